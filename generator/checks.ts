@@ -1,0 +1,82 @@
+import { posix } from 'node:path';
+import type { Aliases } from '#contract/content.ts';
+import type { Article } from './articles.ts';
+import type { Content } from './content.ts';
+import type { Diagnostics } from './diagnostics.ts';
+import { idPrefix } from './plugins/rehype-heading-ids.ts';
+import { suggest } from './yaml.ts';
+
+/** Checks every link, anchor, image and cover of the articles against what the release will hold. */
+export function checkReferences(articles: readonly Article[], content: Content, aliases: Aliases, diagnostics: Diagnostics): void {
+  const byPath = new Map(articles.map((article) => [article.path, article]));
+  const nearby = createSuggester([...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
+  const folders = new Set(content.categories.flatMap(({ collection, slug }) => [
+    `/${collection.folder}`,
+    `/${collection.folder}/${slug}`,
+  ]));
+  for (const article of articles) {
+    for (const { path, place } of article.media) {
+      if (!content.media.has(path)) diagnostics.deadReference(place, `there is no ${path} in content/`, nearby(path));
+    }
+    // A draft is work in progress: what it leads to need not be there yet.
+    if (article.state === 'draft') continue;
+    for (const { path, anchor, url, place } of article.references) {
+      if (path === undefined) {
+        diagnostics.deadReference(place, `the link "${url}" leads out of content/`);
+      } else if (path.startsWith('/media/')) {
+        if (!content.media.has(path)) diagnostics.deadReference(place, `there is no ${path} in content/`, nearby(path));
+      } else if (isArticlePath(path)) {
+        const target = byPath.get(aliases[path] ?? path);
+        if (target) checkTarget(article, target, anchor, place, diagnostics);
+        else if (!folders.has(path.replace(/\/$/, ''))) {
+          diagnostics.deadReference(place, `there is no article ${path}`, nearby(path));
+        }
+      }
+    }
+  }
+}
+
+/** Suggests a path that was moved to another folder, or one of a like name in the same folder. */
+function createSuggester(paths: readonly string[]): (path: string) => string | undefined {
+  const byName = Map.groupBy(paths, (path) => posix.basename(path));
+  const byFolder = Map.groupBy(paths, (path) => posix.dirname(path));
+  return (path) => {
+    const moved = byName.get(posix.basename(path));
+    if (moved?.length === 1) return `did you mean "${moved[0]}"?`;
+    const folder = posix.dirname(path);
+    const names = (byFolder.get(folder) ?? []).map((known) => posix.basename(known));
+    return suggest(posix.basename(path), names)?.replace('"', `"${folder}/`);
+  };
+}
+
+function isArticlePath(path: string): boolean {
+  return /^\/(?:blog|knowledgebase)(?:\/|$)/.test(path);
+}
+
+function checkTarget(from: Article, target: Article, anchor: string, place: Article['references'][number]['place'], diagnostics: Diagnostics): void {
+  if (target.state !== 'published' && from.state === 'published') {
+    const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${target.due}`;
+    diagnostics.deadReference(place, `the article ${target.path} ${reason}`);
+  } else if (anchor !== '' && anchor !== 'top' && !target.ids.has(anchor) && !target.ids.has(idPrefix + anchor)) {
+    const anchors = [...target.ids].map((id) => (id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id));
+    diagnostics.deadReference(place, `there is no heading or anchor #${anchor} in ${target.path}`, suggest(anchor, anchors));
+  }
+}
+
+/** Collects the former paths of published articles. Reports one that is taken, by an article or another alias. */
+export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
+  const taken = new Map(articles.map(({ path, file }) => [path, file.display]));
+  const aliases = new Map<string, string>();
+  for (const { path, aliases: own, file, state } of articles) {
+    for (const alias of own) {
+      const owner = taken.get(alias.path);
+      if (owner !== undefined) {
+        diagnostics.error(alias.place, `the alias ${alias.path} is taken by ${owner}`);
+        continue;
+      }
+      taken.set(alias.path, file.display);
+      if (state === 'published') aliases.set(alias.path, path);
+    }
+  }
+  return Object.fromEntries([...aliases].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

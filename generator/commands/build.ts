@@ -1,0 +1,119 @@
+import { resolve } from 'node:path';
+import type { ArgsDef } from 'citty';
+import { IsoDate } from '#contract/primitives.ts';
+import { build } from '../build.ts';
+import type { BuildResult } from '../build.ts';
+import { CommandError, defineStrictCommand } from '../cli.ts';
+import { formatDiagnostic } from '../diagnostics.ts';
+import type { DiagnosticFormat } from '../diagnostics.ts';
+import { displayPath } from '../load.ts';
+import type { Compression } from '../release.ts';
+import { defaultOut } from './out.ts';
+
+const sourceArgs = {
+  content: { type: 'string', default: 'content', valueHint: 'DIR', description: 'Markdown and media' },
+  catalog: { type: 'string', default: 'catalog', valueHint: 'DIR', description: 'plans, domains and monitors' },
+  now: { type: 'string', valueHint: 'YYYY-MM-DD', description: 'the day of the build; today (UTC) if left out' },
+  lenient: { type: 'boolean', default: false, description: 'take dead links and missing media for warnings' },
+  format: { type: 'enum', default: 'text', options: ['text', 'json', 'github'], description: 'how problems are printed' },
+} satisfies ArgsDef;
+
+/** `build`: content and catalog become a new release. */
+export const buildCommand = defineStrictCommand({
+  meta: { name: 'build', description: 'Builds a release and makes it current.' },
+  args: {
+    ...sourceArgs,
+    out: { type: 'string', default: defaultOut(), valueHint: 'DIR', description: 'where releases are kept' },
+    cache: {
+      type: 'boolean',
+      default: true,
+      description: 'reuse what earlier builds rendered',
+      negativeDescription: 'render every article anew',
+    },
+    compress: { type: 'enum', default: 'fast', options: ['fast', 'best'], description: 'how hard to compress' },
+  },
+  run: ({ args }) =>
+    run(args, { out: resolve(args.out), noCache: !args.cache, compression: args.compress as Compression }),
+});
+
+/** `check`: the same without writing. */
+export const checkCommand = defineStrictCommand({
+  meta: { name: 'check', description: 'Checks content and catalog, and writes nothing.' },
+  args: sourceArgs,
+  run: ({ args }) => run(args, { noCache: true, compression: 'fast' }),
+});
+
+interface SourceArgs {
+  readonly content: string;
+  readonly catalog: string;
+  readonly now?: string | undefined;
+  readonly lenient: boolean;
+  readonly format: string;
+}
+
+async function run(args: SourceArgs, target: { out?: string; noCache: boolean; compression: Compression }): Promise<void> {
+  const now = args.now ?? new Date().toISOString().slice(0, 10);
+  if (!IsoDate.safeParse(now).success) throw new CommandError('--now must be a calendar date of the form YYYY-MM-DD');
+  const started = performance.now();
+  let result: BuildResult;
+  try {
+    result = await build({
+      content: resolve(args.content),
+      catalog: resolve(args.catalog),
+      now,
+      lenient: args.lenient,
+      progress: showProgress,
+      ...target,
+    });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new CommandError(`the release could not be written, and the current one stays as it is: ${message}`);
+  } finally {
+    clearProgress();
+  }
+  report(result, args.format as DiagnosticFormat, (performance.now() - started) / 1000, target.out);
+}
+
+function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string | undefined): void {
+  const { diagnostics, release, counts, drafts, scheduled, nextChangeAt } = result;
+  const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
+  const warnings = diagnostics.length - errors;
+  const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
+  if (errors > 0) process.exitCode = 1;
+  if (format === 'json') {
+    const summary = { ok: errors === 0, release: release?.id ?? null, counts, drafts, scheduled, nextChangeAt, bytes, seconds };
+    process.stdout.write(`${JSON.stringify({ ...summary, diagnostics })}\n`);
+    return;
+  }
+  for (const diagnostic of diagnostics) {
+    const stream = format === 'github' ? process.stdout : process.stderr;
+    stream.write(`${formatDiagnostic(diagnostic, format)}\n`);
+  }
+  const articles = counts.blogArticles + counts.knowledgeBaseArticles;
+  const parts = [plural(articles, 'article')];
+  if (drafts > 0) parts.push(plural(drafts, 'draft'));
+  if (scheduled > 0) parts.push(`${scheduled} scheduled (next ${nextChangeAt})`);
+  parts.push(plural(warnings, 'warning'));
+  if (errors > 0) parts.push(plural(errors, 'error'));
+  if (release) parts.push(`${(bytes / 1000).toFixed(0)} kB`);
+  const outcome = release ? `release ${release.id} in ${displayPath(out!)}` : errors > 0 ? 'failed' : 'ok';
+  process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s\n`);
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+let shownAt = 0;
+
+/** A line that is rewritten, for people who wait; a pipe gets none, and a short build neither. */
+function showProgress(done: number, total: number): void {
+  if (!process.stderr.isTTY || performance.now() - shownAt < 100) return;
+  shownAt = performance.now();
+  process.stderr.write(`\r\u001B[Krendering ${done}/${total}`);
+}
+
+function clearProgress(): void {
+  if (process.stderr.isTTY && shownAt > 0) process.stderr.write('\r\u001B[K');
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { Line } from '#contract/primitives.ts';
+
+/** `category.yaml` beside the articles of a category. */
+export const Category = z.strictObject({
+  name: Line.describe('Display name of the category.'),
+});
+export type Category = z.infer<typeof Category>;
+
+/** Former article paths and the paths they lead to now. */
+export const Aliases = z.record(z.string(), z.string());
+export type Aliases = z.infer<typeof Aliases>;
+
+/** The files that may be served below /media/, by the ending of their name. */
+export const mediaTypes: Readonly<Record<string, string>> = {
+  avif: 'image/avif',
+  gif: 'image/gif',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  mp4: 'video/mp4',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  webm: 'video/webm',
+  webp: 'image/webp',
+};

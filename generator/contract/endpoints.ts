@@ -1,0 +1,167 @@
+import { z } from 'zod';
+import { ContentArticle, ContentList } from '#contract/blog.ts';
+import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
+import { PlanCatalogResponse } from '#contract/plans.ts';
+import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
+import { HealthResponse, InfoResponse, ReadyResponse } from '#contract/status.ts';
+
+/** One operation of the service. */
+export interface Endpoint {
+  readonly method: 'GET';
+  /** The path; `{name}` is a segment, `{name*}` the rest of the path. */
+  readonly path: string;
+  readonly summary: string;
+  /** Whether it is answered with the bytes of a file of the release; `resources.ts` says which. */
+  readonly stored: boolean;
+  /** Whether the rate limit of the client's address applies. */
+  readonly limited: boolean;
+  readonly errorStyle: ErrorStyle;
+  /** The query parameters; an empty value counts as missing. */
+  readonly query?: z.ZodObject;
+  /** Answers by status. */
+  readonly replies: Readonly<Record<number, Reply>>;
+  /** The errors of its own; 405, 429 and the one of {@link failure} go without saying. */
+  readonly problems: readonly ProblemCode[];
+  /** What an unexpected failure is answered with. */
+  readonly failure: ProblemCode;
+}
+
+/** A successful answer of an endpoint. */
+export interface Reply {
+  readonly description: string;
+  /** What a JSON body must be; without it the body is described by `mediaType` alone. */
+  readonly schema?: z.ZodType;
+  readonly mediaType: string;
+  readonly example?: unknown;
+}
+
+const json = (description: string, schema: z.ZodType, example: unknown): Reply => ({
+  description,
+  schema,
+  mediaType: 'application/json',
+  example,
+});
+
+const monitoring = { method: 'GET', stored: false, errorStyle: 'text', problems: [], failure: 'internal_error' } as const;
+const file = { method: 'GET', stored: true, errorStyle: 'text', limited: true, problems: [], failure: 'internal_error' } as const;
+const content = { ...file, failure: 'content_unavailable' } as const;
+
+const blogItem = {
+  title: 'A new home in Helsinki',
+  description: 'Our third location takes its first customers.',
+  path: '/blog/company-news/helsinki',
+  category: 'Company news',
+  date: '2026-03-02',
+  author: 'Marit de Wit',
+  readTime: '3 min read',
+  cover: '/media/covers/helsinki.svg',
+};
+const kbItem = {
+  title: 'Connect with SSH',
+  description: 'Log in to your VPS from Linux, macOS or Windows.',
+  path: '/knowledgebase/vps/connect-with-ssh',
+  category: 'VPS',
+};
+const article = { body: 'Open a *terminal*.\n', html: '<p>Open a <em>terminal</em>.</p>' };
+
+/** Every operation that is served, and nothing else: routing, checks and OpenAPI follow this page. */
+export const endpoints = {
+  getHealth: {
+    ...monitoring,
+    path: '/health',
+    summary: 'Whether the process lives',
+    limited: false,
+    replies: { 200: json('It lives.', HealthResponse, { status: 'healthy', version: '1.4.0' }) },
+  },
+  getReady: {
+    ...monitoring,
+    path: '/ready',
+    summary: 'Whether this instance wants traffic',
+    limited: false,
+    replies: {
+      200: json('It does.', ReadyResponse, { status: 'ready' }),
+      503: json('It is about to stop, or not ready yet.', ReadyResponse, { status: 'draining' }),
+    },
+  },
+  getInfo: {
+    ...monitoring,
+    path: '/v1/info',
+    summary: 'The running version',
+    limited: true,
+    replies: { 200: json('The running version.', InfoResponse, { version: '1.4.0' }) },
+  },
+  listBlogArticles: {
+    ...content,
+    path: '/v1/blog/list',
+    summary: 'All blog articles, newest first',
+    replies: { 200: json('The list.', ContentList, [blogItem]) },
+  },
+  getBlogArticle: {
+    ...content,
+    path: '/v1/blog/article',
+    summary: 'One blog article, also by a former path',
+    query: z.object({ path: z.string().describe('Full path of the article, beginning with /blog/.') }),
+    replies: { 200: json('The article.', ContentArticle, { ...blogItem, ...article }) },
+    problems: ['path_required', 'validation_error', 'article_not_found'],
+  },
+  listKnowledgeBaseArticles: {
+    ...content,
+    path: '/v1/kb/list',
+    summary: 'Knowledge base articles, by title',
+    query: z.object({ category: z.string().optional().describe('Only this category: the segment after /knowledgebase/.') }),
+    replies: { 200: json('The list; empty for a category that does not exist.', KnowledgeBaseList, [kbItem]) },
+    problems: ['validation_error'],
+  },
+  getKnowledgeBaseArticle: {
+    ...content,
+    path: '/v1/kb/article',
+    summary: 'One knowledge base article, also by a former path',
+    query: z.object({ path: z.string().describe('Full path of the article, beginning with /knowledgebase/.') }),
+    replies: { 200: json('The article.', KnowledgeBaseArticle, { ...kbItem, ...article }) },
+    problems: ['path_required', 'validation_error', 'article_not_found'],
+  },
+  getPlans: {
+    ...file,
+    path: '/v1/plans',
+    summary: 'All plans, by service and by game',
+    replies: {
+      200: json('The plan catalog.', PlanCatalogResponse, {
+        services: {
+          'web-hosting': {
+            name: 'Web hosting',
+            soldOut: false,
+            soldOutMessage: '',
+            plans: [
+              {
+                name: 'Starter',
+                ram: 1,
+                storage: 10,
+                price: 2.5,
+                orderLink: 'https://clients.example.com/order/starter',
+                soldOut: false,
+              },
+            ],
+          },
+        },
+        games: {},
+      }),
+    },
+  },
+  getOpenApi: {
+    ...file,
+    path: '/v1/openapi.json',
+    summary: 'This description',
+    replies: { 200: json('An OpenAPI 3.1 document.', z.record(z.string(), z.unknown()), { openapi: '3.1.1' }) },
+  },
+  getMedia: {
+    ...file,
+    path: '/media/{path*}',
+    summary: 'An image or another file that articles show',
+    limited: false,
+    replies: { 200: { description: 'The file.', mediaType: '*/*' } },
+    problems: ['media_not_found'],
+  },
+} as const satisfies Record<string, Endpoint>;
+
+/** The operationId of an endpoint. */
+export type EndpointName = keyof typeof endpoints;

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { KnowledgeBasePath, Line, schemas } from '#contract/primitives.ts';
+
+/** An entry of the knowledge base list. */
+export const KnowledgeBaseSummary = z
+  .strictObject({
+    title: z.string(),
+    description: z.string(),
+    path: KnowledgeBasePath,
+    category: z.string(),
+  })
+  .register(schemas, { id: 'KnowledgeBaseSummary', description: 'A knowledge base article as the list shows it.' });
+export type KnowledgeBaseSummary = z.infer<typeof KnowledgeBaseSummary>;
+
+/** A knowledge base article with its Markdown and its HTML. */
+export const KnowledgeBaseArticle = z
+  .strictObject({ ...KnowledgeBaseSummary.shape, body: z.string(), html: z.string() })
+  .register(schemas, {
+    id: 'KnowledgeBaseArticle',
+    description: 'A knowledge base article: Markdown in body, rendered HTML in html.',
+  });
+export type KnowledgeBaseArticle = z.infer<typeof KnowledgeBaseArticle>;
+
+/** The knowledge base list, by title; equal titles are ordered by path. */
+export const KnowledgeBaseList = z.array(KnowledgeBaseSummary).register(schemas, {
+  id: 'KnowledgeBaseList',
+  description: 'Knowledge base articles, sorted by title.',
+});
+
+/** The front matter of `content/knowledgebase/<category>/<slug>.md`. */
+export const KnowledgeBaseFrontMatter = z.strictObject({
+  title: Line.describe('Title of the article.'),
+  description: Line.describe('One or two sentences for lists and search engines.'),
+  category: Line.optional().describe('Display name of the category; the same in all its articles.'),
+  draft: z.boolean().optional().describe('true leaves the article out of every release.'),
+  aliases: z
+    .array(
+      z
+        .string()
+        .regex(/^\/knowledgebase(?:\/[A-Za-z0-9._-]+)+$/, 'must be a former path that begins with /knowledgebase/'),
+    )
+    .optional()
+    .describe('Former paths of this article; they keep working.'),
+});
+export type KnowledgeBaseFrontMatter = z.infer<typeof KnowledgeBaseFrontMatter>;

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { HttpsUrl, Line, Price, schemas } from '#contract/primitives.ts';
+
+/** One plan that can be ordered. */
+export const CatalogPlan = z
+  .strictObject({
+    name: Line.describe('Plan name.'),
+    ram: z.number().positive('must be greater than 0').describe('Memory in GB.'),
+    storage: z.int('must be a whole number').positive('must be greater than 0').describe('Storage in GB.'),
+    price: Price.describe('Price, with at most two decimals.'),
+    orderLink: HttpsUrl.describe('Where the plan is ordered.'),
+    soldOut: z.boolean().describe('Whether the plan is out of stock.'),
+  })
+  .register(schemas, { id: 'CatalogPlan', description: 'One plan that can be ordered.' });
+export type CatalogPlan = z.infer<typeof CatalogPlan>;
+
+const catalogShape = {
+  name: Line.describe('Display name.'),
+  soldOut: z.boolean().describe('Whether all of it is out of stock.'),
+  soldOutMessage: z.string().describe('Shown while sold out; may be empty.'),
+  plans: z.array(CatalogPlan),
+};
+
+/** A web hosting service with its plans. */
+export const ServiceCatalog = z
+  .strictObject(catalogShape)
+  .register(schemas, { id: 'ServiceCatalog', description: 'A web hosting service with its plans.' });
+
+/** A game with its plans. */
+export const GameCatalog = z
+  .strictObject(catalogShape)
+  .register(schemas, { id: 'GameCatalog', description: 'A game with its plans.' });
+
+/** All plans: web hosting under services, games under games. */
+export const PlanCatalogResponse = z
+  .strictObject({
+    services: z.record(z.string(), ServiceCatalog),
+    games: z.record(z.string(), GameCatalog),
+  })
+  .register(schemas, { id: 'PlanCatalogResponse', description: 'All plans, by service and by game.' });
+export type PlanCatalogResponse = z.infer<typeof PlanCatalogResponse>;
+
+/** The source of a service or game: `catalog/services/<key>.yaml`, `catalog/games/<key>.yaml`. */
+export const PlanFile = z.strictObject({
+  ...catalogShape,
+  order: z.int('must be a whole number').optional().describe('Place in the list; entries without one come last.'),
+});
+export type PlanFile = z.infer<typeof PlanFile>;

@@ -1,0 +1,58 @@
+import { z } from 'zod';
+
+/** What OpenAPI and the editors' JSON Schemas show of a named shape. */
+export interface SchemaMeta {
+  readonly id: string;
+  readonly description: string;
+}
+
+/** Every named shape of the contract; OpenAPI's `components.schemas` is made from it. */
+export const schemas = z.registry<SchemaMeta>();
+
+/** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
+export const Slug = z
+  .string()
+  .regex(/^[a-z0-9-]+$/, 'must hold only lower-case letters, digits and hyphens');
+
+/** The name of a catalog entry. It holds a letter, since JSON objects put keys made of digits alone first. */
+export const CatalogKey = Slug.regex(/[a-z]/, 'must hold at least one letter');
+
+/** A calendar date, `YYYY-MM-DD`, that exists. */
+export const IsoDate = z.iso.date('must be a calendar date of the form YYYY-MM-DD');
+
+/** Text with at least one visible character, on one line. */
+export const Line = z
+  .string()
+  .regex(/\S/, 'must not be empty')
+  .regex(/^[^\r\n]*$/, 'must be a single line');
+
+/** The path of a blog article: `/blog/<category>/<slug>`. */
+export const BlogPath = z.string().regex(/^\/blog\/[a-z0-9-]+\/[a-z0-9-]+$/);
+
+/** The path of a knowledge base article: `/knowledgebase/<category>/<slug>`. */
+export const KnowledgeBasePath = z.string().regex(/^\/knowledgebase\/[a-z0-9-]+\/[a-z0-9-]+$/);
+
+/** The path of a media file: `/media/...`. */
+export const MediaPath = z
+  .string()
+  .regex(
+    /^\/media(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/,
+    'must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores',
+  );
+
+/** A web address that a visitor may be sent to. */
+export const HttpsUrl = z.url({ protocol: /^https$/, error: 'must be a URL that begins with https://' });
+
+/** An amount of money: not negative, at most two decimals. */
+export const Price = z
+  .number()
+  .min(0, 'must not be negative')
+  .multipleOf(0.01, 'must have at most two decimals');
+
+/** A host name, with an optional port: `whois.nic.uk` or `whois.nic.uk:43`. */
+export const HostPort = z
+  .string()
+  .regex(
+    /^(?=.{1,259}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::[1-9][0-9]{0,4})?$/,
+    'must be a host name, with an optional :port',
+  );

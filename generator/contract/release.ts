@@ -1,0 +1,37 @@
+import { z } from 'zod';
+
+/** The version of the API description, which the paths and shapes of a release follow. */
+export const contractVersion = '1.0.0';
+
+/** `manifest.json` of a release: what it holds, and how every byte of it is proved. */
+export const Manifest = z.strictObject({
+  id: z.string().regex(/^[0-9a-f]{16}$/),
+  contractVersion: z.string(),
+  counts: z.strictObject({
+    blogArticles: z.int(),
+    knowledgeBaseArticles: z.int(),
+    services: z.int(),
+    games: z.int(),
+    tlds: z.int(),
+    monitors: z.int(),
+    media: z.int(),
+  }),
+  /** The day, YYYY-MM-DD, on which the next scheduled article is due; a build on that day publishes it. */
+  nextChangeAt: z.iso.date().nullable(),
+  files: z.record(z.string(), z.strictObject({ bytes: z.int(), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
+});
+export type Manifest = z.infer<typeof Manifest>;
+
+/**
+ * The text whose SHA-256, cut to 16 hexadecimal digits, is the id of a release: its manifest without the id.
+ * Two releases of one id are therefore the same to the byte.
+ */
+export function idSource(manifest: Omit<Manifest, 'id'>): string {
+  const { contractVersion: version, counts, nextChangeAt, files } = manifest;
+  return JSON.stringify([
+    version,
+    Object.entries(counts),
+    nextChangeAt,
+    Object.entries(files).map(([file, { bytes, sha256 }]) => [file, bytes, sha256]),
+  ]);
+}

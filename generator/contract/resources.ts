@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { ContentArticle, ContentList, BlogFrontMatter } from '#contract/blog.ts';
+import { Aliases, Category } from '#contract/content.ts';
+import { DomainCatalog } from '#contract/domains.ts';
+import { KnowledgeBaseArticle, KnowledgeBaseFrontMatter, KnowledgeBaseList } from '#contract/knowledge-base.ts';
+import { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
+import { StatusCatalog } from '#contract/status.ts';
+
+/** A kind of file in a release. */
+export interface Resource {
+  /** Where it stands in the release; `{name}` stands for one segment, `{name*}` for several. */
+  readonly file: string;
+  /** The request target that answers with its bytes, of the same names; a file without one is for the server alone. */
+  readonly target?: string;
+  /** What its JSON must be; media files have none. */
+  readonly schema?: z.ZodType;
+}
+
+const JsonSchema = z.record(z.string(), z.unknown());
+
+/** Every kind of file that a release may hold. */
+export const resources = {
+  blogList: { file: 'v1/blog/list.json', target: '/v1/blog/list', schema: ContentList },
+  blogArticle: {
+    file: 'v1/blog/article/{category}/{slug}.json',
+    target: '/v1/blog/article?path=/blog/{category}/{slug}',
+    schema: ContentArticle,
+  },
+  knowledgeBaseList: { file: 'v1/kb/list.json', target: '/v1/kb/list', schema: KnowledgeBaseList },
+  knowledgeBaseCategory: {
+    file: 'v1/kb/list/{category}.json',
+    target: '/v1/kb/list?category={category}',
+    schema: KnowledgeBaseList,
+  },
+  knowledgeBaseArticle: {
+    file: 'v1/kb/article/{category}/{slug}.json',
+    target: '/v1/kb/article?path=/knowledgebase/{category}/{slug}',
+    schema: KnowledgeBaseArticle,
+  },
+  plans: { file: 'v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
+  openapi: { file: 'v1/openapi.json', target: '/v1/openapi.json', schema: JsonSchema },
+  media: { file: 'media/{path*}', target: '/media/{path*}' },
+  aliases: { file: 'catalog/aliases.json', schema: Aliases },
+  domains: { file: 'catalog/domains.json', schema: DomainCatalog },
+  status: { file: 'catalog/status.json', schema: StatusCatalog },
+  sourceSchema: { file: 'schemas/{source}.json', schema: JsonSchema },
+} as const satisfies Record<string, Resource>;
+
+/** The name of a kind of file in a release. */
+export type ResourceName = keyof typeof resources;
+
+/** What the source files of content/ and catalog/ must be; editors get each as a JSON Schema. */
+export const sources = {
+  blog: BlogFrontMatter,
+  knowledgebase: KnowledgeBaseFrontMatter,
+  category: Category,
+  plans: PlanFile,
+  domains: DomainCatalog,
+  status: StatusCatalog,
+} as const satisfies Record<string, z.ZodType>;
+
+/** A template of {@link resources} with its names replaced. */
+export function fillTemplate(template: string, params: Readonly<Record<string, string>>): string {
+  return template.replace(/\{(\w+)\*?\}/g, (_, name: string) => params[name] ?? '');
+}
+
+/** Finds what kind of file a path of a release is, and the request target that it answers, if any. */
+export function matchResource(file: string): { name: ResourceName; target: string | undefined } | undefined {
+  for (const { name, pattern, target } of patterns) {
+    const match = pattern.exec(file);
+    if (match) return { name, target: target && fillTemplate(target, match.groups ?? {}) };
+  }
+  return undefined;
+}
+
+const patterns = Object.entries<Resource>(resources).map(([name, { file, target }]) => ({
+  name: name as ResourceName,
+  target,
+  pattern: new RegExp(
+    `^${file
+      .replaceAll('.', '\\.')
+      .replace(/\{(\w+)\*\}/g, '(?<$1>.+)')
+      .replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`,
+  ),
+}));

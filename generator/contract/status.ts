@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { HostPort, Line, schemas } from '#contract/primitives.ts';
+
+/** The state of the platform, with the names of the parts concerned. */
+export const StatusResponse = z
+  .strictObject({
+    status: z.enum(['up', 'maintenance', 'disrupted']),
+    maintenance: z.array(z.string()).optional(),
+    disrupted: z.array(z.string()).optional(),
+  })
+  .register(schemas, { id: 'StatusResponse', description: 'The state of the platform.' });
+
+/** The state of the platform is not known. */
+export const StatusErrorResponse = z
+  .strictObject({ status: z.string() })
+  .register(schemas, { id: 'StatusErrorResponse', description: 'The state of the platform is not known.' });
+
+/** The process lives. */
+export const HealthResponse = z
+  .strictObject({ status: z.string(), version: z.string() })
+  .register(schemas, { id: 'HealthResponse', description: 'The process lives.' });
+
+/** Whether this instance wants traffic. */
+export const ReadyResponse = z
+  .strictObject({ status: z.enum(['ready', 'draining', 'unready']) })
+  .register(schemas, { id: 'ReadyResponse', description: 'Whether this instance wants traffic.' });
+
+/** The running version. */
+export const InfoResponse = z
+  .strictObject({ version: z.string() })
+  .register(schemas, { id: 'InfoResponse', description: 'The running version.' });
+
+const Monitor = z
+  .strictObject({
+    name: Line.describe('Name that visitors read.'),
+    url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional().describe('URL to fetch.'),
+    tcp: HostPort.regex(/:[0-9]+$/, 'must end in a port').optional().describe('host:port to connect to.'),
+    interval_seconds: z.int().min(5).max(86_400).optional().describe('Seconds between checks; 60 if left out.'),
+    timeout_seconds: z.int().min(1).max(60).optional().describe('Seconds to wait for an answer; 5 if left out.'),
+    failures: z.int().min(1).max(100).optional().describe('Failures in a row before it counts; 2 if left out.'),
+  })
+  .refine((monitor) => (monitor.url === undefined) !== (monitor.tcp === undefined), 'must have either url or tcp');
+
+const localTime = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/, 'must be a local time of the form YYYY-MM-DDTHH:MM');
+
+/** The source `catalog/status.yaml`: the built-in monitors and the planned maintenance. */
+export const StatusCatalog = z.strictObject({
+  monitors: z.array(Monitor),
+  maintenance: z.array(
+    z.strictObject({
+      title: Line.describe('What is done.'),
+      monitors: z.array(z.string()).min(1, 'must name at least one monitor').describe('Names of the monitors concerned.'),
+      start: localTime.describe('When it begins, in its timezone.'),
+      end: localTime.describe('When it ends, in its timezone.'),
+      timezone: z.string().describe('IANA name, for instance Europe/Berlin.'),
+    }),
+  ),
+});
+export type StatusCatalog = z.infer<typeof StatusCatalog>;

@@ -1,0 +1,103 @@
+import { isUtf8 } from 'node:buffer';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import fastGlob from 'fast-glob';
+import { compareText } from './diagnostics.ts';
+import type { Diagnostics, Place } from './diagnostics.ts';
+
+/** A regular file below content/ or catalog/. */
+export interface SourceFile {
+  /** Path below the folder, with slashes. */
+  readonly path: string;
+  /** Path on this machine, absolute. */
+  readonly absolute: string;
+  /** Path as messages show it. */
+  readonly display: string;
+  readonly bytes: number;
+}
+
+const KIB = 1024;
+/** Far above any article (the longest of 10,000 real ones had 321 kB), far below what would stall a build. */
+const maxTextBytes = 512 * KIB;
+const maxMediaBytes = 64 * KIB * KIB;
+
+/** The first place of a file, for messages about the file as a whole. */
+export function placeOf(file: SourceFile, line = 1, column = 1): Place {
+  return { file: file.display, line, column };
+}
+
+/**
+ * Lists the regular files below a folder, ordered by path; dot files are passed over. Reports links and special
+ * files, files above the size limits, and paths that only case or Unicode form tells apart.
+ */
+export function loadTree(root: string, diagnostics: Diagnostics): SourceFile[] {
+  if (!existsSync(root) || !statSync(root).isDirectory()) {
+    diagnostics.error({ file: displayPath(root), line: 1, column: 1 }, 'the folder does not exist');
+    return [];
+  }
+  const entries = fastGlob.sync('**', { cwd: root, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
+  const files: SourceFile[] = [];
+  const byFoldedPath = new Map<string, string>();
+  for (const { path, dirent } of entries.toSorted((a, b) => compareText(a.path, b.path))) {
+    if (dirent.isDirectory()) continue;
+    const absolute = join(root, path);
+    const display = displayPath(absolute);
+    const place = { file: display, line: 1, column: 1 };
+    if (!dirent.isFile()) {
+      const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'this is not a regular file';
+      diagnostics.error(place, kind, 'put a copy of the file here');
+      continue;
+    }
+    const folded = path.normalize('NFC').toLowerCase();
+    const twin = byFoldedPath.get(folded);
+    if (twin !== undefined) {
+      diagnostics.error(place, `only case or Unicode form tells this file from ${twin}`, 'rename one of the two');
+      continue;
+    }
+    byFoldedPath.set(folded, display);
+    const { size } = statSync(absolute);
+    const limit = /\.(?:md|yaml)$/.test(path) ? maxTextBytes : maxMediaBytes;
+    if (size > limit) {
+      diagnostics.error(place, `the file has ${size} bytes, more than the limit of ${limit}`, 'split it up');
+      continue;
+    }
+    files.push({ path, absolute, display, bytes: size });
+  }
+  return files;
+}
+
+/**
+ * Reads a text file as UTF-8 with LF line ends, whatever its line ends are and whether or not it has a byte order
+ * mark. Reports what is not text and returns undefined for it.
+ */
+export function readText(file: SourceFile, diagnostics: Diagnostics): string | undefined {
+  const bytes = readFileSync(file.absolute);
+  if (!isUtf8(bytes)) {
+    const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+    diagnostics.error(placeOf(file, firstBadLine(bytes)), 'the text is not valid UTF-8', utf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8');
+    return undefined;
+  }
+  const text = bytes.toString('utf8').replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
+  const nul = text.indexOf('\0');
+  if (nul >= 0) {
+    const before = text.slice(0, nul).split('\n');
+    diagnostics.error(placeOf(file, before.length, before.at(-1)!.length + 1), 'the text holds a NUL character', 'remove it');
+    return undefined;
+  }
+  return text;
+}
+
+/** A newline is never part of a longer UTF-8 sequence, so each line can be checked by itself. */
+function firstBadLine(bytes: Buffer): number {
+  let start = 0;
+  for (let line = 1; ; line += 1) {
+    const end = bytes.indexOf(0x0a, start);
+    if (end < 0 || !isUtf8(bytes.subarray(start, end))) return line;
+    start = end + 1;
+  }
+}
+
+/** A path as messages show it: relative to the working directory, so that a terminal or a CI can open it. */
+export function displayPath(path: string): string {
+  return relative(process.cwd(), path).replaceAll(sep, '/') || '.';
+}

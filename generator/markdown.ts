@@ -1,0 +1,121 @@
+import { Script, createContext } from 'node:vm';
+import apache from 'highlight.js/lib/languages/apache';
+import dns from 'highlight.js/lib/languages/dns';
+import dockerfile from 'highlight.js/lib/languages/dockerfile';
+import http from 'highlight.js/lib/languages/http';
+import nginx from 'highlight.js/lib/languages/nginx';
+import powershell from 'highlight.js/lib/languages/powershell';
+import properties from 'highlight.js/lib/languages/properties';
+import { common } from 'lowlight';
+import rehypeHighlight from 'rehype-highlight';
+import rehypeSanitize from 'rehype-sanitize';
+import rehypeStringify from 'rehype-stringify';
+import remarkGfm from 'remark-gfm';
+import remarkParse from 'remark-parse';
+import remarkRehype from 'remark-rehype';
+import { unified } from 'unified';
+import { VFile } from 'vfile';
+import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
+import { rehypeLinks } from './plugins/rehype-links.ts';
+import type { Reference } from './plugins/rehype-links.ts';
+import { rehypeRawHtml } from './plugins/rehype-raw-html.ts';
+import { remarkAlerts } from './plugins/remark-alerts.ts';
+import { safeHtml } from './plugins/safe-html.ts';
+import { countWords } from './word-count.ts';
+
+/** What an article's Markdown becomes. */
+export interface Rendered {
+  /** Safe HTML: nothing in it runs, whatever the Markdown held. */
+  readonly html: string;
+  readonly words: number;
+  /** Links and images that lead to this site. */
+  readonly references: readonly Reference[];
+  /** The ids that links can lead to. */
+  readonly ids: readonly string[];
+}
+
+/** Markdown that cannot be rendered; the line counts from 1 in the body. */
+export class MarkdownError extends Error {
+  readonly line: number;
+  readonly hint: string;
+  constructor(message: string, line: number, hint: string) {
+    super(message);
+    this.name = 'MarkdownError';
+    this.line = line;
+    this.hint = hint;
+  }
+}
+
+/** The one pipeline. Behind the sanitiser only what this project writes itself is added: ids, classes, site paths. */
+const processor = unified()
+  .use(remarkParse)
+  .use(remarkGfm)
+  .use(remarkAlerts)
+  .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
+  .use(rehypeRawHtml)
+  .use(rehypeSanitize, safeHtml)
+  .use(rehypeHeadingIds)
+  .use(rehypeHighlight, { languages: { ...common, apache, dns, dockerfile, http, nginx, powershell, properties } })
+  .use(rehypeLinks)
+  .use(rehypeStringify)
+  .freeze();
+
+/** The time of the micromark tokenizer grows with the square of the nesting: 300 levels take 1.5 s, 1,500 half a minute. */
+const maxNesting = 100;
+/** A real article of 320 kB takes 0.3 s; what needs more than this is an accident or an attack. */
+const maxRenderMs = 5000;
+
+/**
+ * Renders the Markdown of the article at a site path. Throws a {@link MarkdownError} where it is nested too deeply
+ * or takes too long.
+ */
+export function renderMarkdown(markdown: string, sitePath: string): Rendered {
+  const line = findDeepNesting(markdown);
+  if (line > 0) {
+    throw new MarkdownError(`lists or quotes are nested more than ${maxNesting} levels deep`, line, 'flatten them');
+  }
+  try {
+    return withTimeLimit(() => {
+      const file = new VFile({ value: markdown, data: { sitePath } });
+      const tree = processor.parse(file);
+      const words = countWords(tree);
+      const html = processor.stringify(processor.runSync(tree, file), file);
+      return { html, words, references: file.data.references ?? [], ids: file.data.ids ?? [] };
+    });
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') {
+      throw new MarkdownError(`the article takes more than ${maxRenderMs / 1000} s to render`, 1, 'look for very long lines, lists or tables; split it up');
+    }
+    // The stack ends where elements are nested by the thousand, which only a mistake or an attack does.
+    if (error instanceof RangeError) throw new MarkdownError('the article is nested too deeply', 1, 'flatten it');
+    throw error;
+  }
+}
+
+/** V8 can end a computation from outside only where it runs as a script, so the work is called from one. */
+const timed = createContext({ work: (): unknown => undefined });
+const callWork = new Script('work()');
+
+function withTimeLimit<Result>(work: () => Result): Result {
+  timed.work = work;
+  return callWork.runInContext(timed, { timeout: maxRenderMs }) as Result;
+}
+
+const container = /[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$))/y;
+
+/** The first line that opens more than {@link maxNesting} lists and quotes, counting from 1; 0 if there is none. */
+function findDeepNesting(markdown: string): number {
+  for (const [index, line] of markdown.split('\n').entries()) {
+    let depth = 0;
+    let columns = 0;
+    container.lastIndex = 0;
+    for (let match = container.exec(line); match; match = container.exec(line)) {
+      depth += 1;
+      if (depth === 1) columns = match[0].length - 1;
+    }
+    // A list item stands at least two columns right of the one it belongs to.
+    if (depth + columns / 2 > maxNesting) return index + 1;
+  }
+  return 0;
+}

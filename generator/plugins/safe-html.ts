@@ -1,0 +1,25 @@
+import { defaultSchema } from 'rehype-sanitize';
+import type { Options } from 'rehype-sanitize';
+import { alertTitles } from './remark-alerts.ts';
+import { idPrefix } from './rehype-heading-ids.ts';
+
+const alertClasses = ['markdown-alert', ...Object.keys(alertTitles).map((kind) => `markdown-alert-${kind}`)];
+
+/**
+ * The HTML that may reach a release: GitHub's allow-list and the classes of alerts. Elements that are not listed are
+ * unwrapped, but those whose text is not prose go with all they hold.
+ */
+export const safeHtml: Options = {
+  ...defaultSchema,
+  clobberPrefix: idPrefix,
+  attributes: {
+    ...defaultSchema.attributes,
+    div: [...(defaultSchema.attributes?.div ?? []), ['className', ...alertClasses]],
+    p: [['className', 'markdown-alert-title']],
+  },
+  strip: [
+    ...['script', 'style', 'template', 'noscript', 'svg', 'math', 'title', 'head'],
+    ...['iframe', 'frame', 'frameset', 'noframes', 'object', 'embed', 'applet', 'noembed', 'audio', 'video', 'canvas'],
+    ...['textarea', 'select', 'option', 'button', 'xmp', 'plaintext'],
+  ],
+};

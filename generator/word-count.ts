@@ -1,0 +1,29 @@
+import type { Root } from 'mdast';
+import { visit } from 'unist-util-visit';
+
+const letterOrDigit = /[\p{L}\p{N}]/u;
+/** Scripts written without spaces: each of their characters counts as a word. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu;
+const wordsPerMinute = 200;
+
+/** Counts the words of an article's prose; code and raw HTML are not prose. */
+export function countWords(tree: Root): number {
+  let prose = '';
+  visit(tree, (node) => {
+    if (node.type === 'text') prose += node.value;
+    else if (!inline.has(node.type)) prose += ' ';
+  });
+  let words = 0;
+  for (const token of prose.split(/\s+/)) {
+    const characters = token.match(unspaced)?.length ?? 0;
+    words += characters + (letterOrDigit.test(characters > 0 ? token.replace(unspaced, '') : token) ? 1 : 0);
+  }
+  return words;
+}
+
+const inline = new Set(['emphasis', 'strong', 'delete', 'link', 'linkReference']);
+
+/** The reading time of that many words, at least a minute. */
+export function toReadTime(words: number): string {
+  return `${Math.max(1, Math.ceil(words / wordsPerMinute))} min read`;
+}

@@ -1,0 +1,161 @@
+import { closest, distance } from 'fastest-levenshtein';
+import { LineCounter, isAlias, isMap, isPair, isScalar, isSeq, parseDocument, visit } from 'yaml';
+import type { Node } from 'yaml';
+import { z } from 'zod';
+import type { Diagnostics, Place } from './diagnostics.ts';
+
+/** Keys that name a part of every JavaScript object: refused, so that no map can be mistaken for holding them. */
+const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** A checked YAML document. */
+export interface Checked<Value> {
+  readonly value: Value;
+  /** The place of the value at a path of keys, or of the nearest one above it. */
+  place(path: readonly PropertyKey[]): Place;
+}
+
+/**
+ * Parses YAML (1.2, core schema) and checks it. Reports every problem at its line and column, and then returns
+ * undefined. Aliases, custom tags and duplicate keys are refused.
+ */
+export function parseYaml<Schema extends z.ZodType>(
+  text: string,
+  schema: Schema,
+  file: string,
+  diagnostics: Diagnostics,
+): Checked<z.infer<Schema>> | undefined {
+  const lines = new LineCounter();
+  let broken = false;
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const report = (offset: number, message: string, hint?: string) => {
+    broken = true;
+    diagnostics.error(placeAt(offset), message, hint);
+  };
+  let document;
+  try {
+    document = parseDocument(text, { lineCounter: lines, prettyErrors: false, schema: 'core', version: '1.2' });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    report(0, 'the YAML is nested too deeply');
+    return undefined;
+  }
+  for (const { pos, message } of [...document.errors, ...document.warnings]) report(pos[0], message);
+  visit(document, (_, node) => {
+    if (isAlias(node)) {
+      report(node.range?.[0] ?? 0, 'YAML aliases (*name) are not allowed', 'write the value out');
+    } else if (isPair(node) && isScalar(node.key) && reservedKeys.has(String(node.key.value))) {
+      report(node.key.range?.[0] ?? 0, `the key "${String(node.key.value)}" is not allowed`);
+    }
+  });
+  if (broken) return undefined;
+  const value: unknown = document.toJS();
+  const result = schema.safeParse(value);
+  const root = document.contents;
+  if (result.success) return { value: result.data, place: (path) => placeAt(offsetOf(root, path)) };
+  for (const issue of result.error.issues) {
+    for (const { path, message, hint, atKey } of describe(issue, schema, value)) {
+      report(offsetOf(root, path, atKey), message, hint);
+    }
+  }
+  return undefined;
+}
+
+interface Description {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly hint?: string;
+  /** Whether the place is the key rather than its value. */
+  readonly atKey?: boolean;
+}
+
+function describe(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown): Description[] {
+  const { path } = issue;
+  const name = path.length > 0 ? `"${formatPath(path)}" ` : '';
+  if (issue.code === 'unrecognized_keys') {
+    const known = fieldsAt(schema, path);
+    return issue.keys.map((key) => ({
+      path: [...path, key],
+      atKey: true,
+      message: `unknown field "${formatPath([...path, key])}"`,
+      hint: suggest(key, known) ?? `the fields are ${known.join(', ')}`,
+    }));
+  }
+  if (issue.code === 'invalid_key') {
+    return [{ path, atKey: true, message: `${name}${issue.issues[0]?.message ?? 'is not a valid key'}` }];
+  }
+  if (issue.code === 'invalid_type') {
+    const input = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
+    if (input === undefined) return [{ path, message: `missing field "${formatPath(path)}"` }];
+    const quote = issue.expected === 'string' && typeof input !== 'object' ? { hint: 'put it in quotes' } : {};
+    return [{ path, message: `${name}must be ${typeNames[issue.expected] ?? issue.expected}, not ${typeOf(input)}`, ...quote }];
+  }
+  return [{ path, message: `${name}${issue.message}` }];
+}
+
+const typeNames: Partial<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping of fields',
+  record: 'a mapping of fields',
+};
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'empty';
+  if (Array.isArray(value)) return 'a list';
+  const name = typeof value === 'number' && !Number.isInteger(value) ? 'number' : typeof value;
+  return typeNames[name] ?? name;
+}
+
+function formatPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
+    .join('');
+}
+
+/** The known word that a mistyped one is likely to mean, as a hint; undefined where none is near. */
+export function suggest(word: string, known: readonly string[]): string | undefined {
+  if (known.length === 0) return undefined;
+  const nearest = closest(word, known as string[]);
+  return distance(word, nearest) <= Math.max(2, word.length / 3) ? `did you mean "${nearest}"?` : undefined;
+}
+
+/** The names of the fields that a schema declares at a path. */
+function fieldsAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+  let at: unknown = schema;
+  for (const part of [...path, undefined]) {
+    while (at instanceof z.ZodOptional) at = at.unwrap();
+    if (part === undefined) break;
+    if (at instanceof z.ZodObject) at = at.shape[String(part)];
+    else if (at instanceof z.ZodArray) at = at.element;
+    else if (at instanceof z.ZodRecord) at = at.valueType;
+  }
+  return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
+}
+
+/** The offset of the node at a path, or of the nearest one above it. */
+function offsetOf(root: unknown, path: readonly PropertyKey[], atKey = false): number {
+  let node = root as Node | null | undefined;
+  let offset = node?.range?.[0] ?? 0;
+  for (const [index, part] of path.entries()) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(part));
+      if (!pair) break;
+      const last = index === path.length - 1;
+      const keyOffset = (pair.key as Node).range?.[0];
+      node = pair.value as Node | null;
+      offset = (last && atKey ? keyOffset : (node?.range?.[0] ?? keyOffset)) ?? offset;
+    } else if (isSeq(node)) {
+      node = node.items[Number(part)] as Node | undefined;
+      offset = node?.range?.[0] ?? offset;
+    } else {
+      break;
+    }
+  }
+  return offset;
+}
