@@ -80,10 +80,22 @@ function nameOf(folder: CategoryFolder, parsed: readonly Parsed[], diagnostics: 
       diagnostics.error(place, `"category" must be the same in all of ${folder.slug}/`, `${source} says "${name}"`);
     }
   }
-  return name ?? folder.slug.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' ').trim();
+  return (
+    name ??
+    folder.slug
+      .split('-')
+      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+      .join(' ')
+      .trim()
+  );
 }
 
-function compileArticle(folder: CategoryFolder, parsed: Parsed, category: string, options: CompileOptions): Compiled | undefined {
+function compileArticle(
+  folder: CategoryFolder,
+  parsed: Parsed,
+  category: string,
+  options: CompileOptions,
+): Compiled | undefined {
   const { collection } = folder;
   const { file, frontMatter, body, bodyLine } = parsed;
   const { value, place } = frontMatter;
@@ -110,7 +122,11 @@ function compileArticle(folder: CategoryFolder, parsed: Parsed, category: string
   return { article, params: { category: folder.slug, slug }, text: { body, html: rendered.html } };
 }
 
-function renderBody({ file, body, bodyLine }: Parsed, path: string, { render, diagnostics }: CompileOptions): Rendered | undefined {
+function renderBody(
+  { file, body, bodyLine }: Parsed,
+  path: string,
+  { render, diagnostics }: CompileOptions,
+): Rendered | undefined {
   try {
     const rendered = render(body, path);
     if (rendered.html !== '') return rendered;

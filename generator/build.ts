@@ -60,7 +60,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   const content = loadContent(options.content, diagnostics);
   const catalog = loadCatalog(options.catalog, diagnostics);
 
-  const cache = out === undefined || options.noCache ? undefined : createRenderCache(join(out, '.cache'), renderMarkdown);
+  const cache =
+    out === undefined || options.noCache ? undefined : createRenderCache(join(out, '.cache'), renderMarkdown);
   const stage = out === undefined ? createDryStage() : await createStage(out, options.compression);
   try {
     const writes = createWriteQueue();

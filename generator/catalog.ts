@@ -46,7 +46,11 @@ export function loadCatalog(root: string, diagnostics: Diagnostics): Catalog {
     }
   }
   if (files.length > 0 && !files.some(({ path }) => /^(?:services|games)\//.test(path))) {
-    diagnostics.error({ file: displayPath(root), line: 1, column: 1 }, 'the catalog holds no plans', 'add services/<key>.yaml or games/<key>.yaml');
+    diagnostics.error(
+      { file: displayPath(root), line: 1, column: 1 },
+      'the catalog holds no plans',
+      'add services/<key>.yaml or games/<key>.yaml',
+    );
   }
   return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
 }
@@ -54,10 +58,10 @@ export function loadCatalog(root: string, diagnostics: Diagnostics): Catalog {
 type Entry = PlanCatalogResponse['services'][string] & { key: string; order?: number | undefined };
 
 function toMap(entries: Entry[]): PlanCatalogResponse['services'] {
-  const sorted = entries.toSorted(
-    (a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || compareText(a.key, b.key),
+  const sorted = entries.toSorted((a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || compareText(a.key, b.key));
+  return Object.fromEntries(
+    sorted.map(({ key, name, soldOut, soldOutMessage, plans }) => [key, { name, soldOut, soldOutMessage, plans }]),
   );
-  return Object.fromEntries(sorted.map(({ key, order: _, ...entry }) => [key, entry]));
 }
 
 function parse<Schema extends z.ZodType>(file: SourceFile, source: Schema, diagnostics: Diagnostics) {
@@ -71,7 +75,11 @@ function checkDomains({ value, place }: Checked<DomainCatalog>, diagnostics: Dia
   }
   for (const [tld, { order_url: url }] of Object.entries(value.tlds)) {
     if (url?.includes('{')) {
-      diagnostics.error(place(['tlds', tld, 'order_url']), '"order_url" of a TLD must not hold {domain}', 'remove that part');
+      diagnostics.error(
+        place(['tlds', tld, 'order_url']),
+        '"order_url" of a TLD must not hold {domain}',
+        'remove that part',
+      );
     }
   }
 }
@@ -86,7 +94,11 @@ function checkStatus({ value, place }: Checked<StatusCatalog>, diagnostics: Diag
   for (const [index, { monitors, start, end, timezone }] of value.maintenance.entries()) {
     for (const [at, name] of monitors.entries()) {
       if (names.includes(name)) continue;
-      diagnostics.error(place(['maintenance', index, 'monitors', at]), `no monitor is named "${name}"`, suggest(name, names));
+      diagnostics.error(
+        place(['maintenance', index, 'monitors', at]),
+        `no monitor is named "${name}"`,
+        suggest(name, names),
+      );
     }
     if (Number.isNaN(Date.parse(start)) || Number.isNaN(Date.parse(end))) {
       diagnostics.error(place(['maintenance', index, 'start']), 'start and end must be times that exist');
@@ -94,7 +106,11 @@ function checkStatus({ value, place }: Checked<StatusCatalog>, diagnostics: Diag
       diagnostics.error(place(['maintenance', index, 'end']), 'the maintenance must end after it starts');
     }
     if (!isTimeZone(timezone)) {
-      diagnostics.error(place(['maintenance', index, 'timezone']), `"${timezone}" is not a time zone`, 'use an IANA name such as Europe/Berlin');
+      diagnostics.error(
+        place(['maintenance', index, 'timezone']),
+        `"${timezone}" is not a time zone`,
+        'use an IANA name such as Europe/Berlin',
+      );
     }
   }
 }

@@ -7,13 +7,17 @@ import { idPrefix } from './plugins/rehype-heading-ids.ts';
 import { suggest } from './yaml.ts';
 
 /** Checks every link, anchor, image and cover of the articles against what the release will hold. */
-export function checkReferences(articles: readonly Article[], content: Content, aliases: Aliases, diagnostics: Diagnostics): void {
+export function checkReferences(
+  articles: readonly Article[],
+  content: Content,
+  aliases: Aliases,
+  diagnostics: Diagnostics,
+): void {
   const byPath = new Map(articles.map((article) => [article.path, article]));
   const nearby = createSuggester([...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
-  const folders = new Set(content.categories.flatMap(({ collection, slug }) => [
-    `/${collection.folder}`,
-    `/${collection.folder}/${slug}`,
-  ]));
+  const folders = new Set(
+    content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
+  );
   for (const article of articles) {
     for (const { path, place } of article.media) {
       if (!content.media.has(path)) diagnostics.deadReference(place, `there is no ${path} in content/`, nearby(path));
@@ -53,13 +57,23 @@ function isArticlePath(path: string): boolean {
   return /^\/(?:blog|knowledgebase)(?:\/|$)/.test(path);
 }
 
-function checkTarget(from: Article, target: Article, anchor: string, place: Article['references'][number]['place'], diagnostics: Diagnostics): void {
+function checkTarget(
+  from: Article,
+  target: Article,
+  anchor: string,
+  place: Article['references'][number]['place'],
+  diagnostics: Diagnostics,
+): void {
   if (target.state !== 'published' && from.state === 'published') {
     const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${target.due}`;
     diagnostics.deadReference(place, `the article ${target.path} ${reason}`);
   } else if (anchor !== '' && anchor !== 'top' && !target.ids.has(anchor) && !target.ids.has(idPrefix + anchor)) {
     const anchors = [...target.ids].map((id) => (id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id));
-    diagnostics.deadReference(place, `there is no heading or anchor #${anchor} in ${target.path}`, suggest(anchor, anchors));
+    diagnostics.deadReference(
+      place,
+      `there is no heading or anchor #${anchor} in ${target.path}`,
+      suggest(anchor, anchors),
+    );
   }
 }
 

@@ -11,9 +11,11 @@ export class CommandError extends Error {
  * Defines a command that refuses unknown flags and surplus arguments, which citty would pass over. An error that the
  * user can do something about ends it with status 1 and its message.
  */
-export function defineStrictCommand<const Args extends ArgsDef>(
-  definition: { meta: { name: string; description: string }; args: Args; run(context: CommandContext<Args>): Promise<void> },
-): CommandDef<Args> {
+export function defineStrictCommand<const Args extends ArgsDef>(definition: {
+  meta: { name: string; description: string };
+  args: Args;
+  run(context: CommandContext<Args>): Promise<void>;
+}): CommandDef<Args> {
   return defineCommand({
     ...definition,
     async run(context: CommandContext<Args>) {
@@ -35,7 +37,9 @@ function refuseUnknown(rawArgs: readonly string[], args: ArgsDef, positionals: r
     const name = flag.split('=', 1)[0]!.replace(/^--?(?:no-)?/, '');
     if (flags.includes(name)) continue;
     const hint = suggest(name, flags);
-    throw new CommandError(`unknown option ${flag.split('=', 1)[0]!}${hint ? ` (${hint.replaceAll('"', '').replace('mean ', 'mean --')})` : ''}`);
+    throw new CommandError(
+      `unknown option ${flag.split('=', 1)[0]!}${hint ? ` (${hint.replaceAll('"', '').replace('mean ', 'mean --')})` : ''}`,
+    );
   }
   const expected = Object.values(args).filter(({ type }) => type === 'positional').length;
   if (positionals.length > expected) throw new CommandError(`unexpected argument "${positionals[expected]!}"`);

@@ -81,7 +81,11 @@ function isMedia(file: SourceFile, diagnostics: Diagnostics): boolean {
   if (!success) {
     diagnostics.error(placeOf(file), 'a media path may hold only letters, digits, dots, hyphens and underscores');
   } else if (!known) {
-    diagnostics.error(placeOf(file), `"${extname(file.path)}" is not a media type`, `use ${Object.keys(mediaTypes).join(', ')}`);
+    diagnostics.error(
+      placeOf(file),
+      `"${extname(file.path)}" is not a media type`,
+      `use ${Object.keys(mediaTypes).join(', ')}`,
+    );
   }
   return success && known;
 }

@@ -74,14 +74,25 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
   const bytes = readFileSync(file.absolute);
   if (!isUtf8(bytes)) {
     const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
-    diagnostics.error(placeOf(file, firstBadLine(bytes)), 'the text is not valid UTF-8', utf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8');
+    diagnostics.error(
+      placeOf(file, firstBadLine(bytes)),
+      'the text is not valid UTF-8',
+      utf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8',
+    );
     return undefined;
   }
-  const text = bytes.toString('utf8').replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
+  const text = bytes
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
+    .replace(/\r\n?/g, '\n');
   const nul = text.indexOf('\0');
   if (nul >= 0) {
     const before = text.slice(0, nul).split('\n');
-    diagnostics.error(placeOf(file, before.length, before.at(-1)!.length + 1), 'the text holds a NUL character', 'remove it');
+    diagnostics.error(
+      placeOf(file, before.length, before.at(-1)!.length + 1),
+      'the text holds a NUL character',
+      'remove it',
+    );
     return undefined;
   }
   return text;

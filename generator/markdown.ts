@@ -85,7 +85,11 @@ export function renderMarkdown(markdown: string, sitePath: string): Rendered {
   } catch (error) {
     const { code } = error as { code?: string };
     if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') {
-      throw new MarkdownError(`the article takes more than ${maxRenderMs / 1000} s to render`, 1, 'look for very long lines, lists or tables; split it up');
+      throw new MarkdownError(
+        `the article takes more than ${maxRenderMs / 1000} s to render`,
+        1,
+        'look for very long lines, lists or tables; split it up',
+      );
     }
     // The stack ends where elements are nested by the thousand, which only a mistake or an attack does.
     if (error instanceof RangeError) throw new MarkdownError('the article is nested too deeply', 1, 'flatten it');

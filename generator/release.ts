@@ -116,13 +116,17 @@ export async function makeCurrent(out: string, id: string): Promise<void> {
 
 /** The id of the current release below `out`, or undefined where there is none. */
 export async function readCurrent(out: string): Promise<string | undefined> {
-  return readlink(join(out, 'current')).then((target) => target.split('/').at(-1), () => undefined);
+  return readlink(join(out, 'current')).then(
+    (target) => target.split('/').at(-1),
+    () => undefined,
+  );
 }
 
 /** Reads the manifest of a release and proves every byte of it. Throws an error that names the first wrong file. */
 export async function verifyRelease(directory: string): Promise<Manifest> {
   const manifest = Manifest.parse(JSON.parse(await readFile(join(directory, 'manifest.json'), 'utf8')));
-  if (hash('sha256', idSource(manifest)).slice(0, 16) !== manifest.id) throw new Error('manifest.json has been changed');
+  if (hash('sha256', idSource(manifest)).slice(0, 16) !== manifest.id)
+    throw new Error('manifest.json has been changed');
   for (const [file, { bytes, sha256 }] of Object.entries(manifest.files)) {
     const content = await readFile(join(directory, file));
     if (content.length !== bytes || hash('sha256', content) !== sha256) throw new Error(`${file} has been changed`);
@@ -133,7 +137,10 @@ export async function verifyRelease(directory: string): Promise<Manifest> {
 async function moveIntoPlace(stage: string, release: string): Promise<void> {
   const now = new Date();
   if (existsSync(release)) {
-    const whole = await verifyRelease(release).then(() => true, () => false);
+    const whole = await verifyRelease(release).then(
+      () => true,
+      () => false,
+    );
     if (whole) {
       await rm(stage, { recursive: true });
       await utimes(release, now, now);

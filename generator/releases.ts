@@ -55,7 +55,8 @@ export async function rollback(out: string, id?: string): Promise<string> {
   const releases = await listReleases(out);
   const at = releases.findIndex(({ current }) => current);
   const target = id === undefined ? releases[at + 1]?.id : find(releases, id);
-  if (target === undefined || (id === undefined && at < 0)) throw new ReleasesError('there is no earlier release to go back to');
+  if (target === undefined || (id === undefined && at < 0))
+    throw new ReleasesError('there is no earlier release to go back to');
   try {
     await verifyRelease(join(out, 'releases', target));
   } catch (error) {
@@ -70,12 +71,16 @@ export async function diffReleases(out: string, from: string, to: string): Promi
   const releases = await listReleases(out);
   const read = async (id: string) => (await readManifest(join(out, 'releases', find(releases, id)))).files;
   const [before, after] = [await read(from), await read(to)];
-  const names = (files: Manifest['files']) => Object.keys(files).filter((file) => !/\.(?:gz|br)$/.test(file));
   return {
-    added: names(after).filter((file) => !before[file]),
-    removed: names(before).filter((file) => !after[file]),
-    changed: names(after).filter((file) => before[file] && before[file].sha256 !== after[file]!.sha256),
+    added: namesOf(after).filter((file) => !before[file]),
+    removed: namesOf(before).filter((file) => !after[file]),
+    changed: namesOf(after).filter((file) => before[file] && before[file].sha256 !== after[file]!.sha256),
   };
+}
+
+/** Compressed forms follow the files they are made from, and say nothing new. */
+function namesOf(files: Manifest['files']): string[] {
+  return Object.keys(files).filter((file) => !/\.(?:gz|br)$/.test(file));
 }
 
 /** Removes all but the last published `keep` releases and the current one; answers the ids of the removed. */
@@ -93,7 +98,9 @@ export async function pruneReleases(out: string, keep: number): Promise<string[]
 function find(releases: readonly ReleaseEntry[], id: string): string {
   const matches = releases.filter((release) => release.id.startsWith(id));
   if (matches.length === 1) return matches[0]!.id;
-  throw new ReleasesError(matches.length === 0 ? `there is no release ${id}` : `${id} stands for ${matches.length} releases`);
+  throw new ReleasesError(
+    matches.length === 0 ? `there is no release ${id}` : `${id} stands for ${matches.length} releases`,
+  );
 }
 
 async function readManifest(directory: string): Promise<Manifest> {

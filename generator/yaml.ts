@@ -11,7 +11,7 @@ const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
 export interface Checked<Value> {
   readonly value: Value;
   /** The place of the value at a path of keys, or of the nearest one above it. */
-  place(path: readonly PropertyKey[]): Place;
+  readonly place: (path: readonly PropertyKey[]) => Place;
 }
 
 /**
@@ -90,7 +90,13 @@ function describe(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown): D
     const input = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
     if (input === undefined) return [{ path, message: `missing field "${formatPath(path)}"` }];
     const quote = issue.expected === 'string' && typeof input !== 'object' ? { hint: 'put it in quotes' } : {};
-    return [{ path, message: `${name}must be ${typeNames[issue.expected] ?? issue.expected}, not ${typeOf(input)}`, ...quote }];
+    return [
+      {
+        path,
+        message: `${name}must be ${typeNames[issue.expected] ?? issue.expected}, not ${typeOf(input)}`,
+        ...quote,
+      },
+    ];
   }
   return [{ path, message: `${name}${issue.message}` }];
 }
@@ -121,7 +127,7 @@ function formatPath(path: readonly PropertyKey[]): string {
 /** The known word that a mistyped one is likely to mean, as a hint; undefined where none is near. */
 export function suggest(word: string, known: readonly string[]): string | undefined {
   if (known.length === 0) return undefined;
-  const nearest = closest(word, known as string[]);
+  const nearest = closest(word, known);
   return distance(word, nearest) <= Math.max(2, word.length / 3) ? `did you mean "${nearest}"?` : undefined;
 }
 

@@ -15,7 +15,12 @@ const sourceArgs = {
   catalog: { type: 'string', default: 'catalog', valueHint: 'DIR', description: 'plans, domains and monitors' },
   now: { type: 'string', valueHint: 'YYYY-MM-DD', description: 'the day of the build; today (UTC) if left out' },
   lenient: { type: 'boolean', default: false, description: 'take dead links and missing media for warnings' },
-  format: { type: 'enum', default: 'text', options: ['text', 'json', 'github'], description: 'how problems are printed' },
+  format: {
+    type: 'enum',
+    default: 'text',
+    options: ['text', 'json', 'github'],
+    description: 'how problems are printed',
+  },
 } satisfies ArgsDef;
 
 /** `build`: content and catalog become a new release. */
@@ -32,8 +37,7 @@ export const buildCommand = defineStrictCommand({
     },
     compress: { type: 'enum', default: 'fast', options: ['fast', 'best'], description: 'how hard to compress' },
   },
-  run: ({ args }) =>
-    run(args, { out: resolve(args.out), noCache: !args.cache, compression: args.compress as Compression }),
+  run: ({ args }) => run(args, { out: resolve(args.out), noCache: !args.cache, compression: args.compress }),
 });
 
 /** `check`: the same without writing. */
@@ -51,7 +55,10 @@ interface SourceArgs {
   readonly format: string;
 }
 
-async function run(args: SourceArgs, target: { out?: string; noCache: boolean; compression: Compression }): Promise<void> {
+async function run(
+  args: SourceArgs,
+  target: { out?: string; noCache: boolean; compression: Compression },
+): Promise<void> {
   const now = args.now ?? new Date().toISOString().slice(0, 10);
   if (!IsoDate.safeParse(now).success) throw new CommandError('--now must be a calendar date of the form YYYY-MM-DD');
   const started = performance.now();
@@ -82,7 +89,16 @@ function report(result: BuildResult, format: DiagnosticFormat, seconds: number, 
   const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
   if (errors > 0) process.exitCode = 1;
   if (format === 'json') {
-    const summary = { ok: errors === 0, release: release?.id ?? null, counts, drafts, scheduled, nextChangeAt, bytes, seconds };
+    const summary = {
+      ok: errors === 0,
+      release: release?.id ?? null,
+      counts,
+      drafts,
+      scheduled,
+      nextChangeAt,
+      bytes,
+      seconds,
+    };
     process.stdout.write(`${JSON.stringify({ ...summary, diagnostics })}\n`);
     return;
   }

@@ -22,7 +22,9 @@ const list = defineStrictCommand({
       return;
     }
     for (const { id, publishedAt, current, articles, bytes } of releases) {
-      print(`${current ? '*' : ' '} ${id}  ${publishedAt.toISOString()}  ${articles} articles  ${(bytes / 1000).toFixed(0)} kB`);
+      print(
+        `${current ? '*' : ' '} ${id}  ${publishedAt.toISOString()}  ${articles} articles  ${(bytes / 1000).toFixed(0)} kB`,
+      );
     }
   },
 });
@@ -30,7 +32,11 @@ const list = defineStrictCommand({
 const back = defineStrictCommand({
   meta: { name: 'rollback', description: 'Makes an earlier release current again.' },
   args: {
-    id: { type: 'positional', required: false, description: 'the release, or the beginning of its id; the one before the current if left out' },
+    id: {
+      type: 'positional',
+      required: false,
+      description: 'the release, or the beginning of its id; the one before the current if left out',
+    },
     ...outArgs,
   },
   async run({ args }) {
@@ -57,7 +63,12 @@ const diff = defineStrictCommand({
 const prune = defineStrictCommand({
   meta: { name: 'prune', description: 'Removes old releases.' },
   args: {
-    keep: { type: 'string', required: true, valueHint: 'N', description: 'how many releases to keep; the current one stays in any case' },
+    keep: {
+      type: 'string',
+      required: true,
+      valueHint: 'N',
+      description: 'how many releases to keep; the current one stays in any case',
+    },
     ...outArgs,
   },
   async run({ args }) {

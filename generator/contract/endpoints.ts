@@ -42,8 +42,21 @@ const json = (description: string, schema: z.ZodType, example: unknown): Reply =
   example,
 });
 
-const monitoring = { method: 'GET', stored: false, errorStyle: 'text', problems: [], failure: 'internal_error' } as const;
-const file = { method: 'GET', stored: true, errorStyle: 'text', limited: true, problems: [], failure: 'internal_error' } as const;
+const monitoring = {
+  method: 'GET',
+  stored: false,
+  errorStyle: 'text',
+  problems: [],
+  failure: 'internal_error',
+} as const;
+const file = {
+  method: 'GET',
+  stored: true,
+  errorStyle: 'text',
+  limited: true,
+  problems: [],
+  failure: 'internal_error',
+} as const;
 const content = { ...file, failure: 'content_unavailable' } as const;
 
 const blogItem = {
@@ -108,7 +121,9 @@ export const endpoints = {
     ...content,
     path: '/v1/kb/list',
     summary: 'Knowledge base articles, by title',
-    query: z.object({ category: z.string().optional().describe('Only this category: the segment after /knowledgebase/.') }),
+    query: z.object({
+      category: z.string().optional().describe('Only this category: the segment after /knowledgebase/.'),
+    }),
     replies: { 200: json('The list; empty for a category that does not exist.', KnowledgeBaseList, [kbItem]) },
     problems: ['validation_error'],
   },

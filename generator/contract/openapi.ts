@@ -66,7 +66,13 @@ function renderParameters({ path, query }: Endpoint): Json[] {
   }));
   const inQuery = Object.entries(query?.shape ?? {}).map(([name, schema]) => {
     const { $schema: _, description: text, ...shape } = z.toJSONSchema(schema as z.ZodType);
-    return { name, in: 'query', required: !z.safeParse(schema as z.ZodType, undefined).success, description: text, schema: shape };
+    return {
+      name,
+      in: 'query',
+      required: !z.safeParse(schema as z.ZodType, undefined).success,
+      description: text,
+      schema: shape,
+    };
   });
   return [...inPath, ...inQuery];
 }
@@ -91,7 +97,9 @@ function renderProblems(endpoint: Endpoint, codes: ProblemCode[]): Json {
   return {
     description: codes.map((code) => `${problems[code].message}.`).join(' '),
     headers: refs(names),
-    content: { [errorMediaTypes[endpoint.errorStyle].split(';')[0]!]: { schema, examples: Object.fromEntries(examples) } },
+    content: {
+      [errorMediaTypes[endpoint.errorStyle].split(';')[0]!]: { schema, examples: Object.fromEntries(examples) },
+    },
   };
 }
 

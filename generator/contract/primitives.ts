@@ -10,9 +10,7 @@ export interface SchemaMeta {
 export const schemas = z.registry<SchemaMeta>();
 
 /** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
-export const Slug = z
-  .string()
-  .regex(/^[a-z0-9-]+$/, 'must hold only lower-case letters, digits and hyphens');
+export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must hold only lower-case letters, digits and hyphens');
 
 /** The name of a catalog entry. It holds a letter, since JSON objects put keys made of digits alone first. */
 export const CatalogKey = Slug.regex(/[a-z]/, 'must hold at least one letter');
@@ -44,10 +42,7 @@ export const MediaPath = z
 export const HttpsUrl = z.url({ protocol: /^https$/, error: 'must be a URL that begins with https://' });
 
 /** An amount of money: not negative, at most two decimals. */
-export const Price = z
-  .number()
-  .min(0, 'must not be negative')
-  .multipleOf(0.01, 'must have at most two decimals');
+export const Price = z.number().min(0, 'must not be negative').multipleOf(0.01, 'must have at most two decimals');
 
 /** A host name, with an optional port: `whois.nic.uk` or `whois.nic.uk:43`. */
 export const HostPort = z

@@ -49,7 +49,7 @@ export type ErrorResponse = z.infer<typeof ErrorResponse>;
 
 /** The content type of each error style. */
 export const errorMediaTypes: Record<ErrorStyle, string> = {
-  json: 'application/json; charset=utf-8',
+  json: 'application/json',
   text: 'text/plain; charset=utf-8',
 };
 

@@ -33,8 +33,13 @@ export const InfoResponse = z
 const Monitor = z
   .strictObject({
     name: Line.describe('Name that visitors read.'),
-    url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional().describe('URL to fetch.'),
-    tcp: HostPort.regex(/:[0-9]+$/, 'must end in a port').optional().describe('host:port to connect to.'),
+    url: z
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .optional()
+      .describe('URL to fetch.'),
+    tcp: HostPort.regex(/:[0-9]+$/, 'must end in a port')
+      .optional()
+      .describe('host:port to connect to.'),
     interval_seconds: z.int().min(5).max(86_400).optional().describe('Seconds between checks; 60 if left out.'),
     timeout_seconds: z.int().min(1).max(60).optional().describe('Seconds to wait for an answer; 5 if left out.'),
     failures: z.int().min(1).max(100).optional().describe('Failures in a row before it counts; 2 if left out.'),
@@ -51,7 +56,10 @@ export const StatusCatalog = z.strictObject({
   maintenance: z.array(
     z.strictObject({
       title: Line.describe('What is done.'),
-      monitors: z.array(z.string()).min(1, 'must name at least one monitor').describe('Names of the monitors concerned.'),
+      monitors: z
+        .array(z.string())
+        .min(1, 'must name at least one monitor')
+        .describe('Names of the monitors concerned.'),
       start: localTime.describe('When it begins, in its timezone.'),
       end: localTime.describe('When it ends, in its timezone.'),
       timezone: z.string().describe('IANA name, for instance Europe/Berlin.'),

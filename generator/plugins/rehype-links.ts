@@ -51,7 +51,8 @@ export function rehypeLinks() {
       const { path, query, anchor } = toSitePath(url, sitePath);
       references.push({ url, path, anchor, line: at.line, column: at.column });
       if (path === undefined) return;
-      const id = path === sitePath && !ids.has(anchor) && ids.has(idPrefix + anchor) ? idPrefix + anchor : toSafeId(anchor);
+      const id =
+        path === sitePath && !ids.has(anchor) && ids.has(idPrefix + anchor) ? idPrefix + anchor : toSafeId(anchor);
       const hash = anchor ? `#${id === anchor ? url.slice(url.indexOf('#') + 1) : encodeURIComponent(id)}` : '';
       node.properties[attribute!] = url.startsWith('#') ? hash || '#' : `${encodeURI(path)}${query}${hash}`;
     });

@@ -17,7 +17,7 @@ export function rehypeRawHtml() {
     });
     if (!raw) return tree;
     keepFirstLineBreaks(tree);
-    return parse(tree, file) as Root;
+    return parse(tree, file);
   };
 }
 

@@ -22,7 +22,11 @@ export function remarkAlerts() {
       if (first?.type !== 'paragraph' || text?.type !== 'text') return;
       const marker = /^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*(?:\n|$)/i.exec(text.value);
       // A marker with text behind it on its line is a plain quote, to GitHub too.
-      if (!marker || (marker[0].length === text.value.length && first.children.length > 1 && first.children[1]!.type !== 'break')) return;
+      if (
+        !marker ||
+        (marker[0].length === text.value.length && first.children.length > 1 && first.children[1]!.type !== 'break')
+      )
+        return;
       const kind = marker[1]!.toLowerCase() as keyof typeof alertTitles;
       text.value = text.value.slice(marker[0].length);
       const rest = text.value === '' ? first.children.slice(1) : first.children;

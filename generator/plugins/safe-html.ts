@@ -17,9 +17,8 @@ export const safeHtml: Options = {
     div: [...(defaultSchema.attributes?.div ?? []), ['className', ...alertClasses]],
     p: [['className', 'markdown-alert-title']],
   },
-  strip: [
-    ...['script', 'style', 'template', 'noscript', 'svg', 'math', 'title', 'head'],
-    ...['iframe', 'frame', 'frameset', 'noframes', 'object', 'embed', 'applet', 'noembed', 'audio', 'video', 'canvas'],
-    ...['textarea', 'select', 'option', 'button', 'xmp', 'plaintext'],
-  ],
+  strip: (
+    'script style template noscript svg math title head iframe frame frameset noframes object embed applet noembed ' +
+    'audio video canvas textarea select option button xmp plaintext'
+  ).split(' '),
 };

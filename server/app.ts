@@ -1,0 +1,91 @@
+import { STATUS_CODES } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { H3 } from 'h3';
+import type { H3Event } from 'h3';
+import { FastResponse } from 'srvx';
+import type { Endpoint } from '#contract/endpoints.ts';
+import { exchangeOf } from './http/exchange.ts';
+import type { RouteReply, Route } from './http/handle.ts';
+import { renderError } from './http/render.ts';
+import { toStoredReply } from './http/stored.ts';
+import { preflightHeaders } from './middleware/cors.ts';
+import type { RateLimit } from './middleware/rate-limit.ts';
+import { Problem } from './problem.ts';
+import { createRoutes } from './routes/index.ts';
+import type { Services } from './routes/index.ts';
+
+/**
+ * Creates the app: every endpoint of the contract at its path, in this order: route, method, rate limit, the route
+ * itself. Whatever goes wrong is answered in the endpoint's style.
+ */
+export function createApp(services: Services, limit: RateLimit): H3 {
+  const endpointOf = new WeakMap<H3Event, Endpoint>();
+  const app = new H3({
+    silent: true,
+    onError(error, event) {
+      const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
+      const { status, headers, body } = renderError(error, endpointOf.get(event));
+      if (status >= 500) exchange.failure = error.cause ?? error;
+      return respond(status, headers, body);
+    },
+  });
+
+  const routes = Object.values(createRoutes(services));
+  for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
+    app.all(path.replace('{path*}', '**:rest'), async (event) => {
+      // A trailing slash is another URL, and a second address for one resource would be cached twice.
+      if (!path.includes('*') && event.url.pathname.endsWith('/')) throw new Problem('not_found');
+      endpointOf.set(event, own[0]!.endpoint);
+      return serve(event, own, limit);
+    });
+  }
+  app.all('/**', () => {
+    throw new Problem('not_found');
+  });
+  return app;
+}
+
+async function serve(event: H3Event, routes: readonly Route[], limit: RateLimit): Promise<Response> {
+  const { request, response, client } = exchangeOf(event.runtime?.node?.req as IncomingMessage);
+  const route = routes.find(({ endpoint }) => endpoint.method === (request.method === 'HEAD' ? 'GET' : request.method));
+  if (!route) return refuseMethod(request, routes);
+  if (route.endpoint.limited) {
+    const { allowed, headers, retryAfter } = await limit(client.key);
+    for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!);
+    if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
+  }
+  const reply = route.answer({ query: event.url.searchParams, rest: event.context.params?.rest ?? '' });
+  return toResponse(reply, request);
+}
+
+/** A CORS preflight is answered; any other method that the endpoint does not have is refused, and told which it has. */
+function refuseMethod(request: IncomingMessage, routes: readonly Route[]): Response {
+  const methods = routes.flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const { origin, 'access-control-request-method': asked } = request.headers;
+  if (request.method === 'OPTIONS' && origin !== undefined && asked !== undefined) {
+    return respond(204, preflightHeaders(methods), null);
+  }
+  throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
+}
+
+function toResponse(reply: RouteReply, request: IncomingMessage): Response {
+  if ('identity' in reply) {
+    const { status, headers, body } = toStoredReply(reply, request.headers);
+    return respond(status, pairs(headers), body);
+  }
+  const body = `${JSON.stringify(reply.body)}\n`;
+  const headers = {
+    'Content-Type': 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+  };
+  return respond(reply.status, headers, body);
+}
+
+function respond(status: number, headers: HeadersInit, body: string | Buffer | null): Response {
+  return new FastResponse(body as BodyInit | null, { status, statusText: STATUS_CODES[status] ?? '', headers });
+}
+
+function pairs(flat: readonly string[]): [string, string][] {
+  return Array.from({ length: flat.length / 2 }, (_, at) => [flat[at * 2]!, flat[at * 2 + 1]!]);
+}

@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { BlockList, isIP } from 'node:net';
+import { z } from 'zod';
+import packageJson from '../package.json' with { type: 'json' };
+
+const whole = (minimum: number, maximum: number) =>
+  z.coerce
+    .number()
+    .pipe(
+      z
+        .int(`must be a whole number`)
+        .min(minimum, `must be at least ${minimum}`)
+        .max(maximum, `must be at most ${maximum}`),
+    );
+
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean),
+);
+
+const Origins = list.refine(
+  (origins) => origins.every((origin) => origin === '*' || URL.parse(origin)?.origin === origin),
+  'must be *, or origins such as https://www.example.com, separated by commas',
+);
+
+const Networks = list.transform((networks, context) => {
+  const trusted = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/');
+    const version = isIP(address);
+    const bits = prefix === undefined ? (version === 6 ? 128 : 32) : Number(prefix);
+    if (version === 0 || !/^\d*$/.test(prefix ?? '') || prefix === '' || bits > (version === 6 ? 128 : 32)) {
+      context.addIssue('must be IP addresses and networks such as 10.0.0.0/8, separated by commas');
+      return z.NEVER;
+    }
+    trusted.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
+  }
+  return trusted;
+});
+
+const Settings = z.object({
+  PORT: whole(0, 65_535).default(3000),
+  HOST: z.string().default('127.0.0.1'),
+  DIST_DIR: z.string().default('dist'),
+  SERVICE_VERSION: z.string().default(packageJson.version),
+  CORS_ORIGINS: Origins.default(['*']),
+  ALLOW_LOCAL_ORIGINS: z.stringbool('must be true or false').default(false),
+  TRUSTED_PROXIES: Networks.default(() => new BlockList()),
+  RATELIMIT_RPS: whole(1, 1_000_000).default(50),
+  RATELIMIT_BURST: whole(1, 1_000_000).default(100),
+  RATELIMIT_BLOCK_SECONDS: whole(0, 86_400).default(0),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
+    .default('info'),
+  LOG_FORMAT: z.enum(['pretty', 'json'], 'must be pretty or json').optional(),
+  SHUTDOWN_GRACE_SECONDS: whole(0, 3600).default(10),
+});
+
+/** The settings of the server, checked; their names are those of the environment variables. */
+export type Env = Readonly<z.infer<typeof Settings>>;
+
+/** Settings that cannot be used; the message has a line for each, and never holds a value. */
+export class EnvError extends Error {
+  override readonly name = 'EnvError';
+}
+
+/**
+ * Reads the settings. Each may also be given as `<NAME>_FILE`, the path of a file that holds it; an empty one counts
+ * as not set. Throws an {@link EnvError} that names every problem.
+ */
+export function readEnv(source: Readonly<Record<string, string | undefined>>): Env {
+  const problems: string[] = [];
+  const values: Record<string, string> = {};
+  for (const name of Object.keys(Settings.shape)) {
+    const file = source[`${name}_FILE`];
+    if (file && source[name]) problems.push(`${name}: is set twice, directly and by ${name}_FILE`);
+    const value = file ? readSecret(file) : source[name];
+    if (file && value === undefined) problems.push(`${name}_FILE: the file cannot be read`);
+    if (value) values[name] = value;
+  }
+  const result = Settings.safeParse(values);
+  for (const { path, message } of result.error?.issues ?? []) {
+    problems.push(`${path.join('.')}: ${message.startsWith('must') ? message : 'must be a whole number'}`);
+  }
+  if (problems.length > 0) throw new EnvError(problems.join('\n'));
+  return Object.freeze(result.data!);
+}
+
+function readSecret(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}

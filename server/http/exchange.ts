@@ -1,0 +1,26 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Client } from '../middleware/client-ip.ts';
+
+/** One request and its answer, as every part of the server knows it. */
+export interface Exchange {
+  readonly id: string;
+  readonly client: Client;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** What went wrong, for the log; clients are never told. */
+  failure?: unknown;
+}
+
+const exchanges = new WeakMap<IncomingMessage, Exchange>();
+
+/** Remembers an exchange while its request lives. */
+export function keepExchange(exchange: Exchange): void {
+  exchanges.set(exchange.request, exchange);
+}
+
+/** The exchange of a Node.js request. Throws where the request came in by another door than the listener. */
+export function exchangeOf(request: IncomingMessage | undefined): Exchange {
+  const exchange = request && exchanges.get(request);
+  if (!exchange) throw new Error('the request did not come through the listener');
+  return exchange;
+}

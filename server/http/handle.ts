@@ -1,0 +1,60 @@
+import type { z } from 'zod';
+import { endpoints } from '#contract/endpoints.ts';
+import type { Endpoint, EndpointName } from '#contract/endpoints.ts';
+import { Problem } from '../problem.ts';
+import type { StoredFile } from '../services/releases.ts';
+
+/** What a route is asked. */
+export interface RouteRequest<Name extends EndpointName> {
+  /** The checked query parameters. */
+  readonly query: (typeof endpoints)[Name] extends { query: infer Query extends z.ZodType }
+    ? z.infer<Query>
+    : Record<string, never>;
+  /** The path below the endpoint's `{path*}`, percent-decoded. */
+  readonly rest: string;
+}
+
+/** What a route answers: a file of the release, or a status of its endpoint and its JSON. */
+export type RouteReply = StoredFile | { readonly status: number; readonly body: unknown };
+
+/** A request as it comes in. */
+export interface RawRequest {
+  readonly query: URLSearchParams;
+  readonly rest: string;
+}
+
+/** An endpoint with the function that answers it. */
+export interface Route {
+  readonly endpoint: Endpoint;
+  readonly answer: (request: RawRequest) => RouteReply;
+}
+
+/** Binds an endpoint to its function: the request is checked before it is called, and its reply after it. */
+export function handle<Name extends EndpointName>(
+  name: Name,
+  answer: (request: RouteRequest<Name>) => RouteReply,
+): Route {
+  const endpoint: Endpoint = endpoints[name];
+  return {
+    endpoint,
+    answer({ query, rest }) {
+      const reply = answer({ query: readQuery(endpoint, query), rest } as RouteRequest<Name>);
+      if ('identity' in reply) return reply;
+      return { status: reply.status, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
+    },
+  };
+}
+
+/** Reads the declared parameters; an empty one counts as missing, and one given twice must say the same. */
+function readQuery({ query }: Endpoint, parameters: URLSearchParams): unknown {
+  if (!query) return {};
+  const values: Record<string, string> = {};
+  for (const name of Object.keys(query.shape)) {
+    const given = new Set(parameters.getAll(name));
+    if (given.size > 1) throw new Problem('validation_error', `Query parameter ${name} is given more than once`);
+    for (const value of given) if (value !== '') values[name] = value;
+  }
+  const result = query.safeParse(values);
+  if (result.success) return result.data;
+  throw new Problem('path' in query.shape && values.path === undefined ? 'path_required' : 'validation_error');
+}

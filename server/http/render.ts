@@ -1,0 +1,39 @@
+import { HTTPError } from 'h3';
+import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
+import type { Endpoint } from '#contract/endpoints.ts';
+import { Problem } from '../problem.ts';
+
+/** An answer, ready to be sent. */
+export interface Rendered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/**
+ * Renders anything that was thrown as the error of an endpoint. Only a {@link Problem} says what it is; all else is
+ * the endpoint's failure, without a detail. Without an endpoint, what h3 refuses (a malformed URL) is the client's.
+ */
+export function renderError(error: unknown, endpoint: Endpoint | undefined): Rendered {
+  const problem = toProblem(error, endpoint);
+  const style = endpoint?.errorStyle ?? 'json';
+  const body = renderProblem(style, problem.code, problem.message);
+  return {
+    status: problems[problem.code].status,
+    headers: {
+      'Content-Type': errorMediaTypes[style],
+      'Content-Length': String(Buffer.byteLength(body)),
+      'Cache-Control': 'no-store',
+      ...problem.headers,
+    },
+    body,
+  };
+}
+
+function toProblem(error: unknown, endpoint: Endpoint | undefined): Problem {
+  // h3 wraps what a handler throws and takes over its status, also that of an upstream's error: look behind that.
+  const thrown = HTTPError.isError(error) && error.unhandled ? error.cause : error;
+  if (thrown instanceof Problem) return thrown;
+  if (!endpoint && HTTPError.isError(thrown) && thrown.status === 400) return new Problem('validation_error');
+  return new Problem(endpoint?.failure ?? 'internal_error');
+}

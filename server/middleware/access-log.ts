@@ -1,0 +1,27 @@
+import type { Exchange } from '../http/exchange.ts';
+import type { Logger } from '../log.ts';
+
+/** The longest part of a URL or name that a client can put into a line of the log. */
+const maxText = 256;
+
+/** Writes one line when an exchange ends, with what went wrong in it. */
+export function logExchange(log: Logger, exchange: Exchange): void {
+  const { id, client, request, response } = exchange;
+  const started = performance.now();
+  const method = request.method;
+  const url = request.url?.slice(0, maxText);
+  response.once('close', () => {
+    const status = response.writableFinished ? response.statusCode : 499;
+    const line = {
+      id,
+      ip: client.address,
+      method,
+      url,
+      status,
+      ms: Math.round((performance.now() - started) * 100) / 100,
+      agent: request.headers['user-agent']?.slice(0, maxText),
+    };
+    if (exchange.failure === undefined) log.info(line, 'request');
+    else log.error({ ...line, err: exchange.failure }, 'request failed');
+  });
+}

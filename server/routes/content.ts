@@ -1,0 +1,41 @@
+import { hash } from 'node:crypto';
+import { handle } from '../http/handle.ts';
+import { Problem } from '../problem.ts';
+import type { Releases, StoredFile } from '../services/releases.ts';
+
+const none = Buffer.from('[]\n');
+const emptyList: StoredFile = {
+  name: 'knowledgeBaseCategory',
+  mediaType: 'application/json',
+  identity: { bytes: none, version: hash('sha256', none).slice(0, 32) },
+};
+
+/** The routes that answer with files of the release. */
+export function contentRoutes(releases: Releases) {
+  const find = (target: string) => releases.current().files.get(target);
+  const listed = (target: string): StoredFile => {
+    const file = find(target);
+    if (!file) throw new Error(`${target} is not in the release`);
+    return file;
+  };
+  const article = (endpoint: string, path: string): StoredFile => {
+    const file = find(`${endpoint}?path=${path}`);
+    if (!file) throw new Problem('article_not_found');
+    return file;
+  };
+  return {
+    listBlogArticles: handle('listBlogArticles', () => listed('/v1/blog/list')),
+    getBlogArticle: handle('getBlogArticle', ({ query }) => article('/v1/blog/article', query.path)),
+    listKnowledgeBaseArticles: handle('listKnowledgeBaseArticles', ({ query: { category } }) => {
+      return category === undefined ? listed('/v1/kb/list') : (find(`/v1/kb/list?category=${category}`) ?? emptyList);
+    }),
+    getKnowledgeBaseArticle: handle('getKnowledgeBaseArticle', ({ query }) => article('/v1/kb/article', query.path)),
+    getPlans: handle('getPlans', () => listed('/v1/plans')),
+    getOpenApi: handle('getOpenApi', () => listed('/v1/openapi.json')),
+    getMedia: handle('getMedia', ({ rest }) => {
+      const file = find(`/media/${rest}`);
+      if (!file) throw new Problem('media_not_found');
+      return file;
+    }),
+  };
+}

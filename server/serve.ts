@@ -1,0 +1,55 @@
+import type { RequestListener, Server } from 'node:http';
+import { listen } from 'listhen';
+
+/** Where the server listens, and how it stops. */
+export interface Serving {
+  readonly url: string;
+  readonly server: Server;
+  /** Takes no new connections, lets requests finish, and cuts after the grace what is left. */
+  stop(graceSeconds: number): Promise<void>;
+}
+
+/** Longer than the 60 s that nginx keeps an idle upstream connection, so that it is never the server that closes first. */
+const keepAliveMs = 65_000;
+
+/**
+ * Opens a listener by listhen, without what listhen adds for development. Throws where the port is taken; port 0 picks
+ * a free one.
+ */
+export async function open(listener: RequestListener, host: string, port: number): Promise<Serving> {
+  const { server, url } = await listen(listener, {
+    port: port === 0 ? { port, random: true } : port,
+    hostname: host,
+    // With false, listhen takes "0.0.0.0" for a mistake and listens on localhost.
+    public: !/^(?:localhost|127\.|::1$)/.test(host),
+    isProd: true,
+    showURL: false,
+    autoClose: false,
+  });
+  if (!('headersTimeout' in server)) throw new Error('listhen opened no HTTP server');
+  const opened = server as Server;
+  // listhen's shutdown helper marks sockets on each request, and throws when a client is cut off in its body.
+  for (const added of opened.listeners('request')) {
+    if (added !== listener) opened.off('request', added as RequestListener);
+  }
+  const address = opened.address();
+  if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
+    opened.close();
+    throw new Error(`port ${port} cannot be used`);
+  }
+  opened.keepAliveTimeout = keepAliveMs;
+  opened.headersTimeout = 15_000;
+  opened.requestTimeout = 30_000;
+  return { url: url.replace(/\/$/, ''), server: opened, stop: (graceSeconds) => stop(opened, graceSeconds) };
+}
+
+async function stop(server: Server, graceSeconds: number): Promise<void> {
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
+  const end = setTimeout(() => server.closeAllConnections(), graceSeconds * 1000);
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeIdleConnections();
+  });
+  clearInterval(idle);
+  clearTimeout(end);
+}

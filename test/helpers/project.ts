@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { build } from '../../generator/build.ts';
+import type { BuildOptions, BuildResult } from '../../generator/build.ts';
+
+/** Files by path; undefined leaves one of the sound project out. */
+export type Files = Readonly<Record<string, string | Buffer | undefined>>;
+
+/** A small project without a fault: two blog articles, two knowledge base articles, plans, domains, monitors. */
+export const soundProject: Files = {
+  'content/blog/news/first.md': article(
+    { title: 'First', date: '2026-01-02' },
+    'Hello *world*.\n\n## Details\n\nMore.\n',
+  ),
+  'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'See [first](first.md#details).\n'),
+  'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Use `ssh`.\n\n![Map](/media/kb/map.svg)\n'),
+  'content/knowledgebase/dns/records.md': guide('DNS records', 'An [A record](../vps/ssh.md).\n'),
+  'content/knowledgebase/vps/category.yaml': 'name: Virtual servers\n',
+  'content/media/covers/cover.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n',
+  'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n',
+  'catalog/services/web.yaml': plans('Web hosting'),
+  'catalog/games/minecraft.yaml': plans('Minecraft'),
+  'catalog/domains.yaml':
+    'order_url: "https://clients.example.com/domain?name={domain}"\n' +
+    'tlds:\n  .com: { active: true, prices: { EUR: { 1: { register: 9.5, renew: 10, transfer: 9.5 } } } }\n',
+  'catalog/status.yaml':
+    'monitors:\n  - { name: Website, url: "https://www.example.com" }\n' +
+    'maintenance:\n  - { title: Move, monitors: [Website], start: "2026-12-01T22:00", end: "2026-12-02T02:00", timezone: Europe/Berlin }\n',
+};
+
+/** A blog article with sound front matter, but for the fields given. */
+export function article(fields: Readonly<Record<string, string | undefined>>, body: string): string {
+  const all = {
+    title: 'A title',
+    description: 'What it says.',
+    date: '2026-01-01',
+    author: 'Marit',
+    cover: '/media/covers/cover.svg',
+    ...fields,
+  };
+  const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
+  return `---\n${lines.join('\n')}\n---\n\n${body}`;
+}
+
+/** A knowledge base article with sound front matter. */
+export function guide(title: string, body: string): string {
+  return `---\ntitle: ${title}\ndescription: How it is done.\n---\n\n${body}`;
+}
+
+function plans(name: string): string {
+  return [
+    `name: ${name}`,
+    'soldOut: false',
+    'soldOutMessage: ""',
+    'plans:',
+    '  - { name: Small, ram: 0.5, storage: 10, price: 2.49, orderLink: "https://clients.example.com/1", soldOut: false }',
+    '',
+  ].join('\n');
+}
+
+/** An empty folder that goes when the test ends. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+  return folder;
+}
+
+/** Writes files below a folder. */
+export function writeFiles(root: string, files: Files): void {
+  for (const [path, content] of Object.entries(files)) {
+    if (content === undefined) continue;
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+}
+
+/** A folder with the sound project, but for the files given. */
+export function createProject(changes: Files = {}): string {
+  const root = temporaryFolder();
+  writeFiles(root, { ...soundProject, ...changes });
+  return root;
+}
+
+/** Builds a project folder into its `dist`. */
+export function buildProject(root: string, options: Partial<BuildOptions> = {}): Promise<BuildResult> {
+  return build({
+    content: join(root, 'content'),
+    catalog: join(root, 'catalog'),
+    out: join(root, 'dist'),
+    now: '2026-11-20',
+    lenient: false,
+    noCache: true,
+    compression: 'fast',
+    ...options,
+  });
+}
+
+/** What a command left behind. */
+export interface CommandResult {
+  readonly status: number | string;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const repository = resolve(import.meta.dirname, '../..');
+
+/** Runs a command of the generator as a process of its own, as npm would. */
+export function runGenerator(
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<CommandResult> {
+  return new Promise((done) => {
+    const env = { ...process.env, ...options.env };
+    execFile(
+      process.execPath,
+      [join(repository, 'generator/main.ts'), ...args],
+      { cwd: options.cwd ?? repository, env, maxBuffer: 64 * 1024 * 1024 },
+      (error, stdout, stderr) => done({ status: error ? (error.code ?? error.signal ?? 'failed') : 0, stdout, stderr }),
+    );
+  });
+}
