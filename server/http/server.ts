@@ -1,10 +1,9 @@
 import type { RequestListener, Server } from 'node:http';
 import { listen } from 'listhen';
 
-/** Where the server listens, and how it stops. */
-export interface Serving {
+/** An HTTP server that listens, and how it stops. */
+export interface HttpServer {
   readonly url: string;
-  readonly server: Server;
   /** Takes no new connections, lets requests finish, and cuts after the grace what is left. */
   stop(graceSeconds: number): Promise<void>;
 }
@@ -16,7 +15,7 @@ const keepAliveMs = 65_000;
  * Opens a listener by listhen, without what listhen adds for development. Throws where the port is taken; port 0 picks
  * a free one.
  */
-export async function open(listener: RequestListener, host: string, port: number): Promise<Serving> {
+export async function listenOn(listener: RequestListener, host: string, port: number): Promise<HttpServer> {
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,
@@ -40,7 +39,7 @@ export async function open(listener: RequestListener, host: string, port: number
   opened.keepAliveTimeout = keepAliveMs;
   opened.headersTimeout = 15_000;
   opened.requestTimeout = 30_000;
-  return { url: url.replace(/\/$/, ''), server: opened, stop: (graceSeconds) => stop(opened, graceSeconds) };
+  return { url: url.replace(/\/$/, ''), stop: (graceSeconds) => stop(opened, graceSeconds) };
 }
 
 async function stop(server: Server, graceSeconds: number): Promise<void> {
