@@ -31,7 +31,7 @@ export function rehypeHeadingIds() {
     const slugger = new GithubSlugger();
     visit(tree, 'element', (node) => {
       if (!/^h[1-6]$/.test(node.tagName) || node.properties.id !== undefined) return;
-      const slug = slugger.slug(toString(node));
+      const slug = slugger.slug(toString(node).trim());
       if (slug) node.properties.id = toSafeId(slug);
     });
   };

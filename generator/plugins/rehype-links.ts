@@ -22,7 +22,7 @@ declare module 'vfile' {
     sitePath: string;
     /** The links and images that lead to this site. */
     references: Reference[];
-    /** The ids that links can lead to. */
+    /** The ids, and names of `<a name>`, that links can lead to. */
     ids: string[];
   }
 }
@@ -36,8 +36,9 @@ const attributes: Readonly<Record<string, string>> = { a: 'href', img: 'src' };
 export function rehypeLinks() {
   return (tree: Root, file: VFile): void => {
     const ids = new Set<string>();
-    visit(tree, 'element', ({ properties }) => {
-      if (typeof properties.id === 'string') ids.add(properties.id);
+    visit(tree, 'element', ({ tagName, properties: { id, name } }) => {
+      if (typeof id === 'string') ids.add(id);
+      if (tagName === 'a' && typeof name === 'string') ids.add(name);
     });
     const references: Reference[] = [];
     const sitePath = file.data.sitePath ?? '/';
