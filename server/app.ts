@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
 import { FastResponse } from 'srvx';
+import { isLimited } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoints.ts';
 import { exchangeOf } from './http/exchange.ts';
 import type { RouteReply, Route } from './http/handle.ts';
@@ -46,11 +47,12 @@ export function createApp(services: Services, limit: RateLimit): H3 {
 }
 
 async function serve(event: H3Event, routes: readonly Route[], limit: RateLimit): Promise<Response> {
-  const { request, response, client } = exchangeOf(event.runtime?.node?.req as IncomingMessage);
+  const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
+  const { request, response, client } = exchange;
   const route = routes.find(({ endpoint }) => endpoint.method === (request.method === 'HEAD' ? 'GET' : request.method));
   if (!route) return refuseMethod(request, routes);
-  if (route.endpoint.limited) {
-    const { allowed, headers, retryAfter } = await limit(client.key);
+  if (isLimited(route.endpoint.path)) {
+    const { allowed, headers, retryAfter } = (exchange.verdict ??= await limit(client.key));
     for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!);
     if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
   }

@@ -13,17 +13,20 @@ export interface Endpoint {
   readonly summary: string;
   /** Whether it is answered with the bytes of a file of the release; `resources.ts` says which. */
   readonly stored: boolean;
-  /** Whether the rate limit of the client's address applies. */
-  readonly limited: boolean;
   readonly errorStyle: ErrorStyle;
   /** The query parameters; an empty value counts as missing. */
   readonly query?: z.ZodObject;
   /** Answers by status. */
   readonly replies: Readonly<Record<number, Reply>>;
-  /** The errors of its own; 405, 429 and the one of {@link failure} go without saying. */
+  /** The errors of its own; 405, the 429 of {@link isLimited} and {@link failure} go without saying. */
   readonly problems: readonly ProblemCode[];
   /** What an unexpected failure is answered with. */
   readonly failure: ProblemCode;
+}
+
+/** Whether the rate limit of the client's address holds for a path: it spans every endpoint below /v1. */
+export function isLimited(path: string): boolean {
+  return path.startsWith('/v1/');
 }
 
 /** A successful answer of an endpoint. */
@@ -53,7 +56,6 @@ const file = {
   method: 'GET',
   stored: true,
   errorStyle: 'text',
-  limited: true,
   problems: [],
   failure: 'internal_error',
 } as const;
@@ -83,14 +85,12 @@ export const endpoints = {
     ...monitoring,
     path: '/health',
     summary: 'Whether the process lives',
-    limited: false,
     replies: { 200: json('It lives.', HealthResponse, { status: 'healthy', version: '1.4.0' }) },
   },
   getReady: {
     ...monitoring,
     path: '/ready',
     summary: 'Whether this instance wants traffic',
-    limited: false,
     replies: {
       200: json('It does.', ReadyResponse, { status: 'ready' }),
       503: json('It is about to stop, or not ready yet.', ReadyResponse, { status: 'draining' }),
@@ -100,7 +100,6 @@ export const endpoints = {
     ...monitoring,
     path: '/v1/info',
     summary: 'The running version',
-    limited: true,
     replies: { 200: json('The running version.', InfoResponse, { version: '1.4.0' }) },
   },
   listBlogArticles: {
@@ -172,7 +171,6 @@ export const endpoints = {
     ...file,
     path: '/media/{path*}',
     summary: 'An image or another file that articles show',
-    limited: false,
     replies: { 200: { description: 'The file.', mediaType: '*/*' } },
     problems: ['media_not_found'],
   },

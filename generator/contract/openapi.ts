@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoints } from '#contract/endpoints.ts';
+import { endpoints, isLimited } from '#contract/endpoints.ts';
 import type { Endpoint, Reply } from '#contract/endpoints.ts';
 import { schemas } from '#contract/primitives.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
@@ -48,7 +48,7 @@ function renderOperation(operationId: string, endpoint: Endpoint): Json {
   for (const [status, reply] of Object.entries(endpoint.replies)) responses[status] = renderReply(endpoint, reply);
   if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: refs(['ETag', 'X-Request-Id']) };
   const codes = new Set<ProblemCode>([...endpoint.problems, 'method_not_allowed']);
-  if (endpoint.limited) codes.add('rate_limited');
+  if (isLimited(endpoint.path)) codes.add('rate_limited');
   codes.add(endpoint.failure);
   for (const [status, group] of Map.groupBy(codes, (code) => problems[code].status)) {
     responses[status] = renderProblems(endpoint, group);
@@ -81,7 +81,7 @@ function renderReply(endpoint: Endpoint, reply: Reply): Json {
   const schema = reply.schema ? { schema: toRef(reply.schema), example: reply.example } : {};
   const names = ['X-Request-Id', 'Cache-Control'];
   if (endpoint.stored) names.push('ETag');
-  if (endpoint.limited) names.push('RateLimit-Policy', 'RateLimit');
+  if (isLimited(endpoint.path)) names.push('RateLimit-Policy', 'RateLimit');
   return { description: reply.description, headers: refs(names), content: { [reply.mediaType]: schema } };
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Client } from '../middleware/client-ip.ts';
+import type { Verdict } from '../middleware/rate-limit.ts';
 
 /** One request and its answer, as every part of the server knows it. */
 export interface Exchange {
@@ -7,6 +8,8 @@ export interface Exchange {
   readonly client: Client;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** The rate limit's word, once it was asked. */
+  verdict?: Verdict;
   /** What went wrong, for the log; clients are never told. */
   failure?: unknown;
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { H3 } from 'h3';
 import { toNodeHandler } from 'srvx/node';
+import { isLimited } from '#contract/endpoints.ts';
 import type { Logger } from '../log.ts';
 import { logExchange } from '../middleware/access-log.ts';
 import type { createClientFinder } from '../middleware/client-ip.ts';
@@ -42,8 +43,8 @@ export function createListener(options: ListenerOptions): RequestListener {
     const { request, response, client } = exchange;
     const file = (request.method === 'GET' || request.method === 'HEAD') && releases.current().files.get(request.url!);
     if (!file) return false;
-    const limited = file.name === 'media' ? undefined : await limit(client.key);
-    if (limited && !limited.allowed) return false;
+    const limited = isLimited(request.url!) ? (exchange.verdict = await limit(client.key)) : undefined;
+    if (limited?.allowed === false) return false;
     const reply = toStoredReply(file, request.headers);
     response.writeHead(reply.status, [...common, ...(limited?.headers ?? []), ...reply.headers]);
     response.end(request.method === 'HEAD' ? undefined : reply.body);
