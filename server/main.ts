@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { EnvError, readEnv } from './env.ts';
+import { ListenError } from './http/server.ts';
 import { createLog } from './log.ts';
 import { ReleaseError } from './services/releases.ts';
 import { startServer } from './start.ts';
@@ -28,7 +29,7 @@ try {
 }
 
 /** What an operator can mend is said in a line; anything else is a defect, and its stack is wanted. */
-function describe(error: Error & { code?: string }): string {
-  const expected = error instanceof EnvError || error instanceof ReleaseError || error.code !== undefined;
-  return expected || error.name === 'GetPortError' ? error.message : (error.stack ?? error.message);
+function describe(error: Error): string {
+  const expected = error instanceof EnvError || error instanceof ReleaseError || error instanceof ListenError;
+  return expected ? error.message : (error.stack ?? error.message);
 }

@@ -8,14 +8,20 @@ export interface HttpServer {
   stop(graceSeconds: number): Promise<void>;
 }
 
+/** An address that cannot be listened on. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+}
+
 /** Longer than the 60 s that nginx keeps an idle upstream connection, so that it is never the server that closes first. */
 const keepAliveMs = 65_000;
 
 /**
- * Opens a listener by listhen, without what listhen adds for development. Throws where the port is taken; port 0 picks
- * a free one.
+ * Opens a listener by listhen, without what listhen adds for development; port 0 picks a free one. Throws a
+ * {@link ListenError} where the port is taken.
  */
 export async function listenOn(listener: RequestListener, host: string, port: number): Promise<HttpServer> {
+  const refused = `cannot listen on port ${port} of ${host}: it is taken, reserved or not allowed`;
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,
@@ -24,17 +30,20 @@ export async function listenOn(listener: RequestListener, host: string, port: nu
     isProd: true,
     showURL: false,
     autoClose: false,
+  }).catch((error: unknown) => {
+    throw new ListenError(refused, { cause: error });
   });
-  if (!('headersTimeout' in server)) throw new Error('listhen opened no HTTP server');
+  // listhen types its server as HTTP or HTTPS; no certificate was given, so it is HTTP.
   const opened = server as Server;
   // listhen's shutdown helper marks sockets on each request, and throws when a client is cut off in its body.
   for (const added of opened.listeners('request')) {
     if (added !== listener) opened.off('request', added as RequestListener);
   }
+  // listhen passes over ports that browsers refuse, and would take 3000 in their place.
   const address = opened.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
     opened.close();
-    throw new Error(`port ${port} cannot be used`);
+    throw new ListenError(refused);
   }
   opened.keepAliveTimeout = keepAliveMs;
   opened.headersTimeout = 15_000;
