@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { BlogPath, IsoDate, Line, MediaPath, schemas } from '#contract/primitives.ts';
 
+const item = {
+  title: 'A new home in Helsinki',
+  description: 'Our third location takes its first customers.',
+  path: '/blog/company-news/helsinki',
+  category: 'Company news',
+  date: '2026-03-02',
+  author: 'Marit de Wit',
+  readTime: '3 min read',
+  cover: '/media/covers/helsinki.svg',
+};
+
 /** An entry of the blog list. */
 export const ContentItem = z
   .strictObject({
@@ -19,13 +30,17 @@ export type ContentItem = z.infer<typeof ContentItem>;
 /** A blog article with its Markdown and its HTML. */
 export const ContentArticle = z
   .strictObject({ ...ContentItem.shape, body: z.string(), html: z.string() })
-  .register(schemas, { id: 'ContentArticle', description: 'A blog article: Markdown in body, rendered HTML in html.' });
+  .register(schemas, {
+    id: 'ContentArticle',
+    description: 'A blog article: Markdown in body, rendered HTML in html.',
+    example: { ...item, body: 'Open a *terminal*.\n', html: '<p>Open a <em>terminal</em>.</p>' },
+  });
 export type ContentArticle = z.infer<typeof ContentArticle>;
 
 /** The blog list, newest first; articles of one day are ordered by path. */
 export const ContentList = z
   .array(ContentItem)
-  .register(schemas, { id: 'ContentList', description: 'All blog articles, newest first.' });
+  .register(schemas, { id: 'ContentList', description: 'All blog articles, newest first.', example: [item] });
 
 /** The front matter of `content/blog/<category>/<slug>.md`. */
 export const BlogFrontMatter = z.strictObject({

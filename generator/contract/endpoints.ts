@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ContentArticle, ContentList } from '#contract/blog.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
+import { schemas } from '#contract/primitives.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 import { HealthResponse, InfoResponse, ReadyResponse } from '#contract/status.ts';
 
@@ -38,7 +39,7 @@ export interface Reply {
   readonly example?: unknown;
 }
 
-const json = (description: string, schema: z.ZodType, example: unknown): Reply => ({
+const json = (description: string, schema: z.ZodType, example = schemas.get(schema)?.example): Reply => ({
   description,
   schema,
   mediaType: 'application/json',
@@ -61,38 +62,20 @@ const file = {
 } as const;
 const content = { ...file, failure: 'content_unavailable' } as const;
 
-const blogItem = {
-  title: 'A new home in Helsinki',
-  description: 'Our third location takes its first customers.',
-  path: '/blog/company-news/helsinki',
-  category: 'Company news',
-  date: '2026-03-02',
-  author: 'Marit de Wit',
-  readTime: '3 min read',
-  cover: '/media/covers/helsinki.svg',
-};
-const kbItem = {
-  title: 'Connect with SSH',
-  description: 'Log in to your VPS from Linux, macOS or Windows.',
-  path: '/knowledgebase/vps/connect-with-ssh',
-  category: 'VPS',
-};
-const article = { body: 'Open a *terminal*.\n', html: '<p>Open a <em>terminal</em>.</p>' };
-
 /** Every operation that is served, and nothing else: routing, checks and OpenAPI follow this page. */
 export const endpoints = {
   getHealth: {
     ...monitoring,
     path: '/health',
     summary: 'Whether the process lives',
-    replies: { 200: json('It lives.', HealthResponse, { status: 'healthy', version: '1.4.0' }) },
+    replies: { 200: json('It lives.', HealthResponse) },
   },
   getReady: {
     ...monitoring,
     path: '/ready',
     summary: 'Whether this instance wants traffic',
     replies: {
-      200: json('It does.', ReadyResponse, { status: 'ready' }),
+      200: json('It does.', ReadyResponse),
       503: json('It is about to stop, or not ready yet.', ReadyResponse, { status: 'draining' }),
     },
   },
@@ -100,20 +83,20 @@ export const endpoints = {
     ...monitoring,
     path: '/v1/info',
     summary: 'The running version',
-    replies: { 200: json('The running version.', InfoResponse, { version: '1.4.0' }) },
+    replies: { 200: json('The running version.', InfoResponse) },
   },
   listBlogArticles: {
     ...content,
     path: '/v1/blog/list',
     summary: 'All blog articles, newest first',
-    replies: { 200: json('The list.', ContentList, [blogItem]) },
+    replies: { 200: json('The list.', ContentList) },
   },
   getBlogArticle: {
     ...content,
     path: '/v1/blog/article',
     summary: 'One blog article, also by a former path',
     query: z.object({ path: z.string().describe('Full path of the article, beginning with /blog/.') }),
-    replies: { 200: json('The article.', ContentArticle, { ...blogItem, ...article }) },
+    replies: { 200: json('The article.', ContentArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
   },
   listKnowledgeBaseArticles: {
@@ -123,7 +106,7 @@ export const endpoints = {
     query: z.object({
       category: z.string().optional().describe('Only this category: the segment after /knowledgebase/.'),
     }),
-    replies: { 200: json('The list; empty for a category that does not exist.', KnowledgeBaseList, [kbItem]) },
+    replies: { 200: json('The list; empty for a category that does not exist.', KnowledgeBaseList) },
     problems: ['validation_error'],
   },
   getKnowledgeBaseArticle: {
@@ -131,7 +114,7 @@ export const endpoints = {
     path: '/v1/kb/article',
     summary: 'One knowledge base article, also by a former path',
     query: z.object({ path: z.string().describe('Full path of the article, beginning with /knowledgebase/.') }),
-    replies: { 200: json('The article.', KnowledgeBaseArticle, { ...kbItem, ...article }) },
+    replies: { 200: json('The article.', KnowledgeBaseArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
   },
   getPlans: {
@@ -139,26 +122,7 @@ export const endpoints = {
     path: '/v1/plans',
     summary: 'All plans, by service and by game',
     replies: {
-      200: json('The plan catalog.', PlanCatalogResponse, {
-        services: {
-          'web-hosting': {
-            name: 'Web hosting',
-            soldOut: false,
-            soldOutMessage: '',
-            plans: [
-              {
-                name: 'Starter',
-                ram: 1,
-                storage: 10,
-                price: 2.5,
-                orderLink: 'https://clients.example.com/order/starter',
-                soldOut: false,
-              },
-            ],
-          },
-        },
-        games: {},
-      }),
+      200: json('The plan catalog.', PlanCatalogResponse),
     },
   },
   getOpenApi: {

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { KnowledgeBasePath, Line, schemas } from '#contract/primitives.ts';
 
+const summary = {
+  title: 'Connect with SSH',
+  description: 'Log in to your VPS from Linux, macOS or Windows.',
+  path: '/knowledgebase/vps/connect-with-ssh',
+  category: 'VPS',
+};
+
 /** An entry of the knowledge base list. */
 export const KnowledgeBaseSummary = z
   .strictObject({
@@ -18,6 +25,7 @@ export const KnowledgeBaseArticle = z
   .register(schemas, {
     id: 'KnowledgeBaseArticle',
     description: 'A knowledge base article: Markdown in body, rendered HTML in html.',
+    example: { ...summary, body: 'Open a *terminal*.\n', html: '<p>Open a <em>terminal</em>.</p>' },
   });
 export type KnowledgeBaseArticle = z.infer<typeof KnowledgeBaseArticle>;
 
@@ -25,6 +33,7 @@ export type KnowledgeBaseArticle = z.infer<typeof KnowledgeBaseArticle>;
 export const KnowledgeBaseList = z.array(KnowledgeBaseSummary).register(schemas, {
   id: 'KnowledgeBaseList',
   description: 'Knowledge base articles, sorted by title.',
+  example: [summary],
 });
 
 /** The front matter of `content/knowledgebase/<category>/<slug>.md`. */

@@ -37,7 +37,30 @@ export const PlanCatalogResponse = z
     services: z.record(z.string(), ServiceCatalog),
     games: z.record(z.string(), GameCatalog),
   })
-  .register(schemas, { id: 'PlanCatalogResponse', description: 'All plans, by service and by game.' });
+  .register(schemas, {
+    id: 'PlanCatalogResponse',
+    description: 'All plans, by service and by game.',
+    example: {
+      services: {
+        'web-hosting': {
+          name: 'Web hosting',
+          soldOut: false,
+          soldOutMessage: '',
+          plans: [
+            {
+              name: 'Starter',
+              ram: 1,
+              storage: 10,
+              price: 2.5,
+              orderLink: 'https://clients.example.com/order/starter',
+              soldOut: false,
+            },
+          ],
+        },
+      },
+      games: {},
+    },
+  });
 export type PlanCatalogResponse = z.infer<typeof PlanCatalogResponse>;
 
 /** The source of a service or game: `catalog/services/<key>.yaml`, `catalog/games/<key>.yaml`. */

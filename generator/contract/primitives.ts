@@ -4,6 +4,8 @@ import { z } from 'zod';
 export interface SchemaMeta {
   readonly id: string;
   readonly description: string;
+  /** What it looks like; every shape that is a whole answer has one. */
+  readonly example?: unknown;
 }
 
 /** Every named shape of the contract; OpenAPI's `components.schemas` is made from it. */

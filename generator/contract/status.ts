@@ -16,19 +16,23 @@ export const StatusErrorResponse = z
   .register(schemas, { id: 'StatusErrorResponse', description: 'The state of the platform is not known.' });
 
 /** The process lives. */
-export const HealthResponse = z
-  .strictObject({ status: z.string(), version: z.string() })
-  .register(schemas, { id: 'HealthResponse', description: 'The process lives.' });
+export const HealthResponse = z.strictObject({ status: z.string(), version: z.string() }).register(schemas, {
+  id: 'HealthResponse',
+  description: 'The process lives.',
+  example: { status: 'healthy', version: '1.4.0' },
+});
 
 /** Whether this instance wants traffic. */
-export const ReadyResponse = z
-  .strictObject({ status: z.enum(['ready', 'draining', 'unready']) })
-  .register(schemas, { id: 'ReadyResponse', description: 'Whether this instance wants traffic.' });
+export const ReadyResponse = z.strictObject({ status: z.enum(['ready', 'draining', 'unready']) }).register(schemas, {
+  id: 'ReadyResponse',
+  description: 'Whether this instance wants traffic.',
+  example: { status: 'ready' },
+});
 
 /** The running version. */
 export const InfoResponse = z
   .strictObject({ version: z.string() })
-  .register(schemas, { id: 'InfoResponse', description: 'The running version.' });
+  .register(schemas, { id: 'InfoResponse', description: 'The running version.', example: { version: '1.4.0' } });
 
 const Monitor = z
   .strictObject({
