@@ -6,6 +6,7 @@ import { FastResponse } from 'srvx';
 import { isLimited } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoints.ts';
 import { exchangeOf } from './http/exchange.ts';
+import type { Exchange } from './http/exchange.ts';
 import type { RouteReply, Route } from './http/handle.ts';
 import { renderError } from './http/render.ts';
 import { toStoredReply } from './http/stored.ts';
@@ -27,15 +28,15 @@ export function createApp(services: Services, limit: RateLimit): H3 {
       const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
       const { status, headers, body } = renderError(error, endpointOf.get(event));
       if (status >= 500) exchange.failure = error.cause ?? error;
-      return respond(status, headers, body);
+      return respond(exchange, status, Object.entries(headers), body);
     },
   });
 
   const routes = Object.values(createRoutes(services));
   for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
-    app.all(path.replace('{path*}', '**:rest'), async (event) => {
+    app.all(path.replace('{path*}', '**:rest'), (event) => {
       // A trailing slash is another URL, and a second address for one resource would be cached twice.
-      if (!path.includes('*') && event.url.pathname.endsWith('/')) throw new Problem('not_found');
+      if (event.url.pathname.endsWith('/')) throw new Problem('not_found');
       endpointOf.set(event, own[0]!.endpoint);
       return serve(event, own, limit);
     });
@@ -46,34 +47,36 @@ export function createApp(services: Services, limit: RateLimit): H3 {
   return app;
 }
 
-async function serve(event: H3Event, routes: readonly Route[], limit: RateLimit): Promise<Response> {
+function serve(event: H3Event, routes: readonly Route[], limit: RateLimit): Response {
   const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
-  const { request, response, client } = exchange;
+  const { request, headers, client } = exchange;
   const route = routes.find(({ endpoint }) => endpoint.method === (request.method === 'HEAD' ? 'GET' : request.method));
-  if (!route) return refuseMethod(request, routes);
+  if (!route) return refuseMethod(exchange, routes);
   if (isLimited(route.endpoint.path)) {
-    const { allowed, headers, retryAfter } = (exchange.verdict ??= await limit(client.key));
-    for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!);
-    if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
+    const verdict = (exchange.verdict ??= limit(client.key));
+    headers.push(...verdict.headers);
+    if (!verdict.allowed) {
+      throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(verdict.retryAfter) } });
+    }
   }
   const reply = route.answer({ query: event.url.searchParams, rest: event.context.params?.rest ?? '' });
-  return toResponse(reply, request);
+  return toResponse(exchange, reply);
 }
 
 /** A CORS preflight is answered; any other method that the endpoint does not have is refused, and told which it has. */
-function refuseMethod(request: IncomingMessage, routes: readonly Route[]): Response {
+function refuseMethod(exchange: Exchange, routes: readonly Route[]): Response {
   const methods = routes.flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-  const { origin, 'access-control-request-method': asked } = request.headers;
-  if (request.method === 'OPTIONS' && origin !== undefined && asked !== undefined) {
-    return respond(204, preflightHeaders(methods), null);
+  const { origin, 'access-control-request-method': asked } = exchange.request.headers;
+  if (exchange.request.method === 'OPTIONS' && origin !== undefined && asked !== undefined) {
+    return respond(exchange, 204, Object.entries(preflightHeaders(methods)), null);
   }
   throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
 }
 
-function toResponse(reply: RouteReply, request: IncomingMessage): Response {
+function toResponse(exchange: Exchange, reply: RouteReply): Response {
   if ('identity' in reply) {
-    const { status, headers, body } = toStoredReply(reply, request.headers);
-    return respond(status, pairs(headers), body);
+    const { status, headers, body } = toStoredReply(reply, exchange.request.headers);
+    return respond(exchange, status, pairs(headers), body);
   }
   const body = `${JSON.stringify(reply.body)}\n`;
   const headers = {
@@ -81,10 +84,11 @@ function toResponse(reply: RouteReply, request: IncomingMessage): Response {
     'Content-Length': String(Buffer.byteLength(body)),
     'Cache-Control': 'no-store',
   };
-  return respond(reply.status, headers, body);
+  return respond(exchange, reply.status, Object.entries(headers), body);
 }
 
-function respond(status: number, headers: HeadersInit, body: string | Buffer | null): Response {
+function respond(exchange: Exchange, status: number, own: [string, string][], body: string | Buffer | null): Response {
+  const headers = [...pairs(exchange.headers), ...own];
   return new FastResponse(body as BodyInit | null, { status, statusText: STATUS_CODES[status] ?? '', headers });
 }
 

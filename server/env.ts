@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import packageJson from '../package.json' with { type: 'json' };
@@ -21,17 +21,24 @@ const list = z.string().transform((text) =>
 );
 
 const Origins = list.refine(
-  (origins) => origins.every((origin) => origin === '*' || URL.parse(origin)?.origin === origin),
+  (origins) =>
+    origins.every((origin) => origin === '*' || (!origin.includes('*') && URL.parse(origin)?.origin === origin)),
   'must be *, or origins such as https://www.example.com, separated by commas',
 );
 
 const Networks = list.transform((networks, context) => {
   const trusted = new BlockList();
   for (const network of networks) {
-    const [address = '', prefix] = network.split('/');
+    const [address = '', prefix, ...surplus] = network.split('/');
     const version = isIP(address);
     const bits = prefix === undefined ? (version === 6 ? 128 : 32) : Number(prefix);
-    if (version === 0 || !/^\d*$/.test(prefix ?? '') || prefix === '' || bits > (version === 6 ? 128 : 32)) {
+    if (
+      version === 0 ||
+      surplus.length > 0 ||
+      !/^\d*$/.test(prefix ?? '') ||
+      prefix === '' ||
+      bits > (version === 6 ? 128 : 32)
+    ) {
       context.addIssue('must be IP addresses and networks such as 10.0.0.0/8, separated by commas');
       return z.NEVER;
     }
@@ -42,7 +49,7 @@ const Networks = list.transform((networks, context) => {
 
 const Settings = z.object({
   PORT: whole(0, 65_535).default(3000),
-  HOST: z.string().default('127.0.0.1'),
+  HOST: z.string().refine(isHost, 'must be an IP address or a host name').default('127.0.0.1'),
   DIST_DIR: z.string().default('dist'),
   SERVICE_VERSION: z.string().default(packageJson.version),
   CORS_ORIGINS: Origins.default(['*']),
@@ -66,6 +73,16 @@ export class EnvError extends Error {
   override readonly name = 'EnvError';
 }
 
+/** Adds the lines of `.env`, where there is one, to the environment. Throws an {@link EnvError} where it cannot be read. */
+export function loadEnvFile(): void {
+  if (!existsSync('.env')) return;
+  try {
+    process.loadEnvFile();
+  } catch {
+    throw new EnvError('.env: the file cannot be read');
+  }
+}
+
 /**
  * Reads the settings. Each may also be given as `<NAME>_FILE`, the path of a file that holds it; an empty one counts
  * as not set. Throws an {@link EnvError} that names every problem.
@@ -86,6 +103,11 @@ export function readEnv(source: Readonly<Record<string, string | undefined>>): E
   }
   if (problems.length > 0) throw new EnvError(problems.join('\n'));
   return Object.freeze(result.data!);
+}
+
+/** An address or a name, without a port; what listhen would take for a mistake, and listen on localhost for. */
+function isHost(host: string): boolean {
+  return isIP(host) !== 0 || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host);
 }
 
 function readSecret(file: string): string | undefined {

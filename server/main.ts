@@ -1,28 +1,32 @@
-import { existsSync } from 'node:fs';
-import { EnvError, readEnv } from './env.ts';
+import { EnvError, loadEnvFile, readEnv } from './env.ts';
 import { ListenError } from './http/server.ts';
 import { createLog } from './log.ts';
 import { ReleaseError } from './services/releases.ts';
 import { startServer } from './start.ts';
 
-if (existsSync('.env')) process.loadEnvFile();
+// A terminal that goes away is no reason to stop.
+process.on('SIGHUP', () => undefined);
 
 try {
+  loadEnvFile();
   const env = readEnv(process.env);
   const format = env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json');
   const log = createLog({ level: env.LOG_LEVEL, format });
-  const server = await startServer(env, log);
+
+  const starting = startServer(env, log);
   let stopping = false;
   const stop = async (signal: string): Promise<void> => {
     if (stopping) process.exit(1);
     stopping = true;
+    const server = await starting;
+    const stopped = server.stop();
     log.info({ signal }, 'draining');
-    await server.stop();
+    await stopped;
     log.info('stopped');
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
-  process.on('SIGHUP', () => undefined);
+  await starting;
 } catch (error) {
   process.stderr.write(`${describe(error as Error)}\n`);
   process.exit(1);

@@ -8,7 +8,7 @@ import { formatDiagnostic } from '../diagnostics.ts';
 import type { DiagnosticFormat } from '../diagnostics.ts';
 import { displayPath } from '../load.ts';
 import type { Compression } from '../release.ts';
-import { defaultOut } from './out.ts';
+import { resolveOut } from './out.ts';
 
 const sourceArgs = {
   content: { type: 'string', default: 'content', valueHint: 'DIR', description: 'Markdown and media' },
@@ -28,7 +28,7 @@ export const buildCommand = defineStrictCommand({
   meta: { name: 'build', description: 'Builds a release and makes it current.' },
   args: {
     ...sourceArgs,
-    out: { type: 'string', default: defaultOut(), valueHint: 'DIR', description: 'where releases are kept' },
+    out: { type: 'string', valueHint: 'DIR', description: 'where releases are kept; DIST_DIR or dist if left out' },
     cache: {
       type: 'boolean',
       default: true,
@@ -37,7 +37,7 @@ export const buildCommand = defineStrictCommand({
     },
     compress: { type: 'enum', default: 'fast', options: ['fast', 'best'], description: 'how hard to compress' },
   },
-  run: ({ args }) => run(args, { out: resolve(args.out), noCache: !args.cache, compression: args.compress }),
+  run: ({ args }) => run(args, { out: resolveOut(args.out), noCache: !args.cache, compression: args.compress }),
 });
 
 /** `check`: the same without writing. */

@@ -1,7 +1,14 @@
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { CommandError } from '../cli.ts';
 
-/** Where releases are kept unless a command says otherwise: DIST_DIR, of the environment or .env, as the server has it. */
-export function defaultOut(): string {
-  if (existsSync('.env')) process.loadEnvFile();
-  return process.env.DIST_DIR ?? 'dist';
+/** The folder where releases are kept: the one asked for, or DIST_DIR as the server reads it, from .env too. */
+export function resolveOut(asked: string | undefined): string {
+  if (asked !== undefined) return resolve(asked);
+  try {
+    if (existsSync('.env')) process.loadEnvFile();
+  } catch (error) {
+    throw new CommandError('.env: the file cannot be read', { cause: error });
+  }
+  return resolve(process.env.DIST_DIR || 'dist');
 }

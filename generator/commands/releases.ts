@@ -1,12 +1,11 @@
-import { resolve } from 'node:path';
 import { defineCommand } from 'citty';
 import type { ArgsDef } from 'citty';
 import { CommandError, defineStrictCommand } from '../cli.ts';
 import { ReleasesError, diffReleases, listReleases, pruneReleases, rollback } from '../releases.ts';
-import { defaultOut } from './out.ts';
+import { resolveOut } from './out.ts';
 
 const outArgs = {
-  out: { type: 'string', default: defaultOut(), valueHint: 'DIR', description: 'where releases are kept' },
+  out: { type: 'string', valueHint: 'DIR', description: 'where releases are kept; DIST_DIR or dist if left out' },
 } satisfies ArgsDef;
 
 const list = defineStrictCommand({
@@ -16,7 +15,7 @@ const list = defineStrictCommand({
     json: { type: 'boolean', default: false, description: 'print a JSON array' },
   },
   async run({ args }) {
-    const releases = await listReleases(resolve(args.out));
+    const releases = await listReleases(resolveOut(args.out));
     if (args.json) {
       print(JSON.stringify(releases));
       return;
@@ -40,7 +39,7 @@ const back = defineStrictCommand({
     ...outArgs,
   },
   async run({ args }) {
-    const id = await refusable(rollback(resolve(args.out), args.id));
+    const id = await refusable(rollback(resolveOut(args.out), args.id));
     print(`release ${id} is current`);
   },
 });
@@ -53,7 +52,7 @@ const diff = defineStrictCommand({
     ...outArgs,
   },
   async run({ args }) {
-    const { added, removed, changed } = await refusable(diffReleases(resolve(args.out), args.from, args.to));
+    const { added, removed, changed } = await refusable(diffReleases(resolveOut(args.out), args.from, args.to));
     for (const file of added) print(`+ ${file}`);
     for (const file of removed) print(`- ${file}`);
     for (const file of changed) print(`~ ${file}`);
@@ -73,7 +72,7 @@ const prune = defineStrictCommand({
   },
   async run({ args }) {
     if (!/^[1-9][0-9]*$/.test(args.keep)) throw new CommandError('--keep must be a whole number, at least 1');
-    for (const id of await pruneReleases(resolve(args.out), Number(args.keep))) print(`removed ${id}`);
+    for (const id of await pruneReleases(resolveOut(args.out), Number(args.keep))) print(`removed ${id}`);
   },
 });
 

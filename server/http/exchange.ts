@@ -8,6 +8,8 @@ export interface Exchange {
   readonly client: Client;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** What every answer to it carries: names and values in turn. */
+  readonly headers: string[];
   /** The rate limit's word, once it was asked. */
   verdict?: Verdict;
   /** What went wrong, for the log; clients are never told. */

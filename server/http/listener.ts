@@ -9,7 +9,7 @@ import type { createCors } from '../middleware/cors.ts';
 import type { RateLimit } from '../middleware/rate-limit.ts';
 import { toRequestId } from '../middleware/request-id.ts';
 import { Problem } from '../problem.ts';
-import type { Releases } from '../services/releases.ts';
+import type { Releases, StoredFile } from '../services/releases.ts';
 import { keepExchange } from './exchange.ts';
 import type { Exchange } from './exchange.ts';
 import { renderError } from './render.ts';
@@ -39,48 +39,62 @@ export function createListener(options: ListenerOptions): RequestListener {
     response: ServerResponse,
   ) => unknown;
 
-  const answerStored = async (exchange: Exchange, common: readonly string[]): Promise<boolean> => {
-    const { request, response, client } = exchange;
-    const file = (request.method === 'GET' || request.method === 'HEAD') && releases.current().files.get(request.url!);
-    if (!file) return false;
-    const limited = isLimited(request.url!) ? (exchange.verdict = await limit(client.key)) : undefined;
-    if (limited?.allowed === false) return false;
-    const reply = toStoredReply(file, request.headers);
-    response.writeHead(reply.status, [...common, ...(limited?.headers ?? []), ...reply.headers]);
-    response.end(request.method === 'HEAD' ? undefined : reply.body);
-    return true;
-  };
-
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const id = toRequestId(request.headers['x-request-id']);
-    const client = findClient(request.socket.remoteAddress, request.headers['x-forwarded-for']);
-    const exchange: Exchange = { id, client, request, response };
-    const common = ['X-Request-Id', id, 'X-Content-Type-Options', 'nosniff', ...cors(request.headers.origin)];
-    if (draining()) common.push('Connection', 'close');
-    keepExchange(exchange);
-    logExchange(log, exchange);
+  const serve = async (exchange: Exchange): Promise<void> => {
+    const { request, response, headers, client } = exchange;
     try {
       request.url = toOriginForm(request.url!);
-      if (await answerStored(exchange, common)) return;
-      for (let at = 0; at < common.length; at += 2) response.appendHeader(common[at]!, common[at + 1]!);
-      await handle(request, response);
+      const readable = request.method === 'GET' || request.method === 'HEAD';
+      const file = readable ? releases.current().targets.get(request.url) : undefined;
+      if (file && isLimited(request.url)) {
+        exchange.verdict = limit(client.key);
+        if (exchange.verdict.allowed) headers.push(...exchange.verdict.headers);
+      }
+      if (file && exchange.verdict?.allowed !== false) answerStored(exchange, file);
+      else await handle(request, response);
     } catch (error) {
       if (!(error instanceof Problem)) exchange.failure = error;
       if (response.headersSent) {
         response.destroy();
         return;
       }
-      const { status, headers, body } = renderError(error, undefined);
-      response.writeHead(status, headers).end(body);
+      const problem = renderError(error, undefined);
+      response.writeHead(problem.status, [...headers, ...Object.entries(problem.headers).flat()]).end(problem.body);
     }
   };
-  return (request, response) => void serve(request, response);
+
+  return (request, response) => {
+    const id = toRequestId(request.headers['x-request-id']);
+    const client = findClient(request.socket.remoteAddress, request.headers['x-forwarded-for']);
+    const headers = ['X-Request-Id', id, 'X-Content-Type-Options', 'nosniff', ...cors(request.headers.origin)];
+    if (draining()) headers.push('Connection', 'close');
+    const exchange: Exchange = { id, client, request, response, headers };
+    keepExchange(exchange);
+    logExchange(log, exchange);
+    void serve(exchange);
+  };
 }
 
 /** The target of a request as a path (RFC 9112 3.2); whatever host a client names there means nothing here. */
 function toOriginForm(target: string): string {
-  if (target.startsWith('/')) return target;
-  const [, rest] = /^https?:\/\/[^/?#]*(.*)$/i.exec(target) ?? [];
+  const [, rest] = target.startsWith('/') ? [target, target] : (/^https?:\/\/[^/?#]*(.*)$/i.exec(target) ?? []);
   if (rest === undefined) throw new Problem('validation_error');
-  return rest.startsWith('/') ? rest : `/${rest}`;
+  const end = rest.includes('?') ? rest.indexOf('?') : rest.length;
+  const path = rest.startsWith('/') ? rest.slice(0, end) : `/${rest.slice(0, end)}`;
+  return (isDecodable(path) ? path : path.replaceAll('%', '%25')) + rest.slice(end);
+}
+
+/** A path whose percent signs are no encoding means them as they are: it names nothing, and is answered as such. */
+function isDecodable(path: string): boolean {
+  if (!path.includes('%')) return true;
+  try {
+    return decodeURI(path) !== '';
+  } catch {
+    return false;
+  }
+}
+
+function answerStored({ request, response, headers }: Exchange, file: StoredFile): void {
+  const reply = toStoredReply(file, request.headers);
+  response.writeHead(reply.status, [...headers, ...reply.headers]);
+  response.end(request.method === 'HEAD' ? undefined : reply.body);
 }

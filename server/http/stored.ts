@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import negotiate from '@fastify/accept-negotiator';
 import type { StoredFile, Variant } from '../services/releases.ts';
+import { negotiateEncoding } from './encoding.ts';
 
 /** An answer made from a file of the release. */
 export interface StoredReply {
@@ -28,8 +28,7 @@ export function toStoredReply(file: StoredFile, headers: IncomingHttpHeaders): S
     prepared.set(file, known);
   }
   const accepted = headers['accept-encoding'];
-  const encoding =
-    (accepted && known.encodings.length > 1 && negotiate(accepted.toLowerCase(), known.encodings)) || 'identity';
+  const encoding = accepted ? negotiateEncoding(accepted, known.encodings) : 'identity';
   const { etag, found, unchanged } = known.replies[encoding]!;
   const match = headers['if-none-match'];
   return match !== undefined && matches(match, etag) ? unchanged : found;
@@ -51,7 +50,7 @@ function prepare(file: StoredFile): Prepared {
   const variants = { br: file.br, gzip: file.gzip, identity: file.identity };
   const present = Object.entries(variants).filter((entry): entry is [string, Variant] => entry[1] !== undefined);
   return {
-    encodings: present.map(([encoding]) => encoding),
+    encodings: present.map(([encoding]) => encoding).filter((encoding) => encoding !== 'identity'),
     replies: Object.fromEntries(present.map(([encoding, variant]) => [encoding, toReplies(file, encoding, variant)])),
   };
 }

@@ -34,24 +34,32 @@ function normalize(text: string): string | undefined {
   const bare = text
     .replace(/^\[([^\]]+)\](?::\d+)?$/, '$1')
     .replace(/^([\d.]+):\d+$/, '$1')
-    .replace(/%.*$/, '')
-    .replace(/^::ffff:(?=[\d.]+$)/i, '');
-  return isIP(bare) ? bare : undefined;
+    .replace(/%.*$/, '');
+  if (isIP(bare) !== 6) return isIP(bare) ? bare : undefined;
+  const groups = toGroups(bare);
+  if (groups.slice(0, 5).some((group) => group !== 0) || groups[5] !== 0xffff) return bare;
+  return groups
+    .slice(6)
+    .map((group) => `${group >> 8}.${group & 255}`)
+    .join('.');
 }
 
 function toClient(address: string): Client {
-  return { address, key: isIP(address) === 6 ? networkOf(address) : address };
+  if (isIP(address) !== 6) return { address, key: address };
+  const network = toGroups(address)
+    .slice(0, 4)
+    .map((group) => group.toString(16));
+  return { address, key: `${network.join(':')}::/64` };
 }
 
-function networkOf(address: string): string {
-  const [head = '', tail] = address.split('::');
-  const left = head.split(':').filter(Boolean);
-  const right = tail?.split(':').filter(Boolean) ?? [];
-  // An IPv4 tail (64:ff9b::192.0.2.1) stands for two groups.
-  const groups = left.length + right.length + (address.includes('.') ? 1 : 0);
-  const all = [...left, ...Array.from({ length: 8 - groups }, () => '0'), ...right];
-  return `${all
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+/** The eight numbers of an IPv6 address. */
+function toGroups(address: string): number[] {
+  const [head = [], tail = []] = address
+    .replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => {
+      return [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':');
+    })
+    .split('::')
+    .map((part) => part.split(':').filter(Boolean));
+  const gap = Array.from({ length: 8 - head.length - tail.length }, () => '0');
+  return [...head, ...gap, ...tail].map((group) => Number.parseInt(group, 16));
 }

@@ -1,5 +1,3 @@
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-
 /** How much one client may ask for. */
 export interface RateLimitOptions {
   /** Its name in the RateLimit headers. */
@@ -21,25 +19,53 @@ export interface Verdict {
   readonly retryAfter: number;
 }
 
-/** Counts a request of a client and says whether it is allowed. */
-export type RateLimit = (key: string) => Promise<Verdict>;
+/** Counts a request of a client and says whether it is allowed, in one synchronous step. */
+export type RateLimit = (key: string) => Verdict;
 
-/** Creates a limit: `burst` requests in each window of burst / rps seconds, counted for each key by itself. */
-export function createRateLimit({ name, rps, burst, blockSeconds }: RateLimitOptions): RateLimit {
-  const window = burst / rps;
-  const limiter = new RateLimiterMemory({ points: burst, duration: window, blockDuration: blockSeconds });
-  const policy = `"${name}";q=${burst};w=${Math.ceil(window)}`;
-  const toVerdict = (allowed: boolean, { remainingPoints, msBeforeNext }: RateLimiterRes): Verdict => {
-    const retryAfter = Math.max(1, Math.ceil(msBeforeNext / 1000));
-    const headers = ['RateLimit-Policy', policy, 'RateLimit', `"${name}";r=${remainingPoints};t=${retryAfter}`];
-    return { allowed, headers, retryAfter };
-  };
-  return async (key) => {
-    try {
-      return toVerdict(true, await limiter.consume(key));
-    } catch (refusal) {
-      if (refusal instanceof RateLimiterRes) return toVerdict(false, refusal);
-      throw refusal;
+/** A map is swept when it has this many entries, and then when it has twice as many as were left. */
+const sweepAtLeast = 10_000;
+
+/**
+ * Creates a token bucket for each key (as the generic cell rate algorithm, ITU-T I.371): `burst` tokens at first, and
+ * `rps` more a second. The clock, in milliseconds, never goes back.
+ */
+export function createRateLimit(
+  { name, rps, burst, blockSeconds }: RateLimitOptions,
+  now: () => number = () => performance.now(),
+): RateLimit {
+  const perToken = 1000 / rps;
+  const capacity = burst * perToken;
+  const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
+  /** When the bucket of a key is full again, or when its block ends. A key that is not in it has a full bucket. */
+  const fullAt = new Map<string, number>();
+  const blockedUntil = new Map<string, number>();
+  let sweepAt = sweepAtLeast;
+
+  const sweep = (time: number): void => {
+    for (const times of [fullAt, blockedUntil]) {
+      for (const [key, until] of times) if (until <= time) times.delete(key);
     }
+    sweepAt = Math.max(sweepAtLeast, fullAt.size * 2);
+  };
+  const toVerdict = (waitMs: number, fullMs: number): Verdict => {
+    const left = Math.max(0, Math.floor((capacity - fullMs) / perToken + 1e-6));
+    const headers = ['RateLimit-Policy', policy, 'RateLimit', `"${name}";r=${left};t=${Math.ceil(fullMs / 1000)}`];
+    return { allowed: waitMs <= 0, headers, retryAfter: Math.max(1, Math.ceil(waitMs / 1000)) };
+  };
+
+  return (key) => {
+    const time = now();
+    if (fullAt.size >= sweepAt) sweep(time);
+    const full = Math.max(fullAt.get(key) ?? time, time);
+    const blocked = (blockedUntil.get(key) ?? time) - time;
+    if (blocked > 0) return toVerdict(blocked, capacity);
+    // A thousandth of a millisecond, so that rounding never takes a token away.
+    const wait = full + perToken - time - capacity - 1e-3;
+    if (wait <= 0) {
+      fullAt.set(key, full + perToken);
+      return toVerdict(0, full + perToken - time);
+    }
+    if (blockSeconds > 0) blockedUntil.set(key, time + blockSeconds * 1000);
+    return toVerdict(Math.max(wait, blockSeconds * 1000), full - time);
   };
 }

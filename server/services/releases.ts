@@ -28,8 +28,10 @@ export interface StoredFile {
 /** A release that was verified, whole in memory: what happens to its folder no longer matters to it. */
 export interface Release {
   readonly id: string;
-  /** Files by request target, `/v1/blog/article?path=/blog/...` with the value plain or percent-encoded. */
+  /** Files by what they are: a path, and a query value as it is meant. */
   readonly files: ReadonlyMap<string, StoredFile>;
+  /** The same by the request targets that mean them in their usual spellings: the value plain or percent-encoded. */
+  readonly targets: ReadonlyMap<string, StoredFile>;
 }
 
 /** A release that must not be served; the message names the file. */
@@ -110,10 +112,12 @@ export async function loadRelease(link: string): Promise<Release> {
   for (const name of ['plans', 'domains', 'status', 'openapi'] as const) parseFile(directory, contents, name);
 
   const files = new Map<string, StoredFile>();
+  const targets = new Map<string, StoredFile>();
   const add = (target: string, stored: StoredFile): void => {
     files.set(target, stored);
+    targets.set(target, stored);
     const [path, name, value] = target.split(/[?=]/);
-    if (value !== undefined) files.set(`${path}?${name}=${encodeURIComponent(value)}`, stored);
+    if (value !== undefined) targets.set(`${path}?${name}=${encodeURIComponent(value)}`, stored);
   };
   for (const file of contents.keys()) {
     const match = matchResource(file);
@@ -130,7 +134,7 @@ export async function loadRelease(link: string): Promise<Release> {
     const stored = files.get(canonical);
     if (stored) add(`${endpoint}?path=${from}`, { ...stored, canonical });
   }
-  return { id: manifest.id, files };
+  return { id: manifest.id, files, targets };
 }
 
 async function loadManifest(path: string): Promise<Manifest> {
