@@ -1,4 +1,4 @@
-import { MarkdownError } from './markdown.ts';
+import { MarkdownError } from './limits.ts';
 import type { Rendered } from './markdown.ts';
 import type { CategoryFolder } from './content.ts';
 import type { AnyCollection, CommonFrontMatter } from './collections/collection.ts';

@@ -100,9 +100,11 @@ function checkStatus({ value, place }: Checked<StatusCatalog>, diagnostics: Diag
         suggest(name, names),
       );
     }
-    if (Number.isNaN(Date.parse(start)) || Number.isNaN(Date.parse(end))) {
-      diagnostics.error(place(['maintenance', index, 'start']), 'start and end must be times that exist');
-    } else if (end <= start) {
+    const impossible = Object.entries({ start, end }).filter(([, time]) => !isTime(time));
+    for (const [field] of impossible) {
+      diagnostics.error(place(['maintenance', index, field]), 'start and end must be times that exist');
+    }
+    if (impossible.length === 0 && end <= start) {
       diagnostics.error(place(['maintenance', index, 'end']), 'the maintenance must end after it starts');
     }
     if (!isTimeZone(timezone)) {
@@ -113,6 +115,12 @@ function checkStatus({ value, place }: Checked<StatusCatalog>, diagnostics: Diag
       );
     }
   }
+}
+
+/** Whether a calendar has that local time; Date.parse takes 30 February for 2 March. */
+function isTime(local: string): boolean {
+  const time = Date.parse(`${local}Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(local);
 }
 
 function isTimeZone(name: string): boolean {

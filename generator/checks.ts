@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import type { Aliases } from '#contract/content.ts';
 import type { Article } from './articles.ts';
-import type { Content } from './content.ts';
-import type { Diagnostics } from './diagnostics.ts';
-import { idPrefix } from './plugins/rehype-heading-ids.ts';
+import type { CategoryFolder, Content } from './content.ts';
+import type { Diagnostics, Place } from './diagnostics.ts';
+import { idPrefix, toSafeId } from './plugins/rehype-heading-ids.ts';
 import { suggest } from './yaml.ts';
 
 /** Checks every link, anchor, image and cover of the articles against what the release will hold. */
@@ -14,6 +14,10 @@ export function checkReferences(
   diagnostics: Diagnostics,
 ): void {
   const byPath = new Map(articles.map((article) => [article.path, article]));
+  // An article that could not be compiled is a problem of its own, not of those who link to it.
+  const broken = new Set(
+    content.categories.flatMap((category) => pathsOf(category)).filter((path) => !byPath.has(path)),
+  );
   const nearby = createSuggester([...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
   const folders = new Set(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
@@ -24,15 +28,15 @@ export function checkReferences(
     }
     // A draft is work in progress: what it leads to need not be there yet.
     if (article.state === 'draft') continue;
-    for (const { path, anchor, url, place } of article.references) {
+    for (const { path, id, url, place } of article.references) {
       if (path === undefined) {
         diagnostics.deadReference(place, `the link "${url}" leads out of content/`);
       } else if (path.startsWith('/media/')) {
         if (!content.media.has(path)) diagnostics.deadReference(place, `there is no ${path} in content/`, nearby(path));
       } else if (isArticlePath(path)) {
         const target = byPath.get(aliases[path] ?? path);
-        if (target) checkTarget(article, target, anchor, place, diagnostics);
-        else if (!folders.has(path.replace(/\/$/, ''))) {
+        if (target) checkTarget(article, target, id, place, diagnostics);
+        else if (!broken.has(path) && !folders.has(path.replace(/\/$/, ''))) {
           diagnostics.deadReference(place, `there is no article ${path}`, nearby(path));
         }
       }
@@ -53,27 +57,24 @@ function createSuggester(paths: readonly string[]): (path: string) => string | u
   };
 }
 
+function pathsOf({ articles }: CategoryFolder): string[] {
+  return articles.map(({ path }) => `/${path.replace(/\.md$/, '')}`);
+}
+
 function isArticlePath(path: string): boolean {
   return /^\/(?:blog|knowledgebase)(?:\/|$)/.test(path);
 }
 
-function checkTarget(
-  from: Article,
-  target: Article,
-  anchor: string,
-  place: Article['references'][number]['place'],
-  diagnostics: Diagnostics,
-): void {
+function checkTarget(from: Article, target: Article, id: string, place: Place, diagnostics: Diagnostics): void {
   if (target.state !== 'published' && from.state === 'published') {
     const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${target.due}`;
     diagnostics.deadReference(place, `the article ${target.path} ${reason}`);
-  } else if (anchor !== '' && anchor !== 'top' && !target.ids.has(anchor) && !target.ids.has(idPrefix + anchor)) {
-    const anchors = [...target.ids].map((id) => (id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id));
-    diagnostics.deadReference(
-      place,
-      `there is no heading or anchor #${anchor} in ${target.path}`,
-      suggest(anchor, anchors),
-    );
+  } else if (id !== '' && id !== toSafeId('top') && !target.ids.has(id)) {
+    const anchors = [...target.ids].map((known) => known.replace(idPrefix, ''));
+    const anchor = id.replace(idPrefix, '');
+    // The sanitiser prefixes the ids of raw HTML, which a link from another article has to name in full.
+    const hint = target.ids.has(idPrefix + id) ? `write #${idPrefix}${id}` : suggest(anchor, anchors);
+    diagnostics.deadReference(place, `there is no heading or anchor #${anchor} in ${target.path}`, hint);
   }
 }
 

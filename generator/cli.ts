@@ -32,14 +32,21 @@ export function defineStrictCommand<const Args extends ArgsDef>(definition: {
 }
 
 function refuseUnknown(rawArgs: readonly string[], args: ArgsDef, positionals: readonly string[]): void {
+  const negatable = Object.keys(args)
+    .filter((name) => args[name]!.type === 'boolean')
+    .map((name) => `no-${name}`);
   const flags = Object.keys(args).filter((name) => args[name]!.type !== 'positional');
-  for (const flag of rawArgs.filter((arg) => arg.startsWith('-'))) {
-    const name = flag.split('=', 1)[0]!.replace(/^--?(?:no-)?/, '');
-    if (flags.includes(name)) continue;
-    const hint = suggest(name, flags);
-    throw new CommandError(
-      `unknown option ${flag.split('=', 1)[0]!}${hint ? ` (${hint.replaceAll('"', '').replace('mean ', 'mean --')})` : ''}`,
-    );
+  for (const [index, arg] of rawArgs.entries()) {
+    if (!arg.startsWith('-')) continue;
+    const [flag = '', value] = arg.split('=', 2);
+    const name = flag.replace(/^--?/, '');
+    if (!flags.includes(name) && !negatable.includes(name)) {
+      const near = suggest(name, [...flags, ...negatable])?.replace(/"(.*)"/, '--$1');
+      throw new CommandError(`unknown option ${flag}${near ? ` (${near})` : ''}`);
+    }
+    const wanting = value === '' || (value === undefined && (rawArgs[index + 1] ?? '-').startsWith('-'));
+    if (flags.includes(name) && args[name]!.type !== 'boolean' && wanting)
+      throw new CommandError(`${flag} needs a value`);
   }
   const expected = Object.values(args).filter(({ type }) => type === 'positional').length;
   if (positionals.length > expected) throw new CommandError(`unexpected argument "${positionals[expected]!}"`);

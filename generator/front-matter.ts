@@ -20,6 +20,9 @@ const splitOnly = {
   engines: { yaml: () => ({}), json: refuse, javascript: refuse, js: refuse, coffee: refuse, toml: refuse },
 };
 
+/** Far above any front matter; a search of gray-matter's takes time with the square of its blank lines. */
+const maxLength = 16_384;
+
 /** Parses an article. Reports every problem at its line and column, and then returns undefined. */
 export function parseFrontMatter<Schema extends z.ZodType>(
   text: string,
@@ -35,15 +38,21 @@ export function parseFrontMatter<Schema extends z.ZodType>(
     diagnostics.error({ file, line: 1, column: 1 }, message, 'begin the file with ---, its fields, and --- again');
     return undefined;
   }
-  // With an options object gray-matter neither caches the file nor hands out a shared result (its issue 166).
-  const yaml = matter(text, splitOnly).matter;
-  const end = firstLine.length + yaml.length + '\n---'.length;
-  const [closing] = text.slice(end).split('\n', 1);
-  if (end > text.length || closing!.trim() !== '') {
-    const line = end > text.length ? 1 : lineAt(text, end);
-    diagnostics.error({ file, line, column: 1 }, 'the front matter is not closed', 'end it with a line of exactly ---');
+  const length = text.indexOf('\n---', firstLine.length);
+  const [closing = ''] = text.slice(length + 1).split('\n', 1);
+  const hint = 'end it with a line of exactly ---';
+  if (length < 0 || closing.trim() !== '---') {
+    const line = length < 0 ? 1 : lineAt(text, length + 1);
+    diagnostics.error({ file, line, column: 1 }, 'the front matter is not closed', hint);
     return undefined;
   }
+  if (length > maxLength) {
+    diagnostics.error({ file, line: 1, column: 1 }, `the front matter is longer than ${maxLength} characters`, hint);
+    return undefined;
+  }
+  // With an options object gray-matter neither caches the file nor hands out a shared result (its issue 166).
+  const yaml = matter(text, splitOnly).matter;
+  const end = length + '\n---'.length;
   const firstText = end + text.slice(end).search(/\S|$/);
   const bodyStart = Math.max(text.lastIndexOf('\n', firstText) + 1, end);
   // The YAML begins with the line break after the opening ---, so its lines are numbered as those of the file.

@@ -98,14 +98,10 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
   return text;
 }
 
-/** A newline is never part of a longer UTF-8 sequence, so each line can be checked by itself. */
+/** A line break is never part of a longer UTF-8 sequence, so each line can be checked by itself. */
 function firstBadLine(bytes: Buffer): number {
-  let start = 0;
-  for (let line = 1; ; line += 1) {
-    const end = bytes.indexOf(0x0a, start);
-    if (end < 0 || !isUtf8(bytes.subarray(start, end))) return line;
-    start = end + 1;
-  }
+  const lines = bytes.toString('latin1').split(/\r\n?|\n/);
+  return lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1;
 }
 
 /** A path as messages show it: relative to the working directory, so that a terminal or a CI can open it. */

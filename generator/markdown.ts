@@ -15,6 +15,7 @@ import remarkParse from 'remark-parse';
 import remarkRehype from 'remark-rehype';
 import { unified } from 'unified';
 import { VFile } from 'vfile';
+import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
 import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
 import { rehypeLinks } from './plugins/rehype-links.ts';
 import type { Reference } from './plugins/rehype-links.ts';
@@ -34,18 +35,6 @@ export interface Rendered {
   readonly ids: readonly string[];
 }
 
-/** Markdown that cannot be rendered; the line counts from 1 in the body. */
-export class MarkdownError extends Error {
-  readonly line: number;
-  readonly hint: string;
-  constructor(message: string, line: number, hint: string) {
-    super(message);
-    this.name = 'MarkdownError';
-    this.line = line;
-    this.hint = hint;
-  }
-}
-
 /** The one pipeline. Behind the sanitiser only what this project writes itself is added: ids, classes, site paths. */
 const processor = unified()
   .use(remarkParse)
@@ -60,24 +49,20 @@ const processor = unified()
   .use(rehypeStringify)
   .freeze();
 
-/** The time of the micromark tokenizer grows with the square of the nesting: 300 levels take 1.5 s, 1,500 half a minute. */
-const maxNesting = 100;
 /** A real article of 320 kB takes 0.3 s; what needs more than this is an accident or an attack. */
 const maxRenderMs = 5000;
 
 /**
- * Renders the Markdown of the article at a site path. Throws a {@link MarkdownError} where it is nested too deeply
+ * Renders the Markdown of the article at a site path. Throws a {@link MarkdownError} where it is beyond the limits
  * or takes too long.
  */
 export function renderMarkdown(markdown: string, sitePath: string): Rendered {
-  const line = findDeepNesting(markdown);
-  if (line > 0) {
-    throw new MarkdownError(`lists or quotes are nested more than ${maxNesting} levels deep`, line, 'flatten them');
-  }
+  checkMarkup(markdown);
   try {
     return withTimeLimit(() => {
       const file = new VFile({ value: markdown, data: { sitePath } });
       const tree = processor.parse(file);
+      checkTables(tree);
       const words = countWords(tree);
       const html = processor.stringify(processor.runSync(tree, file), file);
       return { html, words, references: file.data.references ?? [], ids: file.data.ids ?? [] };
@@ -104,22 +89,4 @@ const callWork = new Script('work()');
 function withTimeLimit<Result>(work: () => Result): Result {
   timed.work = work;
   return callWork.runInContext(timed, { timeout: maxRenderMs }) as Result;
-}
-
-const container = /[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$))/y;
-
-/** The first line that opens more than {@link maxNesting} lists and quotes, counting from 1; 0 if there is none. */
-function findDeepNesting(markdown: string): number {
-  for (const [index, line] of markdown.split('\n').entries()) {
-    let depth = 0;
-    let columns = 0;
-    container.lastIndex = 0;
-    for (let match = container.exec(line); match; match = container.exec(line)) {
-      depth += 1;
-      if (depth === 1) columns = match[0].length - 1;
-    }
-    // A list item stands at least two columns right of the one it belongs to.
-    if (depth + columns / 2 > maxNesting) return index + 1;
-  }
-  return 0;
 }

@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { mkdir, open, readFile, readlink, rename, rm, symlink, utimes } from 'node:fs/promises';
+import { existsSync, lstatSync, readdirSync } from 'node:fs';
+import { mkdir, open, readFile, readlink, realpath, rename, rm, symlink, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { Manifest, contractVersion, idSource } from '#contract/release.ts';
@@ -109,7 +109,7 @@ export function createDryStage(): Stage {
 
 /** Makes a release the current one, in one atomic step: a reader sees the old or the new one. */
 export async function makeCurrent(out: string, id: string): Promise<void> {
-  const link = join(out, `.current-${process.pid}-${randomBytes(4).toString('hex')}`);
+  const link = join(out, 'releases', stageName());
   await symlink(join('releases', id), link);
   await rename(link, join(out, 'current'));
 }
@@ -125,8 +125,8 @@ export async function readCurrent(out: string): Promise<string | undefined> {
 /** Reads the manifest of a release and proves every byte of it. Throws an error that names the first wrong file. */
 export async function verifyRelease(directory: string): Promise<Manifest> {
   const manifest = Manifest.parse(JSON.parse(await readFile(join(directory, 'manifest.json'), 'utf8')));
-  if (hash('sha256', idSource(manifest)).slice(0, 16) !== manifest.id)
-    throw new Error('manifest.json has been changed');
+  const changed = hash('sha256', idSource(manifest)).slice(0, 16) !== manifest.id;
+  if (changed || manifest.id !== basename(await realpath(directory))) throw new Error('manifest.json has been changed');
   for (const [file, { bytes, sha256 }] of Object.entries(manifest.files)) {
     const content = await readFile(join(directory, file));
     if (content.length !== bytes || hash('sha256', content) !== sha256) throw new Error(`${file} has been changed`);
@@ -194,5 +194,5 @@ function isRunning(pid: number): boolean {
 }
 
 function ageOf(path: string): number {
-  return Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+  return Date.now() - (lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
 }

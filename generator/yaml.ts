@@ -1,6 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein';
-import { LineCounter, isAlias, isMap, isPair, isScalar, isSeq, parseDocument, visit } from 'yaml';
-import type { Node } from 'yaml';
+import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
+import type { Node, YAMLMap } from 'yaml';
 import { z } from 'zod';
 import type { Diagnostics, Place } from './diagnostics.ts';
 
@@ -34,20 +34,28 @@ export function parseYaml<Schema extends z.ZodType>(
     broken = true;
     diagnostics.error(placeAt(offset), message, hint);
   };
-  let document;
-  try {
-    document = parseDocument(text, { lineCounter: lines, prettyErrors: false, schema: 'core', version: '1.2' });
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
+  const document = parseDocument(text, {
+    uniqueKeys: false,
+    lineCounter: lines,
+    version: '1.2',
+    schema: 'core',
+    // Else !!binary, !!set and the like would be built although the core schema has none of them.
+    resolveKnownTags: false,
+    prettyErrors: false,
+    logLevel: 'error',
+  });
+  if (document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) {
     report(0, 'the YAML is nested too deeply');
     return undefined;
   }
-  for (const { pos, message } of [...document.errors, ...document.warnings]) report(pos[0], message);
+  for (const { code, pos, message } of [...document.errors, ...document.warnings]) {
+    report(pos[0], code === 'MULTIPLE_DOCS' ? 'there is more than one YAML document' : message);
+  }
   visit(document, (_, node) => {
     if (isAlias(node)) {
       report(node.range?.[0] ?? 0, 'YAML aliases (*name) are not allowed', 'write the value out');
-    } else if (isPair(node) && isScalar(node.key) && reservedKeys.has(String(node.key.value))) {
-      report(node.key.range?.[0] ?? 0, `the key "${String(node.key.value)}" is not allowed`);
+    } else if (isMap(node)) {
+      reportKeys(node, report);
     }
   });
   if (broken) return undefined;
@@ -61,6 +69,19 @@ export function parseYaml<Schema extends z.ZodType>(
     }
   }
   return undefined;
+}
+
+/** Keys that an object cannot tell apart or must not have: `1` beside `"1"`, lists, and the names of {@link reservedKeys}. */
+function reportKeys(map: YAMLMap, report: (offset: number, message: string) => void): void {
+  const seen = new Set<string>();
+  for (const { key } of map.items) {
+    const offset = (key as Node).range?.[0] ?? 0;
+    const name = isScalar(key) ? String(key.value) : undefined;
+    if (name === undefined) report(offset, 'a key must be a single value');
+    else if (reservedKeys.has(name)) report(offset, `the key "${name}" is not allowed`);
+    else if (seen.has(name)) report(offset, 'Map keys must be unique');
+    else seen.add(name);
+  }
 }
 
 interface Description {
@@ -93,7 +114,7 @@ function describe(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown): D
     return [
       {
         path,
-        message: `${name}must be ${typeNames[issue.expected] ?? issue.expected}, not ${typeOf(input)}`,
+        message: `${name}must be ${typeNames[issue.expected] ?? issue.expected}, not ${typeOf(input, issue.expected)}`,
         ...quote,
       },
     ];
@@ -111,11 +132,11 @@ const typeNames: Partial<Record<string, string>> = {
   record: 'a mapping of fields',
 };
 
-function typeOf(value: unknown): string {
+function typeOf(value: unknown, expected: string): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';
-  const name = typeof value === 'number' && !Number.isInteger(value) ? 'number' : typeof value;
-  return typeNames[name] ?? name;
+  const oddNumber = typeof value === 'number' && (!Number.isFinite(value) || expected === 'int');
+  return oddNumber ? String(value) : (typeNames[typeof value] ?? typeof value);
 }
 
 function formatPath(path: readonly PropertyKey[]): string {

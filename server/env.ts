@@ -4,14 +4,11 @@ import { z } from 'zod';
 import packageJson from '../package.json' with { type: 'json' };
 
 const whole = (minimum: number, maximum: number) =>
-  z.coerce
-    .number()
-    .pipe(
-      z
-        .int(`must be a whole number`)
-        .min(minimum, `must be at least ${minimum}`)
-        .max(maximum, `must be at most ${maximum}`),
-    );
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.int().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
 
 const list = z.string().transform((text) =>
   text
@@ -99,7 +96,7 @@ export function readEnv(source: Readonly<Record<string, string | undefined>>): E
   }
   const result = Settings.safeParse(values);
   for (const { path, message } of result.error?.issues ?? []) {
-    problems.push(`${path.join('.')}: ${message.startsWith('must') ? message : 'must be a whole number'}`);
+    problems.push(`${path.join('.')}: ${message}`);
   }
   if (problems.length > 0) throw new EnvError(problems.join('\n'));
   return Object.freeze(result.data!);

@@ -55,7 +55,7 @@ const CatalogTLD = z.strictObject({
     .union(
       [
         z.literal('none'),
-        z.strictObject({ rdap: z.url({ protocol: /^https?$/ }) }),
+        z.strictObject({ rdap: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }) }),
         z.strictObject({ whois: HostPort }),
         z.strictObject({ das: HostPort }),
       ],

@@ -15,7 +15,9 @@ export const schemas = z.registry<SchemaMeta>();
 export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must hold only lower-case letters, digits and hyphens');
 
 /** The name of a catalog entry. It holds a letter, since JSON objects put keys made of digits alone first. */
-export const CatalogKey = Slug.regex(/[a-z]/, 'must hold at least one letter');
+export const CatalogKey = Slug.regex(/[a-z]/, 'must hold at least one letter')
+  .regex(/^(?!constructor$)/, 'must not be constructor')
+  .regex(/^(?!prototype$)/, 'must not be prototype');
 
 /** A calendar date, `YYYY-MM-DD`, that exists. */
 export const IsoDate = z.iso.date('must be a calendar date of the form YYYY-MM-DD');
@@ -40,8 +42,10 @@ export const MediaPath = z
     'must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores',
   );
 
+const notHttps = 'must be a URL that begins with https://';
+
 /** A web address that a visitor may be sent to. */
-export const HttpsUrl = z.url({ protocol: /^https$/, error: 'must be a URL that begins with https://' });
+export const HttpsUrl = z.url({ protocol: /^https$/, error: notHttps, abort: true }).regex(/^https:\/\//i, notHttps);
 
 /** An amount of money: not negative, at most two decimals. */
 export const Price = z.number().min(0, 'must not be negative').multipleOf(0.01, 'must have at most two decimals');
@@ -50,6 +54,6 @@ export const Price = z.number().min(0, 'must not be negative').multipleOf(0.01, 
 export const HostPort = z
   .string()
   .regex(
-    /^(?=.{1,259}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::[1-9][0-9]{0,4})?$/,
+    /^(?=.{1,259}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5]))?$/,
     'must be a host name, with an optional :port',
   );

@@ -34,6 +34,9 @@ export const InfoResponse = z
   .strictObject({ version: z.string() })
   .register(schemas, { id: 'InfoResponse', description: 'The running version.', example: { version: '1.4.0' } });
 
+const wholeNumber = (minimum: number, maximum: number) =>
+  z.int().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`);
+
 const Monitor = z
   .strictObject({
     name: Line.describe('Name that visitors read.'),
@@ -44,9 +47,9 @@ const Monitor = z
     tcp: HostPort.regex(/:[0-9]+$/, 'must end in a port')
       .optional()
       .describe('host:port to connect to.'),
-    interval_seconds: z.int().min(5).max(86_400).optional().describe('Seconds between checks; 60 if left out.'),
-    timeout_seconds: z.int().min(1).max(60).optional().describe('Seconds to wait for an answer; 5 if left out.'),
-    failures: z.int().min(1).max(100).optional().describe('Failures in a row before it counts; 2 if left out.'),
+    interval_seconds: wholeNumber(5, 86_400).optional().describe('Seconds between checks; 60 if left out.'),
+    timeout_seconds: wholeNumber(1, 60).optional().describe('Seconds to wait for an answer; 5 if left out.'),
+    failures: wholeNumber(1, 100).optional().describe('Failures in a row before it counts; 2 if left out.'),
   })
   .refine((monitor) => (monitor.url === undefined) !== (monitor.tcp === undefined), 'must have either url or tcp');
 

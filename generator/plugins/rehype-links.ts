@@ -10,8 +10,8 @@ export interface Reference {
   readonly url: string;
   /** The site path that it leads to, or undefined where it leaves content/. */
   readonly path: string | undefined;
-  /** The decoded part behind `#`, or an empty text. */
-  readonly anchor: string;
+  /** The id that it leads to there, or an empty text. */
+  readonly id: string;
   readonly line: number;
   readonly column: number;
 }
@@ -39,19 +39,35 @@ export function rehypeLinks() {
     const ids = collectIds(tree);
     const references: Reference[] = [];
     let at = { line: 1, column: 1 };
+    const resolve = (url: string): string => {
+      const target = toTarget(url, sitePath);
+      if (!target) return url;
+      const { path, query, hash } = target;
+      // An id may itself be percent-encoded, as those of footnotes are.
+      const own = [decode(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
+      const id = (path === sitePath ? own : undefined) ?? toSafeId(decode(hash));
+      references.push({ url, path, id, line: at.line, column: at.column });
+      if (path === undefined) return url;
+      const fragment = id && `#${encodeURIComponent(id)}`;
+      return url.startsWith('#') ? fragment || '#' : `${encodeURI(path)}${query}${fragment}`;
+    };
     visit(tree, 'element', (node: Element) => {
       // Elements that come from raw HTML may lack a position; the last one before them is near enough.
       at = node.position?.start ?? at;
+      const { properties } = node;
       const attribute = attributes[node.tagName];
-      const url = attribute && node.properties[attribute];
-      const target = typeof url === 'string' ? toTarget(url, sitePath) : undefined;
-      if (!attribute || typeof url !== 'string' || !target) return;
-      const { path, query, anchor } = target;
-      references.push({ url, path, anchor, line: at.line, column: at.column });
-      if (path === undefined) return;
-      const prefixed = path === sitePath && !ids.has(anchor) && ids.has(idPrefix + anchor);
-      const hash = anchor && `#${encodeURIComponent(prefixed ? idPrefix + anchor : toSafeId(anchor))}`;
-      node.properties[attribute] = url.startsWith('#') ? hash || '#' : `${encodeURI(path)}${query}${hash}`;
+      const value = attribute && properties[attribute];
+      if (attribute && typeof value === 'string') properties[attribute] = resolve(value);
+      // A set of sources: addresses, each with its width or density behind it. The sanitiser looks at none of them.
+      if (typeof properties.srcSet !== 'string') return;
+      if (/(?:^|,)\s*(?!https?:)[a-z][a-z0-9+.-]*:/i.test(properties.srcSet)) {
+        delete properties.srcSet;
+      } else {
+        properties.srcSet = properties.srcSet.replace(
+          /([^\s,]\S*[^\s,])([^,]*)/g,
+          (_, url, size) => resolve(url) + size,
+        );
+      }
     });
     file.data.references = references;
     file.data.ids = [...ids];
@@ -70,16 +86,15 @@ function collectIds(tree: Root): Set<string> {
 const inContent = /^\/(?:blog|knowledgebase|media)\//;
 
 /** Where a URL leads; undefined for other sites, and for pages of this site that are not made from content/. */
-function toTarget(url: string, base: string): (Pick<Reference, 'path' | 'anchor'> & { query: string }) | undefined {
+function toTarget(url: string, base: string): { path: string | undefined; query: string; hash: string } | undefined {
   if (/^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(url)) return undefined;
   const [, written = '', query = '', hash = ''] = /^([^?#]*)(\?[^#]*)?(?:#(.*))?$/s.exec(url) ?? [];
   const file = decode(written);
-  const anchor = decode(hash);
-  if (file === '') return { path: base, query, anchor };
+  if (file === '') return { path: base, query, hash };
   // Source files and site paths nest alike, so a relative link means the same in both.
   const path = file.startsWith('/') ? file : `/${posix.join(posix.dirname(base).slice(1), file)}`;
-  if (inContent.test(path)) return { path: path.replace(/\.md$/, ''), query, anchor };
-  return file.startsWith('/') ? undefined : { path: undefined, query, anchor };
+  if (inContent.test(path)) return { path: path.replace(/\.md$/, ''), query, hash };
+  return file.startsWith('/') ? undefined : { path: undefined, query, hash };
 }
 
 function decode(text: string): string {

@@ -1,5 +1,6 @@
 import type { Blockquote, Paragraph, Root } from 'mdast';
 import { visit } from 'unist-util-visit';
+import type { VFile } from 'vfile';
 
 /** The kinds of alert, with the title that readers see. */
 export const alertTitles = {
@@ -17,7 +18,7 @@ const marker = /^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*(?:\n|$)/i;
  * `div.markdown-alert`, as GitHub does.
  */
 export function remarkAlerts() {
-  return (tree: Root): void => {
+  return (tree: Root, file: VFile): void => {
     visit(tree, 'blockquote', (quote: Blockquote) => {
       const [first] = quote.children;
       if (first?.type !== 'paragraph') return;
@@ -25,11 +26,12 @@ export function remarkAlerts() {
       if (text?.type !== 'text') return;
       const [line, word] = marker.exec(text.value) ?? [];
       if (line === undefined || word === undefined) return;
-      // A marker with something behind it on its line is a plain quote, to GitHub too.
-      if (line.length === text.value.length && next && next.type !== 'break') return;
+      // Something behind the marker on its line, or a backslash before it, makes it a plain quote, to GitHub too.
+      if (!line.endsWith('\n') && next && next.type !== 'break') return;
+      if (!String(file).startsWith('[!', text.position?.start.offset)) return;
       const kind = word.toLowerCase() as keyof typeof alertTitles;
       text.value = text.value.slice(line.length);
-      if (text.value === '') first.children.splice(0, next ? 2 : 1);
+      if (text.value === '') first.children.splice(0, next?.type === 'break' ? 2 : 1);
       const title: Paragraph = {
         type: 'paragraph',
         children: [{ type: 'text', value: alertTitles[kind] }],

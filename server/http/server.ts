@@ -1,5 +1,6 @@
 import type { RequestListener, Server } from 'node:http';
 import { listen } from 'listhen';
+import { watchConnections } from './connections.ts';
 
 /** An HTTP server that listens, and how it stops. */
 export interface HttpServer {
@@ -48,16 +49,5 @@ export async function listenOn(listener: RequestListener, host: string, port: nu
   opened.keepAliveTimeout = keepAliveMs;
   opened.headersTimeout = 15_000;
   opened.requestTimeout = 30_000;
-  return { url: url.replace(/\/$/, ''), stop: (graceSeconds) => stop(opened, graceSeconds) };
-}
-
-async function stop(server: Server, graceSeconds: number): Promise<void> {
-  const idle = setInterval(() => server.closeIdleConnections(), 50);
-  const end = setTimeout(() => server.closeAllConnections(), graceSeconds * 1000);
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
-  });
-  clearInterval(idle);
-  clearTimeout(end);
+  return { url: url.replace(/\/$/, ''), stop: watchConnections(opened) };
 }

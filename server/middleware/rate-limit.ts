@@ -50,7 +50,7 @@ export function createRateLimit(
   const toVerdict = (waitMs: number, fullMs: number): Verdict => {
     const left = Math.max(0, Math.floor((capacity - fullMs) / perToken + 1e-6));
     const headers = ['RateLimit-Policy', policy, 'RateLimit', `"${name}";r=${left};t=${Math.ceil(fullMs / 1000)}`];
-    return { allowed: waitMs <= 0, headers, retryAfter: Math.max(1, Math.ceil(waitMs / 1000)) };
+    return { allowed: waitMs <= 0, headers, retryAfter: Math.max(1, Math.ceil(waitMs / 1000 - 1e-6)) };
   };
 
   return (key) => {

@@ -57,6 +57,9 @@ export interface Releases {
 /** How often `current` is looked at; with the time to verify, a new release is served well within 2 s. */
 const pollMs = 250;
 
+/** How long a release that was refused is left alone: what kept it from being read may pass. */
+const retryMs = 30_000;
+
 /**
  * Loads the current release of `dist`, and takes up each new one by itself: verified as a whole beside the requests,
  * then switched to in one step. Throws a {@link ReleaseError} where there is none that can be served.
@@ -67,14 +70,17 @@ export async function openReleases(dist: string, events: ReleaseEvents): Promise
   if (seen === undefined) throw new ReleaseError(`${link}: there is no release; build one first`);
   let release = await loadRelease(link);
 
+  let retryAt = Infinity;
   const look = async (): Promise<void> => {
     const found = await identify(link);
-    if (found === undefined || found === seen) return;
+    if (found === undefined || (found === seen && performance.now() < retryAt)) return;
     seen = found;
     try {
       release = await loadRelease(link);
+      retryAt = Infinity;
       events.taken(release);
     } catch (error) {
+      retryAt = performance.now() + retryMs;
       events.refused(error);
     }
   };

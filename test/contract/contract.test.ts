@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { schemas } from '#contract/primitives.ts';
+import { shapes } from './shapes.ts';
+import type { Fields } from './shapes.ts';
+
+type Path = readonly (string | number)[];
+
+/** The places of all values inside of a value, its own place among them. */
+function placesIn(value: unknown, at: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [at];
+  const entries: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
+  return [at, ...entries.flatMap(([key, inner]) => placesIn(inner, [...at, key]))];
+}
+
+function read(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>((inner, key) => (inner as Fields)[key], value);
+}
+
+/** The value with another one at a place; undefined takes away what is there. */
+function replace(value: unknown, [key, ...rest]: Path, by: unknown): unknown {
+  if (key === undefined) return by;
+  const inner = replace((value as Fields)[key], rest, by);
+  if (Array.isArray(value)) return value.with(Number(key), inner);
+  const { [key]: _, ...others } = value as Fields;
+  return inner === undefined ? others : { ...others, [key]: inner };
+}
+
+function kindOf(value: unknown): string {
+  return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value;
+}
+
+/** Values of every other type of JSON. */
+function strangersTo(value: unknown): unknown[] {
+  return ['text', 1, true, null, [], { strange: 1 }].filter((other) => kindOf(other) !== kindOf(value));
+}
+
+describe.each(shapes)('$name', ({ name, schema, whole, optional = [], maps = [] }) => {
+  const accepts = (value: unknown) => schema.safeParse(value).success;
+  const isMap = (path: Path) => path.length === 1 && maps.includes(String(path[0]));
+  const objects = placesIn(whole).filter((path) => {
+    const value = read(whole, path);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  });
+
+  test('has the fields of the specification, and its name', () => {
+    expect(Object.keys(schema.shape).toSorted()).toEqual(Object.keys(whole).toSorted());
+    expect(schemas.get(schema)?.id).toBe(name);
+    const { required } = z.toJSONSchema(schema);
+    expect(required?.toSorted()).toEqual(
+      Object.keys(whole)
+        .filter((field) => !optional.includes(field))
+        .toSorted(),
+    );
+  });
+
+  test('keeps a whole value as it is, and one without the optional fields', () => {
+    expect(schema.parse(whole)).toEqual(whole);
+    const least = optional.reduce<unknown>((value, field) => replace(value, [field], undefined), whole);
+    expect(schema.parse(least)).toEqual(least);
+  });
+
+  test('refuses an extra field, at any depth', () => {
+    const places = objects.filter((place) => !isMap(place));
+    for (const extra of ['extra', 'constructor', 'Success']) {
+      expect(places.filter((path) => accepts(replace(whole, [...path, extra], 'x')))).toEqual([]);
+    }
+    expect(accepts(JSON.parse(`{"__proto__":1,${JSON.stringify(whole).slice(1)}`))).toBe(false);
+  });
+
+  test('refuses the lack of a required field, at any depth', () => {
+    const fields = objects
+      .filter((place) => !isMap(place))
+      .flatMap((place) => Object.keys(read(whole, place) as Fields).map((field) => [...place, field]));
+    const lacked = fields.filter((path) => accepts(replace(whole, path, undefined)));
+    expect(lacked).toEqual(optional.map((field) => [field]));
+  });
+
+  test('refuses a value of another type, at any place', () => {
+    const taken = placesIn(whole).flatMap((path) =>
+      strangersTo(read(whole, path))
+        .filter((stranger) => accepts(replace(whole, path, stranger)))
+        .map((stranger) => ({ path, stranger })),
+    );
+    expect(taken).toEqual([]);
+  });
+});
+
+/** Values that one field takes and does not take, beside those of its type. */
+const values: readonly (readonly [shape: string, field: string, taken: unknown[], refused: unknown[]])[] = [
+  ['CatalogPlan', 'ram', [0.25, 1, 512], [0, -1, NaN, Infinity]],
+  ['CatalogPlan', 'storage', [1, 10_000], [0, -1, 1.5, NaN]],
+  ['CatalogPlan', 'price', [0, 2.5, 19.99], [-1, 1.999, NaN]],
+  ['CatalogPlan', 'orderLink', ['https://a.example'], ['http://a.example', 'javascript:alert(1)', '/order', '']],
+  ['ServiceCatalog', 'soldOutMessage', ['', 'Back in May.'], []],
+  ['GameCatalog', 'plans', [[]], [[{}]]],
+  ['PlanCatalogResponse', 'services', [{}], [{ web: {} }]],
+  [
+    'ContentItem',
+    'path',
+    ['/blog/a/b', '/blog/a-1/b-2'],
+    ['blog/a/b', '/blog/a', '/blog/a/b/c', '/blog/A/b', '/blog/a/../b', '/knowledgebase/a/b', '/blog/a/b\n', ''],
+  ],
+  ['ContentItem', 'date', ['2024-02-29'], ['2026-02-29', '2026-1-1', '2026-01-01T00:00:00Z', '01.01.2026', '']],
+  ['ContentItem', 'readTime', ['1 min read', '12 min read'], ['0 min read', '1 minute', '1.5 min read', '']],
+  [
+    'ContentItem',
+    'cover',
+    ['/media/a.svg', '/media/a/b/c-1_2.png'],
+    ['media/a.svg', '/media/', '/media/../a.svg', '/media/a//b.svg', 'https://a.example/media/a.svg', '/media/.a'],
+  ],
+  ['KnowledgeBaseSummary', 'path', ['/knowledgebase/a/b'], ['/blog/a/b', '/kb/a/b', '/knowledgebase/a', '']],
+  ['DomainPricing', 'term', [1, 10], [1.5, NaN]],
+  ['DomainPricing', 'register', [0, 0.01, 9.5], [NaN, Infinity]],
+  ['DomainTLD', 'tld', ['.com', '.co.uk', '.xn--p1ai'], ['com', '']],
+  ['DomainTLD', 'order_url', ['https://a.example/?name=a.com'], ['order', '']],
+  ['DomainSearchResponse', 'tld', ['.com'], ['com', '']],
+  ['ErrorResponse', 'success', [false], [true]],
+  ['SuccessResponse', 'success', [true, false], []],
+  ['StatusResponse', 'status', ['up', 'maintenance', 'disrupted'], ['down', 'UP', '']],
+  ['StatusResponse', 'maintenance', [[], ['a', 'b']], [[1]]],
+  ['VPSPowerResponse', 'action', ['start', 'stop', 'reset'], ['restart', 'kill', '']],
+  ['GamePowerResponse', 'action', ['start', 'stop', 'restart', 'kill'], ['reset', '']],
+  ['ForceRequest', 'force', [true, false], ['true', 1]],
+];
+
+test.each(values)('%s.%s takes the values of the specification, and no others', (shape, field, taken, refused) => {
+  const { schema, whole } = shapes.find(({ name }) => name === shape)!;
+  for (const value of taken) expect(schema.parse({ ...whole, [field]: value })).toEqual({ ...whole, [field]: value });
+  expect(refused.filter((value) => schema.safeParse({ ...whole, [field]: value }).success)).toEqual([]);
+});
+
+test.each([
+  ['wss://api.example.com/stream', true],
+  ['ws://127.0.0.1:3000/stream', true],
+  ['https://api.example.com/stream', false],
+  ['/stream', false],
+])('a console stream is opened at a websocket URL (%s)', (socketUrl, taken) => {
+  const { schema, whole } = shapes.find(({ name }) => name === 'GameConsoleWebsocketResponse')!;
+  expect(schema.safeParse(replace(whole, ['websocket', 'socket_url'], socketUrl)).success).toBe(taken);
+});

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { endpoints, isLimited } from '#contract/endpoints.ts';
+import type { Endpoint } from '#contract/endpoints.ts';
+import { renderOpenApi } from '#contract/openapi.ts';
+import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
+
+type JsonSchema = z.core.JSONSchema.JSONSchema;
+
+interface Content {
+  readonly schema?: JsonSchema;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+
+interface Response {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, { readonly $ref: string }>>;
+  readonly content?: Readonly<Record<string, Content>>;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly security: unknown[];
+  readonly parameters: readonly { name: string; in: string; required: boolean; description: string }[];
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly info: { readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly headers: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** The document as its readers get it, which is as JSON. */
+const document = JSON.parse(JSON.stringify(renderOpenApi())) as Document;
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
+);
+const contents = operations.flatMap(({ operationId, responses }) =>
+  Object.entries(responses).flatMap(([status, { content = {} }]) =>
+    Object.entries(content).map(([type, one]) => ({ name: `${operationId} ${status} ${type}`, type, ...one })),
+  ),
+);
+
+test('the document is the one that was reviewed', async () => {
+  await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/openapi.json');
+});
+
+test('the document is the same at every call, and plain JSON', () => {
+  expect(JSON.stringify(renderOpenApi())).toBe(JSON.stringify(renderOpenApi()));
+  expect(document.openapi).toBe('3.1.1');
+  expect(document.info.version).toBe('1.0.0');
+});
+
+test('every path is an endpoint, and every endpoint a path', () => {
+  const described = operations.map(({ path, method, operationId }) => [operationId, method.toUpperCase(), path]);
+  const served = Object.entries(endpoints).map(([name, { method, path }]) => [name, method, path.replace('*}', '}')]);
+  expect(new Set(described.map(String))).toEqual(new Set(served.map(String)));
+  expect(described).toHaveLength(served.length);
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
+});
+
+test('every reference leads to a component, and every component is referred to', () => {
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference);
+  const components = Object.entries(document.components).flatMap(([kind, all]) =>
+    Object.keys(all).map((name) => `#/components/${kind}/${name}`),
+  );
+  expect(new Set(references)).toEqual(new Set(components));
+});
+
+test('every object is closed, and says which of its fields are required', () => {
+  const open: string[] = [];
+  const walk = (value: unknown, at: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { type, properties, additionalProperties, required } = value as JsonSchema;
+    if (type === 'object') {
+      const isMap = properties === undefined && typeof additionalProperties === 'object';
+      const isClosed = properties !== undefined && additionalProperties === false && Array.isArray(required);
+      if (!isMap && !isClosed) open.push(at);
+    }
+    for (const [key, inner] of Object.entries(value)) walk(inner, `${at}.${key}`);
+  };
+  walk(document.components.schemas, 'schemas');
+  expect(open).toEqual([]);
+});
+
+test('every component has a description', () => {
+  const bare = Object.entries(document.components.schemas).filter(
+    ([, { description }]) => !/^[A-Z].+\.$/.test(description ?? ''),
+  );
+  expect(bare).toEqual([]);
+});
+
+describe.each(operations)('$operationId', ({ operationId, summary, security, parameters, responses }) => {
+  const endpoint: Endpoint = endpoints[operationId as keyof typeof endpoints];
+
+  test('says what it is, and that it needs no key', () => {
+    expect(summary).toMatch(/^[A-Z].+[^.]$/);
+    expect(security).toEqual([]);
+  });
+
+  test('has every parameter of its path and its query', () => {
+    const inPath = [...endpoint.path.matchAll(/\{(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true }));
+    const inQuery = Object.entries(endpoint.query?.shape ?? {}).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: !(schema instanceof z.ZodOptional),
+    }));
+    expect(parameters.map(({ name, in: place, required }) => ({ name, in: place, required }))).toEqual([
+      ...inPath,
+      ...inQuery,
+    ]);
+    for (const { description } of parameters) expect(description).toMatch(/\.$/);
+  });
+
+  test('has every status that it may answer, and no other', () => {
+    const codes = [...endpoint.problems, 'method_not_allowed' as const, endpoint.failure];
+    const expected = new Set([
+      ...Object.keys(endpoint.replies),
+      ...codes.map((code) => String(problems[code].status)),
+      ...(endpoint.stored ? ['304'] : []),
+      ...(isLimited(endpoint.path) ? ['429'] : []),
+    ]);
+    expect(Object.keys(responses).toSorted()).toEqual([...expected].toSorted());
+  });
+
+  test('shows each error as it is sent', () => {
+    const style = endpoint.errorStyle;
+    const type = errorMediaTypes[style].split(';')[0]!;
+    const errors = Object.entries(responses).filter(
+      ([status]) => !(Number(status) in endpoint.replies) && status !== '304',
+    );
+    for (const [status, { content }] of errors) {
+      const examples = Object.entries(content![type]!.examples!);
+      expect(examples.length).toBeGreaterThan(0);
+      for (const [code, { value }] of examples) {
+        const known = code as keyof typeof problems;
+        expect(String(problems[known].status)).toBe(status);
+        const sent = renderProblem(style, known);
+        expect(value).toEqual(style === 'json' ? JSON.parse(sent) : sent);
+      }
+    }
+  });
+
+  test('names the headers that its answers carry', () => {
+    for (const [status, { headers, description }] of Object.entries(responses)) {
+      expect(description).not.toBe('');
+      expect(headers).toHaveProperty('X-Request-Id');
+      expect('Allow' in headers).toBe(status === '405');
+      expect('Retry-After' in headers).toBe(status === '429');
+      expect('ETag' in headers).toBe(endpoint.stored && (status === '200' || status === '304'));
+    }
+  });
+});
+
+test.each(contents.filter(({ type }) => type !== '*/*'))('$name has examples that its schema takes', (content) => {
+  const { schema, example, examples } = content;
+  const values = examples ? Object.values(examples).map(({ value }) => value) : [example];
+  const [local, definitions] = JSON.parse(
+    JSON.stringify([schema, document.components.schemas]).replaceAll('#/components/schemas/', '#/$defs/'),
+  ) as [JsonSchema, Record<string, JsonSchema>];
+  const checked = z.fromJSONSchema({ ...local, $defs: definitions });
+  for (const value of values) {
+    expect(value).toBeDefined();
+    expect(checked.parse(value)).toEqual(value);
+  }
+});

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '#contract/endpoints.ts';
+import { fillTemplate, matchResource, resources } from '#contract/resources.ts';
+import type { Resource, ResourceName } from '#contract/resources.ts';
+
+test.each<[string, ResourceName, string | undefined]>([
+  ['v1/blog/list.json', 'blogList', '/v1/blog/list'],
+  ['v1/blog/article/company-news/a-1.json', 'blogArticle', '/v1/blog/article?path=/blog/company-news/a-1'],
+  ['v1/kb/list.json', 'knowledgeBaseList', '/v1/kb/list'],
+  ['v1/kb/list/vps.json', 'knowledgeBaseCategory', '/v1/kb/list?category=vps'],
+  ['v1/kb/article/vps/ssh.json', 'knowledgeBaseArticle', '/v1/kb/article?path=/knowledgebase/vps/ssh'],
+  ['v1/plans.json', 'plans', '/v1/plans'],
+  ['v1/openapi.json', 'openapi', '/v1/openapi.json'],
+  ['media/a.svg', 'media', '/media/a.svg'],
+  ['media/covers/2026/a.b-c_d.png', 'media', '/media/covers/2026/a.b-c_d.png'],
+  ['catalog/aliases.json', 'aliases', undefined],
+  ['catalog/domains.json', 'domains', undefined],
+  ['catalog/status.json', 'status', undefined],
+  ['schemas/blog.json', 'sourceSchema', undefined],
+])('%s is of the kind %s and answers %s', (file, name, target) => {
+  expect(matchResource(file)).toEqual({ name, target });
+});
+
+test.each([
+  '',
+  'manifest.json',
+  'v1/plans',
+  'v1/plans.json.gz',
+  'v1/plansXjson',
+  'v1/plans.json\n',
+  '/v1/plans.json',
+  'x/v1/plans.json',
+  'v1/blog/article/a.json',
+  'v1/blog/article/a/b/c.json',
+  'v1/blog/article/a/.json/x',
+  'v1/kb/list/a/b.json',
+  'media/',
+  'media',
+  'catalog/other.json',
+  '__proto__',
+])('%j is no file of a release', (file) => {
+  expect(matchResource(file)).toBeUndefined();
+});
+
+function namesIn(template: string): (string | undefined)[] {
+  return [...template.matchAll(/\{(\w+\*?)\}/g)].map(([, name]) => name);
+}
+
+describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
+  const { file, target, schema }: Resource = resources[name];
+  const params = { category: 'the-category', slug: 'the-slug', path: 'some/path.svg', source: 'plans' };
+
+  test('is found again by the file that its template makes', () => {
+    expect(matchResource(fillTemplate(file, params))).toEqual({
+      name,
+      target: target && fillTemplate(target, params),
+    });
+  });
+
+  test('has only names in its target that its file has', () => {
+    expect(namesIn(file)).toEqual(expect.arrayContaining(namesIn(target ?? '')));
+  });
+
+  test('is answered by an endpoint, if it has a target at all', () => {
+    const stored = Object.values(endpoints).filter((endpoint) => endpoint.stored);
+    const paths = target === undefined ? [] : [target.split('?')[0]];
+    expect(stored.map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
+  });
+
+  test('says what its JSON must be, unless it is media', () => {
+    expect(schema === undefined).toBe(name === 'media');
+  });
+});
+
+test('every endpoint that answers with files has a kind of file', () => {
+  const targets = Object.values<Resource>(resources).flatMap(({ target }) => target?.split('?')[0] ?? []);
+  const paths = Object.values(endpoints).flatMap(({ path, stored }) => (stored ? [path] : []));
+  expect([...new Set(targets)].toSorted()).toEqual(paths.toSorted());
+});
+
+test.each<[string, Record<string, string>, string]>([
+  ['a/{b}/c', { b: 'x' }, 'a/x/c'],
+  ['{a}{b}{a}', { a: '1', b: '2' }, '121'],
+  ['media/{path*}', { path: 'a/b.svg' }, 'media/a/b.svg'],
+  ['a/{b}', {}, 'a/'],
+  ['a/{b}', { b: '$& $1 {c}', c: 'never' }, 'a/$& $1 {c}'],
+  ['plain', { plain: 'x' }, 'plain'],
+])('the template %s is filled in one pass', (template, params, filled) => {
+  expect(fillTemplate(template, params)).toBe(filled);
+});

@@ -1,0 +1,123 @@
+import type { z } from 'zod';
+import { ContentArticle, ContentItem } from '#contract/blog.ts';
+import { DomainPricing, DomainSearchResponse, DomainTLD, DomainTLDListResponse } from '#contract/domains.ts';
+import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
+import {
+  GameConsoleCommandRequest,
+  GameConsoleCommandResponse,
+  GameConsoleWebsocketResponse,
+  GameLatestLogResponse,
+  GamePowerResponse,
+} from '#contract/game.ts';
+import { KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
+import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
+import { ErrorResponse } from '#contract/problem.ts';
+import { HealthResponse, InfoResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
+import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
+
+/** A JSON object. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** A shape of the specification, section 2: a value with all its fields, and those of them that may be left out. */
+export interface Shape {
+  readonly name: string;
+  readonly schema: z.ZodObject;
+  readonly whole: Fields;
+  readonly optional?: readonly string[];
+  /** Fields whose value is a map: its keys are free. */
+  readonly maps?: readonly string[];
+}
+
+const plan = { name: 'Small', ram: 0.5, storage: 10, price: 2.49, orderLink: 'https://a.example/1', soldOut: false };
+const catalog = { name: 'Web hosting', soldOut: true, soldOutMessage: '', plans: [plan] };
+const item = {
+  title: 'A title',
+  description: 'What it says.',
+  path: '/blog/company-news/first',
+  category: 'Company news',
+  date: '2026-02-28',
+  author: 'Marit de Wit',
+  readTime: '3 min read',
+  cover: '/media/covers/first.svg',
+};
+const summary = {
+  title: 'Connect with SSH',
+  description: 'How it is done.',
+  path: '/knowledgebase/vps/ssh',
+  category: 'VPS',
+};
+const text = { body: 'Some *text*.\n', html: '<p>Some <em>text</em>.</p>' };
+const pricing = { currency: 'EUR', term: 1, period: 'year', register: 9.5, renew: 10, transfer: 0 };
+const order = 'https://clients.example.com/domain?name=example.com';
+const tld = { tld: '.co.uk', pricing, order_url: order };
+const power = { success: true, status: 'requested', message: 'Start action sent' };
+
+/** Every shape of the specification, in its order. */
+export const shapes: readonly Shape[] = [
+  { name: 'CatalogPlan', schema: CatalogPlan, whole: plan },
+  { name: 'ServiceCatalog', schema: ServiceCatalog, whole: catalog },
+  { name: 'GameCatalog', schema: GameCatalog, whole: catalog },
+  {
+    name: 'PlanCatalogResponse',
+    schema: PlanCatalogResponse,
+    whole: { services: { web: catalog }, games: { minecraft: catalog } },
+    maps: ['services', 'games'],
+  },
+  { name: 'ContentItem', schema: ContentItem, whole: item },
+  { name: 'ContentArticle', schema: ContentArticle, whole: { ...item, ...text } },
+  { name: 'KnowledgeBaseSummary', schema: KnowledgeBaseSummary, whole: summary },
+  { name: 'KnowledgeBaseArticle', schema: KnowledgeBaseArticle, whole: { ...summary, ...text } },
+  { name: 'DomainPricing', schema: DomainPricing, whole: pricing },
+  { name: 'DomainTLD', schema: DomainTLD, whole: tld, optional: ['order_url'] },
+  {
+    name: 'DomainTLDListResponse',
+    schema: DomainTLDListResponse,
+    whole: { success: true, tlds: [{ tld: '.com', pricing }] },
+  },
+  {
+    name: 'DomainSearchResponse',
+    schema: DomainSearchResponse,
+    whole: { success: true, domain: 'example.co.uk', available: false, ...tld },
+    optional: ['order_url'],
+  },
+  {
+    name: 'ErrorResponse',
+    schema: ErrorResponse,
+    whole: { success: false, error: 'tld_not_found', message: 'The TLD is not in the public catalog' },
+  },
+  { name: 'SuccessResponse', schema: SuccessResponse, whole: { success: true } },
+  {
+    name: 'StatusResponse',
+    schema: StatusResponse,
+    whole: { status: 'disrupted', maintenance: ['Node 1'], disrupted: [] },
+    optional: ['maintenance', 'disrupted'],
+  },
+  { name: 'StatusErrorResponse', schema: StatusErrorResponse, whole: { status: 'error' } },
+  { name: 'HealthResponse', schema: HealthResponse, whole: { status: 'healthy', version: '1.4.0' } },
+  { name: 'InfoResponse', schema: InfoResponse, whole: { version: '1.4.0' } },
+  { name: 'ForceRequest', schema: ForceRequest, whole: { force: true } },
+  { name: 'VPSPowerResponse', schema: VPSPowerResponse, whole: { ...power, action: 'start', vps_id: '7' } },
+  { name: 'GamePowerResponse', schema: GamePowerResponse, whole: { ...power, action: 'start', server_id: '7' } },
+  { name: 'GameConsoleCommandRequest', schema: GameConsoleCommandRequest, whole: { command: 'list' } },
+  {
+    name: 'GameConsoleCommandResponse',
+    schema: GameConsoleCommandResponse,
+    whole: { success: true, server_id: '7', status: 'sent' },
+  },
+  {
+    name: 'GameConsoleWebsocketResponse',
+    schema: GameConsoleWebsocketResponse,
+    whole: { success: true, server_id: '7', websocket: { socket_url: 'wss://api.example.com/stream', token: 'x' } },
+  },
+  {
+    name: 'GameLatestLogResponse',
+    schema: GameLatestLogResponse,
+    whole: { success: true, server_id: '7', empty: true, content: '' },
+  },
+  {
+    name: 'KBFeedbackRequest',
+    schema: KBFeedbackRequest,
+    whole: { helpful: false, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
+    optional: ['title', 'slug'],
+  },
+];

@@ -1,0 +1,147 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { article, createProject } from '../helpers/project.ts';
+import { problemsOf } from './problems.ts';
+
+const sound = article({}, 'Text.\n');
+
+describe('the name of an article', () => {
+  const bad = 'must hold only lower-case letters, digits and hyphens';
+
+  test.each([
+    ['content/blog/news/Upper.md', `"Upper" ${bad} (rename it to "upper")`],
+    ['content/blog/news/two words.md', `"two words" ${bad} (rename it to "two-words")`],
+    ['content/blog/news/größe.md', `"größe" ${bad} (rename it to "gro-e")`],
+    ['content/blog/news/über-uns.md', `"über-uns" ${bad} (rename it to "uber-uns")`],
+    ['content/blog/news/under_score.md', `"under_score" ${bad} (rename it to "under-score")`],
+    ['content/blog/news/2.0.md', `"2.0" ${bad} (rename it to "2-0")`],
+    ['content/blog/news/日本.md', `"日本" ${bad}`],
+    ['content/blog/news/README.md', `"README" ${bad} (rename it to "readme")`],
+    ['content/blog/Our News/a.md', `"Our News" ${bad} (rename it to "our-news")`],
+  ])('is refused where it cannot be a path: %s', async (file, problem) => {
+    expect(await problemsOf(createProject({ [file]: sound }))).toEqual([`${file}:1:1  ${problem}`]);
+  });
+
+  test('is refused where only case tells it from another', async () => {
+    const root = createProject({ 'content/blog/news/Second.md': sound });
+    expect(await problemsOf(root)).toEqual([
+      `content/blog/news/Second.md:1:1  "Second" ${bad} (rename it to "second")`,
+      'content/blog/news/second.md:1:1  only case or Unicode form tells this file from ' +
+        'content/blog/news/Second.md (rename one of the two)',
+    ]);
+  });
+
+  test('is refused where only Unicode form tells it from another', async () => {
+    const [composed, decomposed] = ['content/blog/news/\u00E4.md', 'content/blog/news/a\u0308.md'];
+    expect(await problemsOf(createProject({ [composed]: sound, [decomposed]: sound }))).toEqual([
+      `${decomposed}:1:1  "a\u0308" ${bad} (rename it to "a")`,
+      `${composed}:1:1  only case or Unicode form tells this file from ${decomposed} (rename one of the two)`,
+    ]);
+  });
+});
+
+describe('a file is refused where it is out of place:', () => {
+  const articles = 'articles are blog/<category>/<slug>.md or knowledgebase/<category>/<slug>.md';
+  const others = 'images and other files for readers belong in media/';
+
+  test.each([
+    ['content/blog/a.md', articles],
+    ['content/blog/a/b/c.md', articles],
+    ['content/a.md', articles],
+    ['content/readme.md', articles],
+    ['content/pages/a/b.md', articles],
+    ['content/Blog/news/a.md', articles],
+    ['content/knowledgebase/README.md', articles],
+    ['content/picture.png', others],
+    ['content/blog/news/picture.png', others],
+    ['content/blog/news/a.MD', others],
+    ['content/blog/news/pictures/a.png', others],
+    ['content/knowledgebase/category.yaml', others],
+    ['content/blog/news/category.yml', 'did you mean "category.yaml"?'],
+    ['content/blog/news/Category.yaml', 'did you mean "category.yaml"?'],
+  ])('%s', async (file, hint) => {
+    expect(await problemsOf(createProject({ [file]: sound }))).toEqual([
+      `${file}:1:1  this file is out of place (${hint})`,
+    ]);
+  });
+});
+
+describe('a media file is refused where', () => {
+  const types = 'avif, gif, jpeg, jpg, mp4, pdf, png, svg, webm, webp';
+  const badPath = 'a media path may hold only letters, digits, dots, hyphens and underscores';
+
+  test.each([
+    ['its type is not known', 'content/media/kb/setup.exe', `".exe" is not a media type (use ${types})`],
+    ['a browser would run it', 'content/media/kb/page.html', `".html" is not a media type (use ${types})`],
+    ['its type is in capitals', 'content/media/kb/photo.PNG', `".PNG" is not a media type (use ${types})`],
+    ['it has no type', 'content/media/kb/photo', `"" is not a media type (use ${types})`],
+    ['its name has a space', 'content/media/kb/my photo.png', badPath],
+    ['its name has an umlaut', 'content/media/kb/größe.png', badPath],
+  ])('%s', async (_, file, problem) => {
+    expect(await problemsOf(createProject({ [file]: 'x' }))).toEqual([`${file}:1:1  ${problem}`]);
+  });
+
+  test('only case tells it from another', async () => {
+    const root = createProject({ 'content/media/kb/Plan.svg': 'x', 'content/media/kb/plan.svg': 'x' });
+    expect(await problemsOf(root)).toEqual([
+      'content/media/kb/plan.svg:1:1  only case or Unicode form tells this file from content/media/kb/Plan.svg ' +
+        '(rename one of the two)',
+    ]);
+  });
+});
+
+describe('what is not a plain file', () => {
+  const link = 'symbolic links are not followed (put a copy of the file here)';
+
+  test.each([
+    ['a file outside', 'content/blog/news/out.md', '../../../outside.md'],
+    ['a file inside', 'content/blog/news/copy.md', 'first.md'],
+    ['a directory', 'content/blog/system', '/etc'],
+    ['its own folder', 'content/blog/news/up', '..'],
+    ['itself', 'content/blog/news/loop.md', 'loop.md'],
+    ['nothing', 'content/blog/news/gone.md', 'nowhere.md'],
+    ['a device', 'content/media/kb/zero.png', '/dev/zero'],
+    ['a file of the system', 'catalog/services/passwd.yaml', '/etc/passwd'],
+  ])('is refused: a link to %s', async (_, path, target) => {
+    const root = createProject({ 'outside.md': sound });
+    symlinkSync(target, join(root, path));
+    expect(await problemsOf(root)).toEqual([`${path}:1:1  ${link}`]);
+  });
+
+  test.each(['content/blog/news/pipe.md', 'content/media/kb/pipe.png', 'catalog/games/pipe.yaml'])(
+    'is refused: a named pipe, which is never opened (%s)',
+    async (path) => {
+      const root = createProject();
+      execFileSync('sh', ['-c', 'mkfifo "$0"', join(root, path)]);
+      expect(await problemsOf(root)).toEqual([`${path}:1:1  this is not a regular file (put a copy of the file here)`]);
+    },
+  );
+
+  test('is no article: a folder with the name of one is a folder', async () => {
+    const root = createProject();
+    mkdirSync(join(root, 'content/blog/news/folder.md'));
+    expect(await problemsOf(root)).toEqual([]);
+    writeFileSync(join(root, 'content/blog/news/folder.md/a.md'), sound);
+    expect(await problemsOf(root)).toEqual([
+      'content/blog/news/folder.md/a.md:1:1  this file is out of place ' +
+        '(articles are blog/<category>/<slug>.md or knowledgebase/<category>/<slug>.md)',
+    ]);
+  });
+});
+
+describe('a folder of sources', () => {
+  test.each(['content', 'catalog'])('is refused where it does not exist (%s)', async (folder) => {
+    const root = createProject();
+    renameSync(join(root, folder), join(root, 'elsewhere'));
+    expect(await problemsOf(root)).toContain(`${folder}:1:1  the folder does not exist`);
+  });
+
+  test('is refused where it is a file', async () => {
+    const root = createProject();
+    rmSync(join(root, 'catalog'), { recursive: true });
+    writeFileSync(join(root, 'catalog'), 'name: Web\n');
+    expect(await problemsOf(root)).toEqual(['catalog:1:1  the folder does not exist']);
+  });
+});

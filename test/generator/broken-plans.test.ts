@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { createProject } from '../helpers/project.ts';
+import { problemsOf } from './problems.ts';
+
+const file = 'catalog/games/broken.yaml';
+
+/** A game with one plan; each field of the plan stands on a line of its own, from line 5 on. */
+function game(fields: Readonly<Record<string, string | undefined>> = {}, top = 'soldOutMessage: ""'): string {
+  const plan = {
+    name: 'Small',
+    ram: '0.5',
+    storage: '10',
+    price: '2.49',
+    orderLink: 'https://clients.example.com/1',
+    soldOut: 'false',
+    ...fields,
+  };
+  const lines = Object.entries(plan).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
+  return `name: Broken\nsoldOut: false\n${top}\nplans:\n  - ${lines.join('\n    ')}\n`;
+}
+
+describe('a plan is refused where', () => {
+  const price = '8:12  "plans[0].price"';
+  const link = '9:16  "plans[0].orderLink" must be a URL that begins with https://';
+
+  test.each<[string, Record<string, string | undefined>, string]>([
+    ['its price has three decimals', { price: '1.999' }, `${price} must have at most two decimals`],
+    ['its price has a hidden third decimal', { price: '1.005' }, `${price} must have at most two decimals`],
+    ['its price is negative', { price: '-1' }, `${price} must not be negative`],
+    ['its price is text', { price: '"2.49"' }, `${price} must be a number, not text`],
+    ['its price has a comma', { price: '2,49' }, `${price} must be a number, not text`],
+    ['its price has its currency', { price: '2.49 EUR' }, `${price} must be a number, not text`],
+    ['its price is left out', { price: '' }, `${price} must be a number, not empty`],
+    ['its price is .nan', { price: '.nan' }, `${price} must be a number, not NaN`],
+    ['its price is .inf', { price: '.inf' }, `${price} must be a number, not Infinity`],
+    ['its price is beyond all numbers', { price: '1e999' }, `${price} must be a number, not Infinity`],
+    ['it has no price', { price: undefined }, '5:5  missing field "plans[0].price"'],
+    ['its order link is not encrypted', { orderLink: 'http://clients.example.com/1' }, link],
+    ['its order link runs code', { orderLink: 'javascript:alert(1)' }, link],
+    ['its order link is a path', { orderLink: '/order/1' }, link],
+    ['its order link lacks its slashes', { orderLink: '"https:clients.example.com/1"' }, link],
+    ['its order link has no host', { orderLink: '"https://"' }, link],
+    ['its memory is 0', { ram: '0' }, '6:10  "plans[0].ram" must be greater than 0'],
+    ['its memory is negative', { ram: '-0.5' }, '6:10  "plans[0].ram" must be greater than 0'],
+    ['its memory has its unit', { ram: '1 GB' }, '6:10  "plans[0].ram" must be a number, not text'],
+    ['its storage is a fraction', { storage: '1.5' }, '7:14  "plans[0].storage" must be a whole number, not 1.5'],
+    ['its storage is 0', { storage: '0' }, '7:14  "plans[0].storage" must be greater than 0'],
+    ['its storage is more than a number holds', { storage: '1e21' }, '7:14  "plans[0].storage" must be a whole number'],
+    ['it has no name', { name: '""' }, '5:11  "plans[0].name" must not be empty'],
+    ['it is named by a number', { name: '5' }, '5:11  "plans[0].name" must be text, not a number (put it in quotes)'],
+    ['it is sold out by no', { soldOut: 'no' }, '10:14  "plans[0].soldOut" must be true or false, not text'],
+    ['a field is mistyped', { orderlink: 'x' }, '11:5  unknown field "plans[0].orderlink" (did you mean "orderLink"?)'],
+    [
+      'a field is not known',
+      { bandwidth: '1' },
+      '11:5  unknown field "plans[0].bandwidth" (the fields are name, ram, storage, price, orderLink, soldOut)',
+    ],
+    [
+      'a field is __proto__',
+      { __proto: '1', ['__proto__']: '{ price: 0 }' },
+      '12:5  the key "__proto__" is not allowed',
+    ],
+    ['a field is constructor', { constructor: 'x' }, '11:5  the key "constructor" is not allowed'],
+    ['a price is written twice', { price: '2\n    price: 3' }, '9:5  Map keys must be unique'],
+  ])('%s', async (_, fields, problem) => {
+    expect(await problemsOf(createProject({ [file]: game(fields) }))).toEqual([`${file}:${problem}`]);
+  });
+});
+
+describe('a game is refused where', () => {
+  const all = ['name', 'soldOut', 'soldOutMessage', 'plans'];
+
+  test.each([
+    ['it is empty', '', ['1:1  must be a mapping of fields, not empty']],
+    ['it holds nothing but a comment', '# later\n', ['1:1  must be a mapping of fields, not empty']],
+    ['it is a list', '- a\n', ['1:1  must be a mapping of fields, not a list']],
+    ['all of it is missing', '{}\n', all.map((field) => `1:1  missing field "${field}"`)],
+    [
+      'its order is a fraction',
+      game({}, 'soldOutMessage: ""\norder: 1.5'),
+      ['4:8  "order" must be a whole number, not 1.5'],
+    ],
+    ['its order is a word', game({}, 'soldOutMessage: ""\norder: first'), ['4:8  "order" must be a number, not text']],
+    ['its message is left out', game({}, 'soldOutMessage:'), ['3:16  "soldOutMessage" must be text, not empty']],
+    [
+      'its plans are a mapping',
+      'name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: {}\n',
+      ['4:8  "plans" must be a list, not a mapping of fields'],
+    ],
+    [
+      'a plan is a name',
+      'name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: [Small]\n',
+      ['4:9  "plans[0]" must be a mapping of fields, not text'],
+    ],
+    [
+      'a bracket is never closed',
+      'plans: [\n',
+      ['2:1  Flow sequence in block collection must be sufficiently indented and end with a ]'],
+    ],
+    ['it is two documents', `${game()}---\n${game()}`, ['11:1  there is more than one YAML document']],
+    ['it is indented with tabs', 'name: A\nplans:\n\t- name: B\n', ['3:1  Tabs are not allowed as indentation']],
+  ])('%s', async (_, text, problems) => {
+    expect(await problemsOf(createProject({ [file]: text }))).toEqual(problems.map((problem) => `${file}:${problem}`));
+  });
+});
+
+describe('the key of a game', () => {
+  const slug = 'the file name must hold only lower-case letters, digits and hyphens';
+  const letter = 'the file name must hold at least one letter';
+
+  test.each([
+    ['7', letter],
+    ['7-2', letter],
+    ['-', letter],
+    ['Rust', slug],
+    ['garrys mod', slug],
+    ['garrys_mod', slug],
+    ['7.days', slug],
+    ['__proto__', slug],
+    ['constructor', 'the file name must not be constructor'],
+    ['prototype', 'the file name must not be prototype'],
+  ])('is refused where it is "%s"', async (key, problem) => {
+    const path = `catalog/games/${key}.yaml`;
+    expect(await problemsOf(createProject({ [path]: game() }))).toEqual([`${path}:1:1  ${problem}`]);
+  });
+});
+
+describe('a file is not part of the catalog where it is', () => {
+  const all = 'the catalog is made of domains.yaml, status.yaml, services/<key>.yaml, games/<key>.yaml';
+
+  test.each([
+    ['catalog/domain.yaml', 'did you mean "domains.yaml"?'],
+    ['catalog/domains.yml', 'did you mean "domains.yaml"?'],
+    ['catalog/stauts.yaml', 'did you mean "status.yaml"?'],
+    ['catalog/services/README.md', all],
+    ['catalog/services/web/small.yaml', all],
+    ['catalog/vps/small.yaml', all],
+    ['catalog/games/rust.yml', all],
+    ['catalog/prices.csv', all],
+  ])('%s', async (path, hint) => {
+    expect(await problemsOf(createProject({ [path]: 'x' }))).toEqual([
+      `${path}:1:1  this file is not part of the catalog (${hint})`,
+    ]);
+  });
+
+  test('told from another by case only', async () => {
+    expect(await problemsOf(createProject({ 'catalog/Status.yaml': 'x' }))).toEqual([
+      'catalog/Status.yaml:1:1  this file is not part of the catalog (did you mean "status.yaml"?)',
+      'catalog/status.yaml:1:1  only case or Unicode form tells this file from catalog/Status.yaml ' +
+        '(rename one of the two)',
+    ]);
+  });
+});
+
+test('a catalog of domains and monitors without a plan is refused', async () => {
+  const root = createProject({ 'catalog/services/web.yaml': undefined, 'catalog/games/minecraft.yaml': undefined });
+  expect(await problemsOf(root)).toEqual([
+    'catalog:1:1  the catalog holds no plans (add services/<key>.yaml or games/<key>.yaml)',
+  ]);
+});

@@ -1,0 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+
+/** Changes one bit in the middle of a file, as a failing disk would. */
+export function flipBit(file: string): void {
+  const bytes = readFileSync(file);
+  bytes[bytes.length >> 1]! ^= 1;
+  writeFileSync(file, bytes);
+}

@@ -1,0 +1,87 @@
+import { html as standard, parse, parseFragment, serialize } from 'parse5';
+import type { DefaultTreeAdapterTypes } from 'parse5';
+
+type Node = DefaultTreeAdapterTypes.Node;
+type Element = DefaultTreeAdapterTypes.Element;
+
+/** GitHub's list of elements, written out: a change of the sanitiser's own list must show here. */
+const elements = new Set(
+  (
+    'a b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img input ins kbd li ol p picture pre q ' +
+    'rp rt ruby s samp section source span strike strong sub summary sup table tbody td tfoot th thead tr tt ul var'
+  ).split(' '),
+);
+const links = new Set(['http:', 'https:', 'mailto:', 'xmpp:', 'irc:', 'ircs:']);
+const web = new Set(['http:', 'https:']);
+const addresses: Readonly<Record<string, ReadonlySet<string>>> = {
+  href: links,
+  src: web,
+  cite: web,
+  longdesc: web,
+  srcset: web,
+};
+const forbidden =
+  /^(?:on.*|style|srcdoc|formaction|form|background|poster|data|ping|target|download|http-equiv|content|manifest|is|slot|xmlns.*|xlink:.*|autofocus|contenteditable)$/i;
+
+/** What of some HTML a browser could run, load or mistake; read with the parser that browsers follow. */
+export function findDangers(html: string): string[] {
+  const dangers = new Set<string>();
+  for (const scriptingEnabled of [true, false]) {
+    visit(parseFragment(html, { scriptingEnabled }), (node) => {
+      for (const danger of dangersOf(node)) dangers.add(danger);
+    });
+    // On a page the HTML must not close what it stands in, nor take in what follows it.
+    const page = parse(`<!doctype html><main>${html}</main><footer></footer>`, { scriptingEnabled });
+    const order: string[] = [];
+    visit(page, (node) => {
+      if ('tagName' in node && node.parentNode && 'tagName' in node.parentNode && node.parentNode.tagName === 'body') {
+        order.push(node.tagName);
+      }
+    });
+    if (order.join(' ') !== 'main footer') dangers.add(`breaks out of its place: ${order.join(' ')}`);
+  }
+  // What another serialiser makes of it, a browser's innerHTML for one, must mean the same.
+  const once = serialize(parseFragment(html));
+  if (serialize(parseFragment(once)) !== once) dangers.add('means something else when it is written again');
+  return [...dangers];
+}
+
+function visit(node: Node, report: (node: Node) => void): void {
+  report(node);
+  if ('content' in node) visit(node.content, report);
+  if ('childNodes' in node) for (const child of node.childNodes) visit(child, report);
+}
+
+function dangersOf(node: Node): string[] {
+  if (node.nodeName === '#comment') return ['a comment'];
+  if (!('tagName' in node)) return [];
+  const dangers = node.attrs.flatMap((attribute) => dangersOfAttribute(node, attribute.name, attribute.value));
+  if (!elements.has(node.tagName)) dangers.push(`<${node.tagName}>`);
+  if (node.namespaceURI !== standard.NS.HTML) dangers.push(`<${node.tagName}> of ${node.namespaceURI}`);
+  if (node.tagName === 'input' && node.attrs.find(({ name }) => name === 'type')?.value !== 'checkbox') {
+    dangers.push('an input that is no checkbox');
+  }
+  return dangers;
+}
+
+function dangersOfAttribute({ tagName }: Element, name: string, value: string): string[] {
+  if (forbidden.test(name)) return [`${tagName} ${name}`];
+  if (name === 'id' || name === 'name') {
+    // Headings get ids from their text; every other id, and those of raw headings, are the author's.
+    const own = value.startsWith('user-content-') || (/^h[1-6]$/.test(tagName) && name === 'id' && !clobbers(value));
+    return own ? [] : [`${tagName} ${name}=${value}`];
+  }
+  const schemes = Object.hasOwn(addresses, name) ? addresses[name]! : undefined;
+  if (!schemes) return [];
+  const urls = name === 'srcset' ? value.split(',').map((candidate) => candidate.trim().split(/\s/, 1)[0]!) : [value];
+  return urls
+    .filter((url) => !schemes.has(URL.parse(url, 'https://site.example/blog/news/page')?.protocol ?? 'https:'))
+    .map((url) => `${tagName} ${name}=${url}`);
+}
+
+/** Names by which scripts find the parts of a page, of an element and of every object. */
+function clobbers(id: string): boolean {
+  const names =
+    'location name cookie body forms images links scripts title domain history top self parent attributes nodename';
+  return names.split(' ').includes(id) || id in {};
+}

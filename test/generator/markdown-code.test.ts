@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest';
+import { publish } from './render.ts';
+
+async function render(markdown: string): Promise<string> {
+  return (await publish(markdown)).html;
+}
+
+describe('a block of code', () => {
+  test.each([
+    [
+      'js',
+      'const a = 1; // one',
+      '<span class="hljs-keyword">const</span> a = <span class="hljs-number">1</span>; <span class="hljs-comment">// one</span>',
+    ],
+    ['sh', 'echo "a"', '<span class="hljs-built_in">echo</span> <span class="hljs-string">"a"</span>'],
+    ['yaml', 'a: 1', '<span class="hljs-attr">a:</span> <span class="hljs-number">1</span>'],
+    ['diff', '-a\n+b', '<span class="hljs-deletion">-a</span>\n<span class="hljs-addition">+b</span>'],
+    ['nginx', 'listen 80;', '<span class="hljs-attribute">listen</span> <span class="hljs-number">80</span>;'],
+    ['dockerfile', 'FROM node', '<span class="hljs-keyword">FROM</span> node'],
+    ['text', 'a < b', 'a &#x3C; b'],
+    ['nonsense', 'a < b & c', 'a &#x3C; b &#x26; c'],
+    ['constructor', 'a', 'a'],
+    ['__proto__', 'a', 'a'],
+    ['c++', 'int a;', '<span class="hljs-type">int</span> a;'],
+  ])('is highlighted by class names as its language says: %s', async (language, code, html) => {
+    expect(await render(`\`\`\`${language}\n${code}\n\`\`\`\n`)).toBe(
+      `<pre><code class="hljs language-${language}">${html}\n</code></pre>`,
+    );
+  });
+
+  test('has no class where it has no language', async () => {
+    expect(await render('```\na < b\n```\n\n    c\n')).toBe(
+      '<pre><code>a &#x3C; b\n</code></pre>\n<pre><code>c\n</code></pre>',
+    );
+    expect(await render('Run `a < b`.\n')).toBe('<p>Run <code>a &#x3C; b</code>.</p>');
+  });
+
+  test('takes nothing but the first word for its language', async () => {
+    expect(await render('```text title="x.js" {1,3}\na\n```\n')).toBe(
+      '<pre><code class="hljs language-text">a\n</code></pre>',
+    );
+  });
+
+  test.each([
+    ['in Markdown alone', ''],
+    ['in an article with raw HTML', '<kbd>x</kbd>\n\n'],
+  ])('keeps an empty first line, %s', async (_, before) => {
+    const start = before ? '<p><kbd>x</kbd></p>\n' : '';
+    expect(await render(`${before}\`\`\`\n\na\n\nb\n\`\`\`\n`)).toBe(`${start}<pre><code>\na\n\nb\n</code></pre>`);
+    expect(await render(`${before}\`\`\`text\n\n\na\n\`\`\`\n`)).toBe(
+      `${start}<pre><code class="hljs language-text">\n\na\n</code></pre>`,
+    );
+  });
+
+  test('shows HTML as it is written', async () => {
+    expect(await render('```html\n<script>alert(1)</script>\n```\n')).toBe(
+      '<pre><code class="hljs language-html"><span class="hljs-tag">&#x3C;<span class="hljs-name">script</span>></span>' +
+        'alert(1)<span class="hljs-tag">&#x3C;/<span class="hljs-name">script</span>></span>\n</code></pre>',
+    );
+  });
+});

@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest';
+import { article, buildProject, createProject, guide } from '../helpers/project.ts';
+import { publish, readPublished } from './render.ts';
+
+/** The address that the only link or image of a Markdown text gets. */
+async function addressOf(markdown: string): Promise<string | undefined> {
+  const { html } = await publish(markdown);
+  return / (?:href|src)="([^"]*)"/.exec(html)?.[1];
+}
+
+describe('a link to an article', () => {
+  test.each([
+    ['first.md', '/blog/news/first'],
+    ['./first.md', '/blog/news/first'],
+    ['first', '/blog/news/first'],
+    ['../news/first.md', '/blog/news/first'],
+    ['/blog/news/first.md', '/blog/news/first'],
+    ['/blog/news/first', '/blog/news/first'],
+    ['../../knowledgebase/vps/ssh.md', '/knowledgebase/vps/ssh'],
+    ['%66irst.md', '/blog/news/first'],
+    ['first.md#details', '/blog/news/first#details'],
+    ['first.md?plan=a&days=2#details', '/blog/news/first?plan=a&#x26;days=2#details'],
+    ['/blog/news/first?x', '/blog/news/first?x'],
+    ['page.md', '/blog/news/page'],
+    ['#', '#'],
+    ['/blog', '/blog'],
+    ['../', '/blog/'],
+    ['/pricing?a=b#c', '/pricing?a=b#c'],
+  ])('written as %s leads to %s', async (written, address) => {
+    expect(await addressOf(`[x](${written})\n`)).toBe(address);
+  });
+
+  test('may be defined elsewhere, or be raw HTML', async () => {
+    expect(await addressOf('See [x].\n\n[x]: first.md#details "Title"\n')).toBe('/blog/news/first#details');
+    expect(await addressOf('<a href="first.md#details">x</a>\n')).toBe('/blog/news/first#details');
+  });
+
+  test('may lead to a former path', async () => {
+    const { html } = await publish('[x](old.md#details)\n', {
+      'content/blog/news/first.md': article({ aliases: '[/blog/news/old]' }, '## Details\n'),
+    });
+    expect(html).toBe('<p><a href="/blog/news/old#details">x</a></p>');
+  });
+});
+
+describe('a link to another site', () => {
+  test.each([
+    'https://example.com/a.md',
+    'http://example.com/b.md#c',
+    '//example.com/a.md',
+    'mailto:a@example.com',
+    'https://example.com/%66?a=%20#%66',
+  ])('stays as it is written: %s', async (url) => {
+    expect(await addressOf(`[x](${url})\n`)).toBe(url);
+  });
+});
+
+describe('media', () => {
+  test.each([
+    ['/media/kb/map.svg', '/media/kb/map.svg'],
+    ['../../media/kb/map.svg', '/media/kb/map.svg'],
+    ['../../media/kb/map.svg#part', '/media/kb/map.svg#part'],
+    ['../../media/covers/../kb/map.svg', '/media/kb/map.svg'],
+  ])('written as %s is shown from %s', async (written, address) => {
+    const { html } = await publish(`![x](${written})\n\n[x](${written})\n\n<img src="${written}" alt="">\n`);
+    expect([...html.matchAll(/ (?:href|src)="([^"]*)"/g)].map(([, url]) => url)).toEqual([address, address, address]);
+  });
+
+  test('keeps its text, title and size', async () => {
+    const { html } = await publish(
+      '![A *map*](../../media/kb/map.svg "Where")\n\n<img src="/media/kb/map.svg" alt="" width="40" height="30">\n',
+    );
+    expect(html).toBe(
+      '<p><img src="/media/kb/map.svg" alt="A map" title="Where"></p>\n' +
+        '<img src="/media/kb/map.svg" alt="" width="40" height="30">',
+    );
+  });
+});
+
+describe('a heading', () => {
+  test.each([
+    ['# Set up', '<h1 id="set-up">Set up</h1>'],
+    ['Set up\n===', '<h1 id="set-up">Set up</h1>'],
+    ['## `npm ci` and *more*', '<h2 id="npm-ci-and-more"><code>npm ci</code> and <em>more</em></h2>'],
+    ['### Größe & Preis: 100 %', '<h3 id="größe--preis-100-">Größe &#x26; Preis: 100 %</h3>'],
+    ['#### 日本語', '<h4 id="日本語">日本語</h4>'],
+    ['##### [first](first.md)', '<h5 id="first"><a href="/blog/news/first">first</a></h5>'],
+    ['###### !!!', '<h6>!!!</h6>'],
+    ['# Name', '<h1 id="user-content-name">Name</h1>'],
+    ['# Location', '<h1 id="user-content-location">Location</h1>'],
+    ['# constructor', '<h1 id="user-content-constructor">constructor</h1>'],
+    ['# \\_\\_proto\\_\\_', '<h1 id="user-content-__proto__">__proto__</h1>'],
+    ['<h2 id="mine">Mine</h2>', '<h2 id="user-content-mine">Mine</h2>'],
+    ['<h2>Mine</h2>', '<h2 id="mine">Mine</h2>'],
+  ])('gets an id: %s', async (markdown, html) => {
+    expect((await publish(`${markdown}\n`)).html).toBe(html);
+  });
+
+  test('has an id of its own, however many have its text', async () => {
+    const { html } = await publish('# A\n\n# A\n\n# A-1\n\n# A\n\n# Name\n\n# Name\n');
+    expect([...html.matchAll(/id="([^"]+)"/g)].map(([, id]) => id)).toEqual([
+      'a',
+      'a-1',
+      'a-1-1',
+      'a-2',
+      'user-content-name',
+      'name-1',
+    ]);
+  });
+});
+
+describe('a link to a heading or an anchor', () => {
+  const target = [
+    '# Name\n',
+    '## Größe\n',
+    '### 100 %\n',
+    '<h4 id="mine">Mine</h4>\n',
+    '<a id="spot"></a>\n',
+    '<a name="place"></a>\n',
+    'A[^note].\n\n[^note]: Text.\n',
+  ].join('\n');
+  const ofHeadings = ['name', 'gr%C3%B6%C3%9Fe', 'größe', '100-', 'user-content-mine'];
+  const ofElements = ['mine', 'spot', 'place', 'fn-note'];
+
+  function hasAnchor(html: string, address: string): boolean {
+    const hash = address.slice(address.indexOf('#') + 1);
+    return [hash, decodeURIComponent(hash)].some((id) => html.includes(`id="${id}"`) || html.includes(`name="${id}"`));
+  }
+
+  test.each([...ofHeadings, ...ofElements])('finds it on its own page: #%s', async (anchor) => {
+    const { html } = await publish(`[x](#${anchor})\n\n${target}`);
+    const [, address] = /href="([^"]+)"/.exec(html)!;
+    expect(hasAnchor(html, address!), address).toBe(true);
+  });
+
+  /** The address that a link to an anchor of another article gets, and whether it is there; the problems, if any. */
+  async function linkFromAnother(anchor: string) {
+    const root = createProject({
+      'content/blog/news/page.md': article({}, `[x](../../knowledgebase/vps/target.md#${anchor})\n`),
+      'content/knowledgebase/vps/target.md': guide('Target', target),
+    });
+    const { diagnostics } = await buildProject(root);
+    if (diagnostics.length > 0) return { problems: diagnostics.map(({ message }) => message), found: false };
+    const [, address] = /href="([^"]+)"/.exec(readPublished(root, '/blog/news/page').html)!;
+    expect(address).toMatch(/^\/knowledgebase\/vps\/target#/);
+    return { problems: [], found: hasAnchor(readPublished(root, '/knowledgebase/vps/target').html, address!) };
+  }
+
+  test.each(ofHeadings)('finds it in another article: #%s', async (anchor) => {
+    expect(await linkFromAnother(anchor)).toEqual({ problems: [], found: true });
+  });
+
+  // The sanitiser prefixed their ids, so that a link from elsewhere would lead nowhere.
+  test.each(ofElements)(
+    'is refused in another article, where its id is not what the author wrote: #%s',
+    async (anchor) => {
+      expect(await linkFromAnother(anchor)).toEqual({
+        problems: [`there is no heading or anchor #${anchor} in /knowledgebase/vps/target`],
+        found: false,
+      });
+    },
+  );
+});

@@ -1,0 +1,237 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, utimesSync, watch, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { readCurrent, verifyRelease } from '../../generator/release.ts';
+import { article, buildProject, createProject, runGenerator, writeFiles } from '../helpers/project.ts';
+import { flipBit } from './damage.ts';
+import { readTree } from './tree.ts';
+
+const main = resolve(import.meta.dirname, '../../generator/main.ts');
+
+/** Articles enough that writing them takes a while, the last of them 24 kB large; each says which version it is. */
+function writeVersion(root: string, version: number): void {
+  for (let index = 0; index < 20; index += 1) {
+    const body = `Version ${version}.\n\n${'Some words of text.\n'.repeat(index * 30)}`;
+    writeFiles(root, { [`content/blog/many/a${index}.md`]: article({}, body) });
+  }
+}
+
+/** Everything that a build could have left behind: all but the releases, the link to one, and the cache. */
+function leftoversIn(root: string): string[] {
+  const kept = new Set(['current', 'releases', '.cache']);
+  const beside = readdirSync(join(root, 'dist')).filter((name) => !kept.has(name));
+  return [...beside, ...readdirSync(join(root, 'dist/releases')).filter((name) => !/^[0-9a-f]{16}$/.test(name))];
+}
+
+async function verifyAll(root: string): Promise<void> {
+  for (const id of readdirSync(join(root, 'dist/releases'))) await verifyRelease(join(root, 'dist/releases', id));
+}
+
+describe('a build that is killed', () => {
+  /** Starts a build, and answers when it has begun to write. */
+  async function startBuild(root: string) {
+    const watcher = watch(join(root, 'dist/releases'));
+    const child = spawn(process.execPath, [main, 'build', '--no-cache'], { cwd: root, stdio: 'ignore' });
+    const exited = once(child, 'exit');
+    await Promise.race([once(watcher, 'change'), exited]);
+    watcher.close();
+    return { child, exited, writingSince: performance.now() };
+  }
+
+  test(
+    'leaves the release that was current, or its own and whole, at each of 20 moments',
+    { timeout: 180_000 },
+    async () => {
+      const root = createProject();
+      writeVersion(root, 0);
+      await buildProject(root);
+      writeVersion(root, 1);
+      const whole = await startBuild(root);
+      await whole.exited;
+      const duration = performance.now() - whole.writingSince;
+
+      let interrupted = 0;
+      for (let moment = 0; moment < 20; moment += 1) {
+        const before = await readCurrent(join(root, 'dist'));
+        writeVersion(root, 2 + moment);
+        const { child, exited } = await startBuild(root);
+        await setTimeout((duration * moment) / 20);
+        child.kill('SIGKILL');
+        await exited;
+        const { id } = await verifyRelease(join(root, 'dist/current'));
+        if (id === before) interrupted += 1;
+        expect(await readCurrent(join(root, 'dist'))).toBe(id);
+      }
+      expect(interrupted).toBeGreaterThan(5);
+
+      expect((await buildProject(root)).release).toBeDefined();
+      expect(leftoversIn(root)).toEqual([]);
+      await verifyAll(root);
+    },
+  );
+
+  test('is tidied up by the next build, which leaves alone what is not its own', async () => {
+    const root = createProject();
+    await buildProject(root);
+    const child = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
+    await once(child, 'exit');
+    const abandoned = `${hostname()}-${child.pid}-0123abcd`;
+    const running = `.stage-${hostname()}-${process.pid}-0123abcd`;
+    const elsewhere = '.stage-another-machine-1-0123abcd';
+    const longAgo = '.stage-another-machine-2-0123abcd';
+    for (const name of [`.stage-${abandoned}`, running, elsewhere, longAgo]) {
+      mkdirSync(join(root, 'dist/releases', name, 'v1'), { recursive: true });
+    }
+    utimesSync(join(root, 'dist/releases', longAgo), 1, 1);
+    symlinkSync('releases/0123456789abcdef', join(root, `dist/releases/.stage-${abandoned}e`));
+    await buildProject(root);
+    expect(leftoversIn(root).toSorted()).toEqual([elsewhere, running].toSorted());
+  });
+});
+
+describe('builds at once', () => {
+  test('of different sources all publish, the last of them is current, and a reader never sees a part', async () => {
+    const roots = [1, 2, 3].map((version) => {
+      const root = createProject();
+      writeVersion(root, version);
+      return root;
+    });
+    const dist = join(roots[0]!, 'dist');
+    const before = await buildProject(roots[0]!);
+    writeVersion(roots[0]!, 4);
+
+    const finished = new AbortController();
+    let reads = 0;
+    const reader = (async () => {
+      while (!finished.signal.aborted) {
+        await verifyRelease(realpathSync(join(dist, 'current')));
+        reads += 1;
+      }
+    })();
+    const results = await Promise.all(
+      roots.map((cwd) => runGenerator(['build', '--out', dist, '--format', 'json'], { cwd })),
+    );
+    finished.abort();
+    await reader;
+    expect(reads).toBeGreaterThan(0);
+    expect(results.map(({ status }) => status)).toEqual([0, 0, 0]);
+    const ids = results.map(({ stdout }) => (JSON.parse(stdout) as { release: string }).release);
+    expect(readdirSync(join(dist, 'releases')).toSorted()).toEqual([before.release!.id, ...ids].toSorted());
+    expect(ids).toContain(await readCurrent(dist));
+    expect(leftoversIn(roots[0]!)).toEqual([]);
+    await verifyAll(roots[0]!);
+  });
+
+  test('of the same sources publish one release', async () => {
+    const root = createProject();
+    const results = await Promise.all([1, 2, 3].map(() => runGenerator(['build'], { cwd: root })));
+    expect(results.map(({ status }) => status)).toEqual([0, 0, 0]);
+    const [id] = readdirSync(join(root, 'dist/releases'));
+    expect((await verifyRelease(join(root, 'dist/current'))).id).toBe(id);
+    expect(leftoversIn(root)).toEqual([]);
+  });
+});
+
+describe('a build that the disk does not take', () => {
+  test.each([2, 8, 24, 40])(
+    'says so, ends with status 1 and leaves dist as it was (no file above %i blocks)',
+    async (blocks) => {
+      const root = createProject();
+      await buildProject(root);
+      writeVersion(root, 1);
+      const before = readTree(join(root, 'dist'));
+      const command = [process.execPath, main, 'build', '--no-cache'];
+      const shell = ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, ...command];
+      await expect(promisify(execFile)('sh', shell, { cwd: root })).rejects.toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: 'the release could not be written, and the current one stays as it is: EFBIG: file too large, write\n',
+      });
+      expect(readTree(join(root, 'dist'))).toEqual(before);
+      expect(leftoversIn(root)).toEqual([]);
+      await verifyRelease(join(root, 'dist/current'));
+    },
+  );
+
+  test('is published once there is room, though its cache has been filled in vain', async () => {
+    const root = createProject();
+    writeVersion(root, 1);
+    const shell = ['-c', 'ulimit -f 8; exec "$0" "$@"', process.execPath, main, 'build'];
+    await expect(promisify(execFile)('sh', shell, { cwd: root })).rejects.toMatchObject({ code: 1 });
+    const { release } = await buildProject(root, { noCache: false });
+    const other = createProject();
+    writeVersion(other, 1);
+    expect(release).toEqual((await buildProject(other)).release);
+    expect(leftoversIn(root)).toEqual([]);
+  });
+
+  test('says so where dist is a file', async () => {
+    const root = createProject({ dist: 'x' });
+    const { status, stderr } = await runGenerator(['build', '--no-cache'], { cwd: root });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^the release could not be written, and the current one stays as it is: \w+: .*\n$/);
+  });
+});
+
+describe('a release that was damaged on the disk', () => {
+  test.each<[string, RegExp, (release: string) => void]>([
+    [
+      'a JSON file has a bit that is another',
+      /^v1\/plans\.json has been/,
+      (release) => flipBit(join(release, 'v1/plans.json')),
+    ],
+    [
+      'a compressed file has a bit that is another',
+      /^v1\/kb\/list\.json\.br has been/,
+      (release) => flipBit(join(release, 'v1/kb/list.json.br')),
+    ],
+    [
+      'an image has a bit that is another',
+      /^media\/kb\/map\.svg has been/,
+      (release) => flipBit(join(release, 'media/kb/map.svg')),
+    ],
+    ['a file is missing', /ENOENT.*v1\/blog\/list\.json/, (release) => rmSync(join(release, 'v1/blog/list.json'))],
+    [
+      'a file is empty',
+      /^catalog\/status\.json has been/,
+      (release) => writeFileSync(join(release, 'catalog/status.json'), ''),
+    ],
+    ['the manifest is missing', /ENOENT.*manifest\.json/, (release) => rmSync(join(release, 'manifest.json'))],
+    ['the manifest is cut off', /JSON/, (release) => writeFileSync(join(release, 'manifest.json'), '{"id":')],
+  ])('is mended by a build of the same sources where %s', async (_, reason, damage) => {
+    const root = createProject();
+    const { release } = await buildProject(root);
+    const sound = readTree(join(root, 'dist/releases'));
+    damage(join(root, 'dist/releases', release!.id));
+    await expect(verifyRelease(join(root, 'dist/current'))).rejects.toThrow(reason);
+    expect((await buildProject(root)).release).toEqual(release);
+    expect(await verifyRelease(join(root, 'dist/current'))).toEqual(release);
+    expect(readTree(join(root, 'dist/releases'))).toEqual(sound);
+  });
+});
+
+test('publishing an earlier release again makes it the last published, without writing it anew', async () => {
+  const root = createProject();
+  const first = await buildProject(root);
+  writeFiles(root, { 'content/blog/news/second.md': article({}, 'Other.\n') });
+  const second = await buildProject(root);
+  const before = readTree(join(root, 'dist/releases'));
+  for (const id of [first.release!.id, second.release!.id]) utimesSync(join(root, 'dist/releases', id), 1, 1);
+  writeFiles(root, createdAtFirst());
+  await buildProject(root);
+  expect(await readCurrent(join(root, 'dist'))).toBe(first.release!.id);
+  expect(readTree(join(root, 'dist/releases'))).toEqual(before);
+  const { stdout } = await runGenerator(['releases', 'list', '--json'], { cwd: root });
+  expect((JSON.parse(stdout) as { id: string }[]).map(({ id }) => id)).toEqual([first.release!.id, second.release!.id]);
+});
+
+function createdAtFirst() {
+  return {
+    'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'See [first](first.md#details).\n'),
+  };
+}

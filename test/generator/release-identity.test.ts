@@ -1,0 +1,178 @@
+import {
+  appendFileSync,
+  cpSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { diffReleases } from '../../generator/releases.ts';
+import {
+  article,
+  buildProject,
+  createProject,
+  guide,
+  runGenerator,
+  temporaryFolder,
+  writeFiles,
+} from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { flipBit } from './damage.ts';
+import { changedPaths, readTree } from './tree.ts';
+
+async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
+  const { release, diagnostics } = await buildProject(root, options);
+  expect(diagnostics).toEqual([]);
+  return { id: release!.id, tree: readTree(realpathSync(join(root, 'dist/current'))) };
+}
+
+describe('the same sources give the same release, to the byte,', () => {
+  test('in another folder, whose files were written in another order and at another time', async () => {
+    const first = await buildAndRead(createProject());
+    const root = temporaryFolder();
+    const source = createProject();
+    for (const path of Object.keys(readTree(source)).toReversed()) {
+      cpSync(join(source, path), join(root, 'a folder with spaces', path));
+      utimesSync(join(root, 'a folder with spaces', path), 1, 1);
+    }
+    expect(await buildAndRead(join(root, 'a folder with spaces'))).toEqual(first);
+  });
+
+  test.each([
+    { TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' },
+    { TZ: 'Pacific/Pago_Pago', LANG: 'C', LC_ALL: 'C' },
+    { TZ: 'UTC', LANG: 'sv_SE.UTF-8', LC_ALL: 'sv_SE.UTF-8', UV_THREADPOOL_SIZE: '1' },
+  ])('in the zone $TZ and the language $LANG', async (env) => {
+    const root = createProject();
+    const { id, tree } = await buildAndRead(root);
+    renameSync(join(root, 'dist'), join(root, 'before'));
+    const { status, stderr } = await runGenerator(['build', '--now', '2026-11-20'], { cwd: root, env });
+    expect(stderr).toMatch(new RegExp(`^release ${id} in dist: 4 articles, 0 warnings, \\d+ kB, \\d+\\.\\d s\\n$`));
+    expect(status).toBe(0);
+    expect(readTree(realpathSync(join(root, 'dist/current')))).toEqual(tree);
+  });
+
+  test('built again, which adds nothing', async () => {
+    const root = createProject();
+    await buildAndRead(root);
+    const before = readTree(join(root, 'dist'));
+    await buildAndRead(root);
+    expect(readTree(join(root, 'dist'))).toEqual(before);
+  });
+
+  test('with a cache, when it is filled, when it is used, and when it is of another build', async () => {
+    const plain = await buildAndRead(createProject());
+    const root = createProject();
+    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+    const entries = readdirSync(join(root, 'dist/.cache'));
+    expect(entries).toHaveLength(4);
+    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+    expect(readdirSync(join(root, 'dist/.cache'))).toEqual(entries);
+    const other = createProject({ 'content/blog/news/first.md': article({}, '# Details\n') });
+    cpSync(join(root, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
+    expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
+  });
+
+  test.each<[string, (entry: string) => void]>([
+    ['with a bit that is another', flipBit],
+    ['that end early', (entry) => truncateSync(entry, 100)],
+    ['that are empty', (entry) => truncateSync(entry, 0)],
+    ['that go on too long', (entry) => appendFileSync(entry, ' ')],
+    ['of something else', (entry) => writeFileSync(entry, '{"html":"<script>alert(1)</script>"}')],
+  ])('with a cache of entries %s', async (_, damage) => {
+    const root = createProject();
+    const plain = await buildAndRead(root, { noCache: false });
+    const cache = join(root, 'dist/.cache');
+    const sound = readTree(cache);
+    for (const entry of readdirSync(cache)) damage(join(cache, entry));
+    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+    expect(readTree(cache)).toEqual(sound);
+  });
+
+  test('and the same id however the articles are found, as long as they are the same', async () => {
+    const changes: Files = { 'content/blog/news/first.md': article({ draft: 'true' }, 'Text.\n') };
+    const without: Files = { 'content/blog/news/first.md': undefined };
+    const other: Files = { 'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'Text.\n') };
+    const drafted = await buildAndRead(createProject({ ...changes, ...other }));
+    expect(await buildAndRead(createProject({ ...without, ...other }))).toEqual(drafted);
+  });
+});
+
+describe('a change of the sources changes', () => {
+  const withForms = (...files: string[]) => files.flatMap((file) => [file, `${file}.br`, `${file}.gz`]);
+  const blogArticle = withForms('v1/blog/article/news/first.json');
+  const guideOf = withForms('v1/kb/article/vps/ssh.json');
+  const kbLists = withForms('v1/kb/list.json', 'v1/kb/list/vps.json');
+
+  test.each<[string, Files, string[]]>([
+    [
+      'one word of a text: that article alone',
+      {
+        'content/blog/news/first.md': article(
+          { title: 'First', date: '2026-01-02' },
+          'Hello *earth*.\n\n## Details\n\nMore.\n',
+        ),
+      },
+      blogArticle,
+    ],
+    [
+      'a title of the blog: the article and the list',
+      {
+        'content/blog/news/first.md': article(
+          { title: 'Fist', date: '2026-01-02' },
+          'Hello *world*.\n\n## Details\n\nMore.\n',
+        ),
+      },
+      [...blogArticle, ...withForms('v1/blog/list.json')],
+    ],
+    [
+      'a title of the knowledge base: the article and both lists',
+      { 'content/knowledgebase/vps/ssh.md': guide('Connect', 'Use `ssh`.\n\n![Map](/media/kb/map.svg)\n') },
+      [...guideOf, ...kbLists],
+    ],
+    [
+      'the name of a category: its articles and the lists that show it',
+      { 'content/knowledgebase/vps/category.yaml': 'name: VPS\n' },
+      [...guideOf, ...kbLists],
+    ],
+    [
+      'an alias: the aliases',
+      {
+        'content/blog/news/first.md': article(
+          { title: 'First', date: '2026-01-02', aliases: '[/blog/old]' },
+          'Hello *world*.\n\n## Details\n\nMore.\n',
+        ),
+      },
+      withForms('catalog/aliases.json'),
+    ],
+    ['an image: the image', { 'content/media/kb/map.svg': '<svg/>\n' }, ['media/kb/map.svg']],
+    [
+      'a price: the plans',
+      { 'catalog/games/minecraft.yaml': 'name: Minecraft\nsoldOut: true\nsoldOutMessage: ""\nplans: []\n' },
+      withForms('v1/plans.json'),
+    ],
+    ['a TLD: the domains', { 'catalog/domains.yaml': 'tlds: {}\n' }, withForms('catalog/domains.json')],
+    [
+      'a monitor: the monitors',
+      { 'catalog/status.yaml': 'monitors: []\nmaintenance: []\n' },
+      withForms('catalog/status.json'),
+    ],
+  ])('for %s, and the manifest', async (_, changes, files) => {
+    const root = createProject();
+    const before = await buildAndRead(root);
+    writeFiles(root, changes);
+    const after = await buildAndRead(root);
+    expect(after.id).not.toBe(before.id);
+    expect(changedPaths(before.tree, after.tree)).toEqual(['manifest.json', ...files].toSorted());
+    const { added, removed, changed } = await diffReleases(join(root, 'dist'), before.id, after.id);
+    expect({ added, removed, changed }).toEqual({
+      added: [],
+      removed: [],
+      changed: files.filter((file) => !/\.(?:br|gz)$/.test(file)).toSorted(),
+    });
+  });
+});

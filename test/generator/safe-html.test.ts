@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { article, buildProject, createProject } from '../helpers/project.ts';
+import { hostileMarkdown } from './hostile-markdown.ts';
+import { findDangers } from './html-safety.ts';
+import { readPublished } from './render.ts';
+
+let pages: Promise<readonly string[]> | undefined;
+
+/** Publishes every hostile text as an article, in one build; what they link to does not exist, so it is a lenient one. */
+async function publishAll(): Promise<readonly string[]> {
+  const files = hostileMarkdown.map(([, markdown], index): [string, string] => [
+    `content/blog/hostile/h${index}.md`,
+    article({}, `The text begins.\n\n${markdown}\n`),
+  ]);
+  const root = createProject(Object.fromEntries(files));
+  const { diagnostics } = await buildProject(root, { lenient: true });
+  expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
+  return files.map((_, index) => readPublished(root, `/blog/hostile/h${index}`).html);
+}
+
+test.each(hostileMarkdown.map(([name], index) => [name, index] as const))(
+  'no danger comes from %s',
+  async (_, index) => {
+    const html = (await (pages ??= publishAll()))[index]!;
+    expect(html).toMatch(/^<p>The text begins\.<\/p>/);
+    expect(findDangers(html), html).toEqual([]);
+  },
+);
+
+describe('the search for dangers finds', () => {
+  test.each([
+    ['<script>alert(1)</script>', '<script>'],
+    ['<b onclick="x">x</b>', 'b onclick'],
+    ['<p style="x">x</p>', 'p style'],
+    ['<a href="javascript:x">x</a>', 'a href=javascript:x'],
+    ['<a href=" java\tscript:x">x</a>', 'a href= java\tscript:x'],
+    ['<img src="data:x,y">', 'img src=data:x,y'],
+    ['<p id="location">x</p>', 'p id=location'],
+    ['<h1 id="location">x</h1>', 'h1 id=location'],
+    ['<input type="text">', 'an input that is no checkbox'],
+    ['<svg></svg>', '<svg>'],
+    ['<template><script></script></template>', '<script>'],
+    ['<!-- x -->', 'a comment'],
+    ['</main><p>x</p>', 'breaks out of its place: main p footer'],
+    ['<plaintext>', 'breaks out of its place: main'],
+    ['<source srcset="a.png 1x, javascript:x 2x">', 'source srcset=javascript:x'],
+    ['<h1><table><h1>x', 'means something else when it is written again'],
+  ])('%s', (html, danger) => {
+    expect(findDangers(html)).toContain(danger);
+  });
+});
+
+test('safe HTML is let through as it is', async () => {
+  const html = '<p><b>a</b> <del>b</del> <ruby>c<rt>d</rt></ruby> <a href="https://example.com" title="e">f</a></p>';
+  const root = createProject({ 'content/blog/news/page.md': article({}, `${html}\n`) });
+  await buildProject(root);
+  expect(readPublished(root, '/blog/news/page').html).toBe(html);
+  expect(findDangers(html)).toEqual([]);
+});

@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { article, buildProject, createProject, guide, runGenerator } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+
+interface Item {
+  readonly title: string;
+  readonly path: string;
+  readonly category: string;
+}
+
+const file = 'content/blog/news/later.md';
+
+function readJson(root: string, path: string): unknown {
+  return JSON.parse(readFileSync(join(root, 'dist/current', path), 'utf8'));
+}
+
+function pathsIn(root: string, list = 'v1/blog/list.json'): string[] {
+  return (readJson(root, list) as Item[]).map(({ path }) => path);
+}
+
+const sound = ['/blog/news/second', '/blog/news/first'];
+
+describe('an article that is not due', () => {
+  test.each([
+    ['2026-11-19', sound],
+    ['2026-12-31', sound],
+    ['2027-01-01', ['/blog/news/later', ...sound]],
+    ['2030-06-01', ['/blog/news/later', ...sound]],
+  ])('is published by the builds of its day and later ones: on %s', async (now, paths) => {
+    const root = createProject({ [file]: article({ date: '2027-01-01' }, 'Text.\n') });
+    const { release, scheduled } = await buildProject(root, { now });
+    expect(pathsIn(root)).toEqual(paths);
+    expect(scheduled).toBe(paths.length === 3 ? 0 : 1);
+    expect(Object.hasOwn(release!.files, 'v1/blog/article/news/later.json')).toBe(paths.length === 3);
+  });
+
+  test('is left out by the command until --now says that its day has come', async () => {
+    const root = createProject({ [file]: article({ date: '2026-11-21' }, 'Text.\n') });
+    const before = await runGenerator(['build', '--now', '2026-11-20'], { cwd: root });
+    expect(before.stderr).toMatch(/^release \w+ in dist: 4 articles, 1 scheduled \(next 2026-11-21\), 0 warnings, /);
+    const after = await runGenerator(['build', '--now', '2026-11-21'], { cwd: root });
+    expect(after.stderr).toMatch(/^release \w+ in dist: 5 articles, 0 warnings, /);
+    expect(pathsIn(root)).toEqual(['/blog/news/later', ...sound]);
+  });
+
+  test('is due by the day in UTC, whatever the zone of the machine', async () => {
+    const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    for (const TZ of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
+      let today: string;
+      let root: string;
+      do {
+        today = day(0);
+        root = createProject({
+          'content/blog/news/due.md': article({ date: today }, 'Text.\n'),
+          [file]: article({ date: day(1) }, 'Text.\n'),
+        });
+        await runGenerator(['build'], { cwd: root, env: { TZ } });
+      } while (today !== day(0));
+      expect(pathsIn(root), TZ).toEqual(['/blog/news/due', ...sound]);
+    }
+  });
+
+  test('gives the release the day of its next change: the first of all', async () => {
+    const root = createProject({
+      [file]: article({ date: '2027-03-01' }, 'Text.\n'),
+      'content/blog/news/sooner.md': article({ date: '2027-02-01' }, 'Text.\n'),
+      'content/blog/news/draft.md': article({ date: '2027-01-01', draft: 'true' }, 'Text.\n'),
+    });
+    expect((await buildProject(root)).release!.nextChangeAt).toBe('2027-02-01');
+    expect((await buildProject(root, { now: '2027-02-01' })).release!.nextChangeAt).toBe('2027-03-01');
+    expect((await buildProject(root, { now: '2027-03-01' })).release!.nextChangeAt).toBeNull();
+  });
+});
+
+describe('a draft', () => {
+  test('is in no list and no file, whatever the day', async () => {
+    const root = createProject({
+      [file]: article({ draft: 'true', aliases: '[/blog/old]' }, 'Text.\n'),
+      'content/knowledgebase/vps/draft.md': guide('Draft', 'Text.\n').replace('---\n', '---\ndraft: true\n'),
+    });
+    const { release, drafts, counts } = await buildProject(root, { now: '2030-01-01' });
+    expect(drafts).toBe(2);
+    expect(counts).toMatchObject({ blogArticles: 2, knowledgeBaseArticles: 2 });
+    expect(Object.keys(release!.files).filter((path) => /later|draft/.test(path))).toEqual([]);
+    expect(pathsIn(root)).toEqual(sound);
+    expect(readJson(root, 'catalog/aliases.json')).toEqual({});
+  });
+
+  test('is an article like any other where it says draft: false', async () => {
+    const root = createProject({ [file]: article({ draft: 'false', date: '2026-06-01' }, 'Text.\n') });
+    await buildProject(root);
+    expect(pathsIn(root)).toEqual(['/blog/news/later', ...sound]);
+  });
+});
+
+describe('lists', () => {
+  test('of the blog begin with the newest; articles of a day go by path', async () => {
+    const names = ['b/x', 'a/y', 'a/b', 'news/a-b', 'news/a'];
+    const files = names.map((name) => [`content/blog/${name}.md`, article({ date: '2026-03-04' }, 'Text.\n')]);
+    const root = createProject(Object.fromEntries(files) as Files);
+    await buildProject(root);
+    expect(pathsIn(root)).toEqual([
+      '/blog/a/b',
+      '/blog/a/y',
+      '/blog/b/x',
+      '/blog/news/a',
+      '/blog/news/a-b',
+      '/blog/news/second',
+      '/blog/news/first',
+    ]);
+  });
+
+  test('of the knowledge base go by title and then by path, in every language alike', async () => {
+    const titles = { a: 'Ärger', b: 'Zebra', c: 'apple', d: 'Apple', e: 'Zebra', f: '10', g: '9' };
+    const files = Object.entries(titles).map(([slug, title]) => [
+      `content/knowledgebase/vps/${slug}.md`,
+      guide(JSON.stringify(title), 'Text.\n'),
+    ]);
+    const root = createProject(Object.fromEntries(files) as Files);
+    await buildProject(root);
+    expect(
+      (readJson(root, 'v1/kb/list/vps.json') as Item[]).map(({ title, path }) => `${title} ${path.at(-1)}`),
+    ).toEqual(['10 f', '9 g', 'Apple d', 'Connect with SSH h', 'Zebra b', 'Zebra e', 'apple c', 'Ärger a']);
+    expect(pathsIn(root, 'v1/kb/list/dns.json')).toEqual(['/knowledgebase/dns/records']);
+    expect(pathsIn(root, 'v1/kb/list.json')).toHaveLength(9);
+  });
+
+  test('of plans go by order, and then by key', async () => {
+    const game = (order?: number) =>
+      `name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n${order === undefined ? '' : `order: ${order}\n`}`;
+    const root = createProject({
+      'catalog/games/zomboid.yaml': game(1),
+      'catalog/games/ark.yaml': game(10),
+      'catalog/games/rust.yaml': game(2),
+      'catalog/games/csgo.yaml': game(2),
+      'catalog/games/7-days.yaml': game(-1),
+      'catalog/games/a.yaml': game(),
+    });
+    await buildProject(root);
+    const { games } = readJson(root, 'v1/plans.json') as { games: Record<string, object> };
+    expect(Object.keys(games)).toEqual(['7-days', 'zomboid', 'csgo', 'rust', 'ark', 'a', 'minecraft']);
+    expect(Object.keys(games['7-days']!)).toEqual(['name', 'soldOut', 'soldOutMessage', 'plans']);
+  });
+});
+
+describe('the name of a category', () => {
+  test.each<[string, Files, string]>([
+    [
+      'is that of its category.yaml',
+      { 'content/blog/more-news/category.yaml': 'name: Hot off the press\n' },
+      'Hot off the press',
+    ],
+    [
+      'is else what its articles say',
+      { 'content/blog/more-news/b.md': article({ category: 'News & more' }, 'Text.\n') },
+      'News & more',
+    ],
+    ['is else its folder in title case', {}, 'More News'],
+  ])('%s', async (_, files, name) => {
+    const root = createProject({ 'content/blog/more-news/a.md': article({}, 'Text.\n'), ...files });
+    await buildProject(root);
+    const items = (readJson(root, 'v1/blog/list.json') as Item[]).filter(({ path }) =>
+      path.startsWith('/blog/more-news/'),
+    );
+    expect(new Set(items.map(({ category }) => category))).toEqual(new Set([name]));
+  });
+});
+
+test('aliases lead to the articles that have them, in the order of the aliases', async () => {
+  const root = createProject({
+    'content/blog/news/first.md': article({ aliases: '[/blog/2019/Old_Name.html, /blog/b]' }, '# Details\n'),
+    'content/blog/news/second.md': article({ aliases: '[/blog/a]' }, 'Text.\n'),
+    'content/knowledgebase/vps/ssh.md': guide('SSH', 'Text.\n').replace(
+      '---\n',
+      '---\naliases: [/knowledgebase/ssh]\n',
+    ),
+  });
+  await buildProject(root);
+  expect(Object.entries(readJson(root, 'catalog/aliases.json') as Record<string, string>)).toEqual([
+    ['/blog/2019/Old_Name.html', '/blog/news/first'],
+    ['/blog/a', '/blog/news/second'],
+    ['/blog/b', '/blog/news/first'],
+    ['/knowledgebase/ssh', '/knowledgebase/vps/ssh'],
+  ]);
+});

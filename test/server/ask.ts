@@ -1,0 +1,78 @@
+import { request } from 'node:http';
+import type { Agent, IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { EndpointName } from '#contract/endpoints.ts';
+import { renderOpenApi } from '#contract/openapi.ts';
+import { describeEndpoint, endpointAt } from './targets.ts';
+
+/** An answer as it came over the wire: nothing decoded, nothing followed. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly text: string;
+}
+
+/** What a request holds beside its target. */
+export interface Question {
+  readonly method?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  /** The address that the client calls from: any of 127.0.0.0/8 is this machine. */
+  readonly from?: string;
+  readonly agent?: Agent;
+}
+
+/**
+ * Sends a request whose target stays as it is written, and answers what came back. Throws where the status, a header or
+ * the content type is not what /v1/openapi.json says of the endpoint, so that every test checks that as well.
+ */
+export async function ask(app: { readonly port: number }, target: string, question: Question = {}): Promise<Answer> {
+  const answer = await send(app.port, target, question);
+  const name = endpointAt(target);
+  if (name && !isPreflight(question)) assertDocumented(name, answer);
+  return answer;
+}
+
+function send(port: number, target: string, { method = 'GET', headers = {}, from, agent }: Question): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const options = { port, method, path: target, headers, agent: agent ?? false };
+    const sent = request({ host: '127.0.0.1', ...options, ...(from && { localAddress: from }) }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const body = Buffer.concat(chunks);
+        resolve({ status: response.statusCode!, headers: response.headers, body, text: body.toString() });
+      });
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+function isPreflight({ method, headers = {} }: Question): boolean {
+  return method === 'OPTIONS' && 'Access-Control-Request-Method' in headers;
+}
+
+interface Operation {
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly headers: Readonly<Record<string, unknown>>; readonly content?: Readonly<Record<string, unknown>> }
+    >
+  >;
+}
+
+const documented = renderOpenApi().paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+function assertDocumented(name: EndpointName, { status, headers }: Answer): void {
+  const { path, method } = describeEndpoint(name);
+  const response = documented[path.replace('*}', '}')]?.[method.toLowerCase()]?.responses[status];
+  if (!response) throw new Error(`${name} answered ${status}, which its description does not have`);
+  const missing = Object.keys(response.headers).filter((header) => !(header.toLowerCase() in headers));
+  if (missing.length > 0) throw new Error(`${name} answered ${status} without ${missing.join(', ')}`);
+  const types = Object.keys(response.content ?? {});
+  const [type] = headers['content-type']?.split(';') ?? [];
+  if (type === undefined ? types.length > 0 : !types.includes(type) && !types.includes('*/*')) {
+    throw new Error(`${name} answered ${status} with ${type}, where its description has ${types.join(', ')}`);
+  }
+}

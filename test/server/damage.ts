@@ -1,0 +1,131 @@
+import { hash } from 'node:crypto';
+import { copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { idSource } from '#contract/release.ts';
+import type { Manifest } from '#contract/release.ts';
+
+/** Something that befalls a release, and the file that whoever reads it must name. */
+export interface Damage {
+  readonly name: string;
+  readonly file: string;
+  /** Damages the release in a folder; answers the folder where that is another one then. */
+  readonly apply: (release: string) => string | void;
+}
+
+const everyKind = [
+  'v1/blog/article/news/first.json',
+  'v1/blog/article/news/second.json.gz',
+  'v1/kb/article/vps/ssh.json.br',
+  'v1/blog/list.json',
+  'v1/plans.json',
+  'v1/openapi.json',
+  'media/kb/map.svg',
+  'catalog/domains.json',
+  'schemas/blog.json',
+  'manifest.json',
+];
+
+/** Every kind of damage that a release may take. */
+export const damages: readonly Damage[] = [
+  ...everyKind.map((file) => ({ name: `${file} has one wrong byte`, file, apply: flip(file, 0.5) })),
+  { name: 'the first byte is wrong', file: 'v1/plans.json', apply: flip('v1/plans.json', 0) },
+  { name: 'the last byte is wrong', file: 'v1/plans.json', apply: flip('v1/plans.json', 1) },
+  ...['v1/plans.json', 'v1/kb/list.json.gz', 'media/covers/cover.svg', 'manifest.json'].map((file) => ({
+    name: `${file} is missing`,
+    file,
+    apply: (release: string) => rmSync(join(release, file)),
+  })),
+  {
+    name: 'a file is cut',
+    file: 'v1/kb/list.json',
+    apply: (release) => truncateSync(join(release, 'v1/kb/list.json'), 10),
+  },
+  {
+    name: 'a file is empty',
+    file: 'media/kb/map.svg',
+    apply: (release) => truncateSync(join(release, 'media/kb/map.svg')),
+  },
+  {
+    name: 'a file is longer',
+    file: 'v1/plans.json',
+    apply: (release) => writeFileSync(join(release, 'v1/plans.json'), ' ', { flag: 'a' }),
+  },
+  {
+    name: 'two files are mixed up',
+    file: 'v1/blog/article/news/first.json',
+    apply: (release) => {
+      const folder = join(release, 'v1/blog/article/news');
+      copyFileSync(join(folder, 'second.json'), join(folder, 'first.json'));
+    },
+  },
+  { name: 'the manifest is not JSON', file: 'manifest.json', apply: write('manifest.json', '{"id":') },
+  { name: 'the manifest is another JSON', file: 'manifest.json', apply: write('manifest.json', '[]') },
+  { name: 'the manifest is empty', file: 'manifest.json', apply: write('manifest.json', '') },
+  {
+    name: 'the manifest leaves a file out',
+    file: 'manifest.json',
+    apply: (release) => {
+      const manifest = read(release);
+      const { 'v1/plans.json': _, ...files } = manifest.files;
+      write('manifest.json', JSON.stringify({ ...manifest, files }))(release);
+    },
+  },
+  ...['catalog/domains.json', 'catalog/status.json', 'catalog/aliases.json', 'v1/plans.json'].flatMap((file) =>
+    ['{"tlds":', '{"unknown":{}}', '[]'].map((content) => ({
+      name: `${file} is ${content}, as the manifest has it`,
+      file,
+      apply: replaceConsistently(file, content),
+    })),
+  ),
+  ...['catalog/domains.json', 'catalog/aliases.json', 'v1/plans.json', 'v1/blog/list.json'].map((file) => ({
+    name: `${file} is missing, and the manifest agrees`,
+    file,
+    apply: (release: string) => {
+      const { [file]: _, ...files } = read(release).files;
+      return seal(release, files);
+    },
+  })),
+  {
+    name: 'another version of the contract is followed',
+    file: 'manifest.json',
+    apply: (release) => seal(release, read(release).files, '2.0.0'),
+  },
+];
+
+/** Flips one bit of the byte at a place between 0, the first, and 1, the last. */
+function flip(file: string, at: number): (release: string) => void {
+  return (release) => {
+    const bytes = readFileSync(join(release, file));
+    const place = Math.round(at * (bytes.length - 1));
+    bytes[place] = bytes[place]! ^ 1;
+    writeFileSync(join(release, file), bytes);
+  };
+}
+
+function write(file: string, content: string): (release: string) => void {
+  return (release) => writeFileSync(join(release, file), content);
+}
+
+/** Replaces a file and its entry in the manifest, so that every byte is proved and only the content is wrong. */
+function replaceConsistently(file: string, content: string): (release: string) => string {
+  return (release) => {
+    write(file, content)(release);
+    const entry = { bytes: content.length, sha256: hash('sha256', content) };
+    return seal(release, { ...read(release).files, [file]: entry });
+  };
+}
+
+function read(release: string): Manifest {
+  return JSON.parse(readFileSync(join(release, 'manifest.json'), 'utf8')) as Manifest;
+}
+
+/** Writes the manifest for files, with the id that belongs to it, and names the folder after that. */
+function seal(release: string, files: Manifest['files'], contractVersion?: string): string {
+  const manifest = read(release);
+  const body = { ...manifest, files, contractVersion: contractVersion ?? manifest.contractVersion };
+  const id = hash('sha256', idSource(body)).slice(0, 16);
+  write('manifest.json', JSON.stringify({ ...body, id }))(release);
+  const sealed = join(dirname(release), id);
+  renameSync(release, sealed);
+  return sealed;
+}

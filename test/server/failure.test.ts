@@ -1,0 +1,92 @@
+import { PassThrough } from 'node:stream';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { createApp } from '../../server/app.ts';
+import { readEnv } from '../../server/env.ts';
+import { createListener } from '../../server/http/listener.ts';
+import { listenOn } from '../../server/http/server.ts';
+import { createLog } from '../../server/log.ts';
+import { createClientFinder } from '../../server/middleware/client-ip.ts';
+import { createCors } from '../../server/middleware/cors.ts';
+import { createRateLimit } from '../../server/middleware/rate-limit.ts';
+import { createLifecycle } from '../../server/services/lifecycle.ts';
+import { openReleases } from '../../server/services/releases.ts';
+import { ask } from './ask.ts';
+import { eventually, sharedProject } from './shared.ts';
+import { describeEndpoint, storedNames } from './targets.ts';
+
+/** The server with a defect, put together as it starts itself: its release has lost its files in memory. */
+async function createBroken() {
+  const env = readEnv({});
+  const releases = await openReleases(join(await sharedProject(), 'dist'), {
+    taken: () => undefined,
+    refused: () => undefined,
+  });
+  onTestFinished(() => releases.stop());
+  const { files, targets } = releases.current();
+  for (const lost of [files, targets]) (lost as Map<string, unknown>).clear();
+  const destination = new PassThrough();
+  let written = '';
+  destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
+  const limit = createRateLimit({ name: 'default', rps: 100, burst: 100, blockSeconds: 0 });
+  const listener = createListener({
+    app: createApp({ releases, lifecycle: createLifecycle(), version: '1.2.3' }, limit),
+    releases,
+    limit,
+    log: createLog({ level: 'info', format: 'json', destination }),
+    findClient: createClientFinder(env.TRUSTED_PROXIES),
+    cors: createCors({ origins: ['https://www.example.com'], allowLocal: false }),
+    draining: () => false,
+  });
+  const server = await listenOn(listener, '127.0.0.1', 0);
+  onTestFinished(() => server.stop(0));
+  const lines = () =>
+    written
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as { msg: string });
+  return {
+    port: Number(new URL(server.url).port),
+    failures: () => lines().filter(({ msg }) => msg === 'request failed'),
+  };
+}
+
+const whole = storedNames.filter((name) => {
+  const { path, query } = describeEndpoint(name);
+  return !path.includes('{') && (query === undefined || query.safeParse({}).success);
+});
+
+test.each(whole)('%s answers what nobody expected with 500, and says why to the log alone', async (name) => {
+  const broken = await createBroken();
+  const { path, errorStyle, failure } = describeEndpoint(name);
+  const headers = { 'X-Request-Id': 'order-4711', Origin: 'https://www.example.com' };
+  const answer = await ask(broken, path, { headers });
+  expect(answer.status).toBe(500);
+  expect(answer.text).toBe(renderProblem(errorStyle, failure));
+  expect(answer.headers).toMatchObject({
+    'x-request-id': 'order-4711',
+    'x-content-type-options': 'nosniff',
+    'access-control-allow-origin': 'https://www.example.com',
+    'cache-control': 'no-store',
+    vary: 'Origin',
+  });
+  await expect.poll(broken.failures, eventually).toEqual([
+    expect.objectContaining({
+      level: 'error',
+      id: 'order-4711',
+      url: path,
+      status: 500,
+      err: expect.objectContaining({ message: `${path} is not in the release`, stack: expect.any(String) }),
+    }),
+  ]);
+});
+
+test('what goes wrong in one request is no trouble to others', async () => {
+  const broken = await createBroken();
+  const statuses = await Promise.all(
+    ['/v1/plans', '/health', '/v1/plans', '/v1/info'].map(async (target) => (await ask(broken, target)).status),
+  );
+  expect(statuses).toEqual([500, 200, 500, 200]);
+  await expect.poll(broken.failures, eventually).toHaveLength(2);
+});

@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import { onTestFinished } from 'vitest';
+import { temporaryFolder } from '../helpers/project.ts';
+import { copyProject } from './shared.ts';
+
+/** The real server, as a process of its own. */
+export interface ServerProcess {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>;
+  /** What it has written so far. */
+  stdout(): string;
+  stderr(): string;
+  /** Waits for a line of the log with this message. Throws where the process ends without it. */
+  logged(message: string): Promise<Record<string, unknown>>;
+  /** Waits until it listens; answers the port. */
+  listening(): Promise<number>;
+  /** Waits for its end; answers the exit status, or the signal that ended it. */
+  ended(): Promise<number | string>;
+}
+
+const main = resolve(import.meta.dirname, '../../server/main.ts');
+
+/** Starts `node server/main.ts` with these settings and no others; it ends with the test at the latest. */
+export function startProcess(
+  settings: Readonly<Record<string, string>>,
+  cwd: string = temporaryFolder(),
+): ServerProcess {
+  const env = { PATH: process.env.PATH, ...settings };
+  const child = spawn(process.execPath, [main], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await closed;
+  });
+
+  const find = (message: string) =>
+    stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .find(({ msg }) => msg === message);
+  const logged = async (message: string): Promise<Record<string, unknown>> => {
+    for (;;) {
+      const line = find(message);
+      if (line) return line;
+      const more = await Promise.race([once(child.stdout, 'data'), closed.then(() => undefined)]);
+      if (!more && !find(message)) throw new Error(`it ended without saying "${message}": ${stdout}${stderr}`);
+    }
+  };
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    logged,
+    listening: async () => Number(new URL((await logged('listening')).url as string).port),
+    async ended() {
+      const [code, signal] = await closed;
+      return code ?? signal!;
+    },
+  };
+}
+
+/** A folder with a release of the sound project, and the settings to serve it on a free port. */
+export async function createServable(): Promise<{ root: string; settings: Record<string, string> }> {
+  const root = await copyProject();
+  return { root, settings: { PORT: '0', DIST_DIR: join(root, 'dist') } };
+}

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { endpoints, isLimited } from '#contract/endpoints.ts';
+import type { Endpoint, EndpointName } from '#contract/endpoints.ts';
+import { Manifest } from '#contract/release.ts';
+import { matchResource } from '#contract/resources.ts';
+
+/** Every endpoint of the contract, for tables of tests. */
+export const endpointNames = Object.keys(endpoints) as EndpointName[];
+
+/** Every endpoint that is answered with files of the release. */
+export const storedNames = endpointNames.filter((name) => endpoints[name].stored);
+
+/** Every endpoint that counts against the rate limit. */
+export const limitedNames = endpointNames.filter((name) => isLimited(endpoints[name].path));
+
+/** Every endpoint that does not. */
+export const unlimitedNames = endpointNames.filter((name) => !isLimited(endpoints[name].path));
+
+/** What the contract says of an endpoint, whichever it is. */
+export function describeEndpoint(name: EndpointName): Endpoint {
+  return endpoints[name];
+}
+
+/** The methods that the path of an endpoint has. */
+export function methodsOf(name: EndpointName): string[] {
+  const methods = endpointNames
+    .filter((other) => endpoints[other].path === endpoints[name].path)
+    .map((other) => endpoints[other].method);
+  return methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+}
+
+const patterns = endpointNames.map((name) => {
+  const pattern = endpoints[name].path
+    .replaceAll('.', '\\.')
+    .replace(/\{\w+\*\}/g, '.+')
+    .replace(/\{\w+\}/g, '[^/]+');
+  return { name, pattern: new RegExp(`^${pattern}$`) };
+});
+
+/** The endpoint that a target means, where it is spelled as the contract has it. */
+export function endpointAt(target: string): EndpointName | undefined {
+  const [path = ''] = target.split('?');
+  const plain = !/\/\.*(?:\/|$)|%2e|\\/i.test(path);
+  return plain ? patterns.find(({ pattern }) => pattern.test(path))?.name : undefined;
+}
+
+/** A file of a release, and the target of the request that is answered with its bytes. */
+export interface ServedFile {
+  readonly file: string;
+  readonly target: string;
+  readonly name: EndpointName;
+}
+
+/** The manifest of the release that a project folder serves. */
+export function readManifest(root: string): Manifest {
+  return Manifest.parse(JSON.parse(readFileSync(join(root, 'dist/current/manifest.json'), 'utf8')));
+}
+
+/** All files of the current release that can be asked for, in their plain form. */
+export function servedFiles(root: string): ServedFile[] {
+  return Object.keys(readManifest(root).files).flatMap((file) => {
+    const target = /\.(?:gz|br)$/.test(file) ? undefined : matchResource(file)?.target;
+    if (target === undefined) return [];
+    const name = endpointAt(target);
+    if (!name) throw new Error(`no endpoint answers with ${file}`);
+    return [{ file, target, name }];
+  });
+}
+
+/** A target that the endpoint answers with 200: its path, or where that is not enough, one from the release. */
+export function targetOf(name: EndpointName, root: string): string {
+  const { path, query, stored } = describeEndpoint(name);
+  if (!path.includes('{') && (query === undefined || query.safeParse({}).success)) return path;
+  const served = stored ? servedFiles(root).find((file) => file.name === name) : undefined;
+  if (!served) throw new Error(`the sound project has no file for ${name}`);
+  return served.target;
+}
