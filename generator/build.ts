@@ -63,8 +63,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   const cache =
     out === undefined || options.noCache ? undefined : createRenderCache(join(out, '.cache'), renderMarkdown);
   const stage = out === undefined ? createDryStage() : await createStage(out, options.compression);
+  const writes = createWriteQueue();
   try {
-    const writes = createWriteQueue();
     const articles: Article[] = [];
     const total = content.categories.reduce((sum, category) => sum + category.articles.length, 0);
     for (const category of content.categories) {
@@ -116,6 +116,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     const drafts = articles.length - published.length - scheduled.length;
     return { diagnostics: diagnostics.list(), release, counts, drafts, scheduled: scheduled.length, nextChangeAt };
   } catch (error) {
+    await writes.idle();
     await stage.discard();
     throw error;
   }
@@ -135,7 +136,12 @@ function count(published: readonly Article[], content: Content, catalog: Catalog
 }
 
 /** Lets a bounded number of writes run beside the compilation; the first that fails ends the build. */
-function createWriteQueue(): { add(write: Promise<void>): Promise<void>; finish(): Promise<void> } {
+function createWriteQueue(): {
+  add(write: Promise<void>): Promise<void>;
+  finish(): Promise<void>;
+  /** Waits until nothing is written any more, whatever became of it. */
+  idle(): Promise<unknown>;
+} {
   const pending = new Set<Promise<void>>();
   let failure: { error: unknown } | undefined;
   const settle = async (limit: number): Promise<void> => {
@@ -153,5 +159,6 @@ function createWriteQueue(): { add(write: Promise<void>): Promise<void>; finish(
       return settle(maxPendingWrites);
     },
     finish: () => settle(0),
+    idle: () => Promise.all(pending),
   };
 }

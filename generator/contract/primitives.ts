@@ -45,7 +45,9 @@ export const MediaPath = z
 const notHttps = 'must be a URL that begins with https://';
 
 /** A web address that a visitor may be sent to. */
-export const HttpsUrl = z.url({ protocol: /^https$/, error: notHttps, abort: true }).regex(/^https:\/\//i, notHttps);
+export const HttpsUrl = z
+  .url({ protocol: /^https$/, error: notHttps, abort: true })
+  .refine((url) => /^https:\/\//i.test(url), notHttps);
 
 /** An amount of money: not negative, at most two decimals. */
 export const Price = z.number().min(0, 'must not be negative').multipleOf(0.01, 'must have at most two decimals');
