@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { publish } from './render.ts';
+import { publish, publishTable } from './render.ts';
 
 async function render(markdown: string): Promise<string> {
   return (await publish(markdown)).html;
 }
 
 describe('a block of code', () => {
-  test.each([
+  const samples = [
     [
       'js',
       'const a = 1; // one',
@@ -22,8 +22,12 @@ describe('a block of code', () => {
     ['constructor', 'a', 'a'],
     ['__proto__', 'a', 'a'],
     ['c++', 'int a;', '<span class="hljs-type">int</span> a;'],
-  ])('is highlighted by class names as its language says: %s', async (language, code, html) => {
-    expect(await render(`\`\`\`${language}\n${code}\n\`\`\`\n`)).toBe(
+  ] as const;
+  const toBlock = (language: string, code: string) => `\`\`\`${language}\n${code}\n\`\`\`\n`;
+  const pages = publishTable(samples.map(([language, code]) => toBlock(language, code)));
+
+  test.each(samples)('is highlighted by class names as its language says: %s', async (language, code, html) => {
+    expect((await pages(toBlock(language, code))).html).toBe(
       `<pre><code class="hljs language-${language}">${html}\n</code></pre>`,
     );
   });

@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { article, buildProject, createProject, guide } from '../helpers/project.ts';
-import { publish, readPublished } from './render.ts';
+import { publish, publishTable, readPublished } from './render.ts';
 
-/** The address that the only link or image of a Markdown text gets. */
-async function addressOf(markdown: string): Promise<string | undefined> {
-  const { html } = await publish(markdown);
+/** The address that the first link or image of an article has. */
+function addressIn(html: string): string | undefined {
   return / (?:href|src)="([^"]*)"/.exec(html)?.[1];
 }
 
 describe('a link to an article', () => {
-  test.each([
+  const links = [
     ['first.md', '/blog/news/first'],
     ['./first.md', '/blog/news/first'],
     ['first', '/blog/news/first'],
@@ -21,18 +20,22 @@ describe('a link to an article', () => {
     ['first.md#details', '/blog/news/first#details'],
     ['first.md?plan=a&days=2#details', '/blog/news/first?plan=a&#x26;days=2#details'],
     ['/blog/news/first?x', '/blog/news/first?x'],
-    ['page.md', '/blog/news/page'],
+    ['page-0.md', '/blog/news/page-0'],
     ['#', '#'],
     ['/blog', '/blog'],
     ['../', '/blog/'],
     ['/pricing?a=b#c', '/pricing?a=b#c'],
-  ])('written as %s leads to %s', async (written, address) => {
-    expect(await addressOf(`[x](${written})\n`)).toBe(address);
+  ] as const;
+  const pages = publishTable(links.map(([written]) => `[x](${written})\n`));
+
+  test.each(links)('written as %s leads to %s', async (written, address) => {
+    expect(addressIn((await pages(`[x](${written})\n`)).html)).toBe(address);
   });
 
   test('may be defined elsewhere, or be raw HTML', async () => {
-    expect(await addressOf('See [x].\n\n[x]: first.md#details "Title"\n')).toBe('/blog/news/first#details');
-    expect(await addressOf('<a href="first.md#details">x</a>\n')).toBe('/blog/news/first#details');
+    for (const markdown of ['See [x].\n\n[x]: first.md#details "Title"\n', '<a href="first.md#details">x</a>\n']) {
+      expect(addressIn((await publish(markdown)).html)).toBe('/blog/news/first#details');
+    }
   });
 
   test('may lead to a former path', async () => {
@@ -44,25 +47,32 @@ describe('a link to an article', () => {
 });
 
 describe('a link to another site', () => {
-  test.each([
+  const urls = [
     'https://example.com/a.md',
     'http://example.com/b.md#c',
     '//example.com/a.md',
     'mailto:a@example.com',
     'https://example.com/%66?a=%20#%66',
-  ])('stays as it is written: %s', async (url) => {
-    expect(await addressOf(`[x](${url})\n`)).toBe(url);
+  ];
+  const pages = publishTable(urls.map((url) => `[x](${url})\n`));
+
+  test.each(urls)('stays as it is written: %s', async (url) => {
+    expect(addressIn((await pages(`[x](${url})\n`)).html)).toBe(url);
   });
 });
 
 describe('media', () => {
-  test.each([
+  const addresses = [
     ['/media/kb/map.svg', '/media/kb/map.svg'],
     ['../../media/kb/map.svg', '/media/kb/map.svg'],
     ['../../media/kb/map.svg#part', '/media/kb/map.svg#part'],
     ['../../media/covers/../kb/map.svg', '/media/kb/map.svg'],
-  ])('written as %s is shown from %s', async (written, address) => {
-    const { html } = await publish(`![x](${written})\n\n[x](${written})\n\n<img src="${written}" alt="">\n`);
+  ] as const;
+  const inEveryWay = (written: string) => `![x](${written})\n\n[x](${written})\n\n<img src="${written}" alt="">\n`;
+  const pages = publishTable(addresses.map(([written]) => inEveryWay(written)));
+
+  test.each(addresses)('written as %s is shown from %s', async (written, address) => {
+    const { html } = await pages(inEveryWay(written));
     expect([...html.matchAll(/ (?:href|src)="([^"]*)"/g)].map(([, url]) => url)).toEqual([address, address, address]);
   });
 
@@ -78,7 +88,7 @@ describe('media', () => {
 });
 
 describe('a heading', () => {
-  test.each([
+  const headings = [
     ['# Set up', '<h1 id="set-up">Set up</h1>'],
     ['Set up\n===', '<h1 id="set-up">Set up</h1>'],
     ['## `npm ci` and *more*', '<h2 id="npm-ci-and-more"><code>npm ci</code> and <em>more</em></h2>'],
@@ -92,8 +102,11 @@ describe('a heading', () => {
     ['# \\_\\_proto\\_\\_', '<h1 id="user-content-__proto__">__proto__</h1>'],
     ['<h2 id="mine">Mine</h2>', '<h2 id="user-content-mine">Mine</h2>'],
     ['<h2>Mine</h2>', '<h2 id="mine">Mine</h2>'],
-  ])('gets an id: %s', async (markdown, html) => {
-    expect((await publish(`${markdown}\n`)).html).toBe(html);
+  ] as const;
+  const pages = publishTable(headings.map(([markdown]) => markdown));
+
+  test.each(headings)('gets an id: %s', async (markdown, html) => {
+    expect((await pages(markdown)).html).toBe(html);
   });
 
   test('has an id of its own, however many have its text', async () => {
@@ -127,9 +140,12 @@ describe('a link to a heading or an anchor', () => {
     return [hash, decodeURIComponent(hash)].some((id) => html.includes(`id="${id}"`) || html.includes(`name="${id}"`));
   }
 
+  const toOwnPage = (anchor: string) => `[x](#${anchor})\n\n${target}`;
+  const pages = publishTable([...ofHeadings, ...ofElements].map(toOwnPage));
+
   test.each([...ofHeadings, ...ofElements])('finds it on its own page: #%s', async (anchor) => {
-    const { html } = await publish(`[x](#${anchor})\n\n${target}`);
-    const [, address] = /href="([^"]+)"/.exec(html)!;
+    const { html } = await pages(toOwnPage(anchor));
+    const address = addressIn(html);
     expect(hasAnchor(html, address!), address).toBe(true);
   });
 
@@ -141,7 +157,7 @@ describe('a link to a heading or an anchor', () => {
     });
     const { diagnostics } = await buildProject(root);
     if (diagnostics.length > 0) return { problems: diagnostics.map(({ message }) => message), found: false };
-    const [, address] = /href="([^"]+)"/.exec(readPublished(root, '/blog/news/page').html)!;
+    const address = addressIn(readPublished(root, '/blog/news/page').html);
     expect(address).toMatch(/^\/knowledgebase\/vps\/target#/);
     return { problems: [], found: hasAnchor(readPublished(root, '/knowledgebase/vps/target').html, address!) };
   }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { publish } from './render.ts';
+import { publish, publishTable } from './render.ts';
 
 async function render(markdown: string): Promise<string> {
   return (await publish(markdown)).html;
 }
 
 describe('GitHub-flavoured Markdown', () => {
-  test.each([
+  const cases = [
     [
       'a table with aligned columns',
       '| a | b | c |\n|:--|--:|:-:|\n| 1 | `x\\|y` | **3** |\n',
@@ -50,8 +50,11 @@ describe('GitHub-flavoured Markdown', () => {
       '<div align="center">\n<p><em>a</em></p>\n</div>',
     ],
     ['characters that HTML reserves', 'a < b & "c"\n', '<p>a &#x3C; b &#x26; "c"</p>'],
-  ])('has %s', async (_, markdown, html) => {
-    expect(await render(markdown)).toBe(html);
+  ] as const;
+  const pages = publishTable(cases.map(([, markdown]) => markdown));
+
+  test.each(cases)('has %s', async (_, markdown, html) => {
+    expect((await pages(markdown)).html).toBe(html);
   });
 
   test('has the Markdown itself in body, without the front matter and the blank lines around it', async () => {
@@ -82,16 +85,21 @@ describe('footnotes', () => {
     );
   });
 
-  test.each(['1', 'note', 'Note', 'with-dash', 'ü', '日本', 'a"b', 'a%20b', 'name', '__proto__'])(
-    'lead to ids that exist where the label is %s',
-    async (label) => {
-      const { ids, targets } = anchorsOf(await render(`A[^${label}] B[^${label}].\n\n[^${label}]: Text.\n`));
-      expect(targets).toHaveLength(4);
-      for (const target of targets)
-        expect([target, decodeURIComponent(target)].some((id) => ids.includes(id))).toBe(true);
-      expect(new Set(ids).size).toBe(ids.length);
-    },
-  );
+  const labels = ['1', 'note', 'Note', 'with-dash', 'ü', '日本', 'a"b', 'a%20b', 'name', '__proto__'];
+  const toMarkdown = (label: string) => `A[^${label}] B[^${label}].\n\n[^${label}]: Text.\n`;
+  const pages = publishTable(labels.map(toMarkdown));
+
+  test.each(labels)('lead to ids that exist where the label is %s', async (label) => {
+    const { ids, targets } = anchorsOf((await pages(toMarkdown(label))).html);
+    expect(targets).toHaveLength(4);
+    for (const target of targets) {
+      expect(
+        [target, decodeURIComponent(target)].some((id) => ids.includes(id)),
+        target,
+      ).toBe(true);
+    }
+    expect(new Set(ids).size).toBe(ids.length);
+  });
 
   test('may be shown where nothing refers to them: they are left out', async () => {
     expect(await render('Text.\n\n[^1]: Unused.\n')).toBe('<p>Text.</p>');
@@ -99,20 +107,23 @@ describe('footnotes', () => {
 });
 
 describe('alerts', () => {
-  test.each([
+  const kinds = [
     ['NOTE', 'note', 'Note'],
     ['TIP', 'tip', 'Tip'],
     ['IMPORTANT', 'important', 'Important'],
     ['WARNING', 'warning', 'Warning'],
     ['CAUTION', 'caution', 'Caution'],
     ['note', 'note', 'Note'],
-  ])('begin with [!%s]', async (marker, kind, title) => {
-    expect(await render(`> [!${marker}]\n> Text.\n`)).toBe(
+  ] as const;
+  const begun = publishTable(kinds.map(([marker]) => `> [!${marker}]\n> Text.\n`));
+
+  test.each(kinds)('begin with [!%s]', async (marker, kind, title) => {
+    expect((await begun(`> [!${marker}]\n> Text.\n`)).html).toBe(
       `<div class="markdown-alert markdown-alert-${kind}">\n<p class="markdown-alert-title">${title}</p>\n<p>Text.</p>\n</div>`,
     );
   });
 
-  test.each([
+  const texts = [
     ['bold text', '**Bold** text.', '<p><strong>Bold</strong> text.</p>'],
     ['a link', '[first](first.md) is first.', '<p><a href="/blog/news/first">first</a> is first.</p>'],
     ['code', '`ls` lists.', '<p><code>ls</code> lists.</p>'],
@@ -121,8 +132,11 @@ describe('alerts', () => {
     ['a paragraph of its own', '\n> Text.', '<p>Text.</p>'],
     ['another quote', '> Text.', '<blockquote>\n<p>Text.</p>\n</blockquote>'],
     ['a block of code', '```\n> x\n> ```', '<pre><code>x\n</code></pre>'],
-  ])('may begin their text with %s', async (_, text, html) => {
-    expect(await render(`> [!NOTE]\n> ${text}\n`)).toBe(
+  ] as const;
+  const notes = publishTable(texts.map(([, text]) => `> [!NOTE]\n> ${text}\n`));
+
+  test.each(texts)('may begin their text with %s', async (_, text, html) => {
+    expect((await notes(`> [!NOTE]\n> ${text}\n`)).html).toBe(
       `<div class="markdown-alert markdown-alert-note">\n<p class="markdown-alert-title">Note</p>\n${html}\n</div>`,
     );
   });
@@ -133,7 +147,7 @@ describe('alerts', () => {
     );
   });
 
-  test.each([
+  const nearMisses = [
     ['the kind is not known', '> [!INFO]\n> Text.\n', '<blockquote>\n<p>[!INFO]\nText.</p>\n</blockquote>'],
     ['text follows the marker', '> [!NOTE] Text.\n', '<blockquote>\n<p>[!NOTE] Text.</p>\n</blockquote>'],
     ['bold text follows it', '> [!NOTE] **a**\n', '<blockquote>\n<p>[!NOTE] <strong>a</strong></p>\n</blockquote>'],
@@ -142,7 +156,10 @@ describe('alerts', () => {
     ['the marker has a space', '> [! NOTE]\n> a\n', '<blockquote>\n<p>[! NOTE]\na</p>\n</blockquote>'],
     ['the marker is escaped', '> \\[!NOTE]\n> a\n', '<blockquote>\n<p>[!NOTE]\na</p>\n</blockquote>'],
     ['there is no quote', '[!NOTE]\na\n', '<p>[!NOTE]\na</p>'],
-  ])('are quotes or text where %s', async (_, markdown, html) => {
-    expect(await render(markdown)).toBe(html);
+  ] as const;
+  const quotes = publishTable(nearMisses.map(([, markdown]) => markdown));
+
+  test.each(nearMisses)('are quotes or text where %s', async (_, markdown, html) => {
+    expect((await quotes(markdown)).html).toBe(html);
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { publish } from './render.ts';
+import { publishTable } from './render.ts';
 
 const words = (count: number) => Array.from({ length: count }, () => 'word').join(' ');
 
 describe('the reading time', () => {
-  test.each([
+  const texts = [
     ['one word', 'Word.', 1],
     ['200 words', words(200), 1],
     ['201 words', words(201), 2],
@@ -36,7 +36,10 @@ describe('the reading time', () => {
     ['200 Chinese characters and a word', `${'漢'.repeat(200)}word`, 2],
     ['201 Korean words', Array.from({ length: 201 }, () => '한국어').join(' '), 2],
     ['201 Russian words', Array.from({ length: 201 }, () => 'слово').join(' '), 2],
-  ])('of %s is rounded up to whole minutes', async (_, markdown, minutes) => {
-    expect((await publish(`${markdown}\n`)).readTime).toBe(`${minutes} min read`);
+  ] as const;
+  const pages = publishTable(texts.map(([, markdown]) => markdown));
+
+  test.each(texts)('of %s is rounded up to whole minutes', async (_, markdown, minutes) => {
+    expect((await pages(markdown)).readTime).toBe(`${minutes} min read`);
   });
 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
@@ -14,22 +14,30 @@ function currentOf(root: string): string {
   return realpathSync(join(root, 'dist/current'));
 }
 
-/** The files of a release that people read: text by path, the JSON as the value that it is. */
-function readTexts(release: string): Record<string, unknown> {
-  const tree = Object.entries(readTree(release)).filter(([path]) => !/\.(?:gz|br)$|^manifest\.json$/.test(path));
-  return Object.fromEntries(
-    tree.map(([path, base64]) => {
-      const text = Buffer.from(base64, 'base64').toString();
-      return [path, path.endsWith('.json') ? (JSON.parse(text) as unknown) : text];
-    }),
-  );
+let sound: Promise<{ tree: Readonly<Record<string, string>>; manifest: Manifest }> | undefined;
+
+/** The release of the sound project, file by file in base64; it is built once, as these tests only read it. */
+function readSound() {
+  return (sound ??= (async () => {
+    const root = createProject();
+    const { release } = await buildProject(root);
+    return { tree: readTree(currentOf(root)), manifest: release! };
+  })());
+}
+
+function decode(tree: Readonly<Record<string, string>>, path: string): Buffer {
+  return Buffer.from(tree[path]!, 'base64');
 }
 
 describe('the release of the sound project', () => {
   test('has exactly these files, with exactly this in them', async () => {
-    const root = createProject();
-    await buildProject(root);
-    const texts = readTexts(currentOf(root));
+    const { tree } = await readSound();
+    const paths = Object.keys(tree).filter((path) => !/\.(?:gz|br)$|^manifest\.json$/.test(path));
+    const texts: Record<string, unknown> = {};
+    for (const path of paths) {
+      const text = decode(tree, path).toString();
+      texts[path] = path.endsWith('.json') ? JSON.parse(text) : text;
+    }
     expect(texts['v1/openapi.json']).toEqual(renderOpenApi());
     // The description of the API is reviewed as a snapshot of its own.
     delete texts['v1/openapi.json'];
@@ -37,27 +45,22 @@ describe('the release of the sound project', () => {
   });
 
   test('has each JSON file on one line that ends, beside its compressed forms', async () => {
-    const root = createProject();
-    await buildProject(root);
-    const release = currentOf(root);
-    const files = Object.keys(readTree(release)).filter((path) => path.endsWith('.json') && path !== 'manifest.json');
+    const { tree } = await readSound();
+    const files = Object.keys(tree).filter((path) => path.endsWith('.json') && path !== 'manifest.json');
     expect(files.length).toBeGreaterThan(15);
     for (const file of files) {
-      const bytes = readFileSync(join(release, file));
-      expect(bytes.toString(), file).toBe(`${JSON.stringify(JSON.parse(bytes.toString()))}\n`);
-      expect(gunzipSync(readFileSync(join(release, `${file}.gz`))).equals(bytes), `${file}.gz`).toBe(true);
-      expect(brotliDecompressSync(readFileSync(join(release, `${file}.br`))).equals(bytes), `${file}.br`).toBe(true);
+      const text = decode(tree, file).toString();
+      expect(text, file).toBe(`${JSON.stringify(JSON.parse(text))}\n`);
+      expect(gunzipSync(decode(tree, `${file}.gz`)).toString(), `${file}.gz`).toBe(text);
+      expect(brotliDecompressSync(decode(tree, `${file}.br`)).toString(), `${file}.br`).toBe(text);
     }
   });
 
   test('has its media as they are, and not compressed', async () => {
-    const root = createProject();
-    await buildProject(root);
-    const media = Object.entries(readTree(join(currentOf(root), 'media')));
-    expect(media.map(([path]) => path)).toEqual(['covers/cover.svg', 'kb/map.svg']);
-    for (const [path, base64] of media) {
-      expect(Buffer.from(base64, 'base64').toString()).toBe(soundProject[`content/media/${path}`]);
-    }
+    const { tree } = await readSound();
+    const media = Object.keys(tree).filter((path) => path.startsWith('media/'));
+    expect(media).toEqual(['media/covers/cover.svg', 'media/kb/map.svg']);
+    for (const path of media) expect(decode(tree, path).toString()).toBe(soundProject[`content/${path}`]);
   });
 
   test('is what current leads to, by a path that stays right when dist is moved', async () => {
@@ -71,23 +74,20 @@ describe('the release of the sound project', () => {
 
 describe('the manifest of a release', () => {
   test('gives the size and SHA-256 of every file but itself', async () => {
-    const root = createProject();
-    const { release } = await buildProject(root);
-    const tree = readTree(currentOf(root));
-    const manifest = Manifest.parse(JSON.parse(Buffer.from(tree['manifest.json']!, 'base64').toString()));
-    expect(manifest).toEqual(release);
-    delete tree['manifest.json'];
-    const files = Object.entries(tree).map(([path, base64]) => {
-      const bytes = Buffer.from(base64, 'base64');
-      return [path, { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }] as const;
-    });
-    expect(manifest.files).toEqual(Object.fromEntries(files));
-    expect(Object.keys(manifest.files)).toEqual(Object.keys(tree).toSorted());
+    const { tree, manifest } = await readSound();
+    expect(Manifest.parse(JSON.parse(decode(tree, 'manifest.json').toString()))).toEqual(manifest);
+    const paths = Object.keys(tree).filter((path) => path !== 'manifest.json');
+    expect(Object.keys(manifest.files)).toEqual(paths);
+    for (const path of paths) {
+      const bytes = decode(tree, path);
+      const sha256 = createHash('sha256').update(bytes).digest('hex');
+      expect(manifest.files[path], path).toEqual({ bytes: bytes.length, sha256 });
+    }
   });
 
   test('says what there is, and of which contract', async () => {
-    const { release } = await buildProject(createProject());
-    expect(release).toMatchObject({
+    const { manifest } = await readSound();
+    expect(manifest).toMatchObject({
       id: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
       contractVersion: '1.0.0',
       counts: { blogArticles: 2, knowledgeBaseArticles: 2, services: 1, games: 1, tlds: 1, monitors: 1, media: 2 },
@@ -120,12 +120,10 @@ describe('the JSON Schemas for editors', () => {
   }
 
   async function readSchemas(): Promise<Record<string, JsonSchema>> {
-    const root = createProject();
-    await buildProject(root);
-    const folder = join(currentOf(root), 'schemas');
-    const names = readdirSync(folder).filter((name) => name.endsWith('.json'));
+    const { tree } = await readSound();
+    const paths = Object.keys(tree).filter((path) => /^schemas\/.*\.json$/.test(path));
     return Object.fromEntries(
-      names.map((name) => [name, JSON.parse(readFileSync(join(folder, name), 'utf8')) as JsonSchema]),
+      paths.map((path) => [path.slice('schemas/'.length), JSON.parse(decode(tree, path).toString()) as JsonSchema]),
     );
   }
 

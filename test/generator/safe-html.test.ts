@@ -1,31 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { article, buildProject, createProject } from '../helpers/project.ts';
 import { hostileMarkdown } from './hostile-markdown.ts';
 import { findDangers } from './html-safety.ts';
-import { readPublished } from './render.ts';
+import { publish, publishTable } from './render.ts';
 
-let pages: Promise<readonly string[]> | undefined;
-
-/** Publishes every hostile text as an article, in one build; what they link to does not exist, so it is a lenient one. */
-async function publishAll(): Promise<readonly string[]> {
-  const files = hostileMarkdown.map(([, markdown], index): [string, string] => [
-    `content/blog/hostile/h${index}.md`,
-    article({}, `The text begins.\n\n${markdown}\n`),
-  ]);
-  const root = createProject(Object.fromEntries(files));
-  const { diagnostics } = await buildProject(root, { lenient: true });
-  expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
-  return files.map((_, index) => readPublished(root, `/blog/hostile/h${index}`).html);
-}
-
-test.each(hostileMarkdown.map(([name], index) => [name, index] as const))(
-  'no danger comes from %s',
-  async (_, index) => {
-    const html = (await (pages ??= publishAll()))[index]!;
-    expect(html).toMatch(/^<p>The text begins\.<\/p>/);
-    expect(findDangers(html), html).toEqual([]);
-  },
+const toText = (markdown: string) => `The text begins.\n\n${markdown}\n`;
+// What they link to does not exist, which a lenient build only warns of.
+const pages = publishTable(
+  hostileMarkdown.map(([, markdown]) => toText(markdown)),
+  { lenient: true },
 );
+
+test.each(hostileMarkdown)('no danger comes from %s', async (_, markdown) => {
+  const { html } = await pages(toText(markdown));
+  expect(html).toMatch(/^<p>The text begins\.<\/p>/);
+  expect(findDangers(html), html).toEqual([]);
+});
 
 describe('the search for dangers finds', () => {
   test.each([
@@ -52,8 +41,6 @@ describe('the search for dangers finds', () => {
 
 test('safe HTML is let through as it is', async () => {
   const html = '<p><b>a</b> <del>b</del> <ruby>c<rt>d</rt></ruby> <a href="https://example.com" title="e">f</a></p>';
-  const root = createProject({ 'content/blog/news/page.md': article({}, `${html}\n`) });
-  await buildProject(root);
-  expect(readPublished(root, '/blog/news/page').html).toBe(html);
+  expect((await publish(`${html}\n`)).html).toBe(html);
   expect(findDangers(html)).toEqual([]);
 });
