@@ -1,14 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, utimesSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, realpathSync, symlinkSync, utimesSync, watch } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { readCurrent, verifyRelease } from '../../generator/release.ts';
 import { article, buildProject, createProject, runGenerator, writeFiles } from '../helpers/project.ts';
-import { flipBit } from './damage.ts';
 import { readTree } from './tree.ts';
 
 const main = resolve(import.meta.dirname, '../../generator/main.ts');
@@ -91,6 +90,27 @@ describe('a build that is killed', () => {
     symlinkSync('releases/0123456789abcdef', join(root, `dist/releases/.stage-${abandoned}e`));
     await buildProject(root);
     expect(leftoversIn(root).toSorted()).toEqual([elsewhere, running].toSorted());
+  });
+});
+
+describe('a build', () => {
+  test('switches the current release in one step: whoever looks all the time always finds one', async () => {
+    const root = createProject();
+    await buildProject(root);
+    const manifest = join(root, 'dist/current/manifest.json');
+    let missing = 0;
+    for (const version of [1, 2, 3]) {
+      writeFiles(root, { 'content/blog/news/second.md': article({}, `Version ${version}.\n`) });
+      const finished = new AbortController();
+      const build = runGenerator(['build', '--no-cache'], { cwd: root }).finally(() => finished.abort());
+      while (!finished.signal.aborted) {
+        for (let look = 0; look < 500; look += 1) if (!existsSync(manifest)) missing += 1;
+        await setImmediate();
+      }
+      expect((await build).status).toBe(0);
+    }
+    expect(missing).toBe(0);
+    expect(readdirSync(join(root, 'dist/releases'))).toHaveLength(4);
   });
 });
 
@@ -177,61 +197,3 @@ describe('a build that the disk does not take', () => {
     expect(stderr).toMatch(/^the release could not be written, and the current one stays as it is: \w+: .*\n$/);
   });
 });
-
-describe('a release that was damaged on the disk', () => {
-  test.each<[string, RegExp, (release: string) => void]>([
-    [
-      'a JSON file has a bit that is another',
-      /^v1\/plans\.json has been/,
-      (release) => flipBit(join(release, 'v1/plans.json')),
-    ],
-    [
-      'a compressed file has a bit that is another',
-      /^v1\/kb\/list\.json\.br has been/,
-      (release) => flipBit(join(release, 'v1/kb/list.json.br')),
-    ],
-    [
-      'an image has a bit that is another',
-      /^media\/kb\/map\.svg has been/,
-      (release) => flipBit(join(release, 'media/kb/map.svg')),
-    ],
-    ['a file is missing', /ENOENT.*v1\/blog\/list\.json/, (release) => rmSync(join(release, 'v1/blog/list.json'))],
-    [
-      'a file is empty',
-      /^catalog\/status\.json has been/,
-      (release) => writeFileSync(join(release, 'catalog/status.json'), ''),
-    ],
-    ['the manifest is missing', /ENOENT.*manifest\.json/, (release) => rmSync(join(release, 'manifest.json'))],
-    ['the manifest is cut off', /JSON/, (release) => writeFileSync(join(release, 'manifest.json'), '{"id":')],
-  ])('is mended by a build of the same sources where %s', async (_, reason, damage) => {
-    const root = createProject();
-    const { release } = await buildProject(root);
-    const sound = readTree(join(root, 'dist/releases'));
-    damage(join(root, 'dist/releases', release!.id));
-    await expect(verifyRelease(join(root, 'dist/current'))).rejects.toThrow(reason);
-    expect((await buildProject(root)).release).toEqual(release);
-    expect(await verifyRelease(join(root, 'dist/current'))).toEqual(release);
-    expect(readTree(join(root, 'dist/releases'))).toEqual(sound);
-  });
-});
-
-test('publishing an earlier release again makes it the last published, without writing it anew', async () => {
-  const root = createProject();
-  const first = await buildProject(root);
-  writeFiles(root, { 'content/blog/news/second.md': article({}, 'Other.\n') });
-  const second = await buildProject(root);
-  const before = readTree(join(root, 'dist/releases'));
-  for (const id of [first.release!.id, second.release!.id]) utimesSync(join(root, 'dist/releases', id), 1, 1);
-  writeFiles(root, createdAtFirst());
-  await buildProject(root);
-  expect(await readCurrent(join(root, 'dist'))).toBe(first.release!.id);
-  expect(readTree(join(root, 'dist/releases'))).toEqual(before);
-  const { stdout } = await runGenerator(['releases', 'list', '--json'], { cwd: root });
-  expect((JSON.parse(stdout) as { id: string }[]).map(({ id }) => id)).toEqual([first.release!.id, second.release!.id]);
-});
-
-function createdAtFirst() {
-  return {
-    'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'See [first](first.md#details).\n'),
-  };
-}

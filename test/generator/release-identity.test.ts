@@ -77,6 +77,15 @@ describe('the same sources give the same release, to the byte,', () => {
     expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
   });
 
+  test('with a cache, where two articles in different folders have the same text', async () => {
+    const text = guide('Same', '[here](same.md) ![map](../../media/kb/map.svg) [there](../dns/records.md)\n');
+    const files = { 'content/knowledgebase/vps/same.md': text, 'content/knowledgebase/dns/same.md': text };
+    const plain = await buildAndRead(createProject(files));
+    const root = createProject(files);
+    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  });
+
   test.each<[string, (entry: string) => void]>([
     ['with a bit that is another', flipBit],
     ['that end early', (entry) => truncateSync(entry, 100)],

@@ -1,0 +1,123 @@
+import { join } from 'node:path';
+import { runCommand } from 'citty';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { generatorCommand } from '../../generator/commands/index.ts';
+import { article, createProject } from '../helpers/project.ts';
+
+// The same commands as processes are in command-line.test.ts and releases-commands.test.ts; here they run in this
+// process, one after the other, as an operator's day would have it.
+
+let written: { stdout: string; stderr: string };
+
+beforeEach(() => {
+  written = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    });
+  }
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  process.exitCode = undefined;
+});
+
+async function run(...rawArgs: string[]): Promise<{ stdout: string; stderr: string; failed: boolean }> {
+  written = { stdout: '', stderr: '' };
+  process.exitCode = undefined;
+  await runCommand(generatorCommand, { rawArgs });
+  return { ...written, failed: process.exitCode === 1 };
+}
+
+function foldersOf(root: string): string[] {
+  return ['--content', join(root, 'content'), '--catalog', join(root, 'catalog')];
+}
+
+test('a release is built, replaced, compared, listed, rolled back and pruned', async () => {
+  const first = createProject();
+  const out = ['--out', join(first, 'dist')];
+  const build = await run('build', ...foldersOf(first), ...out);
+  expect(build.stderr).toMatch(/^release [0-9a-f]{16} in .*dist: 4 articles, 0 warnings, \d+ kB, \d+\.\d s\n$/);
+  expect(build.failed).toBe(false);
+
+  const second = createProject({
+    'content/blog/news/third.md': article({ date: '2027-01-01' }, 'Later.\n'),
+    'content/blog/news/fourth.md': article({ draft: 'true' }, 'Not yet.\n'),
+    'content/blog/news/fifth.md': article({}, 'Now.\n'),
+  });
+  const options = ['--format', 'json', '--now', '2026-11-20', '--no-cache', '--compress', 'best'];
+  const rebuild = await run('build', ...foldersOf(second), ...out, ...options);
+  const summary = JSON.parse(rebuild.stdout) as { release: string };
+  expect(summary).toMatchObject({ ok: true, drafts: 1, scheduled: 1, nextChangeAt: '2027-01-01', diagnostics: [] });
+
+  const { stdout: listed } = await run('releases', 'list', ...out, '--json');
+  const releases = JSON.parse(listed) as { id: string; current: boolean }[];
+  expect(releases.map(({ current }) => current)).toEqual([true, false]);
+  expect(releases[0]!.id).toBe(summary.release);
+
+  const ids = releases.map(({ id }) => id);
+  const diff = await run('releases', 'diff', ids[1]!, ids[0]!, ...out);
+  expect(diff.stdout.split('\n')).toContain('+ v1/blog/article/news/fifth.json');
+  expect(diff.stdout.split('\n')).toContain('~ v1/blog/list.json');
+  const reverse = await run('releases', 'diff', ids[0]!, ids[1]!, ...out);
+  expect(reverse.stdout.split('\n')).toContain('- v1/blog/article/news/fifth.json');
+
+  expect((await run('releases', 'rollback', ...out)).stdout).toBe(`release ${ids[1]!} is current\n`);
+  expect((await run('releases', 'list', ...out)).stdout).toMatch(new RegExp(`^  ${ids[0]!}  .*\n\\* ${ids[1]!}  `));
+  expect((await run('releases', 'rollback', ...out)).stderr).toBe('there is no earlier release to go back to\n');
+  expect((await run('releases', 'rollback', ids[0]!, ...out)).failed).toBe(false);
+  expect((await run('releases', 'prune', '--keep', '1', ...out)).stdout).toBe(`removed ${ids[1]!}\n`);
+});
+
+test('a check says what is wrong, for people and for a workflow, and fails', async () => {
+  const root = createProject({ 'content/blog/news/first.md': article({ titel: 'x' }, '[x](none.md)\n') });
+  const text = await run('check', ...foldersOf(root), '--now', '2026-11-20');
+  expect(text.stderr).toMatch(
+    /first\.md:7:1 {2}unknown field "titel" \(did you mean "title"\?\)\nfailed: 3 articles, .*1 error/,
+  );
+  expect(text.failed).toBe(true);
+  const github = await run('check', ...foldersOf(root), '--format', 'github');
+  expect(github.stdout).toMatch(/^::error file=.*first\.md,line=7,col=1::unknown field "titel"/);
+});
+
+test('a lenient check takes a dead link for a warning', async () => {
+  const root = createProject({ 'content/blog/news/first.md': article({}, '## Details\n\n[x](none.md)\n') });
+  const { stderr, failed } = await run('check', ...foldersOf(root), '--lenient');
+  expect(stderr).toMatch(
+    /first\.md:11:1 {2}warning: there is no article \/blog\/news\/none\nok: 4 articles, 1 warning, /,
+  );
+  expect(failed).toBe(false);
+});
+
+test.each([
+  [['--now', 'today'], '--now must be a calendar date of the form YYYY-MM-DD\n'],
+  [['--lenint'], 'unknown option --lenint (did you mean --lenient?)\n'],
+  [['surplus'], 'unexpected argument "surplus"\n'],
+  [['--content='], '--content needs a value\n'],
+])('a check with %j is refused', async (args, message) => {
+  const root = createProject();
+  const { stderr, failed } = await run('check', ...foldersOf(root), ...args);
+  expect(stderr).toBe(message);
+  expect(failed).toBe(true);
+});
+
+test('releases are looked for in DIST_DIR where no folder is named', async () => {
+  const root = createProject();
+  vi.stubEnv('DIST_DIR', join(root, 'dist'));
+  expect((await run('releases', 'list')).stdout).toBe('');
+  expect((await run('releases', 'prune', '--keep', 'all')).stderr).toBe('--keep must be a whole number, at least 1\n');
+  vi.unstubAllEnvs();
+});
+
+test('someone who waits at a terminal sees how far the build is', async () => {
+  const root = createProject();
+  const terminal = Object.getOwnPropertyDescriptor(process.stderr, 'isTTY');
+  Object.defineProperty(process.stderr, 'isTTY', { value: true, configurable: true });
+  const { stderr } = await run('check', ...foldersOf(root));
+  if (terminal) Object.defineProperty(process.stderr, 'isTTY', terminal);
+  else Reflect.deleteProperty(process.stderr, 'isTTY');
+  expect(stderr).toContain('\r\u001B[Krendering 1/4');
+  expect(stderr).toContain('\r\u001B[Kok: 4 articles');
+});

@@ -1,0 +1,60 @@
+import { rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readCurrent, verifyRelease } from '../../generator/release.ts';
+import { article, buildProject, createProject, runGenerator, soundProject, writeFiles } from '../helpers/project.ts';
+import { flipBit } from './damage.ts';
+import { readTree } from './tree.ts';
+
+describe('a release that was damaged on the disk', () => {
+  test.each<[string, RegExp, (release: string) => void]>([
+    [
+      'a JSON file has a bit that is another',
+      /^v1\/plans\.json has been/,
+      (release) => flipBit(join(release, 'v1/plans.json')),
+    ],
+    [
+      'a compressed file has a bit that is another',
+      /^v1\/kb\/list\.json\.br has been/,
+      (release) => flipBit(join(release, 'v1/kb/list.json.br')),
+    ],
+    [
+      'an image has a bit that is another',
+      /^media\/kb\/map\.svg has been/,
+      (release) => flipBit(join(release, 'media/kb/map.svg')),
+    ],
+    ['a file is missing', /ENOENT.*v1\/blog\/list\.json/, (release) => rmSync(join(release, 'v1/blog/list.json'))],
+    [
+      'a file is empty',
+      /^catalog\/status\.json has been/,
+      (release) => writeFileSync(join(release, 'catalog/status.json'), ''),
+    ],
+    ['the manifest is missing', /ENOENT.*manifest\.json/, (release) => rmSync(join(release, 'manifest.json'))],
+    ['the manifest is cut off', /JSON/, (release) => writeFileSync(join(release, 'manifest.json'), '{"id":')],
+  ])('is mended by a build of the same sources where %s', async (_, reason, damage) => {
+    const root = createProject();
+    const { release } = await buildProject(root);
+    const sound = readTree(join(root, 'dist/releases'));
+    damage(join(root, 'dist/releases', release!.id));
+    await expect(verifyRelease(join(root, 'dist/current'))).rejects.toThrow(reason);
+    expect((await buildProject(root)).release).toEqual(release);
+    expect(await verifyRelease(join(root, 'dist/current'))).toEqual(release);
+    expect(readTree(join(root, 'dist/releases'))).toEqual(sound);
+  });
+});
+
+test('publishing an earlier release again makes it the last published, without writing it anew', async () => {
+  const second = 'content/blog/news/second.md';
+  const root = createProject();
+  const first = await buildProject(root);
+  writeFiles(root, { [second]: article({}, 'Other.\n') });
+  const other = await buildProject(root);
+  const before = readTree(join(root, 'dist/releases'));
+  for (const id of [first.release!.id, other.release!.id]) utimesSync(join(root, 'dist/releases', id), 1, 1);
+  writeFiles(root, { [second]: soundProject[second] });
+  await buildProject(root);
+  expect(await readCurrent(join(root, 'dist'))).toBe(first.release!.id);
+  expect(readTree(join(root, 'dist/releases'))).toEqual(before);
+  const { stdout } = await runGenerator(['releases', 'list', '--json'], { cwd: root });
+  expect((JSON.parse(stdout) as { id: string }[]).map(({ id }) => id)).toEqual([first.release!.id, other.release!.id]);
+});
