@@ -49,7 +49,13 @@ const container = /[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$))/y;
 
 /** The first line that opens more than {@link maxNesting} lists and quotes, counting from 1; 0 if there is none. */
 function findDeepNesting(markdown: string): number {
+  let fence = '';
   for (const [index, line] of markdown.split('\n').entries()) {
+    // What stands in a code block opens nothing.
+    const [, mark = '', info = ''] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+    if (fence === '') fence = mark;
+    else if (mark.startsWith(fence) && info.trim() === '') fence = '';
+    if (fence !== '') continue;
     let depth = 0;
     let columns = 0;
     container.lastIndex = 0;

@@ -136,28 +136,32 @@ export async function verifyRelease(directory: string): Promise<Manifest> {
 
 async function moveIntoPlace(stage: string, release: string): Promise<void> {
   const now = new Date();
-  if (existsSync(release)) {
-    const whole = await verifyRelease(release).then(
-      () => true,
-      () => false,
-    );
-    if (whole) {
+  if (!existsSync(release)) {
+    await rename(stage, release).catch(async (error: NodeJS.ErrnoException) => {
+      // Another build of the same input was faster; its release holds the same.
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
       await rm(stage, { recursive: true });
-      await utimes(release, now, now);
-      return;
-    }
-    const broken = join(dirname(release), stageName());
-    await rename(release, broken);
-    await rename(stage, release);
-    await rm(broken, { recursive: true });
-    return;
-  }
-  await rename(stage, release).catch(async (error: NodeJS.ErrnoException) => {
-    // Another build of the same input was faster; its release has the same bytes.
-    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+  } else if (await isSound(release, stage)) {
     await rm(stage, { recursive: true });
-  });
+  } else {
+    const old = join(dirname(release), stageName());
+    await rename(release, old);
+    await rename(stage, release);
+    await rm(old, { recursive: true });
+  }
   await utimes(release, now, now);
+}
+
+/** Whether a release is whole, and compressed as the new one of its id is. */
+async function isSound(release: string, stage: string): Promise<boolean> {
+  try {
+    await verifyRelease(release);
+    const [old, fresh] = await Promise.all([release, stage].map((folder) => readFile(join(folder, 'manifest.json'))));
+    return old!.equals(fresh!);
+  } catch {
+    return false;
+  }
 }
 
 /** Bytes that must have reached the disk before the release that names them can be seen. */

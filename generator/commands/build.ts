@@ -73,8 +73,8 @@ async function run(
       ...target,
     });
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
+    const { syscall, message } = error as NodeJS.ErrnoException;
+    if (syscall === undefined || target.out === undefined) throw error;
     throw new CommandError(`the release could not be written, and the current one stays as it is: ${message}`);
   } finally {
     clearProgress();

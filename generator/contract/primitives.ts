@@ -50,7 +50,11 @@ export const HttpsUrl = z
   .refine((url) => /^https:\/\//i.test(url), notHttps);
 
 /** An amount of money: not negative, at most two decimals. */
-export const Price = z.number().min(0, 'must not be negative').multipleOf(0.01, 'must have at most two decimals');
+export const Price = z
+  .number()
+  .min(0, 'must not be negative')
+  // Not `multipleOf`: validators that compute with binary fractions take 2.49 for no multiple of 0.01.
+  .refine((price) => Math.abs(price * 100 - Math.round(price * 100)) < 1e-6, 'must have at most two decimals');
 
 /** A host name, with an optional port: `whois.nic.uk` or `whois.nic.uk:43`. */
 export const HostPort = z

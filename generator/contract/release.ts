@@ -23,8 +23,9 @@ export const Manifest = z.strictObject({
 export type Manifest = z.infer<typeof Manifest>;
 
 /**
- * The text whose SHA-256, cut to 16 hexadecimal digits, is the id of a release: its manifest without the id.
- * Two releases of one id are therefore the same to the byte.
+ * The text whose SHA-256, cut to 16 hexadecimal digits, is the id of a release: its manifest without the id and without
+ * the compressed forms, whose bytes differ between builds of zlib though they hold the same. Two releases of one id
+ * therefore hold the same to the byte.
  */
 export function idSource(manifest: Omit<Manifest, 'id'>): string {
   const { contractVersion: version, counts, nextChangeAt, files } = manifest;
@@ -32,6 +33,8 @@ export function idSource(manifest: Omit<Manifest, 'id'>): string {
     version,
     Object.entries(counts),
     nextChangeAt,
-    Object.entries(files).map(([file, { bytes, sha256 }]) => [file, bytes, sha256]),
+    Object.entries(files)
+      .filter(([file]) => !/\.(?:gz|br)$/.test(file))
+      .map(([file, { bytes, sha256 }]) => [file, bytes, sha256]),
   ]);
 }

@@ -103,6 +103,15 @@ test.each([
   expect(failed).toBe(true);
 });
 
+test('a release that cannot be written is said so in a line, and the command fails', async () => {
+  const root = createProject({ dist: 'a file where the folder should be' });
+  const { stderr, failed } = await run('build', ...foldersOf(root), '--out', join(root, 'dist'));
+  expect(stderr).toMatch(
+    /^the release could not be written, and the current one stays as it is: (?:EEXIST|ENOTDIR): .*\n$/,
+  );
+  expect(failed).toBe(true);
+});
+
 test('releases are looked for in DIST_DIR where no folder is named', async () => {
   const root = createProject();
   vi.stubEnv('DIST_DIR', join(root, 'dist'));

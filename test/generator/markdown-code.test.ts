@@ -62,4 +62,13 @@ describe('a block of code', () => {
         'alert(1)<span class="hljs-tag">&#x3C;/<span class="hljs-name">script</span>></span>\n</code></pre>',
     );
   });
+
+  test.each([
+    ['arrows', '>'.repeat(120)],
+    ['dashes', '- '.repeat(120)],
+  ])('may hold a line of 120 %s, which nest nothing there', async (_, line) => {
+    const { body, html } = await publish(`\`\`\`\n${line}\n\`\`\`\n`);
+    expect(body).toContain(line);
+    expect(html).toBe(`<pre><code>${line}\n</code></pre>`);
+  });
 });

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { verifyRelease } from '../../generator/release.ts';
 import { diffReleases } from '../../generator/releases.ts';
 import {
   article,
@@ -184,4 +185,15 @@ describe('a change of the sources changes', () => {
       changed: files.filter((file) => !/\.(?:br|gz)$/.test(file)).toSorted(),
     });
   });
+});
+
+test('a release that is compressed harder has the same id, and takes the place of the other', async () => {
+  const root = createProject();
+  const fast = await buildProject(root);
+  const best = await buildProject(root, { compression: 'best' });
+  expect(best.release!.id).toBe(fast.release!.id);
+  expect(best.release!.files['v1/openapi.json.br']!.bytes).toBeLessThan(
+    fast.release!.files['v1/openapi.json.br']!.bytes,
+  );
+  expect(await verifyRelease(realpathSync(join(root, 'dist/current')))).toEqual(best.release);
 });
