@@ -27,7 +27,12 @@ const everyKind = [
 
 /** Every kind of damage that a release may take. */
 export const damages: readonly Damage[] = [
-  ...everyKind.map((file) => ({ name: `${file} has one wrong byte`, file, apply: flip(file, 0.5) })),
+  // Near its beginning a manifest says what it holds; a wrong digest further on is told as the file that it is of.
+  ...everyKind.map((file) => ({
+    name: `${file} has one wrong byte`,
+    file,
+    apply: flip(file, file === 'manifest.json' ? 0.01 : 0.5),
+  })),
   { name: 'the first byte is wrong', file: 'v1/plans.json', apply: flip('v1/plans.json', 0) },
   { name: 'the last byte is wrong', file: 'v1/plans.json', apply: flip('v1/plans.json', 1) },
   ...['v1/plans.json', 'v1/kb/list.json.gz', 'media/covers/cover.svg', 'manifest.json'].map((file) => ({
