@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
+import { storeSettings } from './store/env.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 const whole = (minimum: number, maximum: number) =>
@@ -55,6 +56,13 @@ const Settings = z.object({
   RATELIMIT_RPS: whole(1, 1_000_000).default(50),
   RATELIMIT_BURST: whole(1, 1_000_000).default(100),
   RATELIMIT_BLOCK_SECONDS: whole(0, 86_400).default(0),
+  POWER_RATELIMIT_RPS: whole(1, 1_000_000).default(1),
+  POWER_RATELIMIT_BURST: whole(1, 1_000_000).default(5),
+  PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
+  ...storeSettings,
+  PROVIDERS_FILE: z.string().optional(),
+  UPSTREAM_TIMEOUT_SECONDS: whole(1, 600).default(20),
+  CONSOLE_TOKEN_TTL_SECONDS: whole(5, 86_400).default(600),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
     .default('info'),
@@ -63,7 +71,10 @@ const Settings = z.object({
 });
 
 /** The settings of the server, checked; their names are those of the environment variables. */
-export type Env = Readonly<z.infer<typeof Settings>>;
+export type Env = Readonly<z.infer<typeof Settings>> & {
+  /** The environment as a whole, for files that name its variables. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+};
 
 /** Settings that cannot be used; the message has a line for each, and never holds a value. */
 export class EnvError extends Error {
@@ -91,7 +102,8 @@ export function readEnv(source: Readonly<Record<string, string | undefined>>): E
     const file = source[`${name}_FILE`];
     if (file && source[name]) problems.push(`${name}: is set twice, directly and by ${name}_FILE`);
     const value = file ? readSecret(file) : source[name];
-    if (file && value === undefined) problems.push(`${name}_FILE: the file cannot be read`);
+    // An empty file is a mistake: to pass over it would be to start with another setting than was meant.
+    if (file && !value) problems.push(`${name}_FILE: the file cannot be read, or is empty`);
     if (value) values[name] = value;
   }
   const result = Settings.safeParse(values);
@@ -99,7 +111,7 @@ export function readEnv(source: Readonly<Record<string, string | undefined>>): E
     problems.push(`${path.join('.')}: ${message}`);
   }
   if (problems.length > 0) throw new EnvError(problems.join('\n'));
-  return Object.freeze(result.data!);
+  return Object.freeze({ ...result.data!, environment: source });
 }
 
 /** An address or a name, without a port; what listhen would take for a mistake, and listen on localhost for. */
