@@ -26,7 +26,7 @@ export const IsoDate = z.iso.date('must be a calendar date of the form YYYY-MM-D
 export const Line = z
   .string()
   .regex(/\S/, 'must not be empty')
-  .regex(/^[^\r\n]*$/, 'must be a single line');
+  .regex(/^[^\r\n]*$/, 'must be a single line; begin folded text with >-');
 
 /** The path of a blog article: `/blog/<category>/<slug>`. */
 export const BlogPath = z.string().regex(/^\/blog\/[a-z0-9-]+\/[a-z0-9-]+$/);

@@ -26,8 +26,21 @@ describe('a field is refused where', () => {
     ['the title is left out', { title: '' }, ['2:8  "title" must be text, not empty']],
     ['the title is empty', { title: '""' }, ['2:8  "title" must not be empty']],
     ['the title is blank', { title: '"  "' }, ['2:8  "title" must not be empty']],
-    ['the title has two lines', { title: '"a\\nb"' }, ['2:8  "title" must be a single line']],
-    ['the title is a block of lines', { title: '|\n  a\n  b' }, ['2:8  "title" must be a single line']],
+    [
+      'the title has two lines',
+      { title: '"a\\nb"' },
+      ['2:8  "title" must be a single line; begin folded text with >-'],
+    ],
+    [
+      'the title is a block of lines',
+      { title: '|\n  a\n  b' },
+      ['2:8  "title" must be a single line; begin folded text with >-'],
+    ],
+    [
+      'the title is folded and keeps its line break',
+      { title: '>\n  a\n  b' },
+      ['2:8  "title" must be a single line; begin folded text with >-'],
+    ],
     ['the description is empty', { description: '""' }, ['3:14  "description" must not be empty']],
     ['the date does not exist', { date: '2026-02-30' }, [`4:7  "date" ${noDate}`]],
     ['the date is no leap day', { date: '2027-02-29' }, [`4:7  "date" ${noDate}`]],
