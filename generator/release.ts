@@ -11,7 +11,7 @@ import type { Resource, ResourceName } from '#contract/resources.ts';
 import { compareText } from './diagnostics.ts';
 
 /** How hard files are compressed: `fast` costs less than rendering does, `best` is for a CDN's last percent. */
-export type Compression = 'fast' | 'best';
+export type Compression = Manifest['compression'];
 
 /** A release in the making: nothing of it can be seen before it is published. */
 export interface Stage {
@@ -83,7 +83,7 @@ export async function createStage(out: string, compression: Compression): Promis
 
     async publish(counts, nextChangeAt) {
       const sorted = Object.fromEntries([...files].toSorted(([a], [b]) => compareText(a, b)));
-      const body = { contractVersion, counts, nextChangeAt, files: sorted };
+      const body = { contractVersion, compression, counts, nextChangeAt, files: sorted };
       const manifest: Manifest = { id: hash('sha256', idSource(body)).slice(0, 16), ...body };
       await writeSynced(join(root, 'manifest.json'), Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`));
       await moveIntoPlace(root, join(releases, manifest.id));
@@ -142,7 +142,7 @@ async function moveIntoPlace(stage: string, release: string): Promise<void> {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
       await rm(stage, { recursive: true });
     });
-  } else if (await isSound(release, stage)) {
+  } else if (await isSound(release)) {
     await rm(stage, { recursive: true });
   } else {
     const old = join(dirname(release), stageName());
@@ -153,15 +153,12 @@ async function moveIntoPlace(stage: string, release: string): Promise<void> {
   await utimes(release, now, now);
 }
 
-/** Whether a release is whole, and compressed as the new one of its id is. */
-async function isSound(release: string, stage: string): Promise<boolean> {
-  try {
-    await verifyRelease(release);
-    const [old, fresh] = await Promise.all([release, stage].map((folder) => readFile(join(folder, 'manifest.json'))));
-    return old!.equals(fresh!);
-  } catch {
-    return false;
-  }
+/** Whether a release is whole: one that is stays as it is, also where its compressed forms came from another zlib. */
+async function isSound(release: string): Promise<boolean> {
+  return verifyRelease(release).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Bytes that must have reached the disk before the release that names them can be seen. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Manifest } from '#contract/release.ts';
+import { Manifest, isCompressed } from '#contract/release.ts';
 import { compareText } from './diagnostics.ts';
 import { makeCurrent, readCurrent, stageName, verifyRelease } from './release.ts';
 
@@ -80,7 +80,7 @@ export async function diffReleases(out: string, from: string, to: string): Promi
 
 /** Compressed forms follow the files they are made from, and say nothing new. */
 function namesOf(files: Manifest['files']): string[] {
-  return Object.keys(files).filter((file) => !/\.(?:gz|br)$/.test(file));
+  return Object.keys(files).filter((file) => !isCompressed(file));
 }
 
 /** Removes all but the last published `keep` releases and the current one; answers the ids of the removed. */

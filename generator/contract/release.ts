@@ -7,6 +7,8 @@ export const contractVersion = '1.0.0';
 export const Manifest = z.strictObject({
   id: z.string().regex(/^[0-9a-f]{16}$/),
   contractVersion: z.string(),
+  /** How hard the `.gz` and `.br` forms are compressed. */
+  compression: z.enum(['fast', 'best']),
   counts: z.strictObject({
     blogArticles: z.int(),
     knowledgeBaseArticles: z.int(),
@@ -22,19 +24,25 @@ export const Manifest = z.strictObject({
 });
 export type Manifest = z.infer<typeof Manifest>;
 
+/** Whether a file of a release is the compressed form of another. */
+export function isCompressed(file: string): boolean {
+  return /\.(?:gz|br)$/.test(file);
+}
+
 /**
  * The text whose SHA-256, cut to 16 hexadecimal digits, is the id of a release: its manifest without the id and without
  * the compressed forms, whose bytes differ between builds of zlib though they hold the same. Two releases of one id
  * therefore hold the same to the byte.
  */
 export function idSource(manifest: Omit<Manifest, 'id'>): string {
-  const { contractVersion: version, counts, nextChangeAt, files } = manifest;
+  const { contractVersion: version, compression, counts, nextChangeAt, files } = manifest;
   return JSON.stringify([
     version,
+    compression,
     Object.entries(counts),
     nextChangeAt,
     Object.entries(files)
-      .filter(([file]) => !/\.(?:gz|br)$/.test(file))
+      .filter(([file]) => !isCompressed(file))
       .map(([file, { bytes, sha256 }]) => [file, bytes, sha256]),
   ]);
 }

@@ -30,7 +30,7 @@ export interface ListenerOptions {
 /**
  * Creates the door to the service. Every answer gets its request id, its CORS headers and its line in the log here.
  * A request for a file of the release in its usual spelling is answered at once; all others go through the app,
- * which would answer the same, at four times the cost.
+ * which answers the same at a higher cost.
  */
 export function createListener(options: ListenerOptions): RequestListener {
   const { app, releases, findClient, cors, limit, log, draining } = options;

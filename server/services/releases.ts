@@ -3,7 +3,7 @@ import { readFile, realpath, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Aliases } from '#contract/content.ts';
 import { mediaTypes } from '#contract/content.ts';
-import { Manifest, contractVersion, idSource } from '#contract/release.ts';
+import { Manifest, contractVersion, idSource, isCompressed } from '#contract/release.ts';
 import { matchResource, resources } from '#contract/resources.ts';
 import type { Resource, ResourceName } from '#contract/resources.ts';
 
@@ -127,7 +127,7 @@ export async function loadRelease(link: string): Promise<Release> {
   };
   for (const file of contents.keys()) {
     const match = matchResource(file);
-    if (match?.target === undefined || /\.(?:gz|br)$/.test(file)) continue;
+    if (match?.target === undefined || isCompressed(file)) continue;
     add(match.target, toStoredFile(match.name, file, contents));
   }
   for (const { file, target } of Object.values<Resource>(resources)) {

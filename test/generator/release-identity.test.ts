@@ -187,13 +187,17 @@ describe('a change of the sources changes', () => {
   });
 });
 
-test('a release that is compressed harder has the same id, and takes the place of the other', async () => {
+test('content that is compressed harder is another release, and the one before stays as it was', async () => {
   const root = createProject();
   const fast = await buildProject(root);
+  const folder = join(root, 'dist/releases', fast.release!.id);
+  const before = readTree(folder);
   const best = await buildProject(root, { compression: 'best' });
-  expect(best.release!.id).toBe(fast.release!.id);
+  expect(best.release!.id).not.toBe(fast.release!.id);
   expect(best.release!.files['v1/openapi.json.br']!.bytes).toBeLessThan(
     fast.release!.files['v1/openapi.json.br']!.bytes,
   );
+  expect(best.release!.files['v1/openapi.json']).toEqual(fast.release!.files['v1/openapi.json']);
   expect(await verifyRelease(realpathSync(join(root, 'dist/current')))).toEqual(best.release);
+  expect(readTree(folder)).toEqual(before);
 });
