@@ -3,24 +3,35 @@ import type { IncomingMessage } from 'node:http';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
 import { FastResponse } from 'srvx';
-import { isLimited } from '#contract/endpoints.ts';
+import { isLimited, takesIdempotencyKey } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoints.ts';
+import { readJsonBody } from './http/body.ts';
 import { exchangeOf } from './http/exchange.ts';
 import type { Exchange } from './http/exchange.ts';
-import type { RouteReply, Route } from './http/handle.ts';
+import type { JsonReply, Route, RouteReply } from './http/handle.ts';
 import { renderError } from './http/render.ts';
 import { toStoredReply } from './http/stored.ts';
+import type { Authorize } from './middleware/authorize.ts';
 import { preflightHeaders } from './middleware/cors.ts';
 import type { RateLimit } from './middleware/rate-limit.ts';
 import { Problem } from './problem.ts';
 import { createRoutes } from './routes/index.ts';
 import type { Services } from './routes/index.ts';
+import { idempotencyKeyPattern } from './services/idempotency.ts';
+import type { Idempotency } from './services/idempotency.ts';
+
+/** What every request is held against. */
+export interface Rules {
+  readonly limit: RateLimit;
+  readonly authorize: Authorize;
+  readonly idempotency: Idempotency;
+}
 
 /**
- * Creates the app: every endpoint of the contract at its path, in this order: route, method, rate limit, the route
- * itself. Whatever goes wrong is answered in the endpoint's style.
+ * Creates the app: every endpoint of the contract at its path, in this order: route, method, rate limit, access, query
+ * and body, the route itself. Whatever goes wrong is answered in the endpoint's style.
  */
-export function createApp(services: Services, limit: RateLimit): H3 {
+export function createApp(services: Services, rules: Rules): H3 {
   const endpointOf = new WeakMap<H3Event, Endpoint>();
   const app = new H3({
     silent: true,
@@ -34,11 +45,11 @@ export function createApp(services: Services, limit: RateLimit): H3 {
 
   const routes = Object.values(createRoutes(services));
   for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
-    app.all(path.replace('{path*}', '**:rest'), (event) => {
+    app.all(path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id'), (event) => {
       // A trailing slash is another URL, and a second address for one resource would be cached twice.
       if (event.url.pathname.endsWith('/')) throw new Problem('not_found');
       endpointOf.set(event, own[0]!.endpoint);
-      return serve(event, own, limit);
+      return serve(event, own, rules);
     });
   }
   app.all('/**', () => {
@@ -47,20 +58,38 @@ export function createApp(services: Services, limit: RateLimit): H3 {
   return app;
 }
 
-function serve(event: H3Event, routes: readonly Route[], limit: RateLimit): Response {
+async function serve(event: H3Event, routes: readonly Route[], rules: Rules): Promise<Response> {
   const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
   const { request, headers, client } = exchange;
+  const { rest = '', id = '' } = event.context.params ?? {};
+
   const route = routes.find(({ endpoint }) => endpoint.method === (request.method === 'HEAD' ? 'GET' : request.method));
   if (!route) return refuseMethod(exchange, routes);
-  if (isLimited(route.endpoint.path)) {
-    const verdict = (exchange.verdict ??= limit(client.key));
+  const { endpoint } = route;
+
+  if (isLimited(endpoint.path)) {
+    const verdict = (exchange.verdict ??= rules.limit(client.key));
     headers.push(...verdict.headers);
     if (!verdict.allowed) {
       throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(verdict.retryAfter) } });
     }
   }
-  const reply = route.answer({ query: event.url.searchParams, rest: event.context.params?.rest ?? '' });
-  return toResponse(exchange, reply);
+
+  const caller = endpoint.access && (await rules.authorize(exchange, endpoint, id));
+  const body = endpoint.body && (await readJsonBody(request, endpoint.body.schema));
+  const run = route.check({ query: event.url.searchParams, body: body?.value, caller, rest });
+
+  const key = request.headers['idempotency-key'];
+  if (!caller || key === undefined || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
+  if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
+    throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
+  }
+  const parts = [endpoint.method, request.url!, body?.text ?? ''];
+  const { replayed, ...answer } = await rules.idempotency({ apiKeyId: caller.key.id, key, parts }, async () => {
+    return toText((await run()) as JsonReply);
+  });
+  if (replayed) headers.push('Idempotent-Replayed', 'true');
+  return respondJson(exchange, answer);
 }
 
 /** A CORS preflight is answered; any other method that the endpoint does not have is refused, and told which it has. */
@@ -68,7 +97,17 @@ function refuseMethod(exchange: Exchange, routes: readonly Route[]): Response {
   const methods = routes.flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   const { origin, 'access-control-request-method': asked } = exchange.request.headers;
   if (exchange.request.method === 'OPTIONS' && origin !== undefined && asked !== undefined) {
-    return respond(exchange, 204, Object.entries(preflightHeaders(methods)), null);
+    return respond(
+      exchange,
+      204,
+      Object.entries(
+        preflightHeaders(
+          methods,
+          routes.some(({ endpoint }) => endpoint.access),
+        ),
+      ),
+      null,
+    );
   }
   throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
 }
@@ -78,13 +117,20 @@ function toResponse(exchange: Exchange, reply: RouteReply): Response {
     const { status, headers, body } = toStoredReply(reply, exchange.request.headers);
     return respond(exchange, status, pairs(headers), body);
   }
-  const body = `${JSON.stringify(reply.body)}\n`;
+  return respondJson(exchange, toText(reply));
+}
+
+function toText({ status, body }: JsonReply): { status: number; body: string } {
+  return { status, body: `${JSON.stringify(body)}\n` };
+}
+
+function respondJson(exchange: Exchange, { status, body }: { status: number; body: string }): Response {
   const headers = {
     'Content-Type': 'application/json',
     'Content-Length': String(Buffer.byteLength(body)),
     'Cache-Control': 'no-store',
   };
-  return respond(exchange, reply.status, Object.entries(headers), body);
+  return respond(exchange, status, Object.entries(headers), body);
 }
 
 function respond(exchange: Exchange, status: number, own: [string, string][], body: string | Buffer | null): Response {

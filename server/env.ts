@@ -1,6 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
+import { readSettings } from './settings.ts';
+import type { Environment } from './settings.ts';
+import { storeSettings } from './store/env.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 const whole = (minimum: number, maximum: number) =>
@@ -55,6 +58,13 @@ const Settings = z.object({
   RATELIMIT_RPS: whole(1, 1_000_000).default(50),
   RATELIMIT_BURST: whole(1, 1_000_000).default(100),
   RATELIMIT_BLOCK_SECONDS: whole(0, 86_400).default(0),
+  POWER_RATELIMIT_RPS: whole(1, 1_000_000).default(1),
+  POWER_RATELIMIT_BURST: whole(1, 1_000_000).default(5),
+  PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
+  ...storeSettings,
+  PROVIDERS_FILE: z.string().optional(),
+  UPSTREAM_TIMEOUT_SECONDS: whole(1, 600).default(20),
+  CONSOLE_TOKEN_TTL_SECONDS: whole(5, 86_400).default(600),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
     .default('info'),
@@ -80,37 +90,14 @@ export function loadEnvFile(): void {
   }
 }
 
-/**
- * Reads the settings. Each may also be given as `<NAME>_FILE`, the path of a file that holds it; an empty one counts
- * as not set. Throws an {@link EnvError} that names every problem.
- */
-export function readEnv(source: Readonly<Record<string, string | undefined>>): Env {
-  const problems: string[] = [];
-  const values: Record<string, string> = {};
-  for (const name of Object.keys(Settings.shape)) {
-    const file = source[`${name}_FILE`];
-    if (file && source[name]) problems.push(`${name}: is set twice, directly and by ${name}_FILE`);
-    const value = file ? readSecret(file) : source[name];
-    if (file && value === undefined) problems.push(`${name}_FILE: the file cannot be read`);
-    if (value) values[name] = value;
-  }
-  const result = Settings.safeParse(values);
-  for (const { path, message } of result.error?.issues ?? []) {
-    problems.push(`${path.join('.')}: ${message}`);
-  }
-  if (problems.length > 0) throw new EnvError(problems.join('\n'));
-  return Object.freeze(result.data!);
+/** Reads the settings; throws an {@link EnvError} that names every problem. */
+export function readEnv(source: Environment): Env {
+  const { settings, problems } = readSettings(Settings, source);
+  if (!settings) throw new EnvError(problems.join('\n'));
+  return Object.freeze(settings);
 }
 
 /** An address or a name, without a port; what listhen would take for a mistake, and listen on localhost for. */
 function isHost(host: string): boolean {
   return isIP(host) !== 0 || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host);
-}
-
-function readSecret(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch {
-    return undefined;
-  }
 }

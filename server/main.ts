@@ -1,8 +1,11 @@
 import { EnvError, loadEnvFile, readEnv } from './env.ts';
+import type { Env } from './env.ts';
 import { ListenError } from './http/server.ts';
 import { createLog } from './log.ts';
+import { ProvidersError } from './providers/config.ts';
 import { ReleaseError } from './services/releases.ts';
 import { startServer } from './start.ts';
+import { StoreError } from './store/error.ts';
 
 // A terminal that goes away is no reason to stop.
 process.on('SIGHUP', () => undefined);
@@ -13,7 +16,7 @@ try {
   const format = env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json');
   const log = createLog({ level: env.LOG_LEVEL, format });
 
-  const starting = startServer(env, log);
+  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env) });
   let stopping = false;
   const stop = async (signal: string): Promise<void> => {
     if (stopping) process.exit(1);
@@ -26,14 +29,23 @@ try {
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
-  await starting;
+  const { demoKey, url } = await starting;
+  if (demoKey)
+    process.stdout.write(`\nDemo key, shown this once: ${demoKey}\nTry it at ${url}, on game:demo and vps:demo.\n\n`);
 } catch (error) {
   process.stderr.write(`${describe(error as Error)}\n`);
   process.exit(1);
 }
 
+/** Only `npm start` asks for the demo servers, and never where somebody configured real ones. */
+function wantsDemo(env: Env): boolean {
+  return process.argv.includes('--demo') && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
+}
+
 /** What an operator can mend is said in a line; anything else is a defect, and its stack is wanted. */
 function describe(error: Error): string {
-  const expected = error instanceof EnvError || error instanceof ReleaseError || error instanceof ListenError;
+  const expected = [EnvError, ReleaseError, ListenError, StoreError, ProvidersError].some(
+    (kind) => error instanceof kind,
+  );
   return expected ? error.message : (error.stack ?? error.message);
 }

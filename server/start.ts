@@ -1,52 +1,144 @@
 import { createApp } from './app.ts';
+import { createRelay } from './console/relay.ts';
 import type { Env } from './env.ts';
 import { createListener } from './http/listener.ts';
 import { listenOn } from './http/server.ts';
+import { createUpgradeHandler } from './http/upgrade.ts';
 import type { Logger } from './log.ts';
+import { createAuthorize } from './middleware/authorize.ts';
 import { createClientFinder } from './middleware/client-ip.ts';
 import { createCors } from './middleware/cors.ts';
 import { createRateLimit } from './middleware/rate-limit.ts';
+import { demoProviders, loadProviders } from './providers/config.ts';
+import { createProviders } from './providers/index.ts';
+import { createCheckAccess } from './services/access.ts';
+import { ensureDemo } from './services/demo.ts';
+import { createHosting } from './services/hosting.ts';
+import { createIdempotency } from './services/idempotency.ts';
 import { createLifecycle } from './services/lifecycle.ts';
 import { openReleases } from './services/releases.ts';
+import type { Environment } from './settings.ts';
+import { openStore } from './store/index.ts';
 
 /** A server that answers. */
 export interface RunningServer {
   readonly url: string;
+  /** The text of the demo key, at the one start that made it. */
+  readonly demoKey: string | undefined;
   /** Stops it: no new connections, running requests finish, and what outlasts the grace is cut. */
   stop(): Promise<void>;
 }
 
-/** Puts the service together and opens it: releases, limits, app, listener. Throws where it cannot serve. */
-export async function startServer(env: Env, log: Logger): Promise<RunningServer> {
+/** How a server is started. */
+export interface StartOptions {
+  /** The environment, for a PROVIDERS_FILE that names its variables. */
+  readonly environment?: Environment;
+  /** Whether there are demo servers, and a key for them. */
+  readonly demo?: boolean;
+}
+
+/** Puts the service together and opens it: releases, store, providers, relay, limits, app. Throws where it cannot serve. */
+export async function startServer(
+  env: Env,
+  log: Logger,
+  { environment = {}, demo = false }: StartOptions = {},
+): Promise<RunningServer> {
   const releases = await openReleases(env.DIST_DIR, {
     taken: ({ id }) => log.info({ release: id }, 'new release'),
     refused: (error) => log.error({ err: error }, 'new release refused; the one before is still served'),
   });
   const lifecycle = createLifecycle();
+  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  const failed = (what: string) => (error: unknown) => log.error({ err: error }, what);
+
+  const store = await openStore({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  const providerSettings = {
+    ...(env.PROVIDERS_FILE !== undefined && loadProviders(env.PROVIDERS_FILE, environment)),
+    ...(demo && demoProviders(environment)),
+  };
+  const providers = createProviders(providerSettings, {
+    dataDir: env.DATA_DIR,
+    log,
+    timeoutMs,
+  });
+  const demoKey = demo ? await ensureDemo(store, 'demo') : undefined;
+  for (const [name, provider] of providers) {
+    for (const { level, message } of await provider.check()) log[level]({ provider: name }, message);
+  }
+
+  const actionLimit = createRateLimit({
+    name: 'actions',
+    rps: env.POWER_RATELIMIT_RPS,
+    burst: env.POWER_RATELIMIT_BURST,
+    blockSeconds: 0,
+  });
+  const relay = createRelay({
+    secret: await store.secret('console-stream'),
+    ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS,
+    openSource: (server, events) => hosting.openConsole(server, events),
+    sendCommand: (command) => hosting.streamCommand(command),
+    checkAccess: createCheckAccess(store.apiKeys),
+    failed: (what, error) => log.error({ err: error }, what),
+  });
+  let url = '';
+  const hosting = createHosting({
+    store,
+    providers,
+    timeoutMs,
+    actionLimit,
+    publicUrl: () => env.PUBLIC_URL ?? url,
+    issueToken: (stream) => relay.issueToken(stream),
+    history: (server) => relay.history(server),
+    onAuditFailure: failed('an action could not be noted in the audit log'),
+  });
+
   const limit = createRateLimit({
     name: 'default',
     rps: env.RATELIMIT_RPS,
     burst: env.RATELIMIT_BURST,
     blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
   });
-  const app = createApp({ releases, lifecycle, version: env.SERVICE_VERSION }, limit);
+  const findClient = createClientFinder(env.TRUSTED_PROXIES);
+  const app = createApp(
+    { releases, lifecycle, hosting, version: env.SERVICE_VERSION },
+    {
+      limit,
+      authorize: createAuthorize({
+        apiKeys: store.apiKeys,
+        limit: actionLimit,
+        onTouchFailure: failed('a key could not be marked as used'),
+      }),
+      idempotency: createIdempotency({
+        store: store.idempotency,
+        longestMs: timeoutMs * 3,
+        onStoreFailure: failed('the outcome of a request could not be noted'),
+      }),
+    },
+  );
   const listener = createListener({
     app,
     releases,
     limit,
     log,
-    findClient: createClientFinder(env.TRUSTED_PROXIES),
+    findClient,
     cors: createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS }),
     draining: () => lifecycle.state() === 'draining',
   });
+  const upgrades = createUpgradeHandler({ relay, findClient, limit, log });
   const server = await listenOn(listener, env.HOST, env.PORT);
-  log.info({ url: server.url, release: releases.current().id, version: env.SERVICE_VERSION }, 'listening');
+  upgrades.attach(server.http);
+  url = server.url;
+  log.info({ url, release: releases.current().id, version: env.SERVICE_VERSION }, 'listening');
   return {
-    url: server.url,
+    url,
+    demoKey,
     async stop() {
       lifecycle.drain();
       releases.stop();
-      await server.stop(env.SHUTDOWN_GRACE_SECONDS);
+      await Promise.all([server.stop(env.SHUTDOWN_GRACE_SECONDS), upgrades.close()]);
+      relay.close();
+      await Promise.all([...providers.values()].map((provider) => provider.close()));
+      await store.close();
     },
   };
 }

@@ -1,14 +1,23 @@
 import { z } from 'zod';
 import { ContentArticle, ContentList } from '#contract/blog.ts';
+import type { Scope, ServerKind } from '#contract/api-keys.ts';
+import {
+  GameConsoleCommandRequest,
+  GameConsoleCommandResponse,
+  GameConsoleWebsocketResponse,
+  GameLatestLogResponse,
+  GamePowerResponse,
+} from '#contract/game.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
 import { schemas } from '#contract/primitives.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
+import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 import { HealthResponse, InfoResponse, ReadyResponse } from '#contract/status.ts';
 
 /** One operation of the service. */
 export interface Endpoint {
-  readonly method: 'GET';
+  readonly method: 'GET' | 'POST';
   /** The path; `{name}` is a segment, `{name*}` the rest of the path. */
   readonly path: string;
   readonly summary: string;
@@ -17,9 +26,15 @@ export interface Endpoint {
   readonly errorStyle: ErrorStyle;
   /** The query parameters; an empty value counts as missing. */
   readonly query?: z.ZodObject;
+  /** The JSON body, and whether there must be one. */
+  readonly body?: { readonly schema: z.ZodType; readonly required: boolean };
+  /** What a parameter or body that is required and missing is answered with; `validation_error` if left out. */
+  readonly missing?: ProblemCode;
+  /** Hosting controls only: the kind of server that the path names, and the scope that a key needs for it. */
+  readonly access?: { readonly kind: ServerKind; readonly scope: Scope };
   /** Answers by status. */
   readonly replies: Readonly<Record<number, Reply>>;
-  /** The errors of its own; 405, the 429 of {@link isLimited} and {@link failure} go without saying. */
+  /** The errors of its own; 405, the 429 of {@link isLimited}, 401 and 403 of {@link access} and {@link failure} go without saying. */
   readonly problems: readonly ProblemCode[];
   /** What an unexpected failure is answered with. */
   readonly failure: ProblemCode;
@@ -28,6 +43,19 @@ export interface Endpoint {
 /** Whether the rate limit of the client's address holds for a path: it spans every endpoint below /v1. */
 export function isLimited(path: string): boolean {
   return path.startsWith('/v1/');
+}
+
+/** Whether a request target is of the hosting controls, which all need an API key, however it is spelled. */
+export function isKeyed(target: string): boolean {
+  const unreserved = target.replace(/%[4-7][0-9a-f]/gi, (code) =>
+    String.fromCharCode(Number.parseInt(code.slice(1), 16)),
+  );
+  return unreserved.startsWith('/v1/hosting/');
+}
+
+/** Whether an endpoint heeds an Idempotency-Key: the ones that act on a customer's server do. */
+export function takesIdempotencyKey({ method, access }: Endpoint): boolean {
+  return method === 'POST' && access !== undefined;
 }
 
 /** A successful answer of an endpoint. */
@@ -61,6 +89,21 @@ const file = {
   failure: 'internal_error',
 } as const;
 const content = { ...file, failure: 'content_unavailable' } as const;
+const hosting = { method: 'POST', stored: false, errorStyle: 'json', failure: 'internal_error' } as const;
+const vpsPower = {
+  ...hosting,
+  access: { kind: 'vps', scope: 'vps-power:read_write' },
+  replies: { 200: json('The action was accepted; the VPS may need more time.', VPSPowerResponse) },
+  problems: ['server_unavailable', 'provider_error'],
+} as const;
+const gamePower = {
+  ...hosting,
+  access: { kind: 'game', scope: 'game-power:read_write' },
+  replies: { 200: json('The action was accepted; the game server may need more time.', GamePowerResponse) },
+  problems: ['provider_error'],
+} as const;
+/** The word true; whatever else it says is no confirmation, and not a mistake. */
+const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.' });
 
 /** Every operation that is served, and nothing else: routing, checks and OpenAPI follow this page. */
 export const endpoints = {
@@ -96,6 +139,7 @@ export const endpoints = {
     path: '/v1/blog/article',
     summary: 'One blog article, also by a former path',
     query: z.object({ path: z.string().describe('Full path of the article, beginning with /blog/.') }),
+    missing: 'path_required',
     replies: { 200: json('The article.', ContentArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
   },
@@ -114,6 +158,7 @@ export const endpoints = {
     path: '/v1/kb/article',
     summary: 'One knowledge base article, also by a former path',
     query: z.object({ path: z.string().describe('Full path of the article, beginning with /knowledgebase/.') }),
+    missing: 'path_required',
     replies: { 200: json('The article.', KnowledgeBaseArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
   },
@@ -137,6 +182,59 @@ export const endpoints = {
     summary: 'An image or another file that articles show',
     replies: { 200: { description: 'The file.', mediaType: '*/*' } },
     problems: ['media_not_found'],
+  },
+  startVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/start', summary: 'Start a VPS' },
+  stopVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/stop', summary: 'Stop a VPS' },
+  resetVps: {
+    ...vpsPower,
+    path: '/v1/hosting/cloud/vps-custom/{id}/reset',
+    summary: 'Cut the power of a VPS and start it again; confirmed by the query and by the body',
+    query: z.object({ force }),
+    body: { schema: ForceRequest, required: true },
+    missing: 'confirmation_required',
+    problems: [...vpsPower.problems, 'confirmation_required', 'validation_error'],
+  },
+  startGameServer: { ...gamePower, path: '/v1/hosting/game/power/{server_id}/start', summary: 'Start a game server' },
+  stopGameServer: { ...gamePower, path: '/v1/hosting/game/power/{server_id}/stop', summary: 'Stop a game server' },
+  restartGameServer: {
+    ...gamePower,
+    path: '/v1/hosting/game/power/{server_id}/restart',
+    summary: 'Restart a game server',
+  },
+  killGameServer: {
+    ...gamePower,
+    path: '/v1/hosting/game/power/{server_id}/kill',
+    summary: 'End a game server at once; confirmed by the query or by the body',
+    query: z.object({ force: force.optional() }),
+    body: { schema: ForceRequest, required: false },
+    problems: [...gamePower.problems, 'confirmation_required', 'validation_error'],
+  },
+  openGameConsole: {
+    ...hosting,
+    method: 'GET',
+    path: '/v1/hosting/game/console/{server_id}/websocket',
+    summary: 'Where a console stream is opened, and the token that opens it',
+    access: { kind: 'game', scope: 'game-console:read' },
+    replies: { 200: json('The address and the token.', GameConsoleWebsocketResponse) },
+    problems: ['provider_error'],
+  },
+  sendGameCommand: {
+    ...hosting,
+    path: '/v1/hosting/game/console/{server_id}/command',
+    summary: 'Send a console command',
+    access: { kind: 'game', scope: 'game-console:read_write' },
+    body: { schema: GameConsoleCommandRequest, required: true },
+    replies: { 200: json('The command was sent.', GameConsoleCommandResponse) },
+    problems: ['validation_error', 'provider_permission_denied', 'provider_error'],
+  },
+  getLatestGameLog: {
+    ...hosting,
+    method: 'GET',
+    path: '/v1/hosting/game/logs/{server_id}/latest',
+    summary: 'The newest log of a game server',
+    access: { kind: 'game', scope: 'game-logs:read' },
+    replies: { 200: json('The log.', GameLatestLogResponse) },
+    problems: ['provider_error'],
   },
 } as const satisfies Record<string, Endpoint>;
 

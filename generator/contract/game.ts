@@ -10,17 +10,37 @@ export const GamePowerResponse = z
     status: z.string(),
     message: z.string(),
   })
-  .register(schemas, { id: 'GamePowerResponse', description: 'A game server power action was accepted.' });
+  .register(schemas, {
+    id: 'GamePowerResponse',
+    description: 'A game server power action was accepted.',
+    example: {
+      success: true,
+      action: 'restart',
+      server_id: 'mc-4821',
+      status: 'requested',
+      message: 'Restart action sent',
+    },
+  });
 
 /** A console command. */
 export const GameConsoleCommandRequest = z
-  .strictObject({ command: z.string() })
-  .register(schemas, { id: 'GameConsoleCommandRequest', description: 'A console command.' });
+  .strictObject({
+    command: z.string().regex(/^[^\p{Cc}]{1,1024}$/u, 'must be 1 to 1,024 characters without control characters'),
+  })
+  .register(schemas, {
+    id: 'GameConsoleCommandRequest',
+    description: 'A console command.',
+    example: { command: 'say Hello' },
+  });
 
 /** A console command was sent. */
 export const GameConsoleCommandResponse = z
   .strictObject({ success: z.boolean(), server_id: z.string(), status: z.string() })
-  .register(schemas, { id: 'GameConsoleCommandResponse', description: 'A console command was sent.' });
+  .register(schemas, {
+    id: 'GameConsoleCommandResponse',
+    description: 'A console command was sent.',
+    example: { success: true, server_id: 'mc-4821', status: 'sent' },
+  });
 
 /** Where a console stream is opened, and the short-lived token that opens it. */
 export const GameConsoleWebsocketResponse = z
@@ -29,9 +49,24 @@ export const GameConsoleWebsocketResponse = z
     server_id: z.string(),
     websocket: z.strictObject({ socket_url: z.url({ protocol: /^wss?$/ }), token: z.string() }),
   })
-  .register(schemas, { id: 'GameConsoleWebsocketResponse', description: 'Opens a console stream.' });
+  .register(schemas, {
+    id: 'GameConsoleWebsocketResponse',
+    description: 'Opens a console stream.',
+    example: {
+      success: true,
+      server_id: 'mc-4821',
+      websocket: {
+        socket_url: 'wss://api.example.com/v1/hosting/game/console/mc-4821/stream',
+        token: 'eyJhbGciOiJIUzI1NiJ9...',
+      },
+    },
+  });
 
 /** The newest log of a game server. */
 export const GameLatestLogResponse = z
   .strictObject({ success: z.boolean(), server_id: z.string(), empty: z.boolean(), content: z.string() })
-  .register(schemas, { id: 'GameLatestLogResponse', description: 'The newest log of a game server.' });
+  .register(schemas, {
+    id: 'GameLatestLogResponse',
+    description: 'The newest log of a game server.',
+    example: { success: true, server_id: 'mc-4821', empty: false, content: '[12:00:00] Server started\n' },
+  });

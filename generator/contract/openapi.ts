@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoints, isLimited } from '#contract/endpoints.ts';
+import { endpoints, isLimited, takesIdempotencyKey } from '#contract/endpoints.ts';
 import type { Endpoint, Reply } from '#contract/endpoints.ts';
 import { schemas } from '#contract/primitives.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
@@ -21,25 +21,42 @@ const headers = {
   'RateLimit-Policy': header('The limit, by IETF draft-ietf-httpapi-ratelimit-headers.', { type: 'string' }),
   RateLimit: header('What is left of the limit, by the same draft.', { type: 'string' }),
   'Retry-After': header('Seconds to wait before the next request.', { type: 'integer', minimum: 1 }),
+  'WWW-Authenticate': header('What is missing, by RFC 6750.', { type: 'string' }, false),
+  'Idempotent-Replayed': header('true where an earlier request is answered again.', { type: 'string' }, false),
   Allow: header('The methods that the endpoint answers.', { type: 'string' }),
 };
 
-function header(text: string, schema: Json): Json {
-  return { description: text, schema };
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'Makes a repeated request answer what the first did, for 24 hours, without acting again.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
+function header(text: string, schema: Json, required = true): Json {
+  return { description: text, required, schema };
 }
 
 /** The OpenAPI 3.1 document of every endpoint in `endpoints.ts`; the same call gives the same document. */
 export function renderOpenApi(): Json {
-  const paths: Json = {};
+  const paths: Record<string, Json> = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
-    paths[endpoint.path.replace('*}', '}')] = { get: renderOperation(operationId, endpoint) };
+    const path = (paths[endpoint.path.replace('*}', '}')] ??= {});
+    path[endpoint.method.toLowerCase()] = renderOperation(operationId, endpoint);
   }
   return {
     openapi: '3.1.1',
     info: { title: 'Hosting API', version: contractVersion, description, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
     paths,
-    components: { schemas: componentsOf(paths), headers },
+    components: {
+      schemas: componentsOf(paths),
+      headers,
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, limited to its servers and scopes.' },
+      },
+    },
   };
 }
 
@@ -47,21 +64,44 @@ function renderOperation(operationId: string, endpoint: Endpoint): Json {
   const responses: Json = {};
   for (const [status, reply] of Object.entries(endpoint.replies)) responses[status] = renderReply(endpoint, reply);
   if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: refs(['ETag', 'X-Request-Id']) };
-  const codes = new Set<ProblemCode>([...endpoint.problems, 'method_not_allowed']);
-  if (isLimited(endpoint.path)) codes.add('rate_limited');
-  codes.add(endpoint.failure);
-  for (const [status, group] of Map.groupBy(codes, (code) => problems[code].status)) {
+  for (const [status, group] of Map.groupBy(codesOf(endpoint), (code) => problems[code].status)) {
     responses[status] = renderProblems(endpoint, group);
   }
-  return { operationId, summary: endpoint.summary, security: [], parameters: renderParameters(endpoint), responses };
+  const { summary, access, body } = endpoint;
+  return {
+    operationId,
+    summary,
+    ...(access && { description: `Needs the scope ${access.scope} for the server.` }),
+    security: access ? [{ apiKey: [] }] : [],
+    parameters: renderParameters(endpoint),
+    ...(body && { requestBody: renderBody(body) }),
+    responses,
+  };
 }
 
-function renderParameters({ path, query }: Endpoint): Json[] {
-  const inPath = [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, name]) => ({
+/** Every error that an endpoint may answer with. */
+function codesOf(endpoint: Endpoint): Set<ProblemCode> {
+  const codes = new Set<ProblemCode>([...endpoint.problems, 'method_not_allowed']);
+  if (endpoint.access) codes.add('unauthorized').add('forbidden').add('insufficient_scope');
+  if (takesIdempotencyKey(endpoint)) codes.add('validation_error').add('in_progress').add('idempotency_mismatch');
+  if (isLimited(endpoint.path)) codes.add('rate_limited');
+  return codes.add(endpoint.failure);
+}
+
+function renderBody({ schema, required }: NonNullable<Endpoint['body']>): Json {
+  return {
+    required,
+    content: { 'application/json': { schema: toRef(schema), example: schemas.get(schema)?.example } },
+  };
+}
+
+function renderParameters(endpoint: Endpoint): Json[] {
+  const { path, query } = endpoint;
+  const inPath = [...path.matchAll(/\{(\w+)(\*?)\}/g)].map(([, name, several]) => ({
     name,
     in: 'path',
     required: true,
-    description: 'Path of the file; it may hold slashes.',
+    description: several ? 'Path of the file; it may hold slashes.' : 'Id of the server.',
     schema: { type: 'string' },
   }));
   const inQuery = Object.entries(query?.shape ?? {}).map(([name, schema]) => {
@@ -74,13 +114,14 @@ function renderParameters({ path, query }: Endpoint): Json[] {
       schema: shape,
     };
   });
-  return [...inPath, ...inQuery];
+  return [...inPath, ...inQuery, ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : [])];
 }
 
 function renderReply(endpoint: Endpoint, reply: Reply): Json {
   const schema = reply.schema ? { schema: toRef(reply.schema), example: reply.example } : {};
   const names = ['X-Request-Id', 'Cache-Control'];
   if (endpoint.stored) names.push('ETag');
+  if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed');
   if (isLimited(endpoint.path)) names.push('RateLimit-Policy', 'RateLimit');
   return { description: reply.description, headers: refs(names), content: { [reply.mediaType]: schema } };
 }
@@ -88,6 +129,8 @@ function renderReply(endpoint: Endpoint, reply: Reply): Json {
 function renderProblems(endpoint: Endpoint, codes: ProblemCode[]): Json {
   const names = ['X-Request-Id'];
   if (codes.includes('method_not_allowed')) names.push('Allow');
+  if (codes.includes('unauthorized') || codes.includes('forbidden')) names.push('WWW-Authenticate');
+  if (codes.includes('in_progress')) names.push('Retry-After');
   if (codes.includes('rate_limited')) names.push('Retry-After', 'RateLimit-Policy', 'RateLimit');
   const schema = endpoint.errorStyle === 'json' ? { $ref: '#/components/schemas/ErrorResponse' } : { type: 'string' };
   const examples = codes.map((code) => {

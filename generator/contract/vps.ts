@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { schemas } from '#contract/primitives.ts';
 
 /** The confirmation that an action without a way back asks for. */
-export const ForceRequest = z
-  .strictObject({ force: z.boolean() })
-  .register(schemas, { id: 'ForceRequest', description: 'Confirms an action that cannot be undone.' });
+export const ForceRequest = z.strictObject({ force: z.boolean() }).register(schemas, {
+  id: 'ForceRequest',
+  description: 'Confirms an action that cannot be undone.',
+  example: { force: true },
+});
 
 /** A VPS power action was accepted; the VPS may need more time. */
 export const VPSPowerResponse = z
@@ -15,4 +17,8 @@ export const VPSPowerResponse = z
     status: z.string(),
     message: z.string(),
   })
-  .register(schemas, { id: 'VPSPowerResponse', description: 'A VPS power action was accepted.' });
+  .register(schemas, {
+    id: 'VPSPowerResponse',
+    description: 'A VPS power action was accepted.',
+    example: { success: true, action: 'start', vps_id: '1207', status: 'requested', message: 'Start action sent' },
+  });

@@ -2,51 +2,74 @@ import type { z } from 'zod';
 import { endpoints } from '#contract/endpoints.ts';
 import type { Endpoint, EndpointName } from '#contract/endpoints.ts';
 import { Problem } from '../problem.ts';
+import type { Caller } from '../services/access.ts';
 import type { StoredFile } from '../services/releases.ts';
+
+type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
 
 /** What a route is asked. */
 export interface RouteRequest<Name extends EndpointName> {
   /** The checked query parameters. */
-  readonly query: (typeof endpoints)[Name] extends { query: infer Query extends z.ZodType }
+  readonly query: Declared<Name> extends { query: infer Query extends z.ZodType }
     ? z.infer<Query>
     : Record<string, never>;
+  /** The checked JSON body; undefined where it may be left out and is. */
+  readonly body: Declared<Name> extends { body: { schema: infer Body extends z.ZodType; required: infer Required } }
+    ? z.infer<Body> | (Required extends true ? never : undefined)
+    : undefined;
+  /** Who asks, and for which server. */
+  readonly caller: Declared<Name> extends { access: unknown } ? Caller : undefined;
   /** The path below the endpoint's `{path*}`, percent-decoded. */
   readonly rest: string;
 }
 
 /** What a route answers: a file of the release, or a status of its endpoint and its JSON. */
-export type RouteReply = StoredFile | { readonly status: number; readonly body: unknown };
+export type RouteReply = StoredFile | JsonReply;
+
+/** A status of an endpoint and its JSON. */
+export interface JsonReply {
+  readonly status: number;
+  readonly body: unknown;
+}
 
 /** A request as it comes in. */
 export interface RawRequest {
   readonly query: URLSearchParams;
+  readonly body: unknown;
+  readonly caller: Caller | undefined;
   readonly rest: string;
 }
 
 /** An endpoint with the function that answers it. */
 export interface Route {
   readonly endpoint: Endpoint;
-  readonly answer: (request: RawRequest) => RouteReply;
+  /** Throws a Problem where the request is not what the endpoint takes, before anything else is done. */
+  readonly check: (request: RawRequest) => () => Promise<RouteReply>;
 }
 
 /** Binds an endpoint to its function: the request is checked before it is called, and its reply after it. */
 export function handle<Name extends EndpointName>(
   name: Name,
-  answer: (request: RouteRequest<Name>) => RouteReply,
+  answer: (request: RouteRequest<Name>) => RouteReply | Promise<RouteReply>,
 ): Route {
   const endpoint: Endpoint = endpoints[name];
   return {
     endpoint,
-    answer({ query, rest }) {
-      const reply = answer({ query: readQuery(endpoint, query), rest } as RouteRequest<Name>);
-      if ('identity' in reply) return reply;
-      return { status: reply.status, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
+    check({ query, body, ...rest }) {
+      if (endpoint.body?.required && body === undefined) throw missing(endpoint, 'A JSON body is required');
+      const request = { query: readQuery(endpoint, query), body, ...rest } as RouteRequest<Name>;
+      return async () => {
+        const reply = await answer(request);
+        if ('identity' in reply) return reply;
+        return { status: reply.status, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
+      };
     },
   };
 }
 
 /** Reads the declared parameters; an empty one counts as missing, and one given twice must say the same. */
-function readQuery({ query }: Endpoint, parameters: URLSearchParams): unknown {
+function readQuery(endpoint: Endpoint, parameters: URLSearchParams): unknown {
+  const { query } = endpoint;
   if (!query) return {};
   const values: Record<string, string> = {};
   for (const name of Object.keys(query.shape)) {
@@ -56,5 +79,12 @@ function readQuery({ query }: Endpoint, parameters: URLSearchParams): unknown {
   }
   const result = query.safeParse(values);
   if (result.success) return result.data;
-  throw new Problem('path' in query.shape && values.path === undefined ? 'path_required' : 'validation_error');
+  const absent = result.error.issues.find(({ path: [name] }) => !(String(name) in values));
+  throw absent
+    ? missing(endpoint, `Query parameter ${String(absent.path[0])} is required`)
+    : new Problem('validation_error');
+}
+
+function missing(endpoint: Endpoint, message: string): Problem {
+  return endpoint.missing ? new Problem(endpoint.missing) : new Problem('validation_error', message);
 }

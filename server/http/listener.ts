@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { H3 } from 'h3';
 import { toNodeHandler } from 'srvx/node';
-import { isLimited } from '#contract/endpoints.ts';
+import { isKeyed, isLimited } from '#contract/endpoints.ts';
 import type { Logger } from '../log.ts';
 import { logExchange } from '../middleware/access-log.ts';
 import type { createClientFinder } from '../middleware/client-ip.ts';
@@ -65,7 +65,13 @@ export function createListener(options: ListenerOptions): RequestListener {
   return (request, response) => {
     const id = toRequestId(request.headers['x-request-id']);
     const client = findClient(request.socket.remoteAddress, request.headers['x-forwarded-for']);
-    const headers = ['X-Request-Id', id, 'X-Content-Type-Options', 'nosniff', ...cors(request.headers.origin)];
+    const headers = [
+      'X-Request-Id',
+      id,
+      'X-Content-Type-Options',
+      'nosniff',
+      ...cors(request.headers.origin, isKeyed(request.url!)),
+    ];
     if (draining()) headers.push('Connection', 'close');
     const exchange: Exchange = { id, client, request, response, headers };
     keepExchange(exchange);

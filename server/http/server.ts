@@ -5,6 +5,7 @@ import { watchConnections } from './connections.ts';
 /** An HTTP server that listens, and how it stops. */
 export interface HttpServer {
   readonly url: string;
+  readonly http: Server;
   /** Takes no new connections, lets requests finish, and cuts after the grace what is left. */
   stop(graceSeconds: number): Promise<void>;
 }
@@ -49,5 +50,5 @@ export async function listenOn(listener: RequestListener, host: string, port: nu
   opened.keepAliveTimeout = keepAliveMs;
   opened.headersTimeout = 15_000;
   opened.requestTimeout = 30_000;
-  return { url: url.replace(/\/$/, ''), stop: watchConnections(opened) };
+  return { url: url.replace(/\/$/, ''), http: opened, stop: watchConnections(opened) };
 }

@@ -1,16 +1,23 @@
 import type { EndpointName } from '#contract/endpoints.ts';
 import type { Route } from '../http/handle.ts';
+import type { Hosting } from '../services/hosting.ts';
 import type { Releases } from '../services/releases.ts';
 import { contentRoutes } from './content.ts';
+import { hostingRoutes } from './hosting.ts';
 import { monitoringRoutes } from './monitoring.ts';
 import type { Monitored } from './monitoring.ts';
 
 /** What the routes need. */
 export interface Services extends Monitored {
   readonly releases: Releases;
+  readonly hosting: Hosting;
 }
 
 /** A route for every endpoint: a forgotten one does not compile. */
 export function createRoutes(services: Services): Record<EndpointName, Route> {
-  return { ...monitoringRoutes(services), ...contentRoutes(services.releases) };
+  return {
+    ...monitoringRoutes(services),
+    ...contentRoutes(services.releases),
+    ...hostingRoutes(services.hosting),
+  };
 }

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { endpoints, isLimited } from '#contract/endpoints.ts';
+import { endpoints, isLimited, takesIdempotencyKey } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoints.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
+import type { ProblemCode } from '#contract/problem.ts';
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 
@@ -22,6 +23,8 @@ interface Response {
 interface Operation {
   readonly operationId: string;
   readonly summary: string;
+  readonly description?: string;
+  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, Content>> };
   readonly security: unknown[];
   readonly parameters: readonly { name: string; in: string; required: boolean; description: string }[];
   readonly responses: Readonly<Record<string, Response>>;
@@ -33,7 +36,8 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
-    readonly headers: Readonly<Record<string, unknown>>;
+    readonly headers: Readonly<Record<string, { readonly required: boolean }>>;
+    readonly securitySchemes: Readonly<Record<string, unknown>>;
   };
 }
 
@@ -68,6 +72,8 @@ test('every path is an endpoint, and every endpoint a path', () => {
 
 test('every reference leads to a component, and every component is referred to', () => {
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference);
+  const schemes = operations.flatMap(({ security }) => security.flatMap((one) => Object.keys(one as object)));
+  references.push(...schemes.map((scheme) => `#/components/securitySchemes/${scheme}`));
   const components = Object.entries(document.components).flatMap(([kind, all]) =>
     Object.keys(all).map((name) => `#/components/${kind}/${name}`),
   );
@@ -97,12 +103,21 @@ test('every component has a description', () => {
   expect(bare).toEqual([]);
 });
 
-describe.each(operations)('$operationId', ({ operationId, summary, security, parameters, responses }) => {
+describe.each(operations)('$operationId', (operation) => {
+  const { operationId, summary, security, parameters, requestBody, responses } = operation;
   const endpoint: Endpoint = endpoints[operationId as keyof typeof endpoints];
 
-  test('says what it is, and that it needs no key', () => {
+  test('says what it is, and whether it needs a key', () => {
     expect(summary).toMatch(/^[A-Z].+[^.]$/);
-    expect(security).toEqual([]);
+    expect(security).toEqual(endpoint.access ? [{ apiKey: [] }] : []);
+    if (endpoint.access) expect(operation.description).toContain(endpoint.access.scope);
+  });
+
+  test('describes its body, where it takes one, by a component', () => {
+    expect(requestBody?.required).toBe(endpoint.body?.required);
+    const content = requestBody?.content['application/json'];
+    expect(content?.schema).toEqual(endpoint.body && { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) });
+    if (endpoint.body) expect(endpoint.body.schema.parse(content?.example)).toEqual(content?.example);
   });
 
   test('has every parameter of its path and its query', () => {
@@ -115,12 +130,15 @@ describe.each(operations)('$operationId', ({ operationId, summary, security, par
     expect(parameters.map(({ name, in: place, required }) => ({ name, in: place, required }))).toEqual([
       ...inPath,
       ...inQuery,
+      ...(takesIdempotencyKey(endpoint) ? [{ name: 'Idempotency-Key', in: 'header', required: false }] : []),
     ]);
     for (const { description } of parameters) expect(description).toMatch(/\.$/);
   });
 
   test('has every status that it may answer, and no other', () => {
-    const codes = [...endpoint.problems, 'method_not_allowed' as const, endpoint.failure];
+    const codes: ProblemCode[] = [...endpoint.problems, 'method_not_allowed', endpoint.failure];
+    if (endpoint.access) codes.push('unauthorized', 'forbidden', 'insufficient_scope');
+    if (takesIdempotencyKey(endpoint)) codes.push('validation_error', 'in_progress', 'idempotency_mismatch');
     const expected = new Set([
       ...Object.keys(endpoint.replies),
       ...codes.map((code) => String(problems[code].status)),
@@ -153,7 +171,9 @@ describe.each(operations)('$operationId', ({ operationId, summary, security, par
       expect(description).not.toBe('');
       expect(headers).toHaveProperty('X-Request-Id');
       expect('Allow' in headers).toBe(status === '405');
-      expect('Retry-After' in headers).toBe(status === '429');
+      expect('Retry-After' in headers).toBe(status === '429' || status === '409');
+      expect('WWW-Authenticate' in headers).toBe(status === '401' || status === '403');
+      expect('Idempotent-Replayed' in headers).toBe(takesIdempotencyKey(endpoint) && status === '200');
       expect('ETag' in headers).toBe(endpoint.stored && (status === '200' || status === '304'));
     }
   });

@@ -32,6 +32,7 @@ export async function createTestApp({
   const env = readEnv({
     PORT: '0',
     DIST_DIR: join(project, 'dist'),
+    DATA_DIR: join(project, 'data'),
     RATELIMIT_RPS: '100000',
     RATELIMIT_BURST: '100000',
     SERVICE_VERSION: '1.2.3',

@@ -2,7 +2,8 @@ import { request } from 'node:http';
 import type { Agent, IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
-import { describeEndpoint, endpointAt } from './targets.ts';
+import type { SharedApp } from './shared.ts';
+import { describeEndpoint, endpointAt, requestOf } from './targets.ts';
 
 /** An answer as it came over the wire: nothing decoded, nothing followed. */
 export interface Answer {
@@ -19,6 +20,7 @@ export interface Question {
   /** The address that the client calls from: any of 127.0.0.0/8 is this machine. */
   readonly from?: string;
   readonly agent?: Agent;
+  readonly body?: string | undefined;
 }
 
 /**
@@ -32,7 +34,17 @@ export async function ask(app: { readonly port: number }, target: string, questi
   return answer;
 }
 
-function send(port: number, target: string, { method = 'GET', headers = {}, from, agent }: Question): Promise<Answer> {
+/** Asks an endpoint what it answers with 200, but for what the question says. */
+export function askEndpoint(app: SharedApp, name: EndpointName, question: Question = {}): Promise<Answer> {
+  const { target, headers, ...usual } = requestOf(name, app);
+  return ask(app, target, { ...usual, ...question, headers: { ...headers, ...question.headers } });
+}
+
+function send(
+  port: number,
+  target: string,
+  { method = 'GET', headers = {}, from, agent, body }: Question,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const options = { port, method, path: target, headers, agent: agent ?? false };
     const sent = request({ host: '127.0.0.1', ...options, ...(from && { localAddress: from }) }, (response) => {
@@ -40,12 +52,12 @@ function send(port: number, target: string, { method = 'GET', headers = {}, from
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
       response.on('end', () => {
-        const body = Buffer.concat(chunks);
-        resolve({ status: response.statusCode!, headers: response.headers, body, text: body.toString() });
+        const received = Buffer.concat(chunks);
+        resolve({ status: response.statusCode!, headers: response.headers, body: received, text: received.toString() });
       });
     });
     sent.on('error', reject);
-    sent.end();
+    sent.end(body);
   });
 }
 
@@ -62,13 +74,19 @@ interface Operation {
   >;
 }
 
-const documented = renderOpenApi().paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+const document = renderOpenApi() as {
+  readonly components: { readonly headers: Readonly<Record<string, { readonly required: boolean }>> };
+  readonly paths: unknown;
+};
+const { headers: documentedHeaders } = document.components;
+const documented = document.paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
 function assertDocumented(name: EndpointName, { status, headers }: Answer): void {
   const { path, method } = describeEndpoint(name);
   const response = documented[path.replace('*}', '}')]?.[method.toLowerCase()]?.responses[status];
   if (!response) throw new Error(`${name} answered ${status}, which its description does not have`);
-  const missing = Object.keys(response.headers).filter((header) => !(header.toLowerCase() in headers));
+  const required = Object.keys(response.headers).filter((header) => documentedHeaders[header]!.required);
+  const missing = required.filter((header) => !(header.toLowerCase() in headers));
   if (missing.length > 0) throw new Error(`${name} answered ${status} without ${missing.join(', ')}`);
   const types = Object.keys(response.content ?? {});
   const [type] = headers['content-type']?.split(';') ?? [];

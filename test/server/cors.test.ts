@@ -1,18 +1,25 @@
 import { describe, expect, test } from 'vitest';
-import type { TestApp } from '../helpers/app.ts';
-import { ask } from './ask.ts';
+import { ask, askEndpoint } from './ask.ts';
 import type { Answer } from './ask.ts';
 import { serveShared } from './shared.ts';
-import { endpointNames, targetOf } from './targets.ts';
+import type { SharedApp } from './shared.ts';
+import { describeEndpoint, endpointNames } from './targets.ts';
 
 const site = 'https://www.example.com';
-const exposed = 'Content-Location, ETag, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id';
+const exposed =
+  'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id';
 
-/** An answer of every status that a browser may meet, to a request of one origin. */
-async function askAll(app: TestApp, origin: string | undefined): Promise<Answer[]> {
+/** The endpoints that need no API key. */
+const publicNames = endpointNames.filter((name) => !describeEndpoint(name).access);
+
+/** The others. */
+const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
+
+/** An answer of every status that a browser may meet, to a request of one origin for what is public. */
+async function askAll(app: SharedApp, origin: string | undefined): Promise<Answer[]> {
   const headers = origin === undefined ? {} : { Origin: origin };
   return [
-    ...(await Promise.all(endpointNames.map((name) => ask(app, targetOf(name, app.root), { headers })))),
+    ...(await Promise.all(publicNames.map((name) => askEndpoint(app, name, { headers })))),
     await ask(app, '/v1/blog/list?other=1', { headers }),
     await ask(app, '/v1/blog/list', { headers: { ...headers, 'If-None-Match': '*' } }),
     await ask(app, '/v1/blog/list?other=1', { headers: { ...headers, 'If-None-Match': '*' } }),
@@ -156,4 +163,27 @@ test('a refused request can be read by a browser, so that it can wait', async ()
   expect(answer.status).toBe(429);
   expect(answer.headers['access-control-allow-origin']).toBe(site);
   expect(variesBy(answer)).toContain('origin');
+});
+
+describe.each(keyedNames)('%s', (name) => {
+  test.each(['*', site, `*, ${site}`])(
+    'is read by no page that was not listed, with CORS_ORIGINS=%s',
+    async (listed) => {
+      const app = await serveShared({ CORS_ORIGINS: listed });
+      for (const Authorization of [`Bearer ${app.key}`, 'Bearer nonsense']) {
+        for (const origin of [undefined, 'https://evil.example', 'null', '*']) {
+          const { headers } = await askEndpoint(app, name, {
+            headers: { Authorization, ...(origin && { Origin: origin }) },
+          });
+          for (const part of ['allow-origin', 'allow-credentials', 'expose-headers']) {
+            expect(headers).not.toHaveProperty(`access-control-${part}`);
+          }
+          expect(headers.vary).toBe('Origin');
+        }
+        const { headers } = await askEndpoint(app, name, { headers: { Authorization, Origin: site } });
+        expect(headers['access-control-allow-origin']).toBe(listed === '*' ? undefined : site);
+        expect(headers).not.toHaveProperty('access-control-allow-credentials');
+      }
+    },
+  );
 });

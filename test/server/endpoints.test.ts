@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
-import { ask } from './ask.ts';
+import { ask, askEndpoint } from './ask.ts';
 import type { Answer } from './ask.ts';
 import { serveShared } from './shared.ts';
-import { describeEndpoint, endpointNames, methodsOf, storedNames, targetOf } from './targets.ts';
+import { describeEndpoint, endpointNames, methodsOf, requestOf, storedNames } from './targets.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const preflight = { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' };
@@ -18,34 +18,33 @@ function stableHeaders({ headers }: Answer): Answer['headers'] {
 }
 
 describe.each(endpointNames)('%s', (name) => {
-  const { path, errorStyle, replies } = describeEndpoint(name);
+  const { path, method: own, errorStyle, replies, access } = describeEndpoint(name);
 
   test('refuses every method but its own with 405, and names those it has', async () => {
     const app = await serveShared();
-    const target = targetOf(name, app.root);
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'OPTIONS']) {
-      const answer = await ask(app, target, { method });
+    const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'OPTIONS'];
+    for (const method of others.filter((other) => !methodsOf(name).includes(other))) {
+      const answer = await askEndpoint(app, name, { method, body: undefined });
       const { status, headers, text } = answer;
       expect({ method, status, text }).toEqual({
         method,
         status: 405,
-        text: renderProblem(errorStyle, 'method_not_allowed'),
+        text: method === 'HEAD' ? '' : renderProblem(errorStyle, 'method_not_allowed'),
       });
       expect(headers).toMatchObject({
         allow: methodsOf(name).join(', '),
         'content-type': errorMediaTypes[errorStyle],
-        'content-length': String(answer.body.length),
+        'content-length': String(renderProblem(errorStyle, 'method_not_allowed').length),
         'cache-control': 'no-store',
       });
     }
   });
 
-  test('answers HEAD as GET, without a body', async () => {
+  test.runIf(own === 'GET')('answers HEAD as GET, without a body', async () => {
     const app = await serveShared();
-    const target = targetOf(name, app.root);
     for (const headers of [{}, { 'Accept-Encoding': 'gzip' }]) {
-      const get = await ask(app, target, { headers });
-      const head = await ask(app, target, { method: 'HEAD', headers });
+      const get = await askEndpoint(app, name, { headers });
+      const head = await askEndpoint(app, name, { method: 'HEAD', headers });
       expect(get.status).toBe(200);
       expect(head.status).toBe(200);
       expect(stableHeaders(head)).toEqual(stableHeaders(get));
@@ -56,10 +55,13 @@ describe.each(endpointNames)('%s', (name) => {
 
   test('answers a CORS preflight with 204 and its methods', async () => {
     const app = await serveShared();
-    const answer = await ask(app, targetOf(name, app.root), { method: 'OPTIONS', headers: preflight });
+    const { target } = requestOf(name, app);
+    const answer = await ask(app, target, { method: 'OPTIONS', headers: preflight });
     expect(answer.status).toBe(204);
+    // Without a list of origins anyone may read what is public, and no page what a key opens.
+    expect(answer.headers['access-control-allow-origin']).toBe(access ? undefined : '*');
+    expect(answer.headers['access-control-allow-headers']?.includes('Authorization')).toBe(Boolean(access));
     expect(answer.headers).toMatchObject({
-      'access-control-allow-origin': '*',
       'access-control-allow-methods': methodsOf(name).join(', '),
       'access-control-max-age': '86400',
     });
@@ -68,33 +70,33 @@ describe.each(endpointNames)('%s', (name) => {
     expect(answer.body).toHaveLength(0);
     for (const missing of Object.keys(preflight)) {
       const headers = Object.fromEntries(Object.entries(preflight).filter(([header]) => header !== missing));
-      const other = await ask(app, targetOf(name, app.root), { method: 'OPTIONS', headers });
+      const other = await ask(app, target, { method: 'OPTIONS', headers });
       expect({ missing, status: other.status }).toEqual({ missing, status: 405 });
     }
   });
 
   test('answers 200 with the shape that the contract and its OpenAPI document have', async () => {
     const app = await serveShared();
-    const { status, headers, text } = await ask(app, targetOf(name, app.root));
+    const { status, headers, text } = await askEndpoint(app, name);
     expect(status).toBe(200);
     const { schema, mediaType } = replies[200]!;
     if (!schema) return;
     expect(headers['content-type']).toBe(mediaType);
     const body: unknown = JSON.parse(text);
     expect(schema.parse(body)).toEqual(body);
-    expect(componentOf(path).parse(body)).toEqual(body);
+    expect(componentOf(path, own).parse(body)).toEqual(body);
   });
 
   test('is known under its exact path alone', async () => {
     const app = await serveShared();
-    const target = targetOf(name, app.root);
+    const { target, ...usual } = requestOf(name, app);
     const [asked = '', query] = target.split('?');
     const others = [`${asked}/`, `/${asked}`, asked.replaceAll('/', '//'), asked.toUpperCase(), `${asked}/more`];
     // Below a path that takes the rest of it, anything is a name that does not exist, and may be said in its style.
     const texts = [renderProblem('json', 'not_found')];
     if (path.includes('*')) texts.push(renderProblem(errorStyle, 'media_not_found'));
     for (const other of others) {
-      const { status, text } = await ask(app, query === undefined ? other : `${other}?${query}`);
+      const { status, text } = await ask(app, query === undefined ? other : `${other}?${query}`, usual);
       expect({ other, status }).toEqual({ other, status: 404 });
       expect(texts).toContain(text);
     }
@@ -199,7 +201,7 @@ test.each([
 
 test.each(storedNames)('%s answers the same in any spelling of its target', async (name) => {
   const app = await serveShared();
-  const target = targetOf(name, app.root);
+  const { target } = requestOf(name, app);
   const usual = await ask(app, target);
   const other = await ask(app, `${target}${target.includes('?') ? '&' : '?'}utm_source=mail`);
   expect(other.status).toBe(usual.status);
@@ -208,13 +210,16 @@ test.each(storedNames)('%s answers the same in any spelling of its target', asyn
 });
 
 /** The OpenAPI component of the answer of a path, as a schema: what a client generated from the document checks. */
-function componentOf(path: string): z.ZodType {
+function componentOf(path: string, method: string): z.ZodType {
   const { paths, components } = JSON.parse(
     JSON.stringify(renderOpenApi()).replaceAll('#/components/schemas/', '#/$defs/'),
   ) as {
-    paths: Record<string, { get: { responses: Record<string, { content: Record<string, { schema: object }> }> } }>;
+    paths: Record<
+      string,
+      Record<string, { responses: Record<string, { content: Record<string, { schema: object }> }> }>
+    >;
     components: { schemas: Record<string, z.core.JSONSchema.JSONSchema> };
   };
-  const { schema } = paths[path]!.get.responses[200]!.content['application/json']!;
+  const { schema } = paths[path]![method.toLowerCase()]!.responses[200]!.content['application/json']!;
   return z.fromJSONSchema({ ...schema, $defs: components.schemas });
 }

@@ -5,7 +5,7 @@ import { EnvError, readEnv } from '../../server/env.ts';
 import { temporaryFolder, writeFiles } from '../helpers/project.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-const settings = Object.keys(readEnv({})).concat('LOG_FORMAT');
+const settings = Object.keys(readEnv({})).concat('LOG_FORMAT', 'PUBLIC_URL', 'DATABASE_URL', 'PROVIDERS_FILE');
 
 function problemsOf(source: Record<string, string>): string[] {
   try {
@@ -36,6 +36,11 @@ test('the settings have the defaults of the documentation', () => {
     RATELIMIT_RPS: 50,
     RATELIMIT_BURST: 100,
     RATELIMIT_BLOCK_SECONDS: 0,
+    POWER_RATELIMIT_RPS: 1,
+    POWER_RATELIMIT_BURST: 5,
+    DATA_DIR: '.data',
+    UPSTREAM_TIMEOUT_SECONDS: 20,
+    CONSOLE_TOKEN_TTL_SECONDS: 600,
     LOG_LEVEL: 'info',
     SHUTDOWN_GRACE_SECONDS: 10,
   });
@@ -75,6 +80,14 @@ test.each<[string, string, unknown]>([
   ['RATELIMIT_RPS', '1', 1],
   ['RATELIMIT_BURST', '1000000', 1_000_000],
   ['RATELIMIT_BLOCK_SECONDS', '86400', 86_400],
+  ['POWER_RATELIMIT_RPS', '1', 1],
+  ['POWER_RATELIMIT_BURST', '1000000', 1_000_000],
+  ['PUBLIC_URL', 'https://api.example.com/hosting', 'https://api.example.com/hosting'],
+  ['DATA_DIR', '/srv/data', '/srv/data'],
+  ['DATABASE_URL', 'postgres://user@db.example.com/hosting', 'postgres://user@db.example.com/hosting'],
+  ['PROVIDERS_FILE', '/etc/providers.yaml', '/etc/providers.yaml'],
+  ['UPSTREAM_TIMEOUT_SECONDS', '600', 600],
+  ['CONSOLE_TOKEN_TTL_SECONDS', '86400', 86_400],
   ['LOG_LEVEL', 'silent', 'silent'],
   ['LOG_FORMAT', 'pretty', 'pretty'],
   ['SHUTDOWN_GRACE_SECONDS', '0', 0],
@@ -127,6 +140,13 @@ test.each<[string, RegExp, string[]]>([
   ['RATELIMIT_RPS', whole, ['0', '-5', '0.5', '1000001', 'fast']],
   ['RATELIMIT_BURST', whole, ['0', '-5', '0.5', '1000001', 'big']],
   ['RATELIMIT_BLOCK_SECONDS', whole, ['-1', '86401', '1m', '0.1']],
+  ['POWER_RATELIMIT_RPS', whole, ['0', '1000001', 'slow']],
+  ['POWER_RATELIMIT_BURST', whole, ['0', '1000001', 'big']],
+  ['PUBLIC_URL', /: must be an http or https URL$/, ['api.example.com', 'ws://api.example.com', '/v1', 'https://']],
+  ['DATABASE_URL', /: must be a URL such as postgres:/, ['mysql://db.example.com/hosting', 'hosting', '/var/db']],
+  ['UPSTREAM_TIMEOUT_SECONDS', whole, ['0', '601', '20s']],
+  // A timer of more than 24 days would be over at once.
+  ['CONSOLE_TOKEN_TTL_SECONDS', whole, ['4', '86401', '10m']],
   ['LOG_LEVEL', /: must be trace, debug, info, warn, error or silent$/, ['loud', 'INFO', 'information']],
   ['LOG_FORMAT', /: must be pretty or json$/, ['xml', 'JSON']],
   ['SHUTDOWN_GRACE_SECONDS', whole, ['-1', '3601', 'long', '1.5']],
@@ -164,8 +184,8 @@ describe('all that is wrong', () => {
   test('is reported beside files that cannot be read, which are not named', () => {
     const lines = problemsOf({ ...wrong, HOST_FILE: '/nowhere/hunter2', DIST_DIR_FILE: temporaryFolder() });
     expect(lines).toHaveLength(Object.keys(wrong).length + 2);
-    expect(lines).toContain('HOST_FILE: the file cannot be read');
-    expect(lines).toContain('DIST_DIR_FILE: the file cannot be read');
+    expect(lines).toContain('HOST_FILE: the file cannot be read, or is empty');
+    expect(lines).toContain('DIST_DIR_FILE: the file cannot be read, or is empty');
     expect(lines.join()).not.toMatch(/hunter2|nowhere/);
   });
 });
@@ -179,6 +199,12 @@ test('a setting that is given directly and by a file is refused', () => {
 
 /** A text that is right for a setting. */
 function readDefault(name: string): string {
-  const texts: Record<string, string> = { LOG_FORMAT: 'json', TRUSTED_PROXIES: '10.0.0.1' };
+  const texts: Record<string, string> = {
+    LOG_FORMAT: 'json',
+    TRUSTED_PROXIES: '10.0.0.1',
+    PUBLIC_URL: 'https://api.example.com',
+    DATABASE_URL: 'postgres://db.example.com/hosting',
+    PROVIDERS_FILE: 'providers.yaml',
+  };
   return texts[name] ?? String(readEnv({})[name as 'PORT']);
 }

@@ -31,7 +31,16 @@ async function createBroken() {
   destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
   const limit = createRateLimit({ name: 'default', rps: 100, burst: 100, blockSeconds: 0 });
   const listener = createListener({
-    app: createApp({ releases, lifecycle: createLifecycle(), version: '1.2.3' }, limit),
+    app: createApp(
+      // What the stored endpoints never touch.
+      {
+        releases,
+        lifecycle: createLifecycle(),
+        version: '1.2.3',
+        hosting: undefined as never,
+      },
+      { limit, authorize: undefined as never, idempotency: undefined as never },
+    ),
     releases,
     limit,
     log: createLog({ level: 'info', format: 'json', destination }),

@@ -3,15 +3,16 @@ import { describe, expect, test, vi } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { createRateLimit } from '../../server/middleware/rate-limit.ts';
 import type { TestApp } from '../helpers/app.ts';
-import { ask } from './ask.ts';
+import { ask, askEndpoint } from './ask.ts';
 import type { Question } from './ask.ts';
 import { serveShared } from './shared.ts';
-import { describeEndpoint, limitedNames, targetOf, unlimitedNames } from './targets.ts';
+import type { SharedApp } from './shared.ts';
+import { describeEndpoint, limitedNames, methodsOf, requestOf, unlimitedNames } from './targets.ts';
 
 const burst = 5;
 
 /** A server that takes `burst` requests of a client at once and one a second over time. */
-function createLimitedApp(settings: Record<string, string> = {}): Promise<TestApp> {
+function createLimitedApp(settings: Record<string, string> = {}): Promise<SharedApp> {
   return serveShared({ RATELIMIT_BURST: String(burst), RATELIMIT_RPS: '1', ...settings });
 }
 
@@ -26,33 +27,34 @@ describe.each(limitedNames)('%s', (name) => {
 
   test('counts down the burst of a client, then refuses it in its style', async () => {
     const app = await createLimitedApp();
-    const target = targetOf(name, app.root);
     for (let left = burst - 1; left >= 0; left -= 1) {
-      const { status, headers } = await ask(app, target);
+      const { status, headers } = await askEndpoint(app, name);
       expect(status).toBe(200);
       expect(headers['ratelimit-policy']).toBe(`"default";q=${burst};w=${burst}`);
       expect(headers.ratelimit).toMatch(new RegExp(`^"default";r=${left};t=[1-${burst}]$`));
       expect(headers).not.toHaveProperty('retry-after');
     }
-    for (const method of ['GET', 'HEAD']) {
-      const { status, headers, text } = await ask(app, target, { method });
+    for (const method of methodsOf(name)) {
+      const { status, headers, text } = await askEndpoint(app, name, { method });
       expect(status).toBe(429);
       expect(headers['ratelimit-policy']).toBe(`"default";q=${burst};w=${burst}`);
       expect(headers.ratelimit).toMatch(new RegExp(`^"default";r=0;t=[1-${burst}]$`));
       expect(headers['retry-after']).toMatch(new RegExp(`^[1-${burst}]$`));
       expect(headers['cache-control']).toBe('no-store');
       expect(headers).not.toHaveProperty('etag');
-      expect(text).toBe(method === 'GET' ? renderProblem(errorStyle, 'rate_limited') : '');
+      expect(text).toBe(method === 'HEAD' ? '' : renderProblem(errorStyle, 'rate_limited'));
     }
   });
 
   test('lets exactly the burst through of 64 requests at once', async () => {
     // However long they take on a busy machine, the first that is refused keeps all others out.
     const app = await createLimitedApp({ RATELIMIT_BLOCK_SECONDS: '60' });
-    const target = targetOf(name, app.root);
+    const { target, ...usual } = requestOf(name, app);
     const other = `${target}${target.includes('?') ? '&' : '?'}other=1`;
     // Half of them in the usual spelling, half in one that takes the long way: both draw on one limit.
-    const answers = await Promise.all(Array.from({ length: 64 }, (_, at) => ask(app, at % 2 === 0 ? target : other)));
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, at) => ask(app, at % 2 === 0 ? target : other, usual)),
+    );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(burst);
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(64 - burst);
   });
@@ -60,7 +62,7 @@ describe.each(limitedNames)('%s', (name) => {
 
 test.each(unlimitedNames)('%s has no limit', async (name) => {
   const app = await createLimitedApp();
-  const target = targetOf(name, app.root);
+  const { target } = requestOf(name, app);
   expect(await statuses(app, target, burst * 2)).toEqual(Array(burst * 2).fill(200));
   const { headers } = await ask(app, target);
   expect(headers).not.toHaveProperty('ratelimit');

@@ -4,14 +4,24 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import type { HostingWorld } from '../helpers/hosting.ts';
 import { buildProject, soundProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 
 /** For what will be so in a moment; the time only ends a test that went wrong. */
 export const eventually = { timeout: 20_000, interval: 10 };
 
+/** A server on the shared project, and an API key that may do everything to `game:mine` and `vps:mine`. */
+export interface SharedApp extends TestApp {
+  readonly key: string;
+}
+
 let built: Promise<string> | undefined;
+let world: Promise<HostingWorld & { key: string }> | undefined;
+const ends: (() => void | Promise<void>)[] = [];
 
 afterAll(async () => {
+  for (const end of ends) await end();
   if (built) rmSync(await built, { recursive: true, force: true });
 });
 
@@ -27,6 +37,16 @@ async function buildShared(): Promise<string> {
   return root;
 }
 
+/** Customers and their servers, made once for all tests of a file. */
+export function sharedHosting(): Promise<HostingWorld & { key: string }> {
+  return (world ??= createSharedHosting());
+}
+
+async function createSharedHosting(): Promise<HostingWorld & { key: string }> {
+  const hosting = await createHostingWorld(await sharedProject(), { onEnd: (end) => void ends.push(end) });
+  return { ...hosting, key: await hosting.issueKey() };
+}
+
 /** A copy of the shared project, for a test that changes it. */
 export async function copyProject(): Promise<string> {
   const root = join(temporaryFolder(), 'project');
@@ -34,7 +54,9 @@ export async function copyProject(): Promise<string> {
   return root;
 }
 
-/** Starts the server on the shared project. */
-export async function serveShared(settings: Record<string, string> = {}): Promise<TestApp> {
-  return createTestApp({ root: await sharedProject(), settings });
+/** Starts the server on the shared project, with the shared customers. */
+export async function serveShared(settings: Record<string, string> = {}): Promise<SharedApp> {
+  const { key, settings: hosting } = await sharedHosting();
+  const app = await createTestApp({ root: await sharedProject(), settings: { ...hosting, ...settings } });
+  return { ...app, key };
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { endpoints, isLimited } from '#contract/endpoints.ts';
 import type { Endpoint, EndpointName } from '#contract/endpoints.ts';
+import { schemas } from '#contract/primitives.ts';
 import { Manifest } from '#contract/release.ts';
 import { matchResource } from '#contract/resources.ts';
 
@@ -68,11 +69,27 @@ export function servedFiles(root: string): ServedFile[] {
   });
 }
 
-/** A target that the endpoint answers with 200: its path, or where that is not enough, one from the release. */
-export function targetOf(name: EndpointName, root: string): string {
-  const { path, query, stored } = describeEndpoint(name);
-  if (!path.includes('{') && (query === undefined || query.safeParse({}).success)) return path;
+/** A request as an endpoint wants it. */
+export interface EndpointRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** A request that the endpoint answers with 200, made up of the contract, the release that is served and the key. */
+export function requestOf(name: EndpointName, { root, key }: { root: string; key: string }): EndpointRequest {
+  const { method, path, query, body, access, stored } = describeEndpoint(name);
+  if (access) {
+    const target = path.replace(/\{\w+\}/, 'mine') + (query && 'force' in query.shape ? '?force=true' : '');
+    const headers = { Authorization: `Bearer ${key}` };
+    if (!body) return { method, target, headers };
+    return { method, target, headers, body: JSON.stringify(schemas.get(body.schema)!.example) };
+  }
+  if (!path.includes('{') && (query === undefined || query.safeParse({}).success)) {
+    return { method, target: path, headers: {} };
+  }
   const served = stored ? servedFiles(root).find((file) => file.name === name) : undefined;
   if (!served) throw new Error(`the sound project has no file for ${name}`);
-  return served.target;
+  return { method, target: served.target, headers: {} };
 }

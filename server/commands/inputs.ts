@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { Scope, ServerName, scopes } from '#contract/api-keys.ts';
+import { CommandError, didYouMean, show } from './command.ts';
+
+const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+const Day = z.iso.date();
+const Time = z.iso.datetime({ offset: true, local: true });
+
+/** A server such as `game:survival` or `vps:42`; throws a {@link CommandError}. */
+export function parseServer(text: string): ServerName {
+  const result = ServerName.safeParse(text);
+  if (result.success) return result.data;
+  const id = text.slice(text.indexOf(':') + 1);
+  const near = [`game:${id}`, `vps:${id}`].filter((name) => ServerName.safeParse(name).success);
+  throw new CommandError(`malformed server ${show(text)}: it must be game:<id> or vps:<id>${didYouMean(text, near)}`);
+}
+
+/** A scope; throws a {@link CommandError} that names the nearest. */
+export function parseScope(text: string): Scope {
+  const result = Scope.safeParse(text);
+  if (result.success) return result.data;
+  const hint = didYouMean(text, scopes) || `; the scopes are ${scopes.join(', ')}`;
+  throw new CommandError(`unknown scope ${show(text)}${hint}`);
+}
+
+/** A day (its first moment in UTC) or an ISO time (in UTC where it names no zone), in milliseconds. */
+export function parseTime(text: string): number | undefined {
+  if (Day.safeParse(text).success) return Date.parse(`${text}T00:00:00Z`);
+  if (!Time.safeParse(text).success) return undefined;
+  const time = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** A length of time such as 90s, 15m, 24h or 7d, in milliseconds; `0` needs no unit. */
+export function parseDuration(text: string): number | undefined {
+  const [, digits, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  if (digits === undefined || unit === undefined) return text === '0' ? 0 : undefined;
+  return Number(digits) * unitMs[unit]!;
+}
+
+/** Text of one line and at most some characters, as labels, names and paths are; throws a {@link CommandError}. */
+export function parseText(text: string, option: string, maximum: number, minimum = 1): string {
+  if (text.length >= minimum && text.length <= maximum && show(text) === text) return text;
+  throw new CommandError(`${option} must have ${minimum} to ${maximum} characters, and no control characters`);
+}

@@ -1,0 +1,90 @@
+import { createSecretKey, randomUUID } from 'node:crypto';
+import { SignJWT, errors, jwtVerify } from 'jose';
+import { z } from 'zod';
+import { ServerName } from '#contract/api-keys.ts';
+import { systemClock } from './clock.ts';
+import type { Clock } from './clock.ts';
+
+/** Whether a stream only follows a console, or commands it as well. */
+export const StreamMode = z.enum(['read', 'read_write']);
+export type StreamMode = z.infer<typeof StreamMode>;
+
+/** What a stream token stands for. */
+export interface StreamClaim {
+  readonly server: ServerName;
+  /** The id of the API key that asked for it. */
+  readonly keyId: string;
+  readonly mode: StreamMode;
+}
+
+/** A claim that was proved, and the milliseconds since 1970 in which it is good. */
+export interface StreamGrant extends StreamClaim {
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+}
+
+/** Issues the tokens that open console streams, and proves them. */
+export interface StreamTokens {
+  issue(claim: StreamClaim): Promise<string>;
+  /** Proves a token; says `expired` only of one that was good once. */
+  verify(token: string): Promise<StreamGrant | 'expired' | 'invalid'>;
+}
+
+/** How stream tokens are made. */
+export interface StreamTokenOptions {
+  /** At least 256 bits, the same on every instance. */
+  readonly secret: string;
+  readonly ttlSeconds: number;
+  readonly clock?: Pick<Clock, 'now'>;
+}
+
+const algorithm = 'HS256';
+const issuer = 'hosting-api';
+const audience = 'game-console-stream';
+
+const Payload = z.object({
+  sub: z.string().min(1),
+  server: ServerName,
+  mode: StreamMode,
+  iat: z.number(),
+  exp: z.number(),
+  jti: z.string().min(1),
+});
+
+/** Creates the maker of stream tokens: JWTs (RFC 7519) that any instance with the same secret can prove. */
+export function createStreamTokens({ secret, ttlSeconds, clock = systemClock }: StreamTokenOptions): StreamTokens {
+  const key = createSecretKey(secret, 'utf8');
+  return {
+    issue({ server, keyId, mode }) {
+      const now = Math.floor(clock.now() / 1000);
+      return new SignJWT({ server, mode })
+        .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
+        .setIssuer(issuer)
+        .setAudience(audience)
+        .setSubject(keyId)
+        .setJti(randomUUID())
+        .setIssuedAt(now)
+        .setExpirationTime(now + ttlSeconds)
+        .sign(key);
+    },
+    async verify(token) {
+      try {
+        // Naming the algorithm is what keeps `none` and keys of another kind out (RFC 8725 3.1).
+        const { payload } = await jwtVerify(token, key, {
+          issuer,
+          audience,
+          algorithms: [algorithm],
+          currentDate: new Date(clock.now()),
+        });
+        const { success, data } = Payload.safeParse(payload);
+        if (!success) return 'invalid';
+        const { sub, server, mode, iat, exp } = data;
+        return { keyId: sub, server, mode, issuedAt: iat * 1000, expiresAt: exp * 1000 };
+      } catch (error) {
+        if (error instanceof errors.JWTExpired) return 'expired';
+        if (error instanceof errors.JOSEError) return 'invalid';
+        throw error;
+      }
+    },
+  };
+}

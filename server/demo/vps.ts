@@ -1,0 +1,29 @@
+/** A program that stands for a VPS: it boots, stays up, and shuts down when it is asked to. */
+
+const booted = performance.now();
+
+function print(text: string): void {
+  process.stdout.write(`[${((performance.now() - booted) / 1000).toFixed(6).padStart(12)}] ${text}\n`);
+}
+
+for (const line of [
+  'Booting the demo VPS',
+  'Mounted root file system',
+  'Started network: eth0 is up',
+  'Started OpenSSH server',
+  'Reached target: multi-user',
+]) {
+  print(line);
+}
+const up = setInterval(() => print('systemd-timesyncd: clock synchronised'), 60_000);
+
+function shutDown(): void {
+  print('Stopped OpenSSH server');
+  print('Reached target: power-off');
+  clearInterval(up);
+  process.stdin.destroy();
+}
+process.once('SIGTERM', shutDown);
+process.once('SIGINT', shutDown);
+// Whoever holds the power is gone.
+process.stdin.once('end', shutDown).resume();

@@ -1,0 +1,76 @@
+import { timingSafeEqual } from 'node:crypto';
+import { allows } from '#contract/api-keys.ts';
+import type { ServerName } from '#contract/api-keys.ts';
+import type { Endpoint } from '#contract/endpoints.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { Problem } from '../problem.ts';
+import { isActive } from '../services/access.ts';
+import type { Caller } from '../services/access.ts';
+import { parseApiKey } from '../store/api-key.ts';
+import type { ApiKeyRecord, Store } from '../store/types.ts';
+import type { RateLimit } from './rate-limit.ts';
+
+/** What decides over a request for a customer's server. */
+export interface AuthorizeOptions {
+  readonly apiKeys: Store['apiKeys'];
+  /** Is told where the last use of a key could not be noted; that is no reason to refuse it. */
+  readonly onTouchFailure: (error: unknown) => void;
+  /** The limit on actions, by API key. */
+  readonly limit: RateLimit;
+  readonly now?: () => number;
+}
+
+/** Lets a request for a server through, as its caller. Throws 401, 429 or 403, in that order. */
+export type Authorize = (exchange: Exchange, endpoint: Endpoint, id: string) => Promise<Caller>;
+
+/**
+ * Creates the one place that decides who may do what: the key (401), its limit on actions (429), the server in the
+ * key's list (403 forbidden), the scope (403 insufficient_scope). A key learns nothing of servers that are not its own.
+ */
+export function createAuthorize({ apiKeys, limit, onTouchFailure, now = Date.now }: AuthorizeOptions): Authorize {
+  return async (exchange, endpoint, id) => {
+    const { kind, scope } = endpoint.access!;
+    const key = await authenticate(apiKeys, exchange.request.headers.authorization, now());
+    await apiKeys.touch(key.id, now()).catch(onTouchFailure);
+    if (endpoint.method === 'POST') {
+      const { allowed, retryAfter } = limit(key.id);
+      if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
+    }
+    const server: ServerName = `${kind}:${id}`;
+    if (!key.servers.includes(server)) {
+      const message =
+        kind === 'vps' ? 'You do not have access to this VPS' : 'You do not have access to this game server';
+      throw new Problem('forbidden', message, challenge('error="insufficient_scope"'));
+    }
+    if (!allows(key.scopes, scope)) {
+      const readOnly =
+        scope.endsWith('-power:read_write') && allows(key.scopes, scope.replace('_write', '') as typeof scope);
+      const message = readOnly ? 'This API key only has read scope' : undefined;
+      throw new Problem('insufficient_scope', message, challenge(`error="insufficient_scope", scope="${scope}"`));
+    }
+    return { key, server, id, requestId: exchange.id, ip: exchange.client.address };
+  };
+}
+
+async function authenticate(apiKeys: Store['apiKeys'], header: string | undefined, now: number): Promise<ApiKeyRecord> {
+  if (header === undefined) throw new Problem('unauthorized', undefined, challenge('realm="hosting"'));
+  const [, text] = /^Bearer +([\x21-\x7e]+)$/i.exec(header) ?? [];
+  // A mistyped or made-up key fails its checksum here, and costs no look-up.
+  const parsed = text === undefined ? undefined : parseApiKey(text);
+  const key = parsed && (await apiKeys.find(parsed.id));
+  if (!key || !isActive(key, now) || !holdsSecret(key, parsed.secretHash, now)) {
+    throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
+  }
+  return key;
+}
+
+function holdsSecret(key: ApiKeyRecord, secretHash: string, now: number): boolean {
+  const given = Buffer.from(secretHash, 'hex');
+  const current = timingSafeEqual(given, Buffer.from(key.secretHash, 'hex'));
+  const previous = key.previousHash !== null && timingSafeEqual(given, Buffer.from(key.previousHash, 'hex'));
+  return current || (previous && key.previousUntil !== null && now < key.previousUntil);
+}
+
+function challenge(parameters: string): { headers: Record<string, string> } {
+  return { headers: { 'WWW-Authenticate': `Bearer ${parameters}` } };
+}

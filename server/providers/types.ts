@@ -1,0 +1,79 @@
+/** Whether an upstream that failed may have done what it was asked. */
+export type Outcome = 'refused' | 'unknown';
+
+/** A failure of an outside system, translated: nothing of its words, addresses or tokens is in the message. */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError';
+  /** What the client is told; fit to be read by anyone. */
+  readonly code: 'provider_error' | 'provider_permission_denied';
+  /** `refused`: certainly nothing happened. `unknown`: it may have happened (a timeout, a connection that broke). */
+  readonly outcome: Outcome;
+  constructor(
+    message: string,
+    options: ErrorOptions & { readonly code?: ProviderError['code']; readonly outcome: Outcome },
+  ) {
+    super(message, { cause: options.cause });
+    this.code = options.code ?? 'provider_error';
+    this.outcome = options.outcome;
+  }
+}
+
+/** What the operator should know of a provider at start. */
+export interface Finding {
+  readonly level: 'info' | 'warn' | 'error';
+  /** One sentence without secrets. */
+  readonly message: string;
+}
+
+export type VpsAction = 'start' | 'stop' | 'reset';
+export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
+
+/** Who runs VPS. Every method makes one upstream call (a look-up that changes nothing may come before it) and never repeats it. Throws a {@link ProviderError}. */
+export interface VpsProvider {
+  power(ref: string, action: VpsAction): Promise<void>;
+}
+
+/** The states of a game server that clients know. */
+export type GameState = 'running' | 'starting' | 'stopping' | 'offline';
+
+/** What a console source tells. */
+export interface ConsoleEvents {
+  /** A line of output, ANSI codes kept. */
+  line(text: string): void;
+  status(state: GameState): void;
+  /** The source cannot say what happened from here on, until it reconnected: lines may be missing. */
+  gap(reason: string): void;
+  /** The upstream reports an error of its own; the reason is ours, and fit for clients. The console goes on. */
+  error?(reason: string): void;
+  /** The source is closed for good and will not come back; the reason is fit for clients. */
+  ended(reason: string): void;
+}
+
+/** A console that is being followed, by a credential that cannot write. */
+export interface ConsoleSource {
+  close(): void;
+}
+
+/** Who runs game servers. Each action makes one upstream call and never repeats it. Throws a {@link ProviderError}. */
+export interface GameProvider {
+  power(ref: string, action: GameAction): Promise<void>;
+  /** Sends a console command; the provider acknowledges it. */
+  command(ref: string, command: string): Promise<void>;
+  /** The newest log file, at most 1 MiB of its end; undefined where the credential may not read files or there is none. */
+  latestLog(ref: string, file: string | null): Promise<string | undefined>;
+  /**
+   * Follows a console: first the lines that the upstream still has, then the new ones. It reconnects by itself with
+   * backoff, and renews what expires before it does. Never throws; what fails is told by the events.
+   */
+  openConsole(ref: string, events: ConsoleEvents): ConsoleSource;
+}
+
+/** An outside system that runs servers. */
+export interface Provider {
+  readonly vps?: VpsProvider;
+  readonly game?: GameProvider;
+  /** Looks at the credentials once, at start; answers what the operator should know. Never throws. */
+  check(): Promise<Finding[]>;
+  /** Ends what it runs or holds open. */
+  close(): Promise<void>;
+}

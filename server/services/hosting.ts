@@ -1,0 +1,175 @@
+import { allows } from '#contract/api-keys.ts';
+import type { ServerName } from '#contract/api-keys.ts';
+import type { ProblemCode } from '#contract/problem.ts';
+import type { StreamCommand } from '../console/relay.ts';
+import type { StreamClaim } from '../console/token.ts';
+import { Problem } from '../problem.ts';
+import { ProviderError } from '../providers/types.ts';
+import type {
+  ConsoleEvents,
+  ConsoleSource,
+  GameAction,
+  GameProvider,
+  Provider,
+  VpsAction,
+} from '../providers/types.ts';
+import type { ServerRecord, Store } from '../store/types.ts';
+import type { Caller } from './access.ts';
+import { createTurns } from './turns.ts';
+
+/** What the hosting controls need. */
+export interface HostingOptions {
+  readonly store: Store;
+  readonly providers: ReadonlyMap<string, Provider>;
+  /** How long an action may wait for its turn. */
+  readonly timeoutMs: number;
+  /** The newest lines that the console relay holds of a game server. */
+  readonly history: (server: ServerName) => readonly string[];
+  /** Where clients reach this service, for instance https://api.example.com. */
+  readonly publicUrl: () => string;
+  readonly issueToken: (stream: StreamClaim) => Promise<string>;
+  /** Counts an action of an API key that did not come in by HTTP. */
+  readonly actionLimit: (keyId: string) => { readonly allowed: boolean };
+  /** Is told of an audit entry that could not be written after its action. */
+  readonly onAuditFailure: (error: unknown) => void;
+  readonly now?: () => number;
+}
+
+/** The actions on customers' servers. Each is sent upstream at most once, and audited before and after. */
+export interface Hosting {
+  vpsPower(caller: Caller, action: VpsAction): Promise<void>;
+  gamePower(caller: Caller, action: GameAction): Promise<void>;
+  command(caller: Caller, command: string): Promise<void>;
+  /** Sends a command that came in by a console stream, under the same limit as one by HTTP. */
+  streamCommand(command: StreamCommand): Promise<void>;
+  /** Where the console stream is, and a short-lived token for it; what it allows follows from the caller's key. */
+  openStream(caller: Caller): Promise<{ socket_url: string; token: string }>;
+  /** Follows the console of a game server. */
+  openConsole(server: ServerName, events: ConsoleEvents): Promise<ConsoleSource>;
+  /** The newest log without ANSI codes, empty where there is nothing. */
+  latestLog(caller: Caller): Promise<string>;
+}
+
+/** The longest log that is answered. */
+const maxLogBytes = 1024 * 1024;
+
+/** Creates the hosting controls. What fails is thrown as a Problem. */
+export function createHosting(options: HostingOptions): Hosting {
+  const { store, providers, timeoutMs, history, publicUrl, issueToken, actionLimit, onAuditFailure } = options;
+  const { now = Date.now } = options;
+  const turns = createTurns(timeoutMs);
+
+  const find = async (server: ServerName, code: ProblemCode): Promise<{ record: ServerRecord; provider: Provider }> => {
+    const record = await store.servers.find(server).catch((cause: unknown) => {
+      throw new Problem(code, undefined, { cause });
+    });
+    const provider = record && providers.get(record.provider);
+    if (!provider) throw new Problem(code, undefined, { cause: new Error(`${server} has no record or no provider`) });
+    return { record, provider };
+  };
+  const findGame = async (server: ServerName): Promise<{ record: ServerRecord; game: GameProvider }> => {
+    const { record, provider } = await find(server, 'provider_error');
+    if (provider.game) return { record, game: provider.game };
+    throw new Problem('provider_error', undefined, { cause: new Error(`${record.provider} runs no game servers`) });
+  };
+
+  const audited = async (
+    caller: Caller,
+    action: string,
+    detail: string | null,
+    act: () => Promise<void>,
+  ): Promise<void> => {
+    const started = now();
+    const entry = {
+      keyId: caller.key.id,
+      action,
+      server: caller.server,
+      requestId: caller.requestId,
+      ip: caller.ip,
+      detail: detail?.slice(0, 64) ?? null,
+    };
+    const finish = (outcome: string): Promise<void> =>
+      store.audit
+        .append({ ...entry, at: now(), phase: 'finished', outcome, ms: now() - started })
+        .catch(onAuditFailure);
+    await store.audit.append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null });
+    try {
+      await act();
+      await finish('ok');
+    } catch (error) {
+      const problem = toProblem(error);
+      await finish(problem.code);
+      throw problem;
+    }
+  };
+
+  const command = async (caller: Caller, text: string): Promise<void> => {
+    const { record, game } = await findGame(caller.server);
+    await audited(caller, 'command', text, () => game.command(record.ref, text));
+  };
+
+  return {
+    async vpsPower(caller, action) {
+      const { record, provider } = await find(caller.server, 'server_unavailable');
+      const { vps } = provider;
+      if (!vps)
+        throw new Problem('server_unavailable', undefined, { cause: new Error(`${record.provider} runs no VPS`) });
+      await audited(caller, action, null, () => turns.take(caller.server, () => vps.power(record.ref, action)));
+    },
+    async gamePower(caller, action) {
+      const { record, game } = await findGame(caller.server);
+      await audited(caller, action, null, () => turns.take(caller.server, () => game.power(record.ref, action)));
+    },
+    command,
+    async streamCommand({ server, keyId, command: text, requestId, ip }) {
+      if (!actionLimit(keyId).allowed) throw new Problem('rate_limited');
+      const key = await store.apiKeys.find(keyId);
+      if (!key) throw new Problem('unauthorized');
+      await command({ key, server, id: server.slice(server.indexOf(':') + 1), requestId, ip }, text);
+    },
+    async openStream({ key, server, id }) {
+      await findGame(server);
+      const mode = allows(key.scopes, 'game-console:read_write') ? 'read_write' : 'read';
+      const base = publicUrl().replace(/^http/, 'ws').replace(/\/$/, '');
+      return {
+        socket_url: `${base}/v1/hosting/game/console/${encodeURIComponent(id)}/stream`,
+        token: await issueToken({ server, keyId: key.id, mode }),
+      };
+    },
+    async openConsole(server, events) {
+      const { record, game } = await findGame(server);
+      return game.openConsole(record.ref, events);
+    },
+    async latestLog(caller) {
+      const { record, game } = await findGame(caller.server);
+      const file = await game.latestLog(record.ref, record.logFile).catch((error: unknown) => {
+        throw toProblem(error);
+      });
+      return plain(
+        file ??
+          history(caller.server)
+            .map((line) => `${line}\n`)
+            .join(''),
+      );
+    },
+  };
+}
+
+function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof ProviderError) return new Problem(error.code, error.message, { cause: error });
+  return new Problem('internal_error', undefined, { cause: error });
+}
+
+/** ECMA-48 control sequences: colours and cursor moves, titles, and single-character escapes. */
+// oxlint-disable-next-line no-control-regex
+const ansi = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|[@-Z\\-_])/g;
+
+/** The end of a log as plain text, cut at a line. */
+function plain(log: string): string {
+  const text = log.replace(ansi, '').replace(/\r\n?/g, '\n');
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxLogBytes) return text;
+  const end = bytes.subarray(bytes.length - maxLogBytes);
+  return end.subarray(end.indexOf(0x0a) + 1).toString('utf8');
+}

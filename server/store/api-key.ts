@@ -1,0 +1,62 @@
+import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { apiKeyPattern } from '#contract/api-keys.ts';
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const idLength = 12;
+const secretLength = 43;
+const checkLength = 6;
+
+/** A new API key; its text is shown once, and its hash is what is kept. */
+export interface GeneratedApiKey {
+  readonly id: string;
+  readonly secret: string;
+  /** `hk_<id>_<secret><check>`. */
+  readonly text: string;
+  /** SHA-256 of the secret, in hexadecimal digits. */
+  readonly hash: string;
+}
+
+/** Makes a key, or a new secret for the key of a given id. */
+export function generateApiKey({
+  id,
+  randomBytes = cryptoRandomBytes,
+}: { id?: string; randomBytes?: (size: number) => Uint8Array } = {}): GeneratedApiKey {
+  const keyId = id ?? randomText(idLength, randomBytes);
+  const secret = randomText(secretLength, randomBytes);
+  const checked = `hk_${keyId}_${secret}`;
+  return { id: keyId, secret, text: checked + checkOf(checked), hash: hashOf(secret) };
+}
+
+/** Takes a key's text apart; undefined where it cannot be one, its checksum included, so that no look-up is needed. */
+export function parseApiKey(text: string): { id: string; secretHash: string } | undefined {
+  const [, id, secret, check] = apiKeyPattern.exec(text) ?? [];
+  if (id === undefined || secret === undefined || check !== checkOf(text.slice(0, -checkLength))) return undefined;
+  return { id, secretHash: hashOf(secret) };
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
+
+/** CRC32 of a text, in base 62. */
+function checkOf(text: string): string {
+  let rest = crc32(text);
+  let digits = '';
+  while (digits.length < checkLength) {
+    digits = alphabet.charAt(rest % alphabet.length) + digits;
+    rest = Math.floor(rest / alphabet.length);
+  }
+  return digits;
+}
+
+/** Random base 62. Bytes past the last multiple of 62 are thrown away: taken modulo 62 they would favour some characters. */
+function randomText(length: number, randomBytes: (size: number) => Uint8Array): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < 248 && text.length < length) text += alphabet.charAt(byte % alphabet.length);
+    }
+  }
+  return text;
+}

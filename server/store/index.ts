@@ -1,0 +1,18 @@
+import { join } from 'node:path';
+import { createPostgresStore } from './postgres.ts';
+import { createSqliteStore } from './sqlite.ts';
+import type { Store } from './types.ts';
+
+/** Where the store is. */
+export interface StoreOptions {
+  /** A PostgreSQL database; without it the store is a SQLite file in `dataDir`. */
+  readonly databaseUrl?: string | undefined;
+  readonly dataDir: string;
+}
+
+/** Opens the store and brings its tables to this version; throws a StoreError whose message says what is wrong. */
+export function openStore({ databaseUrl, dataDir }: StoreOptions): Promise<Store> {
+  return databaseUrl === undefined
+    ? createSqliteStore(join(dataDir, 'hosting.sqlite'))
+    : createPostgresStore(databaseUrl);
+}

@@ -1,0 +1,118 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Database, Dialect, Query, Row } from './database.ts';
+import { StoreError } from './error.ts';
+import { migrate } from './migrations.ts';
+import { createStore } from './tables.ts';
+import type { Store } from './types.ts';
+
+/** SQLite waits inside its calls, where it holds up every request: so it waits this long only, and the rest of the time we do. */
+const blockingWaitMs = 25;
+const waitMs = 10_000;
+
+/** How SQLite writes what differs. */
+export const sqliteDialect: Dialect = {
+  integer: 'INTEGER',
+  text: 'TEXT',
+  sequence: 'INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT',
+  tableEnd: ' STRICT',
+  findMigrations: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'hosting_migrations'`,
+  beginMigration: ['BEGIN IMMEDIATE'],
+};
+
+/**
+ * Opens a store in a file, which several processes of one machine may share; `:memory:` keeps it in memory. The file
+ * and its folder are made where they are missing, for the eyes of their owner only. Throws a {@link StoreError}.
+ */
+export async function createSqliteStore(file: string): Promise<Store> {
+  const database = await connectSqlite(file);
+  try {
+    await migrate(database.query, sqliteDialect);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return createStore(database);
+}
+
+/** Opens a file as it is, without a look at its tables; throws a {@link StoreError}. */
+export async function connectSqlite(file: string): Promise<Database> {
+  const connection = open(file);
+  const query = createQuery(connection, file);
+  const close = (): Promise<void> => {
+    if (connection.isOpen) connection.close();
+    return Promise.resolve();
+  };
+  try {
+    await query('PRAGMA journal_mode = WAL');
+    await query('PRAGMA synchronous = NORMAL');
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { query, close };
+}
+
+function open(file: string): DatabaseSync {
+  try {
+    if (file !== ':memory:') {
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      // Made here, because SQLite would make it as readable as the umask allows; its -wal and -shm files follow suit.
+      closeSync(openSync(file, 'a', 0o600));
+    }
+    return new DatabaseSync(file, {
+      timeout: blockingWaitMs,
+      enableForeignKeyConstraints: true,
+      // A number past 2^53 would throw an error that quotes it, before it can be told which record is broken.
+      readBigInts: true,
+    });
+  } catch (error) {
+    throw toStoreError(error, file);
+  }
+}
+
+function createQuery(connection: DatabaseSync, file: string): Query {
+  const statements = new Map<string, StatementSync>();
+  const run: (...parameters: Parameters<Query>) => Row[] = (sql, values = []) => {
+    let statement = statements.get(sql);
+    if (!statement) statements.set(sql, (statement = connection.prepare(sql)));
+    return statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]))).map(toRow);
+  };
+  return async (sql, values) => {
+    const deadline = performance.now() + waitMs;
+    for (;;) {
+      try {
+        return run(sql, values);
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > deadline) throw toStoreError(error, file);
+      }
+      // Of random length, so that processes that wait for one another do not keep step.
+      await delay(5 + Math.random() * 20);
+    }
+  };
+}
+
+function toRow(record: Record<string, unknown>): Row {
+  return Object.fromEntries(
+    Object.entries(record).map(([name, value]) => [
+      name,
+      typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value,
+    ]),
+  );
+}
+
+/** Whether another connection holds the lock: SQLITE_BUSY or SQLITE_LOCKED, the low byte of the extended code. */
+function isBusy(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode;
+  return code !== undefined && [5, 6].includes(code & 0xff);
+}
+
+/** SQLite's messages name tables and columns, never what is in them. */
+function toStoreError(error: unknown, file: string): StoreError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const reason = code === undefined || code.startsWith('ERR_') ? message : code;
+  return new StoreError(`the database ${file} cannot be used: ${reason}`);
+}

@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { auditEntry } from '../store/samples.ts';
+import { createCommandLine } from './run-command.ts';
+import type { CommandLine } from './run-command.ts';
+
+const t0 = Date.parse('2026-11-20T12:00:00Z');
+
+async function createLog(): Promise<CommandLine> {
+  const line = await createCommandLine();
+  await line.store.audit.append(auditEntry({ at: t0 }));
+  await line.store.audit.append(auditEntry({ at: t0 + 250, phase: 'finished', outcome: 'ok', ms: 250 }));
+  await line.store.audit.append(
+    auditEntry({
+      at: t0 + 86_400_000,
+      server: 'game:other',
+      action: 'game-console:command',
+      detail: 'say "hi" \u202Etxt',
+    }),
+  );
+  return line;
+}
+
+async function printed(line: CommandLine, ...args: string[]): Promise<unknown[]> {
+  const { stdout } = await line.run('audit', '--json', ...args);
+  return stdout.split('\n').flatMap((text) => (text === '' ? [] : [JSON.parse(text) as unknown]));
+}
+
+test('the log is printed as one object a line, with its times in ISO', async () => {
+  const line = await createLog();
+  expect(await printed(line)).toEqual([
+    { ...auditEntry(), at: '2026-11-20T12:00:00.000Z' },
+    { ...auditEntry(), at: '2026-11-20T12:00:00.250Z', phase: 'finished', outcome: 'ok', ms: 250 },
+    {
+      ...auditEntry(),
+      at: '2026-11-21T12:00:00.000Z',
+      server: 'game:other',
+      action: 'game-console:command',
+      detail: 'say "hi" \u202Etxt',
+    },
+  ]);
+});
+
+test('the log is printed for people, with nothing that a terminal would obey', async () => {
+  const line = await createLog();
+  expect((await line.run('audit')).stdout.split('\n')).toEqual([
+    '2026-11-20T12:00:00.000Z  requested  game-power:start  game:survival  key=AbCdEfGhIj01  ip=2001:db8::1  request=a-request',
+    '2026-11-20T12:00:00.250Z  finished  game-power:start  game:survival  key=AbCdEfGhIj01  ip=2001:db8::1  request=a-request  outcome=ok  250ms',
+    '2026-11-21T12:00:00.000Z  requested  game-console:command  game:other  key=AbCdEfGhIj01  ip=2001:db8::1  request=a-request  "say \\"hi\\" \\u{202e}txt"',
+    '',
+  ]);
+});
+
+test('a filter leaves the entries of a server, and those from a time on', async () => {
+  const line = await createLog();
+  expect(await printed(line, '--server', 'game:survival')).toHaveLength(2);
+  expect(await printed(line, '--server', 'vps:survival')).toEqual([]);
+  expect(await printed(line, '--since', '2026-11-20')).toHaveLength(3);
+  expect(await printed(line, '--since', '2026-11-21')).toHaveLength(1);
+  expect(await printed(line, '--since', '2026-11-20T12:00:00.250Z')).toHaveLength(2);
+  expect(await printed(line, '--since', '2026-11-20T14:00:00.251+02:00')).toHaveLength(1);
+});
+
+test('--since takes a time back from now', async () => {
+  const line = await createCommandLine();
+  await line.store.audit.append(auditEntry({ at: Date.now() - 3_600_000, requestId: 'an hour ago' }));
+  await line.store.audit.append(auditEntry({ at: Date.now() - 60_000, requestId: 'a minute ago' }));
+  expect(await printed(line, '--since', '30m')).toMatchObject([{ requestId: 'a minute ago' }]);
+  expect(await printed(line, '--since', '1d')).toHaveLength(2);
+  expect(await printed(line, '--since', '999999d')).toHaveLength(2);
+});
+
+test.each([
+  [['--since', 'yesterday'], '--since must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h\n'],
+  [['--server', 'survival'], 'malformed server survival: it must be game:<id> or vps:<id>\n'],
+  [['--sinec', '24h'], 'unknown option --sinec (did you mean --since?)\n'],
+  [['list'], 'unexpected argument list\n'],
+])('audit %j is refused in one line', async (args, stderr) => {
+  const line = await createCommandLine();
+  expect(await line.run('audit', ...args)).toEqual({ status: 1, stdout: '', stderr });
+});
+
+test('a reader that has read enough ends the command without an error', async () => {
+  const line = await createCommandLine();
+  for (let index = 0; index < 3000; index += 1) await line.store.audit.append(auditEntry({ requestId: `r${index}` }));
+  const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../server/commands/main.ts'), 'audit'], {
+    cwd: line.folder,
+    env: { ...process.env, DATA_DIR: join(line.folder, '../data'), DATABASE_URL: '' },
+  });
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  child.stdout.once('data', () => child.stdout.destroy());
+  expect(await once(child, 'close')).toEqual([0, null]);
+  expect(stderr).toBe('');
+});
+
+test('a long log is printed whole through a pipe', async () => {
+  const line = await createCommandLine();
+  const ids = Array.from({ length: 2500 }, (_, index) => `r${index}`);
+  for (const requestId of ids) await line.store.audit.append(auditEntry({ requestId }));
+  expect(await printed(line)).toMatchObject(ids.map((requestId) => ({ requestId })));
+});

@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import { parseApiKey } from '../../server/store/api-key.ts';
+import { createCommandLine, createKey, onlyKey } from './run-command.ts';
+
+test('prints the key alone to stdout, and keeps only its hash', async () => {
+  const line = await createCommandLine();
+  const before = Date.now();
+  const servers = ['--server', 'game:a', '--server=vps:42', '--server', 'game:a'];
+  const scopes = ['--scope', 'game-power:read', '--scope', 'vps-power:read_write'];
+  const { status, stdout, stderr } = await line.run('keys', 'create', ...servers, ...scopes, '--label', 'Panel of Zoë');
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/^hk_[A-Za-z0-9]{12}_[A-Za-z0-9]{49}\n$/);
+  const { id, secretHash } = parseApiKey(stdout.trim())!;
+  expect(stderr).toContain(`API key ${id} is made; it never expires.`);
+  expect(stderr).not.toContain(stdout.trim());
+  const key = await onlyKey(line);
+  expect(key).toEqual({
+    id,
+    secretHash,
+    previousHash: null,
+    previousUntil: null,
+    label: 'Panel of Zoë',
+    servers: ['game:a', 'vps:42'],
+    scopes: ['game-power:read', 'vps-power:read_write'],
+    createdAt: key.createdAt,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
+  });
+  expect(key.createdAt).toBeGreaterThanOrEqual(before);
+  expect(key.createdAt).toBeLessThanOrEqual(Date.now());
+});
+
+test('prints an object for machines', async () => {
+  const line = await createCommandLine();
+  const shown = await createKey(line, '--expires', '2999-12-31', '--label', 'x');
+  expect(shown).toEqual({
+    id: parseApiKey(shown.key)!.id,
+    key: shown.key,
+    label: 'x',
+    servers: ['game:a'],
+    scopes: ['game-power:read'],
+    expires: '2999-12-31T00:00:00.000Z',
+  });
+  expect(await createKey(line)).toMatchObject({ label: '', expires: null });
+});
+
+test.each([
+  ['2999-02-28', '2999-02-28T00:00:00.000Z'],
+  ['2999-02-28T12:30:00Z', '2999-02-28T12:30:00.000Z'],
+  ['2999-02-28T12:30', '2999-02-28T12:30:00.000Z'],
+  ['2999-02-28T12:30:00.5+02:00', '2999-02-28T10:30:00.500Z'],
+])('takes %s for %s', async (text, expected) => {
+  const line = await createCommandLine();
+  await createKey(line, '--expires', text);
+  expect((await onlyKey(line)).expiresAt).toBe(Date.parse(expected));
+});
+
+test('warns of a server that is not known, with the nearest, and of a scope without a server', async () => {
+  const line = await createCommandLine();
+  await line.store.servers.put({ server: 'game:survival', provider: 'panel', ref: '1', logFile: null });
+  const servers = ['--server', 'game:survivl', '--server', 'game:survival'];
+  const { status, stderr } = await line.run('keys', 'create', ...servers, '--scope', 'vps-power:read');
+  expect(status).toBe(0);
+  expect(stderr.split('\n').slice(0, 2)).toEqual([
+    'warning: vps-power:read is of no use, as the key has no vps:<id> server',
+    'warning: no server game:survivl is known yet (did you mean game:survival?); servers add makes it known',
+  ]);
+  expect((await onlyKey(line)).servers).toEqual(['game:survivl', 'game:survival']);
+});
+
+test.each([
+  [['--scope', 'game-console:raed'], 'unknown scope game-console:raed (did you mean game-console:read?)'],
+  [['--scope', 'GAME-POWER:read'], 'unknown scope GAME-POWER:read; the scopes are vps-power:read, '],
+  [['--server', 'gmae:b'], 'malformed server gmae:b: it must be game:<id> or vps:<id> (did you mean game:b?)'],
+  [['--server', 'game'], 'malformed server game: it must be game:<id> or vps:<id>'],
+  [['--server', 'game:a/../b'], 'malformed server game:a/../b: it must be'],
+  [['--server', 'game:\u001B[2J'], 'malformed server game:\\u{1b}[2J: it must be'],
+  [['--expires', '2020-01-01'], '--expires is in the past: 2020-01-01T00:00:00.000Z'],
+  [['--expires', '2999-02-30'], '--expires must be a date of the form YYYY-MM-DD, or an ISO time'],
+  [['--expires', 'tomorrow'], '--expires must be a date of the form YYYY-MM-DD, or an ISO time'],
+  [['--label', 'a\nb'], '--label must have 0 to 100 characters, and no control characters'],
+  [['--label', 'x'.repeat(101)], '--label must have 0 to 100 characters'],
+  [['--label', 'a', '--label', 'b'], '--label is given twice'],
+  [['--expires'], '--expires needs a value'],
+  [['--label', '--json'], '--label needs a value'],
+  [['--json=yes'], '--json takes no value'],
+  [['--scpoe', 'game-power:read'], 'unknown option --scpoe (did you mean --scope?)'],
+  [['-l', 'x'], 'unknown option -l'],
+  [['--no-json'], 'unknown option --no-json'],
+  [['extra'], 'unexpected argument extra'],
+])('refuses %j in one line, and makes no key', async (args, message) => {
+  const line = await createCommandLine();
+  const result = await line.run('keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', ...args);
+  expect(result).toMatchObject({ status: 1, stdout: '' });
+  expect(result.stderr.startsWith(message)).toBe(true);
+  expect(result.stderr.indexOf('\n')).toBe(result.stderr.length - 1);
+  expect(await line.store.apiKeys.list()).toEqual([]);
+});
+
+test('refuses a key for no server, or for nothing', async () => {
+  const line = await createCommandLine();
+  const withoutServer = await line.run('keys', 'create', '--scope', 'game-power:read');
+  expect(withoutServer).toMatchObject({
+    status: 1,
+    stderr: '--server is missing: a key is for at least one server\n',
+  });
+  const withoutScope = await line.run('keys', 'create', '--server', 'game:a');
+  expect(withoutScope).toMatchObject({ status: 1, stderr: '--scope is missing: a key allows at least one thing\n' });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { parseApiKey } from '../../server/store/api-key.ts';
+import type { ApiKeyRecord } from '../../server/store/types.ts';
+import { createCommandLine, createKey, onlyKey } from './run-command.ts';
+import type { ShownKey } from './run-command.ts';
+
+const hour = 60 * 60 * 1000;
+
+describe('keys list', () => {
+  test('prints all there is to know of the keys but their secrets', async () => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line, '--label', 'first');
+    const other = await createKey(line, '--label', 'second', '--expires', '2999-12-31');
+    await line.run('keys', 'rotate', id, '--overlap', '1h');
+    await line.run('keys', 'revoke', other.id);
+    await line.store.apiKeys.touch(id, 1_800_000_000_000);
+    const [first, second] = (await line.store.apiKeys.list()) as [ApiKeyRecord, ApiKeyRecord];
+    const { stdout } = await line.run('keys', 'list', '--json');
+    expect(JSON.parse(stdout)).toEqual([
+      {
+        id,
+        label: 'first',
+        servers: ['game:a'],
+        scopes: ['game-power:read'],
+        created: new Date(first.createdAt).toISOString(),
+        expires: null,
+        revoked: null,
+        lastUsed: '2027-01-15T08:00:00.000Z',
+        overlapUntil: new Date(first.previousUntil!).toISOString(),
+      },
+      {
+        id: other.id,
+        label: 'second',
+        servers: ['game:a'],
+        scopes: ['game-power:read'],
+        created: new Date(second.createdAt).toISOString(),
+        expires: '2999-12-31T00:00:00.000Z',
+        revoked: new Date(second.revokedAt!).toISOString(),
+        lastUsed: null,
+        overlapUntil: null,
+      },
+    ]);
+    for (const hash of [first.secretHash, first.previousHash!, second.secretHash]) expect(stdout).not.toContain(hash);
+    const table = await line.run('keys', 'list');
+    const rows = table.stdout.split('\n');
+    expect(rows[0]).toMatch(/^ID +STATE +LABEL +SERVERS +SCOPES +CREATED +LAST USED$/);
+    expect(rows[1]).toMatch(
+      new RegExp(`^${id}  active  .*first .*game:a .*game-power:read .*2027-01-15T08:00:00.000Z$`),
+    );
+    expect(rows[2]).toMatch(new RegExp(`^${other.id}  revoked .*second .*never$`));
+    expect(table.stdout).not.toContain(first.secretHash);
+  });
+
+  test('prints an empty array where there are no keys', async () => {
+    const line = await createCommandLine();
+    expect(await line.json('keys', 'list', '--json')).toEqual([]);
+  });
+
+  test('says which key has expired', async () => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line);
+    const key = await onlyKey(line);
+    await line.store.apiKeys.create({ ...key, id: 'expired00000', expiresAt: 1_000 });
+    expect((await line.run('keys', 'list')).stdout).toContain('expired00000  expired 1970-01-01T00:00:01.000Z');
+    const rotated = await line.run('keys', 'rotate', 'expired00000');
+    expect(rotated).toMatchObject({ status: 1, stderr: 'API key expired00000 has expired: create a new one\n' });
+    expect(id).toBe(key.id);
+  });
+});
+
+describe('keys rotate', () => {
+  test('gives a new secret, and ends the old one at once', async () => {
+    const line = await createCommandLine();
+    const { id, key } = await createKey(line, '--label', 'x');
+    const { status, stdout, stderr } = await line.run('keys', 'rotate', id);
+    expect(status).toBe(0);
+    expect(stderr).toContain(`API key ${id} has a new secret; the old one is good no longer; it never expires.`);
+    expect(stdout).not.toBe(`${key}\n`);
+    const record = await onlyKey(line);
+    expect(parseApiKey(stdout.trim())).toEqual({ id, secretHash: record.secretHash });
+    expect(record.previousHash).toBe(parseApiKey(key)!.secretHash);
+    expect(record.previousUntil).toBeLessThanOrEqual(Date.now());
+  });
+
+  test.each([
+    ['90s', 90_000],
+    ['15m', 15 * 60_000],
+    ['24h', 24 * hour],
+    ['7d', 7 * 24 * hour],
+    ['0', 0],
+  ])('keeps the old secret for --overlap %s', async (overlap, ms) => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line);
+    const before = Date.now();
+    const shown = (await line.json('keys', 'rotate', id, '--overlap', overlap, '--json')) as ShownKey;
+    const after = Date.now();
+    expect(shown).toEqual({
+      id,
+      key: shown.key,
+      label: '',
+      servers: ['game:a'],
+      scopes: ['game-power:read'],
+      expires: null,
+    });
+    const { previousUntil } = await onlyKey(line);
+    expect(previousUntil).toBeGreaterThanOrEqual(before + ms);
+    expect(previousUntil).toBeLessThanOrEqual(after + ms);
+  });
+
+  test('refuses what is no time, an unknown key and a revoked one', async () => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line);
+    for (const overlap of ['24', '1w', '-1h', '1.5h', 'h', '']) {
+      expect(await line.run('keys', 'rotate', id, `--overlap=${overlap}`)).toMatchObject({
+        status: 1,
+        stderr: '--overlap must be a time such as 90s, 15m, 24h or 7d\n',
+      });
+    }
+    const near = `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`;
+    expect(await line.run('keys', 'rotate', near)).toMatchObject({
+      status: 1,
+      stderr: `no API key has the id ${near} (did you mean ${id}?)\n`,
+    });
+    await line.run('keys', 'revoke', id);
+    expect(await line.run('keys', 'rotate', id)).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: `API key ${id} is revoked: create a new one\n`,
+    });
+  });
+});
+
+describe('keys revoke', () => {
+  test('ends a key by its id, or by the whole of a leaked key, which it does not repeat', async () => {
+    const line = await createCommandLine();
+    const [one, other] = [await createKey(line), await createKey(line)];
+    expect(await line.run('keys', 'revoke', one.id)).toEqual({
+      status: 0,
+      stdout: `API key ${one.id} is revoked\n`,
+      stderr: '',
+    });
+    const { stdout, stderr } = await line.run('keys', 'revoke', other.key);
+    expect(stdout + stderr).toBe(`API key ${other.id} is revoked\n`);
+    for (const { revokedAt } of await line.store.apiKeys.list()) expect(revokedAt).toBeGreaterThan(0);
+  });
+
+  test('refuses an unknown key, and what is no id', async () => {
+    const line = await createCommandLine();
+    expect(await line.run('keys', 'revoke', 'nobody000000')).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: 'no API key has the id nobody000000\n',
+    });
+    expect(await line.run('keys', 'revoke', 'not-an-id')).toMatchObject({
+      status: 1,
+      stderr: 'ID must be the 12 letters and digits that keys list shows\n',
+    });
+    expect(await line.run('keys', 'revoke')).toMatchObject({ status: 1, stderr: 'ID is missing\n' });
+  });
+});

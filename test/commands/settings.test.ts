@@ -1,0 +1,100 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseApiKey } from '../../server/store/api-key.ts';
+import { openStore } from '../../server/store/index.ts';
+import { describePostgres } from '../store/postgres-server.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { createCommandLine, runCommand } from './run-command.ts';
+
+const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'];
+
+test('without settings the store is in .data of the folder', async () => {
+  const cwd = temporaryFolder();
+  const { stdout } = await runCommand(create, { cwd, env: {} });
+  const store = await openStore({ dataDir: join(cwd, '.data') });
+  expect((await store.apiKeys.list()).map(({ id }) => id)).toEqual([parseApiKey(stdout.trim())!.id]);
+  await store.close();
+});
+
+test('the settings of .env are read, and those of the environment go before them', async () => {
+  const cwd = temporaryFolder();
+  writeFileSync(join(cwd, '.env'), 'DATA_DIR=from-file\n');
+  await runCommand(create, { cwd, env: {} });
+  await runCommand(create, { cwd, env: { DATA_DIR: 'from-environment' } });
+  await runCommand(create, { cwd, env: { DATA_DIR: 'from-environment' } });
+  for (const [dataDir, count] of [['from-file', 1] as const, ['from-environment', 2] as const]) {
+    const store = await openStore({ dataDir: join(cwd, dataDir) });
+    expect(await store.apiKeys.list()).toHaveLength(count);
+    await store.close();
+  }
+});
+
+test.each([
+  [
+    { DATABASE_URL: 'mysql://u:hunter2@localhost/x' },
+    'DATABASE_URL: must be a URL such as postgres://user:password@host/database\n',
+  ],
+  [
+    { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' },
+    'the PostgreSQL database cannot be used: it cannot be reached (ECONNREFUSED)\n',
+  ],
+  [{ DATA_DIR: '/dev/null' }, 'the database /dev/null/hosting.sqlite cannot be used: EEXIST\n'],
+])('%j is refused in one line', async (env, stderr) => {
+  expect(await runCommand(create, { cwd: temporaryFolder(), env })).toEqual({ status: 1, stdout: '', stderr });
+});
+
+test('a command that does not exist is answered with the nearest', async () => {
+  const { run } = await createCommandLine();
+  expect(await run()).toEqual({ status: 1, stdout: '', stderr: 'which operator command? keys, servers, audit\n' });
+  expect(await run('kyes')).toEqual({ status: 1, stdout: '', stderr: 'unknown command kyes (did you mean keys?)\n' });
+  expect(await run('keys', 'creaet')).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: 'unknown command creaet (did you mean create?)\n',
+  });
+  expect(await run('keys')).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: 'which keys command? create, list, rotate, revoke\n',
+  });
+});
+
+test.each([
+  [['--help'], ['keys', 'servers', 'audit']],
+  [
+    ['keys', '--help'],
+    ['create', 'list', 'rotate', 'revoke'],
+  ],
+  [
+    ['keys', 'create', '-h'],
+    ['--server', '--scope', '--label', '--expires', '--json'],
+  ],
+  [
+    ['audit', '--help'],
+    ['--server', '--since', '--json'],
+  ],
+])('%j prints the usage without colours, and does nothing', async (args, words) => {
+  const { run, store } = await createCommandLine();
+  const { status, stdout, stderr } = await run(...args);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  for (const word of words) expect(stdout).toContain(word);
+  expect(stdout).not.toContain('\u001B');
+  expect(await store.apiKeys.list()).toEqual([]);
+});
+
+describePostgres((server) => {
+  test('all commands work on the database that DATABASE_URL_FILE leads to', async () => {
+    const file = join(temporaryFolder(), 'url');
+    writeFileSync(file, `${await server().createDatabase()}\n`);
+    const { run, json, store } = await createCommandLine({ DATABASE_URL_FILE: file });
+    const { stdout } = await run(...create);
+    const { id } = parseApiKey(stdout.trim())!;
+    await run('servers', 'add', 'game:a', '--provider', 'panel', '--ref', '1');
+    expect(await json('keys', 'list', '--json')).toMatchObject([{ id, servers: ['game:a'], revoked: null }]);
+    expect(await json('servers', 'list', '--json')).toMatchObject([{ server: 'game:a' }]);
+    expect(await run('audit')).toEqual({ status: 0, stdout: '', stderr: '' });
+    await run('keys', 'revoke', id);
+    expect((await store.apiKeys.find(id))?.revokedAt).toBeGreaterThan(0);
+  });
+});

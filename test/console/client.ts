@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import type { ClientOptions } from 'ws';
+
+/** A message of a stream: its event and its arguments. */
+export type Message = readonly [event: string, ...args: string[]];
+
+/** A client of a console stream, over a real connection. */
+export interface TestClient {
+  readonly socket: WebSocket;
+  /** All that came in so far. */
+  readonly messages: readonly Message[];
+  send(event: string, ...args: unknown[]): void;
+  /** The next message that was not taken yet. */
+  next(): Promise<Message>;
+  /** All messages that were not taken yet, up to the next of an event. */
+  until(event: string): Promise<Message[]>;
+  /** Sends `auth`, and waits for the answer. */
+  auth(token: string): Promise<Message>;
+  /** Goes to the server and back: whatever it had sent before is in `messages` afterwards. */
+  roundTrip(): Promise<void>;
+  /** The code and reason with which the stream ended. */
+  readonly ended: Promise<{ code: number; reason: string }>;
+}
+
+/** Opens a connection to a stream, and waits until it is open. */
+export async function openClient(url: string, options: ClientOptions = {}): Promise<TestClient> {
+  const socket = new WebSocket(url, { perMessageDeflate: false, ...options });
+  const messages: Message[] = [];
+  const waiting: (() => void)[] = [];
+  let taken = 0;
+  const { promise: ended, resolve } = Promise.withResolvers<{ code: number; reason: string }>();
+  socket.on('close', (code, reason) => {
+    resolve({ code, reason: reason.toString() });
+    for (const wake of waiting.splice(0)) wake();
+  });
+  socket.on('message', (data) => {
+    const { event, args } = JSON.parse((data as Buffer).toString()) as { event: string; args: string[] };
+    messages.push([event, ...args]);
+    for (const wake of waiting.splice(0)) wake();
+  });
+  await once(socket, 'open');
+  socket.on('error', () => undefined);
+
+  const next = async (): Promise<Message> => {
+    while (taken === messages.length) {
+      if (socket.readyState !== WebSocket.OPEN) throw new Error('the stream ended');
+      // One waiter follows another: each looks again at what has come.
+      // oxlint-disable-next-line no-await-in-loop
+      await new Promise<void>((wake) => waiting.push(wake));
+    }
+    taken += 1;
+    return messages[taken - 1]!;
+  };
+  const until = async (event: string): Promise<Message[]> => {
+    const found: Message[] = [];
+    // oxlint-disable-next-line no-await-in-loop
+    do found.push(await next());
+    while (found.at(-1)![0] !== event);
+    return found;
+  };
+  const send = (event: string, ...args: unknown[]): void => socket.send(JSON.stringify({ event, args }));
+  return {
+    socket,
+    messages,
+    ended,
+    send,
+    next,
+    until,
+    auth(token) {
+      send('auth', token);
+      return next();
+    },
+    async roundTrip() {
+      const pong = once(socket, 'pong');
+      socket.ping();
+      await pong;
+    },
+  };
+}
+
+/** The lines among messages. */
+export function linesOf(messages: readonly Message[]): string[] {
+  return messages.flatMap(([event, line]) => (event === 'console output' ? [line!] : []));
+}

@@ -1,0 +1,83 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { scopes } from '#contract/api-keys.ts';
+import { generateApiKey } from '../../server/store/api-key.ts';
+import { openStore } from '../../server/store/index.ts';
+import type { ApiKeyRecord, Store } from '../../server/store/types.ts';
+import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';
+import { createPanelUpstream, panelKeys } from './upstream-panel.ts';
+import type { PanelOptions, PanelUpstream } from './upstream-panel.ts';
+import type { OnEnd, Upstream } from './upstream.ts';
+
+/** Customers' servers, the keys for them, and the outside systems that run them. */
+export interface HostingWorld {
+  readonly panel: PanelUpstream;
+  readonly hetzner: Upstream;
+  readonly store: Store;
+  /** The settings of a server that is to have all this. */
+  readonly settings: Record<string, string>;
+  /** Makes an API key: for the servers of the first customer and with every scope, but for the fields given. */
+  issueKey(fields?: Partial<ApiKeyRecord>): Promise<string>;
+}
+
+/** The servers of the first customer; each of the other customer is called `theirs`. */
+export const ownServers = ['game:mine', 'vps:mine'] as const;
+
+/** Starts a panel and a cloud, each with one server, and fills a store: what every customer has is run by those. */
+export async function createHostingWorld(
+  folder: string,
+  { onEnd = onTestFinished, databaseUrl, ...panelOptions }: PanelOptions & { onEnd?: OnEnd; databaseUrl?: string } = {},
+): Promise<HostingWorld> {
+  const panel = await createPanelUpstream({ isSteady: true, onEnd, ...panelOptions });
+  panel.files.set('/logs/latest.log', '[12:00:00] Server started\n');
+  const hetzner = await createHetznerUpstream({ onEnd });
+  const providersFile = join(folder, 'providers.yaml');
+  writeFileSync(
+    providersFile,
+    [
+      'providers:',
+      `  panel: { type: pterodactyl, url: "${panel.url}", token: "${panelKeys.write}", read_only_token: "${panelKeys.read}" }`,
+      `  cloud: { type: hetzner, url: "${hetzner.url}/v1", token: "${hetznerToken}" }`,
+      '',
+    ].join('\n'),
+  );
+
+  const dataDir = join(folder, 'data');
+  const store = await openStore({ dataDir, databaseUrl });
+  onEnd(() => store.close());
+  for (const id of ['mine', 'theirs']) {
+    await store.servers.put({ server: `game:${id}`, provider: 'panel', ref: panel.wings.uuid, logFile: null });
+    await store.servers.put({ server: `vps:${id}`, provider: 'cloud', ref: '42', logFile: null });
+  }
+  return {
+    panel,
+    hetzner,
+    store,
+    settings: {
+      DATA_DIR: dataDir,
+      PROVIDERS_FILE: providersFile,
+      POWER_RATELIMIT_RPS: '100000',
+      POWER_RATELIMIT_BURST: '100000',
+      ...(databaseUrl && { DATABASE_URL: databaseUrl }),
+    },
+    async issueKey(fields) {
+      const { id, hash, text } = generateApiKey();
+      await store.apiKeys.create({
+        id,
+        secretHash: hash,
+        previousHash: null,
+        previousUntil: null,
+        label: 'A customer',
+        servers: ownServers,
+        scopes,
+        createdAt: Date.now(),
+        expiresAt: null,
+        revokedAt: null,
+        lastUsedAt: null,
+        ...fields,
+      });
+      return text;
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+/** A real PostgreSQL server, which is empty at first. */
+export interface PostgresServer {
+  readonly port: number;
+  readonly password: string;
+  /** Makes a database, and answers its URL. */
+  createDatabase(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+const password = 'correct-horse-battery';
+
+/** Why a machine has no PostgreSQL tests; on CI that is a failure. */
+const missing = 'no PostgreSQL server is installed (Debian: apt-get install postgresql)';
+
+/** A group of tests with a PostgreSQL server of their own. */
+export function describePostgres(body: (server: () => PostgresServer) => void): void {
+  const binaries = findBinaries();
+  if (binaries === undefined) process.stderr.write(`the PostgreSQL tests are skipped, because ${missing}\n`);
+  test('a PostgreSQL server is installed wherever this runs on CI', () => {
+    expect({ CI: process.env.CI, binaries }).not.toEqual({ CI: 'true', binaries: undefined });
+  });
+  describe.skipIf(binaries === undefined)('in PostgreSQL', () => {
+    let server: PostgresServer | undefined;
+    beforeAll(async () => {
+      server = await startPostgres(binaries!);
+    });
+    afterAll(() => server?.stop());
+    body(() => server!);
+  });
+}
+
+/** The folder of the newest server that is installed; Debian keeps them out of the PATH. */
+function findBinaries(): string | undefined {
+  const debian = globSync('/usr/lib/postgresql/*/bin').toSorted((one, other) =>
+    other.localeCompare(one, 'en', { numeric: true }),
+  );
+  return [...debian, ...(process.env.PATH ?? '').split(delimiter)].find((folder) =>
+    ['initdb', 'postgres'].every((program) => existsSync(join(folder, program))),
+  );
+}
+
+async function startPostgres(binaries: string): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-postgres-'));
+  const data = join(folder, 'data');
+  const passwordFile = join(folder, 'password');
+  writeFileSync(passwordFile, password);
+  // PostgreSQL refuses to run as root.
+  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  if (user.uid !== undefined) for (const path of [folder, passwordFile]) chownSync(path, user.uid, user.gid);
+  const options = ['--username=postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8'];
+  execFileSync(join(binaries, 'initdb'), [...options, '--no-locale', '--no-sync', `--pgdata=${data}`], {
+    ...user,
+    cwd: folder,
+    stdio: 'pipe',
+  });
+  const port = await freePort();
+  const settings = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', fsync: 'off' };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const child = spawn(join(binaries, 'postgres'), ['-D', data, ...flags], { ...user, cwd: folder });
+  let log = '';
+  child.stdout.resume();
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const exited = once(child, 'exit');
+  const killed = () => child.kill('SIGQUIT');
+  process.once('exit', killed);
+  const url = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  let databases = 0;
+  while (!(await answers(url('postgres')))) {
+    if (child.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${log}`);
+    await delay(50);
+  }
+  return {
+    port,
+    password,
+    async createDatabase() {
+      const name = `test${(databases += 1)}`;
+      await withClient(url('postgres'), async (client) => {
+        const version = await client.query<{ version: number }>(
+          `SELECT current_setting('server_version_num')::int AS version`,
+        );
+        // A locale that orders names as dictionaries do, where the server can have one: the store must not follow it.
+        const locale = version.rows[0]!.version >= 150_000 ? `LOCALE_PROVIDER icu ICU_LOCALE 'en'` : '';
+        await client.query(`CREATE DATABASE ${name} TEMPLATE template0 ${locale}`);
+      });
+      return url(name);
+    },
+    async stop() {
+      child.kill('SIGINT');
+      await exited;
+      process.off('exit', killed);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Does something with a connection of its own. */
+export async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    await withClient(url, (client) => client.query('SELECT 1'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import { onTestFinished } from 'vitest';
+import { createUpstream } from './upstream.ts';
+import type { Answer, OnEnd, Seen, Upstream } from './upstream.ts';
+import { createWings } from './upstream-wings.ts';
+import type { Wings } from './upstream-wings.ts';
+
+/** The keys that the stand-in takes: one that may act, and one that may only read the console. */
+export const panelKeys = {
+  write: 'ptlc_WriteWriteWrit0123456789abcdefghijklmnopqrstuv',
+  pelican: 'pacc_WriteWriteWrit0123456789abcdefghijklmnopqrstuv',
+  read: 'ptlc_ReadReadReadRe0123456789abcdefghijklmnopqrstuv',
+};
+
+/** What the user of a key may do. */
+export interface PanelUser {
+  admin: boolean;
+  owner: boolean;
+  permissions: string[];
+}
+
+/** A stand-in for a panel with one server, and the node that runs it. */
+export interface PanelUpstream extends Upstream {
+  readonly wings: Wings;
+  readonly users: Map<string, PanelUser>;
+  /** The actions that were accepted, and the commands that reached a running server. */
+  readonly signals: string[];
+  readonly commands: string[];
+  readonly files: Map<string, string>;
+  /** How long a token of the console lives. */
+  tokenSeconds: number;
+  /** How many of them a server has in a minute; older panels have no limit. */
+  tokensPerMinute: number;
+  /** The state that keeps the server from everything: suspended, installing. */
+  conflict: string | undefined;
+}
+
+/** What stand-ins may be asked to be like. */
+export interface PanelOptions {
+  /** Pelican answers 204 to commands for servers that are offline. */
+  readonly isPelican?: boolean;
+  /** How often Wings looks at the tokens. */
+  readonly tickMs?: number;
+  readonly uuid?: string;
+  /** Whether Wings answers pings; a connection that died does not. */
+  readonly autoPong?: boolean;
+  /** Whether the server is always running, whatever is done to it. */
+  readonly isSteady?: boolean;
+  readonly onEnd?: OnEnd;
+}
+
+/** Starts the stand-in. */
+export async function createPanelUpstream({
+  isPelican = false,
+  tickMs = 30_000,
+  uuid = randomUUID(),
+  autoPong = true,
+  isSteady = false,
+  onEnd = onTestFinished,
+}: PanelOptions = {}): Promise<PanelUpstream> {
+  const all = [
+    'websocket.connect',
+    'control.console',
+    'control.start',
+    'control.stop',
+    'control.restart',
+    'file.read-content',
+  ];
+  const users = new Map<string, PanelUser>([
+    [isPelican ? panelKeys.pelican : panelKeys.write, { admin: false, owner: false, permissions: all }],
+    [panelKeys.read, { admin: false, owner: false, permissions: ['websocket.connect'] }],
+  ]);
+  const tokenTimes: number[] = [];
+  const panel = {
+    users,
+    signals: [] as string[],
+    commands: [] as string[],
+    files: new Map<string, string>(),
+    tokenSeconds: 600,
+    tokensPerMinute: 5,
+    conflict: undefined as string | undefined,
+  };
+
+  const power = (signal: string): Answer => {
+    const next = { start: 'running', restart: 'running', stop: 'offline', kill: 'offline' }[signal];
+    if (next === undefined) return failure(422, 'ValidationException', 'The selected signal is invalid.');
+    panel.signals.push(signal);
+    if (isSteady) return { status: 204 };
+    if (signal === 'restart') wings.become('offline');
+    wings.become(next);
+    return { status: 204 };
+  };
+  const command = (text: string | undefined): Answer => {
+    if (!text?.trim()) return failure(422, 'ValidationException', 'The command field is required.');
+    if (wings.state() !== 'offline') panel.commands.push(text.trim());
+    else if (!isPelican) return failure(502, 'HttpException', 'Server must be online in order to send commands.');
+    return { status: 204 };
+  };
+  const websocket = (user: PanelUser): Answer => {
+    const since = Date.now() - 60_000;
+    if (tokenTimes.filter((at) => at > since).length >= panel.tokensPerMinute) {
+      const headers = { 'retry-after': '60', 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '0' };
+      return { ...failure(429, 'ThrottleRequestsException', 'Too Many Attempts.'), headers };
+    }
+    tokenTimes.push(Date.now());
+    const socket = `${upstream.url.replace('http', 'ws')}/api/servers/${wings.uuid}/ws`;
+    return json(200, { data: { token: wings.issue(user.permissions, panel.tokenSeconds), socket } });
+  };
+  const file = (name: string | null): Answer => {
+    const content = panel.files.get(name ?? '');
+    const detail = 'An error occurred on the remote host: The requested resource does not exist on this instance.';
+    if (content === undefined) return failure(404, 'DaemonConnectionException', detail);
+    if (content.length > 4 * 1024 * 1024) return failure(400, 'FileSizeTooLargeException', 'The file is too large.');
+    return { status: 200, headers: { 'content-type': 'text/plain; charset=UTF-8' }, body: content };
+  };
+  const needs: Partial<Record<string, string>> = {
+    command: 'control.console',
+    websocket: 'websocket.connect',
+    'files/contents': 'file.read-content',
+  };
+  const serve = (request: Seen, user: PanelUser): Answer => {
+    const url = new URL(request.path, upstream.url);
+    const path = url.pathname.replace('/api/client', '');
+    const attributes = { identifier: wings.uuid.slice(0, 8), server_owner: user.owner };
+    if (path === '/account') return json(200, { object: 'user', attributes: { admin: user.admin, username: 'svc' } });
+    if (path === '') return json(200, { object: 'list', data: [{ object: 'server', attributes }] });
+    const [, id = '', rest = ''] = /^\/servers\/([^/]+)\/?(.*)$/.exec(path) ?? [];
+    if (id !== wings.uuid && id !== attributes.identifier) return failure(404, 'NotFoundHttpException', 'Not found.');
+    if (rest === '') return json(200, { object: 'server', attributes, meta: { user_permissions: user.permissions } });
+    if (panel.conflict) return failure(409, 'ServerStateConflictException', panel.conflict);
+    const body = request.body ? (JSON.parse(request.body) as { signal?: string; command?: string }) : {};
+    const need = rest === 'power' ? `control.${body.signal?.replace('kill', 'stop')}` : needs[rest];
+    const may = need === undefined || user.permissions.includes(need) || user.permissions.includes('*');
+    if (!may) return failure(403, 'AccessDeniedHttpException', 'This action is unauthorized.');
+    if (rest === 'power') return power(body.signal ?? '');
+    if (rest === 'command') return command(body.command);
+    if (rest === 'websocket') return websocket(user);
+    if (rest === 'files/contents') return file(url.searchParams.get('file'));
+    if (rest === 'resources') return json(200, { object: 'stats', attributes: { current_state: wings.state() } });
+    return failure(404, 'NotFoundHttpException', 'Not found.');
+  };
+  const upstream = await createUpstream(
+    (request) => {
+      const { headers, method, body } = request;
+      const user = users.get(headers.authorization?.replace('Bearer ', '') ?? '');
+      const wantsJson = headers.accept?.startsWith('application/json');
+      if (!user && !wantsJson) return { status: 302, headers: { location: '/auth/login' } };
+      if (!user) return failure(401, 'AuthenticationException', 'Unauthenticated.');
+      // Laravel Sanctum: with the panel's own Origin a request is a browser's, and lacks the CSRF token.
+      if (headers.origin === upstream.url) return failure(419, 'HttpException', 'CSRF token mismatch.');
+      if (method === 'POST' && headers['content-type'] !== 'application/json' && body) {
+        return failure(400, 'BadRequestHttpException', 'The JSON data passed in the request appears to be malformed.');
+      }
+      return serve(request, user);
+    },
+    { onEnd },
+  );
+  const wings = createWings(upstream.server, { uuid, origin: () => upstream.url, tickMs, autoPong, onEnd });
+  if (isSteady) wings.become('running');
+  return Object.assign(panel, upstream, { wings });
+}
+
+/** An error as the panel words it. */
+export function failure(status: number, code: string, detail: string): Answer {
+  return json(status, { errors: [{ code, status: String(status), detail }] });
+}
+
+function json(status: number, body: unknown): Answer {
+  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}

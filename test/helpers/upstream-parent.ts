@@ -1,0 +1,14 @@
+import { createLog } from '../../server/log.ts';
+import { createProviders } from '../../server/providers/index.ts';
+
+/** A process that runs one local server and nothing else. Arguments: its data folder, and the command. */
+const [, , dataDir, ...command] = process.argv;
+const config = {
+  here: {
+    type: 'local',
+    servers: { demo: { kind: 'game', command, cwd: dataDir!, env: {}, grace_seconds: 1 } },
+  },
+} as const;
+const log = createLog({ level: 'silent', format: 'json' });
+const provider = createProviders(config, { dataDir: dataDir!, log }).get('here')!;
+await provider.game!.power('demo', 'start');

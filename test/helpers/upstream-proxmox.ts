@@ -1,0 +1,62 @@
+import { createUpstream } from './upstream.ts';
+import type { Answer, Upstream } from './upstream.ts';
+import { createCertificates } from './upstream-tls.ts';
+import type { TestCertificates } from './upstream-tls.ts';
+
+/** The token that the stand-in takes. */
+export const proxmoxToken = { id: 'hosting@pve!api', secret: '8d4cf7a2-1b7e-4b0e-9d55-0f2f6d1e7c11' };
+
+/** What the cluster shows to a token. */
+export interface ProxmoxVm {
+  readonly vmid: number;
+  node: string;
+  readonly type: 'qemu' | 'lxc';
+  readonly template?: 0 | 1;
+}
+
+/** A stand-in for a Proxmox cluster: the VM 100 on pve1, the container 101 on pve2, the template 900. */
+export interface ProxmoxUpstream extends Upstream {
+  readonly vms: ProxmoxVm[];
+  readonly certificates: TestCertificates;
+}
+
+/** Starts the stand-in, over TLS with a certificate of its own authority. */
+export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
+  const certificates = createCertificates();
+  const vms: ProxmoxVm[] = [
+    { vmid: 100, node: 'pve1', type: 'qemu', template: 0 },
+    { vmid: 101, node: 'pve2', type: 'lxc', template: 0 },
+    { vmid: 900, node: 'pve1', type: 'qemu', template: 1 },
+  ];
+  const upstream = await createUpstream(
+    ({ method, path, headers, body }) => {
+      const api = '/api2/json';
+      if (headers.authorization !== `PVEAPIToken=${proxmoxToken.id}=${proxmoxToken.secret}`) {
+        return { status: 401, reason: 'Authentication failed!' };
+      }
+      if (method === 'GET' && path === `${api}/cluster/resources?type=vm`) {
+        const data = vms.map((vm) => ({ id: `${vm.type}/${vm.vmid}`, status: 'running', name: 'vps', ...vm }));
+        return { status: 200, body: JSON.stringify({ data: [{ id: 'qemu/7', type: 'qemu' }, ...data] }) };
+      }
+      const [, node, type, vmid, verb = ''] =
+        /^\/api2\/json\/nodes\/(\w+)\/(\w+)\/(\d+)\/status\/(\w+)$/.exec(path) ?? [];
+      const vm = vms.find((candidate) => String(candidate.vmid) === vmid && candidate.type === type);
+      if (method !== 'POST' || !vm) return failure(501, `Method 'POST ${path}' not implemented`);
+      if (type === 'lxc' && verb === 'reset') return failure(501, `Method 'POST ${path}' not implemented`);
+      if (vm.node !== node) {
+        return failure(500, `unable to find configuration file for VM ${vmid} on node '${node}'`);
+      }
+      // Unknown parameters are a 400 there.
+      if (body !== '') return failure(400, 'Parameter verification failed.');
+      const upid = `UPID:${node}:003A0001:07296561:6853C531:qm${verb}:${vmid}:${proxmoxToken.id}:`;
+      return { status: 200, body: JSON.stringify({ data: upid }) };
+    },
+    { tls: certificates },
+  );
+  return Object.assign(upstream, { vms, certificates });
+}
+
+/** An error as Proxmox tells it: in the status line, and before version 5.2.0 of its HTTP server nowhere else. */
+export function failure(status: number, reason: string): Answer {
+  return { status, reason, headers: { connection: 'close' }, body: '{"data":null}' };
+}

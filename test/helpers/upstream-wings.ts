@@ -1,0 +1,205 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
+import type { OnEnd } from './upstream.ts';
+
+/** What a token of Wings allows, to whom and until when. */
+export interface WingsClaims {
+  readonly iat?: number;
+  readonly exp: number;
+  readonly server_uuid: string;
+  readonly permissions: readonly string[];
+}
+
+/** A stand-in for the console websocket of Wings: it follows what its source does, the odd parts too. */
+export interface Wings {
+  readonly uuid: string;
+  /** Events of clients that a read-only console must never send. */
+  readonly forbidden: readonly string[];
+  /** Each successful `auth`, by the time it came. */
+  readonly auths: readonly number[];
+  /** How often any socket was pinged. */
+  pings(): number;
+  /** The sockets that are open, authenticated or not. */
+  sockets(): number;
+  /** Lines that were asked for by `send logs`, so often. */
+  logsSent(): number;
+  issue(permissions: readonly string[], seconds: number): string;
+  print(line: string): void;
+  publish(event: string, ...args: readonly string[]): void;
+  /** Sends what is no event at all. */
+  babble(data: string | Buffer): void;
+  state(): string;
+  become(state: string): void;
+  /** Cuts all sockets without a close frame, as after a change of the server's subusers. */
+  cut(): void;
+  close(code: number, reason: string): void;
+  /** Answers handshakes with a status; undefined takes them again. */
+  refuse(status: number | undefined): void;
+  /** Forgets all tokens that were issued until now, as a restart does. */
+  denyOldTokens(): void;
+  /** Belongs to another panel from now on. */
+  expectOrigin(origin: string): void;
+  /** Drops every `auth` beyond so many in 5 s, as newer versions do. */
+  throttleAuth(limit: number): void;
+}
+
+const key = 'daemon-token-of-the-node';
+const keptLines = 150;
+const maxSockets = 30;
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+function sign(claims: object): string {
+  const body = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`;
+  return `${body}.${createHmac('sha256', key).update(body).digest('base64url')}`;
+}
+
+function parse(token: string): WingsClaims | undefined {
+  const [head = '', body = '', signature] = token.split('.');
+  if (createHmac('sha256', key).update(`${head}.${body}`).digest('base64url') !== signature) return undefined;
+  return JSON.parse(Buffer.from(body, 'base64url').toString()) as WingsClaims;
+}
+
+/** What Wings is told. */
+export interface WingsOptions {
+  readonly uuid: string;
+  /** The panel's address. */
+  readonly origin: () => string;
+  /** How often it looks at the tokens. */
+  readonly tickMs: number;
+  readonly autoPong: boolean;
+  readonly onEnd: OnEnd;
+}
+
+/** Without arguments there is no key for them. */
+function send(socket: WebSocket, event: string, ...args: readonly string[]): void {
+  socket.send(JSON.stringify(args.length > 0 ? { event, args } : { event }));
+}
+
+/** Adds Wings to an HTTP server; the Origin of clients must be exactly the panel's. */
+export function createWings(server: Server, { uuid, origin, tickMs, autoPong, onEnd }: WingsOptions): Wings {
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: 4096, perMessageDeflate: false, autoPong });
+  const tokens = new Map<WebSocket, WingsClaims>();
+  const denied = new Set<string>();
+  const issued = new Set<string>();
+  const forbidden: string[] = [];
+  const auths: number[] = [];
+  const history: string[] = [];
+  let pings = 0;
+  let logsSent = 0;
+  let state = 'offline';
+  let refused: number | undefined;
+  let panel: string | undefined;
+  let authLimit = Number.POSITIVE_INFINITY;
+
+  const reject = (claims: WingsClaims | undefined): string | undefined => {
+    if (!claims) return 'jwt: no jwt present';
+    if (Date.now() / 1000 >= claims.exp) return 'jwt: exp claim is invalid';
+    if (claims.server_uuid !== uuid) return 'jwt: server uuid mismatch';
+    return claims.permissions.some((one) => one === '*' || one === 'websocket.connect')
+      ? undefined
+      : 'jwt: missing connect permission';
+  };
+  const publishTo = (socket: WebSocket, event: string, ...args: readonly string[]): void => {
+    if (!tokens.has(socket)) return;
+    const reason = reject(tokens.get(socket));
+    // Instead of the line, which is lost.
+    if (reason) send(socket, 'jwt error', reason);
+    else send(socket, event, ...args);
+  };
+  const publish = (event: string, ...args: readonly string[]): void => {
+    for (const socket of tokens.keys()) publishTo(socket, event, ...args);
+  };
+  const authenticate = (socket: WebSocket, token: string): void => {
+    const claims = parse(token);
+    if (!claims) return send(socket, 'daemon error', 'an unexpected error was encountered while handling this request');
+    const reason = denied.has(token) ? 'jwt: created too far in past (denylist)' : reject(claims);
+    if (reason && reason !== 'jwt: server uuid mismatch') {
+      return send(socket, 'jwt error', `Error Event [${randomUUID()}]: ${reason}`);
+    }
+    auths.push(Date.now());
+    const isFirst = !tokens.has(socket);
+    tokens.set(socket, claims);
+    send(socket, 'auth success');
+    if (!isFirst) return;
+    send(socket, 'status', state);
+    const ticker = setInterval(() => {
+      const left = tokens.get(socket)!.exp - Date.now() / 1000;
+      if (left <= 0) publishTo(socket, 'token expired');
+      else if (left <= 60) publishTo(socket, 'token expiring');
+    }, tickMs);
+    socket.on('close', () => clearInterval(ticker));
+  };
+  const hear = (socket: WebSocket, data: string, recent: number[]): void => {
+    const { event, args = [] } = JSON.parse(data) as { event: string; args?: string[] };
+    if (event === 'auth') {
+      recent.splice(0, recent.length, ...recent.filter((at) => Date.now() - at < 5000));
+      if (recent.length >= authLimit) return send(socket, 'throttled', 'auth');
+      recent.push(Date.now());
+      return authenticate(socket, args.join(''));
+    }
+    if (event === 'send command' || event === 'set state') forbidden.push(event);
+    if (event !== 'send logs') return;
+    logsSent += 1;
+    if (state === 'offline') return;
+    for (const line of history) publishTo(socket, 'console output', line);
+  };
+  sockets.on('connection', (socket: WebSocket) => {
+    const recent: number[] = [];
+    socket.on('message', (data: Buffer) => hear(socket, data.toString(), recent));
+    socket.on('ping', () => (pings += 1));
+    socket.on('close', () => tokens.delete(socket));
+    socket.on('error', () => undefined);
+  });
+  server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    const answer = (status: number): unknown => stream.end(`HTTP/1.1 ${status} No\r\nconnection: close\r\n\r\n`);
+    if (refused !== undefined) answer(refused);
+    else if (request.url !== `/api/servers/${uuid}/ws`) answer(404);
+    else if (request.headers.origin !== (panel ?? origin())) answer(403);
+    else if (sockets.clients.size >= maxSockets) answer(400);
+    else sockets.handleUpgrade(request, stream, head, (socket) => sockets.emit('connection', socket, request));
+  });
+  const cut = (): void => sockets.clients.forEach((socket) => socket.terminate());
+  onEnd(cut);
+  return {
+    uuid,
+    forbidden,
+    auths,
+    pings: () => pings,
+    sockets: () => sockets.clients.size,
+    logsSent: () => logsSent,
+    issue(permissions, seconds) {
+      const iat = Math.floor(Date.now() / 1000);
+      const claims = { iss: origin(), jti: 'x', iat, nbf: iat - 300, exp: iat + seconds, scope: 'websocket' };
+      const token = sign({ ...claims, server_uuid: uuid, permissions, unique_id: randomUUID() });
+      issued.add(token);
+      return token;
+    },
+    print(line) {
+      history.push(line);
+      history.splice(0, history.length - keptLines);
+      publish('console output', line);
+    },
+    publish,
+    babble: (data) => sockets.clients.forEach((socket) => socket.send(data)),
+    state: () => state,
+    become(next) {
+      if (state === next) return;
+      // The history is the container's, and a start makes a new one.
+      if (state === 'offline') history.length = 0;
+      state = next;
+      publish('status', next);
+    },
+    cut,
+    close: (code, reason) => sockets.clients.forEach((socket) => socket.close(code, reason)),
+    refuse: (status) => (refused = status),
+    denyOldTokens: () => issued.forEach((token) => denied.add(token)),
+    expectOrigin: (next) => (panel = next),
+    throttleAuth: (limit) => (authLimit = limit),
+  };
+}

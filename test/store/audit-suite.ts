@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import { auditEntry } from './samples.ts';
+import type { CreateTarget } from './target.ts';
+
+const t0 = 1_800_000_000_000;
+
+/** What a store keeps of the audit log; for every kind of store. */
+export function auditSuite(createTarget: CreateTarget): void {
+  const open = async () => (await createTarget()).open();
+
+  describe('the audit log', () => {
+    test('entries come back as they were, by time and then in the order they were written', async () => {
+      const { audit } = await open();
+      const detail = `say "hi" -- 100% 服务器`;
+      const later = auditEntry({ at: t0 + 1, phase: 'finished', outcome: 'ok', ms: 12, detail });
+      await audit.append(later);
+      await audit.append(auditEntry({ requestId: 'one' }));
+      await audit.append(auditEntry({ requestId: 'two' }));
+      const entries = [auditEntry({ requestId: 'one' }), auditEntry({ requestId: 'two' }), later];
+      expect(await audit.list({})).toEqual(entries);
+      expect(await Array.fromAsync(audit.entries({}))).toEqual(entries);
+    });
+
+    test('a filter leaves the entries of a server, and those from a time on', async () => {
+      const { audit } = await open();
+      for (const at of [t0, t0 + 1, t0 + 2]) {
+        await audit.append(auditEntry({ at }));
+        await audit.append(auditEntry({ at, server: 'vps:survival' }));
+      }
+      expect(await audit.list({ server: 'vps:survival' })).toHaveLength(3);
+      expect((await audit.list({ since: t0 + 1 })).map(({ at }) => at)).toEqual([t0 + 1, t0 + 1, t0 + 2, t0 + 2]);
+      expect(await audit.list({ server: 'game:survival', since: t0 + 2 })).toEqual([auditEntry({ at: t0 + 2 })]);
+      expect(await audit.list({ server: 'game:none' })).toEqual([]);
+    });
+
+    test('a long log comes whole, without gaps or doubles, also where much of it happened at once', async () => {
+      const { audit } = await open();
+      // The clock of the instance that wrote the second half was behind.
+      const entries = Array.from({ length: 2_400 }, (_, index) =>
+        auditEntry({ at: index < 1_200 ? t0 + 1 : t0, requestId: String(index) }),
+      );
+      for (const entry of entries) await audit.append(entry);
+      expect(await audit.list({})).toEqual([...entries.slice(1_200), ...entries.slice(0, 1_200)]);
+    });
+
+    test('a duration that is no whole number of milliseconds is rounded', async () => {
+      const { audit } = await open();
+      await audit.append(auditEntry({ ms: 12.6 }));
+      expect(await audit.list({})).toEqual([auditEntry({ ms: 13 })]);
+    });
+  });
+}

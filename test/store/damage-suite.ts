@@ -1,0 +1,123 @@
+import { inspect } from 'node:util';
+import { expect, test } from 'vitest';
+import { generateApiKey } from '../../server/store/api-key.ts';
+import { StoreError } from '../../server/store/error.ts';
+import type { Store } from '../../server/store/types.ts';
+import { apiKey, auditEntry } from './samples.ts';
+import type { CreateTarget } from './target.ts';
+
+const t0 = 1_800_000_000_000;
+
+interface Damage {
+  readonly name: string;
+  readonly statement: string;
+  readonly message: string;
+  readonly read: (store: Store) => Promise<unknown>;
+}
+
+const keyMessage = 'the record "AbCdEfGhIj01" of hosting_api_keys is corrupted';
+const idempotencyMessage = 'the record "k one" of hosting_idempotency is corrupted';
+const find = ({ apiKeys }: Store) => apiKeys.find('AbCdEfGhIj01');
+const list = ({ apiKeys }: Store) => apiKeys.list();
+const begin = ({ idempotency }: Store) => idempotency.begin('k', 'one', 'print', t0, t0);
+
+const damages: readonly Damage[] = [
+  ...[
+    { name: 'servers that are not JSON', set: `servers = '["game:PRIVATE'` },
+    { name: 'servers that are not a list', set: `servers = '"game:PRIVATE"'` },
+    { name: 'a server of no kind', set: `servers = '["PRIVATE"]'` },
+    { name: 'a scope that there is not', set: `scopes = '["PRIVATE:read"]'` },
+    { name: 'a hash that is none', set: `secret_hash = 'PRIVATE'` },
+    { name: 'a time before 1970', set: 'created_at = -1' },
+    { name: 'a time past what a number can hold', set: 'expires_at = 9223372036854775807' },
+    { name: 'an old secret that never ends', set: 'previous_hash = secret_hash' },
+  ].flatMap(({ name, set }) => {
+    const statement = `UPDATE hosting_api_keys SET ${set}`;
+    return [
+      { name: `a key with ${name}, when found,`, statement, message: keyMessage, read: find },
+      { name: `a key with ${name}, when listed,`, statement, message: keyMessage, read: list },
+    ];
+  }),
+  {
+    name: 'a server without a provider',
+    statement: `UPDATE hosting_servers SET provider = ''`,
+    message: 'the record "game:survival" of hosting_servers is corrupted',
+    read: ({ servers }) => servers.list(),
+  },
+  {
+    name: 'a server of no kind',
+    statement: `UPDATE hosting_servers SET server = 'survival'`,
+    message: 'the record "survival" of hosting_servers is corrupted',
+    read: ({ servers }) => servers.list(),
+  },
+  {
+    name: 'an audit entry of no phase',
+    statement: `UPDATE hosting_audit SET phase = 'PRIVATE'`,
+    message: 'the record "1" of hosting_audit is corrupted',
+    read: ({ audit }) => audit.list({}),
+  },
+  {
+    name: 'an answer without a body',
+    statement: 'UPDATE hosting_idempotency SET body = NULL',
+    message: idempotencyMessage,
+    read: begin,
+  },
+  {
+    name: 'an answer of no status',
+    statement: 'UPDATE hosting_idempotency SET status = 42',
+    message: idempotencyMessage,
+    read: begin,
+  },
+  {
+    name: 'a secret that was cut',
+    statement: `UPDATE hosting_secrets SET value = 'PRIVATE'`,
+    message: 'the record "console" of hosting_secrets is corrupted',
+    read: (store) => store.secret('console'),
+  },
+];
+
+/** What a store does with records that are not what they must be, and what it never writes; for every kind of store. */
+export function damageSuite(createTarget: CreateTarget): void {
+  test.each(damages)('$name is refused by its table and id alone', async ({ statement, message, read }) => {
+    const target = await createTarget();
+    const store = await target.open();
+    await store.apiKeys.create(apiKey());
+    await store.servers.put({ server: 'game:survival', provider: 'panel', ref: 'PRIVATE', logFile: null });
+    await store.audit.append(auditEntry({ detail: 'PRIVATE' }));
+    await begin(store);
+    await store.idempotency.finish('k', 'one', { status: 200, body: 'PRIVATE' });
+    await store.secret('console');
+    await read(store);
+    const query = await target.connect();
+    await query(statement);
+    const error = await read(store).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(StoreError);
+    expect(error).toHaveProperty('message', message);
+    expect(inspect(error, { depth: null, showHidden: true })).not.toContain('PRIVATE');
+  });
+
+  test('a key whose record is corrupted can still be revoked', async () => {
+    const target = await createTarget();
+    const store = await target.open();
+    await store.apiKeys.create(apiKey());
+    const query = await target.connect();
+    await query(`UPDATE hosting_api_keys SET scopes = '["all"]'`);
+    expect(await store.apiKeys.revoke('AbCdEfGhIj01', t0)).toBe(true);
+    expect(await query('SELECT id FROM hosting_api_keys WHERE revoked_at IS NOT NULL')).toHaveLength(1);
+  });
+
+  test('the secret of an API key is in nothing that is kept, only its hash', async () => {
+    const target = await createTarget();
+    const store = await target.open();
+    const { id, hash, text, secret } = generateApiKey();
+    const next = generateApiKey({ id });
+    await store.apiKeys.create(apiKey({ id, secretHash: hash }));
+    await store.apiKeys.rotate(id, next.hash, t0);
+    const dump = await target.dump();
+    for (const kept of [id, hash, next.hash]) expect(dump).toContain(kept);
+    for (const hidden of [text, secret, next.text, next.secret]) expect(dump).not.toContain(hidden);
+  });
+}

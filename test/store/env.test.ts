@@ -1,0 +1,55 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readStoreEnv } from '../../server/store/env.ts';
+import { StoreError } from '../../server/store/error.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+
+const url = 'postgres://user:hunter2@db.example.com:5433/hosting?sslmode=verify-full';
+
+test('without settings the store is a file in .data', () => {
+  expect(readStoreEnv({})).toEqual({ dataDir: '.data', databaseUrl: undefined });
+  expect(readStoreEnv({ DATA_DIR: '', DATABASE_URL: '' })).toEqual({ dataDir: '.data', databaseUrl: undefined });
+});
+
+test('the database is taken from its setting, or from the file that it names', () => {
+  expect(readStoreEnv({ DATA_DIR: '/srv/data', DATABASE_URL: url })).toEqual({
+    dataDir: '/srv/data',
+    databaseUrl: url,
+  });
+  expect(readStoreEnv({ DATABASE_URL: 'postgresql:///hosting' })).toMatchObject({
+    databaseUrl: 'postgresql:///hosting',
+  });
+  const file = join(temporaryFolder(), 'url');
+  writeFileSync(file, `${url}\n`);
+  expect(readStoreEnv({ DATABASE_URL_FILE: file })).toMatchObject({ databaseUrl: url });
+});
+
+test.each([
+  {
+    name: 'another kind of database',
+    source: { DATABASE_URL: 'mysql://user:hunter2@db.example.com/hosting' },
+    message: 'DATABASE_URL: must be a URL such as postgres://user:password@host/database',
+  },
+  {
+    name: 'no URL',
+    source: { DATABASE_URL: 'hunter2' },
+    message: 'DATABASE_URL: must be a URL such as postgres://user:password@host/database',
+  },
+  {
+    name: 'a file that is not there, and a setting beside its file',
+    source: { DATABASE_URL_FILE: '/nowhere/hunter2', DATA_DIR: 'a', DATA_DIR_FILE: '/nowhere/hunter2' },
+    message: [
+      'DATA_DIR: is set twice, directly and by DATA_DIR_FILE',
+      'DATA_DIR_FILE: the file cannot be read, or is empty',
+      'DATABASE_URL_FILE: the file cannot be read, or is empty',
+    ].join('\n'),
+  },
+  {
+    name: 'a file that is empty',
+    source: { DATABASE_URL_FILE: '/dev/null' },
+    message: 'DATABASE_URL_FILE: the file cannot be read, or is empty',
+  },
+])('$name is refused without its value', ({ source, message }) => {
+  expect(() => readStoreEnv(source)).toThrow(new StoreError(message));
+});

@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest';
+import { apiKey } from './samples.ts';
+import type { CreateTarget } from './target.ts';
+
+const minute = 60_000;
+const day = 24 * 60 * minute;
+const t0 = 1_800_000_000_000;
+const patience = { timeout: 10_000 };
+
+/** What a store keeps of keys, servers and requests, and gives back; for every kind of store. */
+export function recordsSuite(createTarget: CreateTarget): void {
+  const open = async () => (await createTarget()).open();
+
+  describe('API keys', () => {
+    test('a key is found as it was created, whatever is in it', async () => {
+      const { apiKeys } = await open();
+      const whole = apiKey({
+        id: 'whole0000000',
+        label: `Zoë's "key" 100% $1 \\ 服务器 🎮`,
+        previousHash: 'b'.repeat(64),
+        previousUntil: t0 + 1,
+        expiresAt: t0 + 2,
+        revokedAt: t0 + 3,
+        lastUsedAt: t0 + 4,
+      });
+      await apiKeys.create(whole);
+      await apiKeys.create(apiKey({ label: '', servers: [], scopes: [] }));
+      expect(await apiKeys.find('whole0000000')).toEqual(whole);
+      expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ label: '', servers: [], scopes: [] }));
+    });
+
+    test('an id is found only as it is written', async () => {
+      const { apiKeys } = await open();
+      await apiKeys.create(apiKey());
+      expect(await apiKeys.find('abcdefghij01')).toBeUndefined();
+      expect(await apiKeys.find('AbCdEfGhIj0')).toBeUndefined();
+      expect(await apiKeys.find('AbCdEfGhIj01 ')).toBeUndefined();
+      expect(await apiKeys.find('%')).toBeUndefined();
+      expect(await apiKeys.find(`' OR '1'='1`)).toBeUndefined();
+    });
+
+    test('keys are listed from the oldest on', async () => {
+      const { apiKeys } = await open();
+      expect(await apiKeys.list()).toEqual([]);
+      await apiKeys.create(apiKey({ id: 'second000000', createdAt: t0 + 2 }));
+      await apiKeys.create(apiKey({ id: 'third0000000', createdAt: t0 + 3 }));
+      await apiKeys.create(apiKey({ id: 'first0000000', createdAt: t0 + 1 }));
+      expect((await apiKeys.list()).map(({ id }) => id)).toEqual(['first0000000', 'second000000', 'third0000000']);
+    });
+
+    test('a second key of the same id is refused, and the first stays', async () => {
+      const { apiKeys } = await open();
+      await apiKeys.create(apiKey());
+      await expect(apiKeys.create(apiKey({ secretHash: 'c'.repeat(64) }))).rejects.toThrow('cannot be used');
+      expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
+    });
+
+    test('rotation keeps the last secret until its time, and no older one', async () => {
+      const { apiKeys } = await open();
+      await apiKeys.create(apiKey());
+      expect(await apiKeys.rotate('AbCdEfGhIj01', 'b'.repeat(64), t0 + 1)).toBe(true);
+      expect(await apiKeys.rotate('AbCdEfGhIj01', 'c'.repeat(64), t0 + 2)).toBe(true);
+      expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(
+        apiKey({ secretHash: 'c'.repeat(64), previousHash: 'b'.repeat(64), previousUntil: t0 + 2 }),
+      );
+      expect(await apiKeys.rotate('nobody000000', 'd'.repeat(64), t0)).toBe(false);
+      expect(await apiKeys.list()).toHaveLength(1);
+    });
+
+    test('a key stays revoked at the time it first was', async () => {
+      const { apiKeys } = await open();
+      await apiKeys.create(apiKey());
+      expect(await apiKeys.revoke('AbCdEfGhIj01', t0 + 1)).toBe(true);
+      expect(await apiKeys.revoke('AbCdEfGhIj01', t0 + 2)).toBe(true);
+      expect(await apiKeys.find('AbCdEfGhIj01')).toMatchObject({ revokedAt: t0 + 1 });
+      expect(await apiKeys.revoke('nobody000000', t0)).toBe(false);
+    });
+
+    // A use is noted within a moment, which on a busy machine may come after the call.
+    test('the last use is noted to the minute, and never goes back', async () => {
+      const target = await createTarget();
+      const [one, other] = [await target.open(), await target.open()];
+      await one.apiKeys.create(apiKey());
+      await one.apiKeys.touch('AbCdEfGhIj01', t0 + minute + 59_999);
+      await expect.poll(() => one.apiKeys.find('AbCdEfGhIj01'), patience).toMatchObject({ lastUsedAt: t0 + minute });
+      // The clock of another instance is behind.
+      await other.apiKeys.touch('AbCdEfGhIj01', t0);
+      await other.close();
+      expect(await one.apiKeys.find('AbCdEfGhIj01')).toMatchObject({ lastUsedAt: t0 + minute });
+      await one.apiKeys.touch('nobody000000', t0);
+      expect(await one.apiKeys.list()).toHaveLength(1);
+    });
+
+    test('a use that could not be written is written with the next', async () => {
+      const target = await createTarget();
+      const { apiKeys } = await target.open();
+      const query = await target.connect();
+      await apiKeys.create(apiKey());
+      await query('ALTER TABLE hosting_api_keys RENAME TO hosting_away');
+      await apiKeys.touch('AbCdEfGhIj01', t0).catch(() => undefined);
+      await query('ALTER TABLE hosting_away RENAME TO hosting_api_keys');
+      const touchAndFind = async () => {
+        await apiKeys.touch('AbCdEfGhIj01', t0 + 1);
+        return apiKeys.find('AbCdEfGhIj01');
+      };
+      await expect.poll(touchAndFind, patience).toMatchObject({ lastUsedAt: t0 });
+    });
+
+    test('a use is written once a minute', async () => {
+      const target = await createTarget();
+      const { apiKeys } = await target.open();
+      const query = await target.connect();
+      await apiKeys.create(apiKey());
+      await Promise.all(Array.from({ length: 20 }, (_, second) => apiKeys.touch('AbCdEfGhIj01', t0 + second)));
+      await expect.poll(() => apiKeys.find('AbCdEfGhIj01'), patience).toMatchObject({ lastUsedAt: t0 });
+      await query('UPDATE hosting_api_keys SET last_used_at = NULL');
+      await apiKeys.touch('AbCdEfGhIj01', t0 + minute - 1);
+      expect(await apiKeys.find('AbCdEfGhIj01')).toMatchObject({ lastUsedAt: null });
+      await apiKeys.touch('AbCdEfGhIj01', t0 + minute);
+      await expect.poll(() => apiKeys.find('AbCdEfGhIj01'), patience).toMatchObject({ lastUsedAt: t0 + minute });
+    });
+  });
+
+  describe('servers', () => {
+    const vps = { server: 'vps:42', provider: 'fsn', ref: '4711', logFile: null } as const;
+    const game = { server: 'game:42', provider: 'panel', ref: '1a7ce997', logFile: 'logs/my.log' } as const;
+
+    test('a server is found as it was put, replaced as a whole, and removed once', async () => {
+      const { servers } = await open();
+      await servers.put(game);
+      await servers.put(vps);
+      expect(await servers.find('game:42')).toEqual(game);
+      expect(await servers.find('vps:42')).toEqual(vps);
+      await servers.put({ ...game, provider: 'other', logFile: null });
+      expect(await servers.find('game:42')).toEqual({ ...game, provider: 'other', logFile: null });
+      expect(await servers.remove('game:42')).toBe(true);
+      expect(await servers.remove('game:42')).toBe(false);
+      expect(await servers.find('game:42')).toBeUndefined();
+      expect(await servers.list()).toEqual([vps]);
+    });
+
+    test('servers are listed by name in the order of code points, all or those of a kind', async () => {
+      const { servers } = await open();
+      for (const server of ['game:b', 'vps:1', 'game:a-c', 'game:B', 'game:ab', 'game:a_b'] as const) {
+        await servers.put({ ...game, server });
+      }
+      const names = ['game:B', 'game:a-c', 'game:a_b', 'game:ab', 'game:b'];
+      expect((await servers.list()).map(({ server }) => server)).toEqual([...names, 'vps:1']);
+      expect((await servers.list('game')).map(({ server }) => server)).toEqual(names);
+      expect((await servers.list('vps')).map(({ server }) => server)).toEqual(['vps:1']);
+    });
+  });
+
+  describe('idempotency', () => {
+    const deadline = t0 + 20_000;
+    const answer = { status: 200, body: '{"success":true}\n' };
+
+    test('the first begins, later ones see it run, and then its answer', async () => {
+      const { idempotency } = await open();
+      expect(await idempotency.begin('k', 'one', 'print', t0, deadline)).toEqual({ state: 'begun' });
+      expect(await idempotency.begin('k', 'one', 'other', t0 + 1, deadline + 1)).toEqual({
+        state: 'running',
+        fingerprint: 'print',
+        deadline,
+      });
+      await idempotency.finish('k', 'one', answer);
+      expect(await idempotency.begin('k', 'one', 'other', t0 + 2, deadline + 2)).toEqual({
+        state: 'answered',
+        fingerprint: 'print',
+        answer,
+      });
+    });
+
+    test('the same text under another API key is another key', async () => {
+      const { idempotency } = await open();
+      for (const [apiKeyId, key] of [['k', 'one'] as const, ['l', 'one'] as const, ['k', 'One'] as const]) {
+        expect(await idempotency.begin(apiKeyId, key, 'print', t0, deadline)).toEqual({ state: 'begun' });
+      }
+      await idempotency.finish('k', 'one', answer);
+      expect(await idempotency.begin('l', 'one', 'print', t0, deadline)).toMatchObject({ state: 'running' });
+    });
+
+    test('a freed key begins anew, but an answer is neither freed nor replaced', async () => {
+      const { idempotency } = await open();
+      await idempotency.begin('k', 'one', 'print', t0, deadline);
+      await idempotency.release('k', 'one');
+      expect(await idempotency.begin('k', 'one', 'second', t0, deadline)).toEqual({ state: 'begun' });
+      await idempotency.finish('k', 'one', answer);
+      await idempotency.finish('k', 'one', { status: 502, body: 'late' });
+      await idempotency.release('k', 'one');
+      const state = { state: 'answered', fingerprint: 'second', answer };
+      expect(await idempotency.begin('k', 'one', 'print', t0, deadline)).toEqual(state);
+    });
+
+    test('a record counts for 24 hours, answered or not, and then for nothing', async () => {
+      const { idempotency } = await open();
+      for (const key of ['answered', 'running']) await idempotency.begin('k', key, 'print', t0, deadline);
+      await idempotency.finish('k', 'answered', answer);
+      for (const state of ['answered', 'running']) {
+        expect(await idempotency.begin('k', state, 'print', t0 + day, deadline)).toMatchObject({ state });
+        expect(await idempotency.begin('k', state, 'new', t0 + day + 1, deadline)).toEqual({ state: 'begun' });
+        expect(await idempotency.begin('k', state, 'new', t0 + day + 2, deadline)).toEqual({
+          state: 'running',
+          fingerprint: 'new',
+          deadline,
+        });
+      }
+    });
+
+    test('purging removes what was begun before a time, and no more', async () => {
+      const target = await createTarget();
+      const { idempotency } = await target.open();
+      await idempotency.begin('k', 'old', 'print', t0 - 1, deadline);
+      await idempotency.begin('k', 'new', 'print', t0, deadline);
+      await idempotency.purge(t0);
+      const query = await target.connect();
+      expect(await query('SELECT idempotency_key AS name FROM hosting_idempotency')).toEqual([{ name: 'new' }]);
+    });
+  });
+}

@@ -1,0 +1,36 @@
+import type { ApiKeyRecord, AuditEntry } from '../../server/store/types.ts';
+
+/** A sound API key, but for the fields given. */
+export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
+  return {
+    id: 'AbCdEfGhIj01',
+    secretHash: 'a'.repeat(64),
+    previousHash: null,
+    previousUntil: null,
+    label: 'Panel of Marit',
+    servers: ['game:survival', 'vps:42'],
+    scopes: ['game-power:read_write', 'vps-power:read'],
+    createdAt: 1_800_000_000_000,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
+    ...fields,
+  };
+}
+
+/** A line of the audit log, but for the fields given. */
+export function auditEntry(fields: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    at: 1_800_000_000_000,
+    phase: 'requested',
+    keyId: 'AbCdEfGhIj01',
+    action: 'game-power:start',
+    server: 'game:survival',
+    requestId: 'a-request',
+    ip: '2001:db8::1',
+    outcome: null,
+    ms: null,
+    detail: null,
+    ...fields,
+  };
+}

@@ -1,0 +1,179 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { StoreError } from '../../server/store/error.ts';
+import { migrate } from '../../server/store/migrations.ts';
+import type { Migration } from '../../server/store/migrations.ts';
+import { apiKey } from './samples.ts';
+import { runWorkers } from './target.ts';
+import type { CreateTarget, StoreTarget } from './target.ts';
+
+const t0 = 1_800_000_000_000;
+const patience = { timeout: 10_000 };
+
+/** What several stores and processes may expect of one database; for every kind of store. */
+export function sharingSuite(createTarget: CreateTarget): void {
+  test('what one store writes, another sees at its next call', async () => {
+    const target = await createTarget();
+    const [one, other] = [await target.open(), await target.open()];
+    await one.apiKeys.create(apiKey());
+    expect(await other.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
+    await other.apiKeys.revoke('AbCdEfGhIj01', t0);
+    expect(await one.apiKeys.find('AbCdEfGhIj01')).toMatchObject({ revokedAt: t0 });
+    await other.close();
+    expect(await one.apiKeys.list()).toHaveLength(1);
+  });
+
+  test('of 100 callers of two stores at once exactly one begins', async () => {
+    const target = await createTarget();
+    const stores = [await target.open(), await target.open()];
+    for (const [round, now] of [t0, t0 + 25 * 60 * 60 * 1000].entries()) {
+      // In the second round the record of the first has expired, and there is one to take over.
+      const states = await Promise.all(
+        Array.from({ length: 100 }, (_, index) =>
+          stores[index % 2]!.idempotency.begin('k', 'one', `${round}-${index}`, now, now + 20_000),
+        ),
+      );
+      const winners = states.flatMap(({ state }, index) => (state === 'begun' ? [`${round}-${index}`] : []));
+      expect(winners).toHaveLength(1);
+      for (const state of states) {
+        if (state.state === 'begun') continue;
+        expect(state).toEqual({ state: 'running', fingerprint: winners[0], deadline: now + 20_000 });
+      }
+    }
+  });
+
+  test('of 100 callers in four processes at once exactly one begins', async () => {
+    const target = await createTarget();
+    await target.open();
+    const jobs = Array.from({ length: 4 }, () => ({ action: 'begin', count: 25 }));
+    const begun = (await runWorkers(target, jobs)) as number[];
+    expect(begun.reduce((sum, count) => sum + count)).toBe(1);
+  });
+
+  test('processes that start at once on an empty database all start, and share its secrets', async () => {
+    const target = await createTarget();
+    const jobs = Array.from({ length: 6 }, () => ({ action: 'open' }));
+    const secrets = await runWorkers(target, jobs);
+    expect(new Set(secrets).size).toBe(1);
+    expect(secrets[0]).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    const query = await target.connect();
+    expect(await query('SELECT version FROM hosting_migrations')).toHaveLength(1);
+  });
+
+  test('nothing that processes write at once is lost', async () => {
+    const target = await createTarget();
+    await runWorkers(
+      target,
+      Array.from({ length: 3 }, () => ({ action: 'write', count: 100 })),
+    );
+    const store = await target.open();
+    expect(await store.apiKeys.list()).toHaveLength(300);
+    expect(await store.servers.list()).toHaveLength(300);
+    expect(new Set((await store.audit.list({})).map(({ requestId }) => requestId)).size).toBe(300);
+  });
+
+  test('each name has a secret of its own, the same for everyone', async () => {
+    const target = await createTarget();
+    const [one, other] = [await target.open(), await target.open()];
+    const made = await Promise.all([one.secret('console'), other.secret('console'), one.secret('cursor')]);
+    expect(made[0]).toBe(made[1]);
+    expect(made[0]).not.toBe(made[2]);
+    expect(Buffer.from(made[0], 'base64url')).toHaveLength(32);
+    expect(await (await target.open()).secret('console')).toBe(made[0]);
+  });
+
+  test('a write waits for another process without holding up anything else', async () => {
+    const target = await createTarget();
+    const store = await target.open();
+    await store.apiKeys.create(apiKey());
+    const free = await lockKeys(target);
+    let ticks = 0;
+    let longest = 0;
+    let last = performance.now();
+    const clock = setInterval(() => {
+      ticks += 1;
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 5);
+    let done = false;
+    const revoked = store.apiKeys.revoke('AbCdEfGhIj01', t0).finally(() => (done = true));
+    await delay(1500);
+    expect(done).toBe(false);
+    clearInterval(clock);
+    expect(ticks).toBeGreaterThan(5);
+    expect(longest).toBeLessThan(700);
+    await free();
+    expect(await revoked).toBe(true);
+  });
+
+  test('to note a use waits for no lock, and is made up for when the lock is gone', async () => {
+    const target = await createTarget();
+    const store = await target.open();
+    await store.apiKeys.create(apiKey());
+    const free = await lockKeys(target);
+    const started = performance.now();
+    await store.apiKeys.touch('AbCdEfGhIj01', t0);
+    expect(performance.now() - started).toBeLessThan(3000);
+    expect(await store.apiKeys.find('AbCdEfGhIj01')).toMatchObject({ lastUsedAt: null });
+    await free();
+    await expect.poll(() => store.apiKeys.find('AbCdEfGhIj01'), patience).toMatchObject({ lastUsedAt: t0 });
+  });
+
+  test('a closed store refuses, and may be closed again', async () => {
+    const store = await (await createTarget()).open();
+    await store.close();
+    await expect(store.apiKeys.list()).rejects.toThrow(StoreError);
+    await store.close();
+  });
+
+  test('migrations run one after the other, each once, however many run them', async () => {
+    const target = await createTarget();
+    const list: Migration[] = [
+      ({ text, tableEnd }) => [`CREATE TABLE hosting_test (name ${text})${tableEnd}`],
+      () => [`INSERT INTO hosting_test (name) VALUES ('second')`],
+      ({ integer }) => [
+        `ALTER TABLE hosting_test ADD COLUMN size ${integer}`,
+        'UPDATE hosting_test SET size = COALESCE(size, 0) + 1',
+      ],
+    ];
+    const connections = await Promise.all(Array.from({ length: 4 }, () => target.connect()));
+    await migrate(connections[0]!, target.dialect, list.slice(0, 1), () => t0);
+    await Promise.all(connections.map((query) => migrate(query, target.dialect, list, () => t0)));
+    const rows = await connections[0]!('SELECT name, size FROM hosting_test');
+    expect(rows.map(({ name, size }) => [name, Number(size)])).toEqual([['second', 1]]);
+    const versions = await connections[0]!('SELECT version FROM hosting_migrations ORDER BY version');
+    expect(versions.map(({ version }) => Number(version))).toEqual([1, 2, 3]);
+  });
+
+  test('a migration that fails leaves the last version as it was', async () => {
+    const target = await createTarget();
+    const query = await target.connect();
+    const list: Migration[] = [
+      ({ text, tableEnd }) => [`CREATE TABLE hosting_test (name ${text})${tableEnd}`],
+      () => [`INSERT INTO hosting_test (name) VALUES ('half')`, 'INSERT INTO hosting_none (name) VALUES (1)'],
+    ];
+    await expect(migrate(query, target.dialect, list)).rejects.toThrow('hosting_none');
+    expect(await query('SELECT name FROM hosting_test')).toEqual([]);
+    expect((await query('SELECT version FROM hosting_migrations')).map(({ version }) => Number(version))).toEqual([1]);
+    await migrate(query, target.dialect, list.slice(0, 1));
+  });
+
+  test('a database of a newer version is refused, and left alone', async () => {
+    const target = await createTarget();
+    await (await target.open()).apiKeys.create(apiKey());
+    const query = await target.connect();
+    await query('INSERT INTO hosting_migrations (version, applied_at) VALUES (99, 0)');
+    await expect(target.open()).rejects.toThrow(
+      'the database is of a newer version of this program (its tables are version 99, this program knows 1): update the program',
+    );
+    expect(await query('SELECT id FROM hosting_api_keys')).toHaveLength(1);
+  });
+}
+
+/** Locks the key's record, or all of the database where it knows no finer lock; answers how to end that. */
+async function lockKeys(target: StoreTarget): Promise<() => Promise<unknown>> {
+  const query = await target.connect();
+  await query(target.dialect.beginMigration[0]!);
+  await query(`UPDATE hosting_api_keys SET label = 'locked'`);
+  return () => query('ROLLBACK');
+}

@@ -1,0 +1,90 @@
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { StoreError } from '../../server/store/error.ts';
+import { openStore } from '../../server/store/index.ts';
+import { createSqliteStore } from '../../server/store/sqlite.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { auditSuite } from './audit-suite.ts';
+import { damageSuite } from './damage-suite.ts';
+import { recordsSuite } from './records-suite.ts';
+import { apiKey } from './samples.ts';
+import { sharingSuite } from './sharing-suite.ts';
+import { createSqliteTarget } from './target.ts';
+
+describe('in a SQLite file', () => {
+  recordsSuite(createSqliteTarget);
+  auditSuite(createSqliteTarget);
+  sharingSuite(createSqliteTarget);
+  damageSuite(createSqliteTarget);
+
+  test('makes its folder and its files for the eyes of their owner only', async () => {
+    const folder = join(temporaryFolder(), 'a', 'data');
+    const before = process.umask(0);
+    onTestFinished(() => void process.umask(before));
+    const store = await openStore({ dataDir: folder });
+    onTestFinished(() => store.close());
+    await store.apiKeys.create(apiKey());
+    expect(modeOf(folder)).toBe('700');
+    for (const end of ['', '-wal', '-shm']) expect(modeOf(join(folder, `hosting.sqlite${end}`))).toBe('600');
+  });
+
+  test('keeps what it was told after it was closed', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openStore({ dataDir });
+    await store.apiKeys.create(apiKey());
+    const secret = await store.secret('console');
+    await store.close();
+    const again = await openStore({ dataDir });
+    onTestFinished(() => again.close());
+    expect(await again.apiKeys.list()).toEqual([apiKey()]);
+    expect(await again.secret('console')).toBe(secret);
+  });
+
+  test('lets others read while one writes', async () => {
+    const target = await createSqliteTarget();
+    const store = await target.open();
+    await store.apiKeys.create(apiKey());
+    const query = await target.connect();
+    await query('BEGIN IMMEDIATE');
+    await query(`UPDATE hosting_api_keys SET label = 'new'`);
+    expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
+    await query('COMMIT');
+    expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ label: 'new' }));
+  });
+
+  test('may be in memory, where nobody shares it', async () => {
+    const [one, other] = [await createSqliteStore(':memory:'), await createSqliteStore(':memory:')];
+    await one.apiKeys.create(apiKey());
+    expect(await one.apiKeys.list()).toHaveLength(1);
+    expect(await other.apiKeys.list()).toEqual([]);
+    await one.close();
+    await other.close();
+  });
+
+  test('says which file cannot be used, and why', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'hosting.sqlite'), 'not a database, but text of some length'.repeat(100));
+    await expect(openStore({ dataDir: folder })).rejects.toThrow(
+      new StoreError(`the database ${join(folder, 'hosting.sqlite')} cannot be used: file is not a database`),
+    );
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    await expect(openStore({ dataDir: file })).rejects.toThrow(
+      new StoreError(`the database ${join(file, 'hosting.sqlite')} cannot be used: EEXIST`),
+    );
+    mkdirSync(join(folder, 'taken', 'hosting.sqlite'), { recursive: true });
+    await expect(openStore({ dataDir: join(folder, 'taken') })).rejects.toThrow('cannot be used: EISDIR');
+  });
+
+  test('leaves the mode of a folder that was there before', async () => {
+    const dataDir = temporaryFolder();
+    chmodSync(dataDir, 0o750);
+    await (await openStore({ dataDir })).close();
+    expect(modeOf(dataDir)).toBe('750');
+  });
+});
+
+function modeOf(path: string): string {
+  return (statSync(path).mode & 0o777).toString(8);
+}

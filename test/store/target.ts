@@ -1,0 +1,111 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+import { expect, onTestFinished } from 'vitest';
+import type { Dialect, Query } from '../../server/store/database.ts';
+import { readStoreEnv } from '../../server/store/env.ts';
+import { openStore } from '../../server/store/index.ts';
+import { postgresDialect } from '../../server/store/postgres.ts';
+import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
+import type { Store } from '../../server/store/types.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { withClient } from '../helpers/postgres.ts';
+
+/** A database of one test, and ways past the store to it. */
+export interface StoreTarget {
+  /** The settings that lead to it. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly dialect: Dialect;
+  /** Opens a store, which is closed when the test ends. */
+  open(): Promise<Store>;
+  /** A connection of its own. */
+  connect(): Promise<Query>;
+  /** All that is kept, as text. */
+  dump(): Promise<string>;
+}
+
+/** Makes an empty database. */
+export type CreateTarget = () => Promise<StoreTarget>;
+
+/** A SQLite file in a folder of its own. */
+export const createSqliteTarget: CreateTarget = async () => {
+  const folder = temporaryFolder();
+  return createTarget({ DATA_DIR: folder }, sqliteDialect, {
+    async connect() {
+      const { query, close } = await connectSqlite(join(folder, 'hosting.sqlite'));
+      onTestFinished(close);
+      return query;
+    },
+    async dump() {
+      return globSync(join(folder, '*'))
+        .map((file) => readFileSync(file, 'latin1'))
+        .join('\n');
+    },
+  });
+};
+
+/** A database of a PostgreSQL server. */
+export async function createPostgresTarget(url: string): Promise<StoreTarget> {
+  return createTarget({ DATABASE_URL: url }, postgresDialect, {
+    async connect() {
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      onTestFinished(() => client.end());
+      return async (sql, values = []) => (await client.query<Record<string, unknown>>(sql, [...values])).rows;
+    },
+    dump: () =>
+      withClient(url, async (client) => {
+        const tables = await client.query<{ name: string }>(
+          `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
+        );
+        const rows = [];
+        for (const { name } of tables.rows) rows.push(...(await client.query(`SELECT * FROM ${name}`)).rows);
+        return JSON.stringify(rows);
+      }),
+  });
+}
+
+function createTarget(
+  env: Readonly<Record<string, string>>,
+  dialect: Dialect,
+  past: Pick<StoreTarget, 'connect' | 'dump'>,
+): StoreTarget {
+  return {
+    env,
+    dialect,
+    async open() {
+      const store = await openStore(readStoreEnv(env));
+      onTestFinished(() => store.close());
+      return store;
+    },
+    ...past,
+  };
+}
+
+/** Runs `worker.ts` in several processes, which open the store at the same moment; answers what each of them says. */
+export async function runWorkers(
+  { env }: StoreTarget,
+  jobs: readonly { action: string; count?: number }[],
+): Promise<unknown[]> {
+  const workers = jobs.map(({ action, count = 1 }, index) => {
+    const child = spawn(
+      process.execPath,
+      [fileURLToPath(new URL('./worker.ts', import.meta.url)), action, String(count), String(index)],
+      { env: { ...process.env, DATA_DIR: '', DATABASE_URL: '', ...env }, stdio: ['pipe', 'pipe', 'inherit'] },
+    );
+    return { child, exited: once(child, 'exit'), lines: createInterface(child.stdout)[Symbol.asyncIterator]() };
+  });
+  for (const { lines } of workers) expect(await lines.next()).toMatchObject({ value: 'ready' });
+  for (const { child } of workers) child.stdin.end('go\n');
+  return Promise.all(
+    workers.map(async ({ exited, lines }) => {
+      const { value } = await lines.next();
+      expect(await exited).toEqual([0, null]);
+      return JSON.parse(String(value)) as unknown;
+    }),
+  );
+}

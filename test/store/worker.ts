@@ -1,0 +1,40 @@
+import { once } from 'node:events';
+import { generateApiKey } from '../../server/store/api-key.ts';
+import { readStoreEnv } from '../../server/store/env.ts';
+import { openStore } from '../../server/store/index.ts';
+import type { Store } from '../../server/store/types.ts';
+import { apiKey, auditEntry } from './samples.ts';
+
+// A process of its own for tests: says `ready`, waits for a line, opens the store, does its work and prints the outcome.
+
+const [action = '', countText = '', worker = ''] = process.argv.slice(2);
+const count = Number(countText);
+
+const actions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
+  open: (store) => store.secret('console'),
+  async begin({ idempotency }) {
+    const now = 1_800_000_000_000;
+    const states = await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        idempotency.begin('AbCdEfGhIj01', 'one', `${worker}-${index}`, now, now + 20_000),
+      ),
+    );
+    return states.filter(({ state }) => state === 'begun').length;
+  },
+  async write({ apiKeys, audit, servers }) {
+    for (let index = 0; index < count; index += 1) {
+      const { id, hash } = generateApiKey();
+      await apiKeys.create(apiKey({ id, secretHash: hash }));
+      await servers.put({ server: `game:${worker}-${index}`, provider: 'panel', ref: String(index), logFile: null });
+      await audit.append(auditEntry({ requestId: `${worker}-${index}` }));
+    }
+    return count;
+  },
+};
+
+process.stdout.write('ready\n');
+await once(process.stdin, 'data');
+process.stdin.destroy();
+const store = await openStore(readStoreEnv(process.env));
+process.stdout.write(`${JSON.stringify(await actions[action]!(store))}\n`);
+await store.close();
