@@ -1,39 +1,37 @@
-import { once } from 'node:events';
 import type { AuditEntry } from '../store/types.ts';
-import type { Command } from './command.ts';
 import { CommandError, defineStrictCommand, show } from './command.ts';
 import { parseDuration, parseServer, parseTime } from './inputs.ts';
-import { withStore } from './with-store.ts';
-import type { OpenStore } from './with-store.ts';
+import { doubtServer } from './known.ts';
 
 /** `audit`: what was done with the API keys, the newest last. */
-export function createAuditCommand(open: OpenStore): Command {
-  return defineStrictCommand({
-    meta: { name: 'audit', description: 'Prints the audit log, the newest last.' },
-    args: {
-      server: { type: 'string', valueHint: 'game:ID', description: 'only of this server' },
-      since: {
-        type: 'string',
-        valueHint: 'T',
-        description: 'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours',
-      },
-      json: { type: 'boolean', default: false, description: 'print a JSON object a line' },
+export const auditCommand = defineStrictCommand({
+  meta: { name: 'audit', description: 'Prints the audit log, the newest last.' },
+  args: {
+    server: { type: 'string', valueHint: 'game:ID', description: 'only of this server' },
+    since: {
+      type: 'string',
+      valueHint: 'T',
+      description: 'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours',
     },
-    async run({ args }) {
-      const filter = {
-        ...(args.server === undefined ? {} : { server: parseServer(args.server) }),
-        ...(args.since === undefined ? {} : { since: parseSince(args.since) }),
-      };
-      await withStore(open, async (store) => {
-        for await (const entry of store.audit.entries(filter)) {
-          const line = args.json ? JSON.stringify({ ...entry, at: toIso(entry) }) : render(entry);
-          // A log may be far larger than memory, and a pipe slower than the store.
-          if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
-        }
-      });
-    },
-  });
-}
+    json: { type: 'boolean', default: false, description: 'print a JSON object a line' },
+  },
+  async run({ args }, { withStore, print, explain }) {
+    const server = args.server === undefined ? undefined : parseServer(args.server);
+    const since = args.since === undefined ? undefined : parseSince(args.since);
+    await withStore(async (store) => {
+      let found = false;
+      const filter = { ...(server === undefined ? {} : { server }), ...(since === undefined ? {} : { since }) };
+      for await (const entry of store.audit.entries(filter)) {
+        found = true;
+        // One by one: a log may be far larger than memory, and a pipe slower than the store.
+        await print(args.json ? JSON.stringify({ ...entry, at: toIso(entry) }) : render(entry));
+      }
+      // Silence would be read as "nothing was done". No error, as the log outlives its servers.
+      const doubt = found || server === undefined ? undefined : await doubtServer(store, server);
+      if (doubt !== undefined) explain(`warning: ${doubt}`);
+    });
+  },
+});
 
 function parseSince(text: string): number {
   const ago = parseDuration(text);

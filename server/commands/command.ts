@@ -2,6 +2,7 @@ import { parseArgs as parseTokens } from 'node:util';
 import { parseArgs } from 'citty';
 import type { ArgsDef, CommandDef, ParsedArgs } from 'citty';
 import { closest, distance } from 'fastest-levenshtein';
+import type { Context } from './context.ts';
 
 /** A command that cannot be carried out as asked; the message says why and is all that is printed. */
 export class CommandError extends Error {
@@ -13,7 +14,7 @@ export interface Command {
   /** What citty writes the usage from. */
   readonly definition: CommandDef;
   readonly commands?: Readonly<Record<string, Command>>;
-  run(rawArgs: readonly string[]): Promise<void>;
+  run(rawArgs: readonly string[], context: Context): Promise<void>;
 }
 
 /** What a command is called with. */
@@ -36,16 +37,17 @@ export function defineStrictCommand<const Args extends ArgsDef>({
   readonly meta: { name: string; description: string };
   readonly args: Args;
   readonly repeatable?: readonly (keyof Args & string)[];
-  readonly run: (input: CommandInput<Args>) => Promise<void>;
+  readonly run: (input: CommandInput<Args>, context: Context) => Promise<void>;
 }): Command {
   return {
     definition: { meta, args },
-    async run(rawArgs) {
+    async run(rawArgs, context) {
       checkArguments(rawArgs, args, repeatable);
-      await run({
+      const input = {
         args: parseArgs<Args>([...rawArgs], args),
-        all: (option) => [...new Set(tokenize(rawArgs, args).flatMap((token) => valueOf(token, option)))],
-      });
+        all: (option: string) => [...new Set(tokenize(rawArgs, args).flatMap((token) => valueOf(token, option)))],
+      };
+      await run(input, context);
     },
   };
 }
@@ -60,11 +62,14 @@ export function defineGroup(
   return {
     definition: { meta, subCommands },
     commands,
-    async run([name, ...rest]) {
+    async run([name, ...rest], context) {
       if (name === undefined) throw new CommandError(`which ${meta.name} command? ${names.join(', ')}`);
+      if (name.startsWith('-')) {
+        throw new CommandError(`which ${meta.name} command? ${names.join(', ')}; options come after it`);
+      }
       const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
       if (!command) throw new CommandError(`unknown command ${show(name)}${didYouMean(name, names)}`);
-      await command.run(rest);
+      await command.run(rest, context);
     },
   };
 }
@@ -73,12 +78,20 @@ export function defineGroup(
 export function didYouMean(word: string, known: readonly string[]): string {
   if (known.length === 0) return '';
   const nearest = closest(word, known);
-  return distance(word, nearest) <= Math.max(2, word.length / 3) ? ` (did you mean ${nearest}?)` : '';
+  return distance(word, nearest) <= Math.max(2, word.length / 3) ? ` (did you mean ${show(nearest)}?)` : '';
 }
 
-/** Text of someone else's, fit for a terminal: what could move its cursor or turn the reading direction is written out. */
+/** The secrets of API keys blotted out: a mistyped command must not leave one in a log or on a screen that is shared. */
+export function blot(text: string): string {
+  return text.replaceAll(/(hk_[A-Za-z0-9]{12})_[A-Za-z0-9]+/g, '$1_***');
+}
+
+/**
+ * Text of someone else's, fit for a terminal: what could move its cursor or turn the reading direction is written out,
+ * and secrets of API keys are not written at all.
+ */
 export function show(text: string): string {
-  return text.replaceAll(
+  return blot(text).replaceAll(
     /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/gu,
     (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
   );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Scope, ServerName, scopes } from '#contract/api-keys.ts';
-import { CommandError, didYouMean, show } from './command.ts';
+import { CommandError, blot, didYouMean, show } from './command.ts';
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -20,8 +20,9 @@ export function parseServer(text: string): ServerName {
 export function parseScope(text: string): Scope {
   const result = Scope.safeParse(text);
   if (result.success) return result.data;
-  const hint = didYouMean(text, scopes) || `; the scopes are ${scopes.join(', ')}`;
-  throw new CommandError(`unknown scope ${show(text)}${hint}`);
+  // "write" is fewer letters from "read" than from "read_write", and means the other.
+  const near = text.includes('write') ? scopes.filter((scope) => scope.endsWith('_write')) : scopes;
+  throw new CommandError(`unknown scope ${show(text)}${didYouMean(text, near)}; the scopes are ${scopes.join(', ')}`);
 }
 
 /** A day (its first moment in UTC) or an ISO time (in UTC where it names no zone), in milliseconds. */
@@ -41,6 +42,7 @@ export function parseDuration(text: string): number | undefined {
 
 /** Text of one line and at most some characters, as labels, names and paths are; throws a {@link CommandError}. */
 export function parseText(text: string, option: string, maximum: number, minimum = 1): string {
+  if (blot(text) !== text) throw new CommandError(`${option} must not hold an API key, as it is kept and listed`);
   if (text.length >= minimum && text.length <= maximum && show(text) === text) return text;
   throw new CommandError(`${option} must have ${minimum} to ${maximum} characters, and no control characters`);
 }

@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { auditEntry } from '../store/samples.ts';
-import { createCommandLine } from './run-command.ts';
+import { brokenOutput, createCommandLine, runHere } from './run-command.ts';
 import type { CommandLine } from './run-command.ts';
 
 const t0 = Date.parse('2026-11-20T12:00:00Z');
@@ -82,23 +79,22 @@ test.each([
   expect(await line.run('audit', ...args)).toEqual({ status: 1, stdout: '', stderr });
 });
 
-test('a reader that has read enough ends the command without an error', async () => {
-  const line = await createCommandLine();
-  for (let index = 0; index < 3000; index += 1) await line.store.audit.append(auditEntry({ requestId: `r${index}` }));
-  const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../server/commands/main.ts'), 'audit'], {
-    cwd: line.folder,
-    env: { ...process.env, DATA_DIR: join(line.folder, '../data'), DATABASE_URL: '' },
-  });
-  let stderr = '';
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  child.stdout.once('data', () => child.stdout.destroy());
-  expect(await once(child, 'close')).toEqual([0, null]);
-  expect(stderr).toBe('');
+test('a server that nobody added is doubted where the log has nothing of it', async () => {
+  const line = await createLog();
+  await line.run('servers', 'add', 'game:quiet', '--provider', 'p', '--ref', 'r');
+  const warning = 'warning: no server game:queit is known (did you mean game:quiet?)\n';
+  expect(await line.run('audit', '--server', 'game:queit')).toEqual({ status: 0, stdout: '', stderr: warning });
+  expect(await line.run('audit', '--server', 'game:quiet')).toEqual({ status: 0, stdout: '', stderr: '' });
+  expect((await line.run('audit', '--server', 'game:other')).stderr).toBe('');
 });
 
-test('a long log is printed whole through a pipe', async () => {
-  const line = await createCommandLine();
-  const ids = Array.from({ length: 2500 }, (_, index) => `r${index}`);
-  for (const requestId of ids) await line.store.audit.append(auditEntry({ requestId }));
-  expect(await printed(line)).toMatchObject(ids.map((requestId) => ({ requestId })));
+test('a log that was being written when its reader went away ends without an error', async () => {
+  const line = await createLog();
+  expect(await runHere(['audit'], line.env, { out: brokenOutput('EPIPE') })).toMatchObject({ status: 0, stderr: '' });
+});
+
+test('a log that cannot be written is not taken for a whole one', async () => {
+  const line = await createLog();
+  const { status, stderr } = await runHere(['audit'], line.env, { out: brokenOutput('ENOSPC') });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: 'the output cannot be written: ENOSPC\n' });
 });

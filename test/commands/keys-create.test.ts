@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseApiKey } from '../../server/store/api-key.ts';
-import { createCommandLine, createKey, onlyKey } from './run-command.ts';
+import { generateApiKey, parseApiKey } from '../../server/store/api-key.ts';
+import { brokenOutput, createCommandLine, createKey, onlyKey, runHere } from './run-command.ts';
 
 test('prints the key alone to stdout, and keeps only its hash', async () => {
   const line = await createCommandLine();
@@ -64,13 +64,17 @@ test('warns of a server that is not known, with the nearest, and of a scope with
   expect(status).toBe(0);
   expect(stderr.split('\n').slice(0, 2)).toEqual([
     'warning: vps-power:read is of no use, as the key has no vps:<id> server',
-    'warning: no server game:survivl is known yet (did you mean game:survival?); servers add makes it known',
+    'warning: no server game:survivl is known (did you mean game:survival?); servers add makes it known',
   ]);
   expect((await onlyKey(line)).servers).toEqual(['game:survivl', 'game:survival']);
 });
 
 test.each([
-  [['--scope', 'game-console:raed'], 'unknown scope game-console:raed (did you mean game-console:read?)'],
+  [
+    ['--scope', 'game-console:raed'],
+    'unknown scope game-console:raed (did you mean game-console:read?); the scopes are vps-power:read, ',
+  ],
+  [['--scope', 'game-power:write'], 'unknown scope game-power:write (did you mean game-power:read_write?); the scopes'],
   [['--scope', 'GAME-POWER:read'], 'unknown scope GAME-POWER:read; the scopes are vps-power:read, '],
   [['--server', 'gmae:b'], 'malformed server gmae:b: it must be game:<id> or vps:<id> (did you mean game:b?)'],
   [['--server', 'game'], 'malformed server game: it must be game:<id> or vps:<id>'],
@@ -107,4 +111,38 @@ test('refuses a key for no server, or for nothing', async () => {
   });
   const withoutScope = await line.run('keys', 'create', '--server', 'game:a');
   expect(withoutScope).toMatchObject({ status: 1, stderr: '--scope is missing: a key allows at least one thing\n' });
+});
+
+test('an output that takes nothing is told, with the way to a secret that somebody has', async () => {
+  const line = await createCommandLine();
+  const args = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'];
+  for (const code of ['ENOSPC', 'EPIPE']) {
+    const { status, stderr } = await runHere(args, line.env, { out: brokenOutput(code) });
+    expect(status).toBe(1);
+    const [, id] = /: keys rotate (\w{12}) makes another\n$/.exec(stderr) ?? [];
+    expect(stderr).toContain(
+      `the output cannot be written: ${code}, so nobody has this secret: keys rotate ${id} makes`,
+    );
+    expect(await line.store.apiKeys.find(id!)).toBeDefined();
+  }
+});
+
+test.each([
+  ['keys', 'KEY'],
+  ['keys', 'revoke', 'nobody000000', 'KEY'],
+  ['keys', 'revoke', '--KEY'],
+  ['keys', 'revoke', 'xKEY'],
+  ['keys', 'create', '--server', 'KEY', '--scope', 'game-power:read'],
+  ['keys', 'create', '--server', 'game:a', '--scope', 'KEY'],
+  ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--label', 'is KEY'],
+  ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--expires', 'KEY'],
+  ['keys', 'rotate', 'nobody000000', '--overlap', 'KEY'],
+  ['servers', 'add', 'game:a', '--provider', 'KEY', '--ref', 'x'],
+  ['audit', '--since', 'KEY'],
+])('a whole key that strays into %s %s %s is refused, and not repeated', async (...args) => {
+  const line = await createCommandLine();
+  const { text, secret } = generateApiKey();
+  const { status, stdout, stderr } = await line.run(...args.map((arg) => arg.replace('KEY', text)));
+  expect(status).toBe(1);
+  expect(stdout + stderr).not.toContain(secret);
 });

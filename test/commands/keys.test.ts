@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseApiKey } from '../../server/store/api-key.ts';
 import type { ApiKeyRecord } from '../../server/store/types.ts';
-import { createCommandLine, createKey, onlyKey } from './run-command.ts';
+import { createCommandLine, createKey, damage, onlyKey } from './run-command.ts';
 import type { ShownKey } from './run-command.ts';
 
 const hour = 60 * 60 * 1000;
@@ -107,6 +107,20 @@ describe('keys rotate', () => {
     expect(previousUntil).toBeLessThanOrEqual(after + ms);
   });
 
+  test('says which older secret the overlap does not keep, and no longer end than that of the key', async () => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line, '--expires', new Date(Date.now() + 48 * hour).toISOString());
+    const first = await line.run('keys', 'rotate', id, '--overlap', '24h');
+    expect(first.stderr).not.toContain('warning');
+    const { previousUntil, expiresAt } = await onlyKey(line);
+    const second = await line.run('keys', 'rotate', id, '--overlap', '7d');
+    expect(second.stderr.split('\n')).toEqual([
+      `warning: the secret before the last rotation was good until ${new Date(previousUntil!).toISOString()}, and ends now`,
+      expect.stringContaining(`the old one is good until ${new Date(expiresAt!).toISOString()};`),
+      '',
+    ]);
+  });
+
   test('refuses what is no time, an unknown key and a revoked one', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
@@ -142,6 +156,25 @@ describe('keys revoke', () => {
     const { stdout, stderr } = await line.run('keys', 'revoke', other.key);
     expect(stdout + stderr).toBe(`API key ${other.id} is revoked\n`);
     for (const { revokedAt } of await line.store.apiKeys.list()) expect(revokedAt).toBeGreaterThan(0);
+  });
+
+  test('prints the id for machines', async () => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line);
+    expect(await line.json('keys', 'revoke', id, '--json')).toEqual({ id });
+  });
+
+  test('ends a key whose record is damaged, which no list shows, and tells one that there is not', async () => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line);
+    damage(line, `UPDATE hosting_api_keys SET scopes = 'damaged'`);
+    expect(await line.run('keys', 'list')).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `the record "${id}" of hosting_api_keys is corrupted\n`,
+    });
+    expect(await line.run('keys', 'revoke', id)).toMatchObject({ status: 0 });
+    expect((await line.run('keys', 'revoke', 'nobody000000')).stderr).toBe('no API key has the id nobody000000\n');
   });
 
   test('refuses an unknown key, and what is no id', async () => {

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Writable } from 'node:stream';
 import { expect, onTestFinished } from 'vitest';
+import { runCommandLine } from '../../server/commands/run.ts';
 import { readStoreEnv } from '../../server/store/env.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { ApiKeyRecord, Store } from '../../server/store/types.ts';
@@ -10,10 +12,11 @@ import type { CommandResult } from '../helpers/project.ts';
 
 /** The operator's command line over a store of one test. */
 export interface CommandLine {
-  /** The folder that the commands run in. */
-  readonly folder: string;
+  /** The settings that the commands have. */
+  readonly env: Readonly<Record<string, string>>;
   /** The same store, as a running server has it open. */
   readonly store: Store;
+  /** Runs a command in this process; as processes the commands are in process.test.ts. */
   readonly run: (...args: string[]) => Promise<CommandResult>;
   /** Runs a command that must succeed, and answers what it printed, parsed. */
   readonly json: (...args: string[]) => Promise<unknown>;
@@ -21,15 +24,12 @@ export interface CommandLine {
 
 /** Makes an empty store, in a SQLite file unless the settings say otherwise. */
 export async function createCommandLine(settings: Readonly<Record<string, string>> = {}): Promise<CommandLine> {
-  const root = temporaryFolder();
-  const folder = join(root, 'cwd');
-  mkdirSync(folder);
-  const env = { DATA_DIR: join(root, 'data'), ...settings };
+  const env = { DATA_DIR: join(temporaryFolder(), 'data'), ...settings };
   const store = await openStore(readStoreEnv(env));
   onTestFinished(() => store.close());
-  const run = (...args: string[]) => runCommand(args, { cwd: folder, env });
+  const run = (...args: string[]) => runHere(args, env);
   return {
-    folder,
+    env,
     store,
     run,
     async json(...args) {
@@ -59,19 +59,57 @@ export async function onlyKey({ store }: CommandLine): Promise<ApiKeyRecord> {
   return key!;
 }
 
+/** Runs one of the operator's commands in this process, with these settings and no others. */
+export async function runHere(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  { out }: { out?: Writable } = {},
+): Promise<CommandResult> {
+  const written = { stdout: '', stderr: '' };
+  const collect = (name: keyof typeof written) =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        written[name] += chunk.toString();
+        done();
+      },
+    });
+  const status = await runCommandLine(args, {
+    out: out ?? collect('stdout'),
+    err: collect('stderr'),
+    settings: () => env,
+  });
+  return { status, ...written };
+}
+
+/** Changes the database of the commands behind their back. */
+export function damage({ env }: CommandLine, statement: string): void {
+  const database = new DatabaseSync(join(env.DATA_DIR!, 'hosting.sqlite'));
+  database.exec(statement);
+  database.close();
+}
+
+/** An output that nothing can be written to. */
+export function brokenOutput(code: string): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done(Object.assign(new Error(code), { code })) });
+}
+
+/** The entry of the operator's commands. */
+export const main = resolve(import.meta.dirname, '../../server/commands/main.ts');
+
+/** The environment of the tests with these settings, and no others of the commands. */
+export function environment(env: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const clean = Object.entries(process.env).filter(([name]) => !/^(?:DATA_DIR|DATABASE_URL|PROVIDERS_FILE)/.test(name));
+  return { ...Object.fromEntries(clean), ...env };
+}
+
 /** Runs one of the operator's commands as a process of its own, as npm would. */
 export function runCommand(
   args: readonly string[],
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
 ): Promise<CommandResult> {
-  const main = resolve(import.meta.dirname, '../../server/commands/main.ts');
-  const clean = Object.entries(process.env).filter(([name]) => !/^(?:DATA_DIR|DATABASE_URL)/.test(name));
   return new Promise((done) => {
-    execFile(
-      process.execPath,
-      [main, ...args],
-      { cwd, env: { ...Object.fromEntries(clean), ...env } },
-      (error, stdout, stderr) => done({ status: error ? (error.code ?? error.signal ?? 'failed') : 0, stdout, stderr }),
+    execFile(process.execPath, [main, ...args], { cwd, env: environment(env) }, (error, stdout, stderr) =>
+      done({ status: error ? (error.code ?? error.signal ?? 'failed') : 0, stdout, stderr }),
     );
   });
 }

@@ -1,5 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createCommandLine } from './run-command.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { createCommandLine, damage } from './run-command.ts';
 
 test('a server is added, listed, changed and removed', async () => {
   const line = await createCommandLine();
@@ -46,6 +49,48 @@ test('a mistyped server is not removed, and the nearest is named', async () => {
   expect(await line.store.servers.list()).toHaveLength(1);
 });
 
+test('what was added and removed is printed for machines', async () => {
+  const line = await createCommandLine();
+  const record = { server: 'game:a', provider: 'p', ref: 'r', logFile: null };
+  expect(await line.json('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r', '--json')).toEqual(record);
+  expect(await line.json('servers', 'remove', 'game:a', '--json')).toEqual({ server: 'game:a' });
+});
+
+test('a damaged record is replaced or removed, and stands in the way of no other', async () => {
+  const line = await createCommandLine();
+  const add = ['servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r'];
+  const spoil = () => damage(line, `UPDATE hosting_servers SET provider = ''`);
+  await line.run(...add);
+  spoil();
+  expect((await line.run('servers', 'list')).stderr).toBe('the record "game:a" of hosting_servers is corrupted\n');
+  expect(await line.run('keys', 'create', '--server', 'game:b', '--scope', 'game-power:read')).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining('warning: no server game:b is known; servers add makes it known\n'),
+  });
+  expect((await line.run('servers', 'remove', 'game:b')).stderr).toBe('no server game:b is known\n');
+  expect((await line.run(...add)).stdout).toBe('game:a is changed\n');
+  spoil();
+  expect((await line.run('servers', 'remove', 'game:a')).status).toBe(0);
+});
+
+test('a provider that PROVIDERS_FILE does not name is doubted, with the nearest, and the server is added', async () => {
+  const file = join(temporaryFolder(), 'providers.yaml');
+  const line = await createCommandLine({ PROVIDERS_FILE: file });
+  const add = (provider: string) => line.run('servers', 'add', 'game:a', '--provider', provider, '--ref', 'r');
+  expect(await add('panel-eu')).toEqual({
+    status: 0,
+    stdout: 'game:a is added\n',
+    stderr: `warning: PROVIDERS_FILE ${file} cannot be read, so panel-eu is not looked up\n`,
+  });
+  writeFileSync(file, 'providers:\n  panel-eu: { type: pterodactyl, token: "${NOT_SET_HERE}" }\n');
+  expect((await add('panel-eu')).stderr).toBe('');
+  expect(await add('panel-ue')).toEqual({
+    status: 0,
+    stdout: 'game:a is changed\n',
+    stderr: 'warning: PROVIDERS_FILE has no provider panel-ue (did you mean panel-eu?)\n',
+  });
+});
+
 test.each([
   [['servers', 'add'], 'SERVER is missing\n'],
   [
@@ -71,6 +116,7 @@ test.each([
   [['servers', 'remove', 'a'], 'malformed server a: it must be game:<id> or vps:<id>\n'],
   [['servers', 'ad', 'game:a'], 'unknown command ad (did you mean add?)\n'],
   [['servers', 'toString'], 'unknown command toString\n'],
+  [['servers', '--json', 'list'], 'which servers command? add, list, remove; options come after it\n'],
   [['servers'], 'which servers command? add, list, remove\n'],
 ])('%j is refused in one line', async (args, stderr) => {
   const line = await createCommandLine();

@@ -1,34 +1,13 @@
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { runCommandLine } from '../../server/commands/run.ts';
 import { parseApiKey } from '../../server/store/api-key.ts';
-import { openStore } from '../../server/store/index.ts';
-import { describePostgres } from '../store/postgres-server.ts';
+import { describePostgres } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { createCommandLine, runCommand } from './run-command.ts';
+import { brokenOutput, createCommandLine, runHere } from './run-command.ts';
 
 const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'];
-
-test('without settings the store is in .data of the folder', async () => {
-  const cwd = temporaryFolder();
-  const { stdout } = await runCommand(create, { cwd, env: {} });
-  const store = await openStore({ dataDir: join(cwd, '.data') });
-  expect((await store.apiKeys.list()).map(({ id }) => id)).toEqual([parseApiKey(stdout.trim())!.id]);
-  await store.close();
-});
-
-test('the settings of .env are read, and those of the environment go before them', async () => {
-  const cwd = temporaryFolder();
-  writeFileSync(join(cwd, '.env'), 'DATA_DIR=from-file\n');
-  await runCommand(create, { cwd, env: {} });
-  await runCommand(create, { cwd, env: { DATA_DIR: 'from-environment' } });
-  await runCommand(create, { cwd, env: { DATA_DIR: 'from-environment' } });
-  for (const [dataDir, count] of [['from-file', 1] as const, ['from-environment', 2] as const]) {
-    const store = await openStore({ dataDir: join(cwd, dataDir) });
-    expect(await store.apiKeys.list()).toHaveLength(count);
-    await store.close();
-  }
-});
 
 test.each([
   [
@@ -41,7 +20,30 @@ test.each([
   ],
   [{ DATA_DIR: '/dev/null' }, 'the database /dev/null/hosting.sqlite cannot be used: EEXIST\n'],
 ])('%j is refused in one line', async (env, stderr) => {
-  expect(await runCommand(create, { cwd: temporaryFolder(), env })).toEqual({ status: 1, stdout: '', stderr });
+  expect(await runHere(create, env)).toEqual({ status: 1, stdout: '', stderr });
+});
+
+test('a data folder of another user is refused, with the user to be', async () => {
+  const { env, run } = await createCommandLine();
+  chmodSync(env.DATA_DIR!, 0);
+  const isRoot = process.getuid?.() === 0;
+  // Root may open what it likes: 65534 is nobody.
+  if (isRoot) process.seteuid?.(65534);
+  const result = await run('keys', 'list').finally(() => isRoot && process.seteuid?.(0));
+  chmodSync(env.DATA_DIR!, 0o700);
+  expect(result).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: `the database ${env.DATA_DIR}/hosting.sqlite cannot be used: EACCES; run the command as the user who owns ${env.DATA_DIR}\n`,
+  });
+});
+
+test('a defect is not made to look like a mistake of the operator', async () => {
+  const out = brokenOutput('EIO');
+  const settings = (): never => {
+    throw new TypeError('a defect');
+  };
+  await expect(runCommandLine(['keys', 'list'], { out, err: out, settings })).rejects.toThrow('a defect');
 });
 
 test('a command that does not exist is answered with the nearest', async () => {

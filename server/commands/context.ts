@@ -1,0 +1,81 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Writable } from 'node:stream';
+import { readStoreEnv } from '../store/env.ts';
+import { StoreError } from '../store/error.ts';
+import { openStore } from '../store/index.ts';
+import type { StoreOptions } from '../store/index.ts';
+import type { Store } from '../store/types.ts';
+
+/** The settings of the process, by the names of their environment variables. */
+export type Settings = Readonly<Record<string, string | undefined>>;
+
+/** What the command line has of the process around it. */
+export interface Surroundings {
+  readonly out: Writable & { readonly isTTY?: boolean };
+  readonly err: Writable;
+  /** Called only by a command that needs a setting, so that broken ones do not stand in the way of the usage. */
+  readonly settings: () => Settings;
+}
+
+/** What every command works with. */
+export interface Context {
+  readonly settings: () => Settings;
+  /** Writes lines of the result, and waits until they are out; throws an {@link OutputError}. */
+  readonly print: (text: string) => Promise<void>;
+  /** Writes a line for the reader, which is not part of the result. */
+  readonly explain: (line: string) => void;
+  /** Does some work with the store that the settings name, and closes it whatever comes of it. */
+  readonly withStore: <Result>(work: (store: Store) => Promise<Result>) => Promise<Result>;
+}
+
+/** The result cannot be written: its reader is gone, or the disk is full. */
+export class OutputError extends Error {
+  override readonly name = 'OutputError';
+  readonly reason: string;
+
+  constructor(cause: NodeJS.ErrnoException) {
+    const reason = cause.code ?? cause.message;
+    super(`the output cannot be written: ${reason}`, { cause });
+    this.reason = reason;
+  }
+}
+
+/** The context of one run of the command line. */
+export function createContext({ out, err, settings }: Surroundings): Context {
+  const explain = (line: string): void => void err.write(`${line}\n`);
+  return {
+    settings,
+    explain,
+    print: (text) =>
+      new Promise((done, fail) => {
+        out.write(`${text}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
+      }),
+    async withStore(work) {
+      const options = readStoreEnv(settings());
+      const file = options.databaseUrl === undefined ? resolve(join(options.dataDir, 'hosting.sqlite')) : undefined;
+      const isNew = file !== undefined && !existsSync(file);
+      const store = await open(options);
+      // The wrong folder and the wrong user look like this, and are found out only when the server refuses the key.
+      if (isNew) {
+        explain(
+          `note: ${file} is new; the server must use the same DATA_DIR, and run as the user who ran this command`,
+        );
+      }
+      try {
+        return await work(store);
+      } finally {
+        await store.close();
+      }
+    },
+  };
+}
+
+async function open(options: StoreOptions): Promise<Store> {
+  try {
+    return await openStore(options);
+  } catch (error) {
+    if (!(error instanceof StoreError && error.message.endsWith(': EACCES'))) throw error;
+    throw new StoreError(`${error.message}; run the command as the user who owns ${resolve(options.dataDir)}`);
+  }
+}

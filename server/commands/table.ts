@@ -1,0 +1,6 @@
+/** Rows in columns under a heading. */
+export function formatTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  const lines = [heading, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
+  return lines.map((line) => line.trimEnd()).join('\n');
+}

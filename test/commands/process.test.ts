@@ -1,0 +1,152 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { parseApiKey } from '../../server/store/api-key.ts';
+import { openStore } from '../../server/store/index.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { auditEntry } from '../store/samples.ts';
+import { createCommandLine, environment, main, runCommand } from './run-command.ts';
+import type { ShownKey } from './run-command.ts';
+
+// The other files here run the commands in their own process, which is quicker; this one, where a process matters.
+
+const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-logs:read'];
+
+async function keyIds(dataDir: string): Promise<string[]> {
+  const store = await openStore({ dataDir });
+  const keys = await store.apiKeys.list();
+  await store.close();
+  return keys.map(({ id }) => id);
+}
+
+describe('the settings', () => {
+  test('are not needed: the store is in .data of the folder, and a new one is told', async () => {
+    const cwd = temporaryFolder();
+    const first = await runCommand(create, { cwd, env: {} });
+    expect(await keyIds(join(cwd, '.data'))).toEqual([parseApiKey(first.stdout.trim())!.id]);
+    expect(first.stderr.split('\n')[0]).toBe(
+      `note: ${join(cwd, '.data/hosting.sqlite')} is new; the server must use the same DATA_DIR, and run as the user who ran this command`,
+    );
+    expect((await runCommand(['keys', 'list'], { cwd, env: {} })).stderr).toBe('');
+  });
+
+  test('of .env are read, and those of the environment go before them', async () => {
+    const cwd = temporaryFolder();
+    writeFileSync(join(cwd, '.env'), 'DATA_DIR=from-file\n');
+    await runCommand(create, { cwd, env: {} });
+    await runCommand(create, { cwd, env: { DATA_DIR: 'from-environment' } });
+    expect(await keyIds(join(cwd, 'from-file'))).toHaveLength(1);
+    expect(await keyIds(join(cwd, 'from-environment'))).toHaveLength(1);
+  });
+
+  test('in an .env that cannot be read are an error in one line, but not for the usage', async () => {
+    const cwd = temporaryFolder();
+    mkdirSync(join(cwd, '.env'));
+    expect(await runCommand(create, { cwd, env: {} })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: '.env: the file cannot be read\n',
+    });
+    expect(await runCommand(['keys', '--help'], { cwd, env: {} })).toMatchObject({ status: 0, stderr: '' });
+    expect(existsSync(join(cwd, '.data'))).toBe(false);
+  });
+});
+
+test('npm run gives the commands their arguments, and their status back', async () => {
+  const { env, store } = await createCommandLine();
+  const npm = (...args: string[]) =>
+    promisify(execFile)('npm', ['run', '--silent', ...args], {
+      cwd: resolve(import.meta.dirname, '../..'),
+      env: environment(env),
+    });
+  const { stdout } = await npm('keys', '--', ...create.slice(1), '--json');
+  expect(await store.apiKeys.find((JSON.parse(stdout) as ShownKey).id)).toBeDefined();
+  await expect(npm('servers', '--', 'lsit')).rejects.toMatchObject({
+    code: 1,
+    stderr: 'unknown command lsit (did you mean list?)\n',
+  });
+  expect((await npm('audit', '--', '--json')).stdout).toBe('');
+});
+
+test('a running server obeys from the next request on', async () => {
+  const dataDir = join(temporaryFolder(), 'data');
+  const app = await createTestApp({ settings: { DATA_DIR: dataDir } });
+  const keys = async (...args: string[]): Promise<string> => {
+    const { status, stdout } = await runCommand(['keys', ...args], {
+      cwd: temporaryFolder(),
+      env: { DATA_DIR: dataDir },
+    });
+    expect(status).toBe(0);
+    return stdout.trim();
+  };
+  const isGood = async (key: string): Promise<boolean> => {
+    const { status } = await app.request('/v1/hosting/game/logs/a/latest', {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    return status !== 401;
+  };
+  const first = await keys(...create.slice(1));
+  const { id } = parseApiKey(first)!;
+  expect(await isGood(first)).toBe(true);
+  const second = await keys('rotate', id, '--overlap', '1h');
+  expect([await isGood(first), await isGood(second)]).toEqual([true, true]);
+  const third = await keys('rotate', id);
+  expect([await isGood(first), await isGood(second), await isGood(third)]).toEqual([false, false, true]);
+  await keys('revoke', id);
+  expect(await isGood(third)).toBe(false);
+});
+
+describe('the output', () => {
+  test('may be closed by a reader that has read enough', async () => {
+    const { env, store } = await createCommandLine();
+    for (let index = 0; index < 3000; index += 1) await store.audit.append(auditEntry({ requestId: `r${index}` }));
+    const child = spawn(process.execPath, [main, 'audit'], { env: environment(env) });
+    let stderr = '';
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    child.stdout.once('data', () => child.stdout.destroy());
+    expect(await once(child, 'close')).toEqual([0, null]);
+    expect(stderr).toBe('');
+  });
+
+  test('reaches a pipe whole, however long', async () => {
+    const { env, store } = await createCommandLine();
+    const ids = Array.from({ length: 2500 }, (_, index) => `r${index}`);
+    for (const requestId of ids) await store.audit.append(auditEntry({ requestId }));
+    const { stdout } = await runCommand(['audit', '--json'], { cwd: temporaryFolder(), env });
+    const lines = stdout.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject(ids.map((requestId) => ({ requestId })));
+  });
+
+  test.runIf(existsSync('/dev/full'))(
+    'is missed where it goes to a full disk, and the explanation is not',
+    async () => {
+      const { env, store } = await createCommandLine();
+      const full = openSync('/dev/full', 'w');
+      const child = spawn(process.execPath, [main, ...create], {
+        env: environment(env),
+        stdio: ['ignore', full, 'pipe'],
+      });
+      let stderr = '';
+      child.stderr!.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+      expect(await once(child, 'close')).toEqual([1, null]);
+      const [{ id } = { id: '' }] = await store.apiKeys.list();
+      expect(stderr).toContain(
+        `the output cannot be written: ENOSPC, so nobody has this secret: keys rotate ${id} makes another\n`,
+      );
+
+      const deaf = spawn(process.execPath, [main, ...create], {
+        env: environment(env),
+        stdio: ['ignore', 'pipe', full],
+      });
+      let stdout = '';
+      deaf.stdout!.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+      expect(await once(deaf, 'close')).toEqual([0, null]);
+      expect(parseApiKey(stdout.trim())).toBeDefined();
+      closeSync(full);
+    },
+  );
+});
