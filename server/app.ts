@@ -5,7 +5,7 @@ import type { H3Event } from 'h3';
 import { FastResponse } from 'srvx';
 import { isLimited, takesIdempotencyKey } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoints.ts';
-import { readJsonBody } from './http/body.ts';
+import { parseJsonBody, readBody } from './http/body.ts';
 import { exchangeOf } from './http/exchange.ts';
 import type { Exchange } from './http/exchange.ts';
 import type { JsonReply, Route, RouteReply } from './http/handle.ts';
@@ -13,16 +13,17 @@ import { renderError } from './http/render.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { Authorize } from './middleware/authorize.ts';
 import { preflightHeaders } from './middleware/cors.ts';
+import type { createCors } from './middleware/cors.ts';
 import type { RateLimit } from './middleware/rate-limit.ts';
 import { Problem } from './problem.ts';
 import { createRoutes } from './routes/index.ts';
 import type { Services } from './routes/index.ts';
-import { idempotencyKeyPattern } from './services/idempotency.ts';
 import type { Idempotency } from './services/idempotency.ts';
 
 /** What every request is held against. */
 export interface Rules {
   readonly limit: RateLimit;
+  readonly cors: ReturnType<typeof createCors>;
   readonly authorize: Authorize;
   readonly idempotency: Idempotency;
 }
@@ -49,7 +50,7 @@ export function createApp(services: Services, rules: Rules): H3 {
       // A trailing slash is another URL, and a second address for one resource would be cached twice.
       if (event.url.pathname.endsWith('/')) throw new Problem('not_found');
       endpointOf.set(event, own[0]!.endpoint);
-      return serve(event, own, rules);
+      return serve(event, own, services, rules);
     });
   }
   app.all('/**', () => {
@@ -58,13 +59,20 @@ export function createApp(services: Services, rules: Rules): H3 {
   return app;
 }
 
-async function serve(event: H3Event, routes: readonly Route[], rules: Rules): Promise<Response> {
+async function serve(
+  event: H3Event,
+  routes: readonly Route[],
+  { lifecycle }: Services,
+  rules: Rules,
+): Promise<Response> {
   const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
   const { request, headers, client } = exchange;
   const { rest = '', id = '' } = event.context.params ?? {};
+  const isKeyed = routes.some(({ endpoint }) => endpoint.access);
+  if (isKeyed) exchange.cors = rules.cors(request.headers.origin, isKeyed);
 
   const route = routes.find(({ endpoint }) => endpoint.method === (request.method === 'HEAD' ? 'GET' : request.method));
-  if (!route) return refuseMethod(exchange, routes);
+  if (!route) return refuseMethod(exchange, routes, isKeyed);
   const { endpoint } = route;
 
   if (isLimited(endpoint.path)) {
@@ -76,38 +84,32 @@ async function serve(event: H3Event, routes: readonly Route[], rules: Rules): Pr
   }
 
   const caller = endpoint.access && (await rules.authorize(exchange, endpoint, id));
-  const body = endpoint.body && (await readJsonBody(request, endpoint.body.schema));
-  const run = route.check({ query: event.url.searchParams, body: body?.value, caller, rest });
+  const text = endpoint.body || takesIdempotencyKey(endpoint) ? await readBody(request) : '';
+  const body = endpoint.body && text !== '' ? parseJsonBody(text, endpoint.body.schema) : undefined;
+  const run = route.check({ query: event.url.searchParams, body, caller, rest });
+  if (!caller || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
 
-  const key = request.headers['idempotency-key'];
-  if (!caller || key === undefined || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
-  if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
-    throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
-  }
-  const parts = [endpoint.method, request.url!, body?.text ?? ''];
-  const { replayed, ...answer } = await rules.idempotency({ apiKeyId: caller.key.id, key, parts }, async () => {
-    return toText((await run()) as JsonReply);
-  });
+  // An action goes on where the client goes away: its outcome is noted all the same.
+  const { replayed, ...answer } = await lifecycle.finish(() =>
+    rules.idempotency(
+      {
+        apiKeyId: caller.key.id,
+        key: request.headers['idempotency-key'],
+        parts: [endpoint.method, endpoint.path, caller.server, text],
+      },
+      async () => toText((await run()) as JsonReply),
+    ),
+  );
   if (replayed) headers.push('Idempotent-Replayed', 'true');
   return respondJson(exchange, answer);
 }
 
 /** A CORS preflight is answered; any other method that the endpoint does not have is refused, and told which it has. */
-function refuseMethod(exchange: Exchange, routes: readonly Route[]): Response {
+function refuseMethod(exchange: Exchange, routes: readonly Route[], isKeyed: boolean): Response {
   const methods = routes.flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   const { origin, 'access-control-request-method': asked } = exchange.request.headers;
   if (exchange.request.method === 'OPTIONS' && origin !== undefined && asked !== undefined) {
-    return respond(
-      exchange,
-      204,
-      Object.entries(
-        preflightHeaders(
-          methods,
-          routes.some(({ endpoint }) => endpoint.access),
-        ),
-      ),
-      null,
-    );
+    return respond(exchange, 204, Object.entries(preflightHeaders(methods, isKeyed)), null);
   }
   throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
 }
@@ -134,7 +136,7 @@ function respondJson(exchange: Exchange, { status, body }: { status: number; bod
 }
 
 function respond(exchange: Exchange, status: number, own: [string, string][], body: string | Buffer | null): Response {
-  const headers = [...pairs(exchange.headers), ...own];
+  const headers = [...pairs(exchange.headers), ...pairs(exchange.cors), ...own];
   return new FastResponse(body as BodyInit | null, { status, statusText: STATUS_CODES[status] ?? '', headers });
 }
 

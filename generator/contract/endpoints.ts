@@ -28,8 +28,8 @@ export interface Endpoint {
   readonly query?: z.ZodObject;
   /** The JSON body, and whether there must be one. */
   readonly body?: { readonly schema: z.ZodType; readonly required: boolean };
-  /** What a parameter or body that is required and missing is answered with; `validation_error` if left out. */
-  readonly missing?: ProblemCode;
+  /** What a parameter or body that is required and missing is answered with; a `validation_error` if left out. */
+  readonly missing?: { readonly code: ProblemCode; readonly message?: string };
   /** Hosting controls only: the kind of server that the path names, and the scope that a key needs for it. */
   readonly access?: { readonly kind: ServerKind; readonly scope: Scope };
   /** Answers by status. */
@@ -43,14 +43,6 @@ export interface Endpoint {
 /** Whether the rate limit of the client's address holds for a path: it spans every endpoint below /v1. */
 export function isLimited(path: string): boolean {
   return path.startsWith('/v1/');
-}
-
-/** Whether a request target is of the hosting controls, which all need an API key, however it is spelled. */
-export function isKeyed(target: string): boolean {
-  const unreserved = target.replace(/%[4-7][0-9a-f]/gi, (code) =>
-    String.fromCharCode(Number.parseInt(code.slice(1), 16)),
-  );
-  return unreserved.startsWith('/v1/hosting/');
 }
 
 /** Whether an endpoint heeds an Idempotency-Key: the ones that act on a customer's server do. */
@@ -139,7 +131,7 @@ export const endpoints = {
     path: '/v1/blog/article',
     summary: 'One blog article, also by a former path',
     query: z.object({ path: z.string().describe('Full path of the article, beginning with /blog/.') }),
-    missing: 'path_required',
+    missing: { code: 'path_required' },
     replies: { 200: json('The article.', ContentArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
   },
@@ -158,7 +150,7 @@ export const endpoints = {
     path: '/v1/kb/article',
     summary: 'One knowledge base article, also by a former path',
     query: z.object({ path: z.string().describe('Full path of the article, beginning with /knowledgebase/.') }),
-    missing: 'path_required',
+    missing: { code: 'path_required' },
     replies: { 200: json('The article.', KnowledgeBaseArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
   },
@@ -191,7 +183,7 @@ export const endpoints = {
     summary: 'Cut the power of a VPS and start it again; confirmed by the query and by the body',
     query: z.object({ force }),
     body: { schema: ForceRequest, required: true },
-    missing: 'confirmation_required',
+    missing: { code: 'confirmation_required', message: 'Reset requires force=true' },
     problems: [...vpsPower.problems, 'confirmation_required', 'validation_error'],
   },
   startGameServer: { ...gamePower, path: '/v1/hosting/game/power/{server_id}/start', summary: 'Start a game server' },

@@ -1,26 +1,24 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
+import type { Environment } from '../settings.ts';
 import { readStoreEnv } from '../store/env.ts';
 import { StoreError } from '../store/error.ts';
-import { openStore } from '../store/index.ts';
+import { databaseFile, openStore } from '../store/index.ts';
 import type { StoreOptions } from '../store/index.ts';
 import type { Store } from '../store/types.ts';
-
-/** The settings of the process, by the names of their environment variables. */
-export type Settings = Readonly<Record<string, string | undefined>>;
 
 /** What the command line has of the process around it. */
 export interface Surroundings {
   readonly out: Writable & { readonly isTTY?: boolean };
   readonly err: Writable;
   /** Called only by a command that needs a setting, so that broken ones do not stand in the way of the usage. */
-  readonly settings: () => Settings;
+  readonly settings: () => Environment;
 }
 
 /** What every command works with. */
 export interface Context {
-  readonly settings: () => Settings;
+  readonly settings: () => Environment;
   /** Writes lines of the result, and waits until they are out; throws an {@link OutputError}. */
   readonly print: (text: string) => Promise<void>;
   /** Writes a line for the reader, which is not part of the result. */
@@ -53,7 +51,7 @@ export function createContext({ out, err, settings }: Surroundings): Context {
       }),
     async withStore(work) {
       const options = readStoreEnv(settings());
-      const file = options.databaseUrl === undefined ? resolve(join(options.dataDir, 'hosting.sqlite')) : undefined;
+      const file = options.databaseUrl === undefined ? resolve(databaseFile(options)) : undefined;
       const isNew = file !== undefined && !existsSync(file);
       const store = await open(options);
       // The wrong folder and the wrong user look like this, and are found out only when the server refuses the key.

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { Store } from '../store/types.ts';
 import { didYouMean, show } from './command.ts';
-import type { Settings } from './context.ts';
+import type { Environment } from '../settings.ts';
 
 /** What there is to say of a server that no command has added, with the nearest; undefined where it is known. */
 export async function doubtServer(store: Store, server: ServerName): Promise<string | undefined> {
@@ -18,7 +18,7 @@ export async function doubtServer(store: Store, server: ServerName): Promise<str
 const ProvidersFile = z.object({ providers: z.record(z.string(), z.unknown()) });
 
 /** What there is to say of a provider that PROVIDERS_FILE, where it is set, does not name; undefined where it does. */
-export function doubtProvider({ PROVIDERS_FILE: file }: Settings, provider: string): string | undefined {
+export function doubtProvider({ PROVIDERS_FILE: file }: Environment, provider: string): string | undefined {
   if (!file) return undefined;
   let known: string[];
   try {

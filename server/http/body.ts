@@ -7,29 +7,10 @@ import { Problem } from '../problem.ts';
 const maxBytes = 16_384;
 
 /**
- * Reads a JSON body and checks it; undefined where there is none. Throws a `validation_error` for what is too long,
- * compressed, not JSON or not what the schema says, and reads no further than the limit. Whatever its media type is
- * said to be, it is taken for JSON: the key that comes with it is no cookie that a foreign page could use.
+ * Reads the body of a request as text, and no further than the limit. Throws a `validation_error` for one that is too
+ * long, compressed or not UTF-8.
  */
-export async function readJsonBody(
-  request: IncomingMessage,
-  schema: z.ZodType,
-): Promise<{ text: string; value: unknown }> {
-  const text = await readText(request);
-  if (text === '') return { text, value: undefined };
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw invalid('The body is not valid JSON');
-  }
-  const result = schema.safeParse(json);
-  if (!result.success) throw invalid(describe(result.error));
-  if (holdsKeyTwice(text)) throw invalid('The body names a field twice');
-  return { text, value: result.data };
-}
-
-async function readText(request: IncomingMessage): Promise<string> {
+export async function readBody(request: IncomingMessage): Promise<string> {
   const { 'content-encoding': encoding, 'content-length': length } = request.headers;
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse('The body must not be compressed');
   if (Number(length) > maxBytes) throw refuse('The body is too long');
@@ -40,12 +21,35 @@ async function readText(request: IncomingMessage): Promise<string> {
     if (size > maxBytes) throw refuse('The body is too long');
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks));
+  } catch {
+    throw invalid('The body is not UTF-8');
+  }
+}
+
+/**
+ * Parses a JSON body and checks it; throws a `validation_error` where it is not JSON or not what the schema says.
+ * Whatever its media type is said to be, it is taken for JSON: the key that comes with it is no cookie that a foreign
+ * page could use.
+ */
+export function parseJsonBody(text: string, schema: z.ZodType): unknown {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw invalid('The body is not valid JSON');
+  }
+  const result = schema.safeParse(json);
+  if (!result.success) throw invalid(describe(result.error));
+  if (holdsKeyTwice(text)) throw invalid('The body names a field twice');
+  return result.data;
 }
 
 /** JSON.parse takes the last of two equal keys, so that `{"force":false,"force":true}` would confirm what it denies. */
 function holdsKeyTwice(json: string): boolean {
-  return parseDocument(json, { schema: 'json', uniqueKeys: true, prettyErrors: false }).errors.length > 0;
+  const { errors } = parseDocument(json, { schema: 'json', uniqueKeys: true, prettyErrors: false });
+  return errors.some(({ code }) => code === 'DUPLICATE_KEY');
 }
 
 function describe(error: z.ZodError): string {

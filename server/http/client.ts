@@ -26,6 +26,8 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly maxBytes?: number;
   readonly timeoutMs?: number;
+  /** Ends the request before its own time is up: what is not sent by then is not sent. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** An answer with a status below 300 or above 399. */
@@ -46,7 +48,7 @@ export interface Client {
    * nothing was sent, else `unknown`.
    */
   request(method: 'GET' | 'POST', path: string, options?: RequestOptions): Promise<Reply>;
-  /** Closes the connections, after the requests that are running. */
+  /** Closes the connections; requests that are running are cut. */
   close(): Promise<void>;
 }
 
@@ -93,7 +95,10 @@ export function createClient({ baseUrl, headers, timeoutMs, ca, maxBytes = defau
           ignoreResponseError: true,
           responseType: 'stream',
           // ofetch's own timeout ends with the headers; a signal covers the body too.
-          signal: AbortSignal.timeout(options.timeoutMs ?? timeoutMs),
+          signal: AbortSignal.any([
+            AbortSignal.timeout(options.timeoutMs ?? timeoutMs),
+            ...(options.signal ? [options.signal] : []),
+          ]),
           dispatcher: exchange.dispatcher,
         });
         text = await readText(response, options.maxBytes ?? maxBytes);
@@ -115,7 +120,7 @@ export function createClient({ baseUrl, headers, timeoutMs, ca, maxBytes = defau
         },
       };
     },
-    close: () => (closed ??= agent.close()),
+    close: () => (closed ??= agent.destroy()),
   };
 }
 

@@ -10,6 +10,8 @@ export interface Exchange {
   readonly response: ServerResponse;
   /** What every answer to it carries: names and values in turn. */
   readonly headers: string[];
+  /** Its CORS headers, likewise: those of what is public, until it is known to be for an endpoint that is not. */
+  cors: readonly string[];
   /** The rate limit's word, once it was asked. */
   verdict?: Verdict;
   /** What went wrong, for the log; clients are never told. */

@@ -56,7 +56,7 @@ export function handle<Name extends EndpointName>(
   return {
     endpoint,
     check({ query, body, ...rest }) {
-      if (endpoint.body?.required && body === undefined) throw missing(endpoint, 'A JSON body is required');
+      if (endpoint.body?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       const request = { query: readQuery(endpoint, query), body, ...rest } as RouteRequest<Name>;
       return async () => {
         const reply = await answer(request);
@@ -81,10 +81,11 @@ function readQuery(endpoint: Endpoint, parameters: URLSearchParams): unknown {
   if (result.success) return result.data;
   const absent = result.error.issues.find(({ path: [name] }) => !(String(name) in values));
   throw absent
-    ? missing(endpoint, `Query parameter ${String(absent.path[0])} is required`)
+    ? toMissing(endpoint, `Query parameter ${String(absent.path[0])} is required`)
     : new Problem('validation_error');
 }
 
-function missing(endpoint: Endpoint, message: string): Problem {
-  return endpoint.missing ? new Problem(endpoint.missing) : new Problem('validation_error', message);
+function toMissing(endpoint: Endpoint, message: string): Problem {
+  const { missing } = endpoint;
+  return missing ? new Problem(missing.code, missing.message) : new Problem('validation_error', message);
 }

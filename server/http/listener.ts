@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { H3 } from 'h3';
 import { toNodeHandler } from 'srvx/node';
-import { isKeyed, isLimited } from '#contract/endpoints.ts';
+import { isLimited } from '#contract/endpoints.ts';
 import type { Logger } from '../log.ts';
 import { logExchange } from '../middleware/access-log.ts';
 import type { createClientFinder } from '../middleware/client-ip.ts';
@@ -58,22 +58,18 @@ export function createListener(options: ListenerOptions): RequestListener {
         return;
       }
       const problem = renderError(error, undefined);
-      response.writeHead(problem.status, [...headers, ...Object.entries(problem.headers).flat()]).end(problem.body);
+      response
+        .writeHead(problem.status, [...headers, ...exchange.cors, ...Object.entries(problem.headers).flat()])
+        .end(problem.body);
     }
   };
 
   return (request, response) => {
     const id = toRequestId(request.headers['x-request-id']);
     const client = findClient(request.socket.remoteAddress, request.headers['x-forwarded-for']);
-    const headers = [
-      'X-Request-Id',
-      id,
-      'X-Content-Type-Options',
-      'nosniff',
-      ...cors(request.headers.origin, isKeyed(request.url!)),
-    ];
+    const headers = ['X-Request-Id', id, 'X-Content-Type-Options', 'nosniff'];
     if (draining()) headers.push('Connection', 'close');
-    const exchange: Exchange = { id, client, request, response, headers };
+    const exchange: Exchange = { id, client, request, response, headers, cors: cors(request.headers.origin, false) };
     keepExchange(exchange);
     logExchange(log, exchange);
     void serve(exchange);
@@ -99,8 +95,8 @@ function isDecodable(path: string): boolean {
   }
 }
 
-function answerStored({ request, response, headers }: Exchange, file: StoredFile): void {
+function answerStored({ request, response, headers, cors }: Exchange, file: StoredFile): void {
   const reply = toStoredReply(file, request.headers);
-  response.writeHead(reply.status, [...headers, ...reply.headers]);
+  response.writeHead(reply.status, [...headers, ...cors, ...reply.headers]);
   response.end(request.method === 'HEAD' ? undefined : reply.body);
 }

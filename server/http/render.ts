@@ -18,12 +18,14 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined): Ren
   const problem = toProblem(error, endpoint);
   const style = endpoint?.errorStyle ?? 'json';
   const body = renderProblem(style, problem.code, problem.message);
+  const { status } = problems[problem.code];
   return {
-    status: problems[problem.code].status,
+    status,
     headers: {
       'Content-Type': errorMediaTypes[style],
       'Content-Length': String(Buffer.byteLength(body)),
       'Cache-Control': 'no-store',
+      ...(status === 401 || status === 403 ? { 'WWW-Authenticate': 'Bearer' } : {}),
       ...problem.headers,
     },
     body,

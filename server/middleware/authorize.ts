@@ -33,7 +33,8 @@ export function createAuthorize({ apiKeys, limit, onTouchFailure, now = Date.now
     const key = await authenticate(apiKeys, exchange.request.headers.authorization, now());
     await apiKeys.touch(key.id, now()).catch(onTouchFailure);
     if (endpoint.method === 'POST') {
-      const { allowed, retryAfter } = limit(key.id);
+      const { allowed, headers, retryAfter } = limit(key.id);
+      exchange.headers.push(...headers);
       if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
     }
     const server: ServerName = `${kind}:${id}`;

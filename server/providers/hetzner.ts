@@ -48,9 +48,11 @@ export function createHetzner(settings: HetznerSettings, options: { readonly tim
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
-      async power(ref, action) {
+      async power(ref, action, deadline) {
         if (!/^[1-9]\d{0,15}$/.test(ref)) throw toRefusal(`"${ref}" is not a server number of Hetzner Cloud`);
-        const reply = await client.request('POST', `/servers/${ref}/actions/${paths[action]}`);
+        const reply = await client.request('POST', `/servers/${ref}/actions/${paths[action]}`, {
+          signal: deadline,
+        });
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         // `error` is filled in the documentation's samples of running actions too: only the status counts.
         const status = parseJson(reply.text, Answer)?.action.status;

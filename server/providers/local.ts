@@ -92,6 +92,8 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
     if (found?.server.kind !== kind) throw toRefusal(`there is no local server "${ref}" of the kind ${kind}`);
     return found;
   };
+  let ended: Promise<unknown> | undefined;
+  const end = () => (ended ??= Promise.all([...all.values()].map((running) => running.process.close())));
   return {
     vps: { power: async (ref, action) => await act(find(ref, 'vps'), action) },
     game: {
@@ -107,8 +109,9 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
       },
     },
     check: () => Promise.resolve([{ level: 'info', message: `This machine runs ${all.size} servers itself` }]),
+    drain: () => void end(),
     async close() {
-      await Promise.all([...all.values()].map((running) => running.process.close()));
+      await end();
       guard.close();
     },
   };

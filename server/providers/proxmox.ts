@@ -61,9 +61,11 @@ export function createProxmox(settings: ProxmoxSettings, options: { readonly tim
   };
   return {
     vps: {
-      async power(ref, action) {
-        const { node, type } = await findVm(client, ref);
-        const reply = await client.request('POST', `/nodes/${node}/${type}/${ref}/status/${verbs[type][action]}`);
+      async power(ref, action, deadline) {
+        const { node, type } = await findVm(client, ref, deadline);
+        const reply = await client.request('POST', `/nodes/${node}/${type}/${ref}/status/${verbs[type][action]}`, {
+          signal: deadline,
+        });
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         if (!parseJson(reply.text, Started)) throw toProviderError(reply, 'unknown');
       },
@@ -90,9 +92,9 @@ export function createProxmox(settings: ProxmoxSettings, options: { readonly tim
 const resourcesBytes = 8 * 1024 * 1024;
 
 /** Asked before every action, as a VPS migrates between nodes and a call must name the right one. */
-async function findVm(client: Client, ref: string): Promise<z.infer<typeof Vm>> {
+async function findVm(client: Client, ref: string, signal: AbortSignal | undefined): Promise<z.infer<typeof Vm>> {
   if (!/^[1-9]\d{2,8}$/.test(ref)) throw toRefusal(`"${ref}" is not a vmid of Proxmox`);
-  const reply = await lookUp(client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes }));
+  const reply = await lookUp(client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes, signal }));
   const resources = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
   if (!resources) throw toProviderError(reply, 'refused');
   for (const resource of resources.data) {

@@ -12,7 +12,7 @@ export interface ConsoleTimings {
   readonly pingMs: number;
   /** The answer to `auth`. */
   readonly authMs: number;
-  /** Until an `auth` that Wings throttled, as it takes one in 5 s, is sent once more. */
+  /** Until an `auth` that Wings throttled, as it takes one in 5 s, is sent again. */
   readonly throttleMs: number;
   /** The first wait before a new attempt; it doubles up to the longest. */
   readonly backoffMs: number;
@@ -59,7 +59,7 @@ const states = new Set<string>(['running', 'starting', 'stopping', 'offline'] sa
 export function followSocket(following: Following, first: Granted, memory: Memory): Promise<SessionEnd> {
   const { client, path, origin, timings, events, signal } = following;
   const { promise, resolve } = Promise.withResolvers<SessionEnd>();
-  const timers: Partial<Record<'auth' | 'again' | 'renewal', NodeJS.Timeout>> = {};
+  const timers: Partial<Record<'auth' | 'again' | 'renewal', NodeJS.Timeout | undefined>> = {};
   /** The token that was sent and not yet accepted. */
   let pending: Granted | undefined;
   let accepted = false;
@@ -83,12 +83,22 @@ export function followSocket(following: Following, first: Granted, memory: Memor
     timers.auth = setTimeout(() => finish(lost('no answer to auth')), timings.authMs);
     socket.send('auth', [grant.token]);
   };
+  /** Until it is answered or given up: Wings tells only the first in a row of the `auth` that it drops. */
+  const authenticateAgain = (): void => {
+    timers.again ??= setTimeout(() => {
+      timers.again = undefined;
+      if (!pending) return;
+      socket.send('auth', [pending.token]);
+      authenticateAgain();
+    }, timings.throttleMs);
+  };
   const accept = (): void => {
     if (!pending) return;
     pending = undefined;
     accepted = true;
     clearTimeout(timers.auth);
     clearTimeout(timers.again);
+    timers.again = undefined;
     memory.gapTold = false;
     memory.failures = 0;
     if (!memory.linesAsked) socket.send('send logs', []);
@@ -146,10 +156,7 @@ export function followSocket(following: Following, first: Granted, memory: Memor
       case 'deleted':
         return finish({ kind: 'refused', reason: 'the server was deleted', detail: event });
       case 'throttled':
-        if (pending && text === 'auth') {
-          const { token } = pending;
-          timers.again ??= setTimeout(() => socket.send('auth', [token]), timings.throttleMs);
-        }
+        if (pending && text === 'auth') authenticateAgain();
     }
   };
   const socket = openSocket(first.url, origin, timings.pingMs, {

@@ -56,17 +56,20 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   });
 
   const game: GameProvider = {
-    async power(ref, action) {
-      const reply = await client.request('POST', `${pathOf(ref)}/power`, { body: { signal: action } });
+    async power(ref, action, deadline) {
+      const reply = await client.request('POST', `${pathOf(ref)}/power`, {
+        body: { signal: action },
+        signal: deadline,
+      });
       // Exactly 204: what a proxy or a login page answers with 200 is no power action.
       if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
     },
-    async command(ref, command) {
+    async command(ref, command, deadline) {
       const path = pathOf(ref);
       // Keys of Pelican are not ptlc_; it answers 204 to commands that an offline server never gets.
       if (!settings.token.startsWith('ptlc_') && (await isDead(client, path, timeoutMs / 4)))
         throw toRefusal(`${ref} is offline`, offline);
-      const reply = await client.request('POST', `${path}/command`, { body: { command } });
+      const reply = await client.request('POST', `${path}/command`, { body: { command }, signal: deadline });
       if (reply.status !== 204) throw toCommandError(reply);
     },
     async latestLog(ref, file) {

@@ -30,7 +30,7 @@ export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
 
 /** Who runs VPS. Every method makes one upstream call (a look-up that changes nothing may come before it) and never repeats it. Throws a {@link ProviderError}. */
 export interface VpsProvider {
-  power(ref: string, action: VpsAction): Promise<void>;
+  power(ref: string, action: VpsAction, deadline?: AbortSignal): Promise<void>;
 }
 
 /** The states of a game server that clients know. */
@@ -56,9 +56,9 @@ export interface ConsoleSource {
 
 /** Who runs game servers. Each action makes one upstream call and never repeats it. Throws a {@link ProviderError}. */
 export interface GameProvider {
-  power(ref: string, action: GameAction): Promise<void>;
+  power(ref: string, action: GameAction, deadline?: AbortSignal): Promise<void>;
   /** Sends a console command; the provider acknowledges it. */
-  command(ref: string, command: string): Promise<void>;
+  command(ref: string, command: string, deadline?: AbortSignal): Promise<void>;
   /** The newest log file, at most 1 MiB of its end; undefined where the credential may not read files or there is none. */
   latestLog(ref: string, file: string | null): Promise<string | undefined>;
   /**
@@ -74,6 +74,8 @@ export interface Provider {
   readonly game?: GameProvider;
   /** Looks at the credentials once, at start; answers what the operator should know. Never throws. */
   check(): Promise<Finding[]>;
+  /** Told that this process is about to end: what it runs may begin to end as well. */
+  drain?(): void;
   /** Ends what it runs or holds open. */
   close(): Promise<void>;
 }

@@ -24,7 +24,9 @@ export function hostingRoutes(hosting: Hosting) {
     startVps: handle('startVps', ({ caller }) => vps(caller, 'start')),
     stopVps: handle('stopVps', ({ caller }) => vps(caller, 'stop')),
     resetVps: handle('resetVps', ({ caller, query, body }) => {
-      if (query.force !== 'true' || !body.force) throw new Problem('confirmation_required');
+      if (query.force !== 'true' || !body.force) {
+        throw new Problem('confirmation_required', 'Reset requires force=true');
+      }
       return vps(caller, 'reset');
     }),
     startGameServer: handle('startGameServer', ({ caller }) => game(caller, 'start')),
@@ -33,7 +35,9 @@ export function hostingRoutes(hosting: Hosting) {
     killGameServer: handle('killGameServer', ({ caller, query, body }) => {
       // Either place confirms it, and neither may deny it.
       const given = [query.force, body?.force].filter((force) => force !== undefined).map(String);
-      if (given.length === 0 || given.some((force) => force !== 'true')) throw new Problem('confirmation_required');
+      if (given.length === 0 || given.some((force) => force !== 'true')) {
+        throw new Problem('confirmation_required', 'Kill requires force=true');
+      }
       return game(caller, 'kill');
     }),
     openGameConsole: handle('openGameConsole', async ({ caller }) => ({

@@ -21,7 +21,7 @@ import { createTurns } from './turns.ts';
 export interface HostingOptions {
   readonly store: Store;
   readonly providers: ReadonlyMap<string, Provider>;
-  /** How long an action may wait for its turn. */
+  /** How long an action may take, the wait for its turn included. */
   readonly timeoutMs: number;
   /** The newest lines that the console relay holds of a game server. */
   readonly history: (server: ServerName) => readonly string[];
@@ -50,6 +50,9 @@ export interface Hosting {
   latestLog(caller: Caller): Promise<string>;
 }
 
+/** How often the record of a server whose console is being followed is looked at. */
+const recordCheckMs = 5000;
+
 /** The longest log that is answered. */
 const maxLogBytes = 1024 * 1024;
 
@@ -57,7 +60,7 @@ const maxLogBytes = 1024 * 1024;
 export function createHosting(options: HostingOptions): Hosting {
   const { store, providers, timeoutMs, history, publicUrl, issueToken, actionLimit, onAuditFailure } = options;
   const { now = Date.now } = options;
-  const turns = createTurns(timeoutMs);
+  const turns = createTurns();
 
   const find = async (server: ServerName, code: ProblemCode): Promise<{ record: ServerRecord; provider: Provider }> => {
     const record = await store.servers.find(server).catch((cause: unknown) => {
@@ -77,7 +80,7 @@ export function createHosting(options: HostingOptions): Hosting {
     caller: Caller,
     action: string,
     detail: string | null,
-    act: () => Promise<void>,
+    act: (deadline: AbortSignal) => Promise<void>,
   ): Promise<void> => {
     const started = now();
     const entry = {
@@ -92,20 +95,28 @@ export function createHosting(options: HostingOptions): Hosting {
       store.audit
         .append({ ...entry, at: now(), phase: 'finished', outcome, ms: now() - started })
         .catch(onAuditFailure);
-    await store.audit.append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null });
+    // From here on: an action that waits for its turn, or for a look-up, has that much less time for itself.
+    const deadline = AbortSignal.timeout(timeoutMs);
+    await store.audit
+      .append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null })
+      .catch((cause: unknown) => {
+        const notSent = new ProviderError('The audit log cannot be written', { outcome: 'refused', cause });
+        throw new Problem('internal_error', undefined, { cause: notSent });
+      });
     try {
-      await act();
+      await act(deadline);
       await finish('ok');
     } catch (error) {
       const problem = toProblem(error);
-      await finish(problem.code);
+      const { cause } = problem;
+      await finish(cause instanceof ProviderError && cause.outcome === 'unknown' ? 'unknown' : problem.code);
       throw problem;
     }
   };
 
   const command = async (caller: Caller, text: string): Promise<void> => {
     const { record, game } = await findGame(caller.server);
-    await audited(caller, 'command', text, () => game.command(record.ref, text));
+    await audited(caller, 'command', text, (deadline) => game.command(record.ref, text, deadline));
   };
 
   return {
@@ -114,11 +125,15 @@ export function createHosting(options: HostingOptions): Hosting {
       const { vps } = provider;
       if (!vps)
         throw new Problem('server_unavailable', undefined, { cause: new Error(`${record.provider} runs no VPS`) });
-      await audited(caller, action, null, () => turns.take(caller.server, () => vps.power(record.ref, action)));
+      await audited(caller, action, null, (deadline) =>
+        turns.take(caller.server, deadline, () => vps.power(record.ref, action, deadline)),
+      );
     },
     async gamePower(caller, action) {
       const { record, game } = await findGame(caller.server);
-      await audited(caller, action, null, () => turns.take(caller.server, () => game.power(record.ref, action)));
+      await audited(caller, action, null, (deadline) =>
+        turns.take(caller.server, deadline, () => game.power(record.ref, action, deadline)),
+      );
     },
     command,
     async streamCommand({ server, keyId, command: text, requestId, ip }) {
@@ -138,7 +153,20 @@ export function createHosting(options: HostingOptions): Hosting {
     },
     async openConsole(server, events) {
       const { record, game } = await findGame(server);
-      return game.openConsole(record.ref, events);
+      const source = game.openConsole(record.ref, events);
+      const look = async (): Promise<void> => {
+        const found = await store.servers.find(server).catch(() => record);
+        if (found?.provider === record.provider && found.ref === record.ref) return;
+        close();
+        events.ended('the server has moved');
+      };
+      // What the operator gave to somebody else must not be followed any longer by those who had it.
+      const timer = setInterval(() => void look(), recordCheckMs);
+      const close = (): void => {
+        clearInterval(timer);
+        source.close();
+      };
+      return { close };
     },
     async latestLog(caller) {
       const { record, game } = await findGame(caller.server);

@@ -4,15 +4,16 @@ import { Problem } from '../problem.ts';
 import { ProviderError } from '../providers/types.ts';
 import type { IdempotentAnswer, Store } from '../store/types.ts';
 
-/** A request that names an Idempotency-Key. */
+/** A request that may name an Idempotency-Key. */
 export interface IdempotentRequest {
   readonly apiKeyId: string;
-  readonly key: string;
-  /** All that must be the same for it to be the same request: method, target and body. */
+  /** The header, as it came. */
+  readonly key: string | string[] | undefined;
+  /** All that must be the same for it to be the same request: method, path and body. */
   readonly parts: readonly string[];
 }
 
-/** Runs a request at most once for each Idempotency-Key. */
+/** Runs a request, at most once for each Idempotency-Key; throws a Problem where it may not run. */
 export type Idempotency = (
   request: IdempotentRequest,
   run: () => Promise<IdempotentAnswer>,
@@ -23,13 +24,17 @@ export interface IdempotencyOptions {
   readonly store: Store['idempotency'];
   /** No request runs longer than this. */
   readonly longestMs: number;
-  /** Is told of an outcome that could not be noted. */
+  /** Is told of an outcome that could not be noted, and of old records that could not be removed. */
   readonly onStoreFailure: (error: unknown) => void;
   readonly now?: () => number;
 }
 
+/** How long a record is kept, and how often those that are older are removed. */
+const keptMs = 24 * 3_600_000;
+const purgeEveryMs = 3_600_000;
+
 /** What the Idempotency-Key of a request may be. */
-export const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
+const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
 
 /**
  * Creates the rule: the first request runs; a repeated one is given its answer; one that comes while it runs is told
@@ -41,7 +46,16 @@ export function createIdempotency({
   onStoreFailure,
   now = Date.now,
 }: IdempotencyOptions): Idempotency {
+  let purgedAt = Number.NEGATIVE_INFINITY;
   return async ({ apiKeyId, key, parts }, run) => {
+    if (key === undefined) return { ...(await run()), replayed: false };
+    if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
+      throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
+    }
+    if (now() - purgedAt > purgeEveryMs) {
+      purgedAt = now();
+      await store.purge(purgedAt - keptMs).catch(onStoreFailure);
+    }
     const fingerprint = hash('sha256', JSON.stringify(parts));
     const found = await store.begin(apiKeyId, key, fingerprint, now(), now() + longestMs);
     if (found.state !== 'begun') {
@@ -71,6 +85,6 @@ const unknownOutcome: IdempotentAnswer = {
 
 /** Whether it is certain that a request which failed did nothing. */
 function isDefinite(error: unknown): boolean {
-  if (!(error instanceof Problem) || error.code === 'internal_error') return false;
-  return !(error.cause instanceof ProviderError) || error.cause.outcome === 'refused';
+  if (!(error instanceof Problem)) return false;
+  return error.cause instanceof ProviderError ? error.cause.outcome === 'refused' : error.code !== 'internal_error';
 }

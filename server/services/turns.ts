@@ -1,23 +1,28 @@
+import { once } from 'node:events';
 import { ProviderError } from '../providers/types.ts';
 
 /** Lets one action at a time run for each server. */
 export interface Turns {
-  /** Runs the work when all earlier work under the name is done; throws where that takes longer than the wait. */
-  take<Value>(name: string, work: () => Promise<Value>): Promise<Value>;
+  /**
+   * Runs the work when all earlier work under the name is done. Throws a {@link ProviderError} where that is not so
+   * before the deadline; the work is not begun then.
+   */
+  take<Value>(name: string, deadline: AbortSignal, work: () => Promise<Value>): Promise<Value>;
 }
 
-/** Creates the turns; nobody waits longer than `waitMs`. */
-export function createTurns(waitMs: number): Turns {
+/** Creates the turns. */
+export function createTurns(): Turns {
   const last = new Map<string, Promise<unknown>>();
   return {
-    async take(name, work) {
+    async take(name, deadline, work) {
       const before = last.get(name);
       const { promise: turn, resolve: done } = Promise.withResolvers<void>();
       const mine = (before ?? Promise.resolve()).then(() => turn);
       last.set(name, mine);
       void mine.then(() => last.get(name) === mine && last.delete(name));
       try {
-        if (before && !(await settlesWithin(before, waitMs))) {
+        await Promise.race([before, deadline.aborted || once(deadline, 'abort')]);
+        if (deadline.aborted) {
           throw new ProviderError('Another action on this server is still running', { outcome: 'refused' });
         }
         return await work();
@@ -26,14 +31,4 @@ export function createTurns(waitMs: number): Turns {
       }
     },
   };
-}
-
-async function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), ms)));
-  try {
-    return await Promise.race([work.then(() => true), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

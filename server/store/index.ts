@@ -12,7 +12,10 @@ export interface StoreOptions {
 
 /** Opens the store and brings its tables to this version; throws a StoreError whose message says what is wrong. */
 export function openStore({ databaseUrl, dataDir }: StoreOptions): Promise<Store> {
-  return databaseUrl === undefined
-    ? createSqliteStore(join(dataDir, 'hosting.sqlite'))
-    : createPostgresStore(databaseUrl);
+  return databaseUrl === undefined ? createSqliteStore(databaseFile({ dataDir })) : createPostgresStore(databaseUrl);
+}
+
+/** The SQLite file of a store that has no PostgreSQL database. */
+export function databaseFile({ dataDir }: StoreOptions): string {
+  return join(dataDir, 'hosting.sqlite');
 }

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
@@ -48,7 +48,7 @@ export async function connectSqlite(file: string): Promise<Database> {
   };
   try {
     await query('PRAGMA journal_mode = WAL');
-    await query('PRAGMA synchronous = NORMAL');
+    await query('PRAGMA synchronous = FULL');
   } catch (error) {
     await close();
     throw error;
@@ -60,8 +60,7 @@ function open(file: string): DatabaseSync {
   try {
     if (file !== ':memory:') {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      // Made here, because SQLite would make it as readable as the umask allows; its -wal and -shm files follow suit.
-      closeSync(openSync(file, 'a', 0o600));
+      makeFile(file);
     }
     return new DatabaseSync(file, {
       timeout: blockingWaitMs,
@@ -72,6 +71,18 @@ function open(file: string): DatabaseSync {
   } catch (error) {
     throw toStoreError(error, file);
   }
+}
+
+/** Made here, because SQLite would make it as readable as the umask allows; its -wal and -shm files follow suit. */
+function makeFile(file: string): void {
+  const isNew = !existsSync(file);
+  const descriptor = openSync(file, 'a', 0o600);
+  if (isNew && process.getuid?.() === 0) {
+    // A command of root's must not lock the server out, which runs as the owner of the folder.
+    const { uid, gid } = statSync(dirname(file));
+    fchownSync(descriptor, uid, gid);
+  }
+  closeSync(descriptor);
 }
 
 function createQuery(connection: DatabaseSync, file: string): Query {

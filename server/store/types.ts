@@ -38,7 +38,7 @@ export interface AuditEntry {
   readonly server: ServerName;
   readonly requestId: string;
   readonly ip: string;
-  /** `ok` or the code of the problem; null before it is known. */
+  /** `ok`, the code of the problem, or `unknown` where nobody knows whether it took effect; null before it is over. */
   readonly outcome: string | null;
   readonly ms: number | null;
   /** The first 64 characters of a console command, else null. */

@@ -18,7 +18,7 @@ export interface HostingWorld {
   /** The settings of a server that is to have all this. */
   readonly settings: Record<string, string>;
   /** Makes an API key: for the servers of the first customer and with every scope, but for the fields given. */
-  issueKey(fields?: Partial<ApiKeyRecord>): Promise<string>;
+  readonly issueKey: (fields?: Partial<ApiKeyRecord>) => Promise<string>;
 }
 
 /** The servers of the first customer; each of the other customer is called `theirs`. */

@@ -16,7 +16,10 @@ export interface Program {
   readonly signals: readonly string[];
   /** Whether it is gone. */
   readonly gone: () => boolean;
-  readonly order: (order: 'print' | 'complain' | 'deafen' | 'exit' | 'count' | 'breed', detail?: string) => void;
+  readonly order: (
+    order: 'print' | 'complain' | 'deafen' | 'exit' | 'count' | 'breed' | 'abandon',
+    detail?: string,
+  ) => void;
 }
 
 /** Where the test programs report to. */

@@ -30,6 +30,10 @@ createInterface({ input: leash }).on('line', (line) => {
     process.stdout.write(lines.join(''));
   } else if (order === 'breed') {
     spawn(process.execPath, [import.meta.filename, port!, detail, 'stubborn'], { stdio: 'inherit' });
+  } else if (order === 'abandon') {
+    // One that left the group, and holds on to the outputs.
+    const stdio = ['ignore', 'inherit', 'inherit'] as const;
+    spawn(process.execPath, [import.meta.filename, port!, detail], { stdio: [...stdio], detached: true });
   }
 });
 leash.on('error', (error) => process.stderr.write(`${error.message}\n`)).on('close', () => process.exit(1));

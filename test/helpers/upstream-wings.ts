@@ -26,6 +26,8 @@ export interface Wings {
   sockets(): number;
   /** Lines that were asked for by `send logs`, so often. */
   logsSent(): number;
+  /** How often an `auth` was dropped by the limit. */
+  authsDropped(): number;
   issue(permissions: readonly string[], seconds: number): string;
   print(line: string): void;
   publish(event: string, ...args: readonly string[]): void;
@@ -42,7 +44,7 @@ export interface Wings {
   denyOldTokens(): void;
   /** Belongs to another panel from now on. */
   expectOrigin(origin: string): void;
-  /** Drops every `auth` beyond so many in 5 s, as newer versions do. */
+  /** Drops every `auth` beyond so many in 5 s, as newer versions do; it tells the first in a row alone. */
   throttleAuth(limit: number): void;
 }
 
@@ -76,6 +78,12 @@ export interface WingsOptions {
   readonly onEnd: OnEnd;
 }
 
+/** The `auth` of one socket that were let through, and whether it knows that they are dropped now. */
+interface AuthLimit {
+  recent: number[];
+  isTold: boolean;
+}
+
 /** Without arguments there is no key for them. */
 function send(socket: WebSocket, event: string, ...args: readonly string[]): void {
   socket.send(JSON.stringify(args.length > 0 ? { event, args } : { event }));
@@ -92,6 +100,7 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
   const history: string[] = [];
   let pings = 0;
   let logsSent = 0;
+  let authsDropped = 0;
   let state = 'offline';
   let refused: number | undefined;
   let panel: string | undefined;
@@ -135,12 +144,18 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     }, tickMs);
     socket.on('close', () => clearInterval(ticker));
   };
-  const hear = (socket: WebSocket, data: string, recent: number[]): void => {
+  const hear = (socket: WebSocket, data: string, limit: AuthLimit): void => {
     const { event, args = [] } = JSON.parse(data) as { event: string; args?: string[] };
     if (event === 'auth') {
-      recent.splice(0, recent.length, ...recent.filter((at) => Date.now() - at < 5000));
-      if (recent.length >= authLimit) return send(socket, 'throttled', 'auth');
-      recent.push(Date.now());
+      limit.recent = limit.recent.filter((at) => Date.now() - at < 5000);
+      if (limit.recent.length >= authLimit) {
+        authsDropped += 1;
+        if (!limit.isTold) send(socket, 'throttled', 'auth');
+        limit.isTold = true;
+        return;
+      }
+      limit.isTold = false;
+      limit.recent.push(Date.now());
       return authenticate(socket, args.join(''));
     }
     if (event === 'send command' || event === 'set state') forbidden.push(event);
@@ -150,8 +165,8 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     for (const line of history) publishTo(socket, 'console output', line);
   };
   sockets.on('connection', (socket: WebSocket) => {
-    const recent: number[] = [];
-    socket.on('message', (data: Buffer) => hear(socket, data.toString(), recent));
+    const limit: AuthLimit = { recent: [], isTold: false };
+    socket.on('message', (data: Buffer) => hear(socket, data.toString(), limit));
     socket.on('ping', () => (pings += 1));
     socket.on('close', () => tokens.delete(socket));
     socket.on('error', () => undefined);
@@ -173,6 +188,7 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     pings: () => pings,
     sockets: () => sockets.clients.size,
     logsSent: () => logsSent,
+    authsDropped: () => authsDropped,
     issue(permissions, seconds) {
       const iat = Math.floor(Date.now() / 1000);
       const claims = { iss: origin(), jti: 'x', iat, nbf: iat - 300, exp: iat + seconds, scope: 'websocket' };

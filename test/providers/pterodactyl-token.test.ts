@@ -111,16 +111,37 @@ describe('tokens', () => {
     expect(record.gaps).toHaveLength(1);
   });
 
-  test('that Wings throttled are sent once more', async () => {
+  test('that Wings throttled are sent again until they are taken, as it says only once that it drops them', async () => {
     const { wings, open, times } = await preparePanel({ throttleMs: 100 });
     wings.throttleAuth(0);
     const record = open();
-    await until('the socket is open', () => wings.sockets() === 1);
+    await until('the token was dropped three times', () => wings.authsDropped() >= 3);
     wings.throttleAuth(5);
     await until('the token was taken', () => wings.auths.length === 1);
     wings.print('hello');
     await record.heard('hello');
+    expect(record.gaps).toEqual([]);
     expect(times).toHaveLength(1);
+  });
+
+  test('that Wings throttled again later, on the same socket, are sent again too', async () => {
+    const { wings, open, times } = await preparePanel({ throttleMs: 100 });
+    wings.throttleAuth(0);
+    const record = open();
+    await until('the first token was dropped', () => wings.authsDropped() > 0);
+    wings.throttleAuth(5);
+    await until('the first token was taken', () => wings.auths.length === 1);
+    const dropped = wings.authsDropped();
+    wings.throttleAuth(0);
+    wings.publish('token expiring');
+    await until('the second token was dropped', () => wings.authsDropped() > dropped);
+    wings.throttleAuth(5);
+    await until('the second token was taken', () => wings.auths.length === 2);
+    wings.print('still there');
+    await record.heard('still there');
+    expect(record.told).toEqual(['status: running', 'line: still there']);
+    expect(times).toHaveLength(2);
+    expect(wings.sockets()).toBe(1);
   });
 
   test('that are never answered lead to a new attempt', async () => {

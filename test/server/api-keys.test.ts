@@ -29,7 +29,7 @@ function createCounted({ store }: HostingWorld, now: () => number = Date.now) {
     now,
   });
   const ask = async (key: string): Promise<string> => {
-    const exchange = { id: 'a-request', client, request: { headers: { authorization: `Bearer ${key}` } } };
+    const exchange = { id: 'a-request', client, headers: [], request: { headers: { authorization: `Bearer ${key}` } } };
     try {
       await authorize(exchange as unknown as Exchange, endpoints.startVps, 'mine');
       return 'ok';

@@ -194,6 +194,6 @@ describe('of several reasons to refuse a request the first is told', () => {
     const statuses = await Promise.all(
       [1, 2].map(async () => (await ask(app, target.replace('hosting/', 'hosting/cloud/'), { method: 'POST' })).status),
     );
-    expect(statuses.toSorted()).toEqual([401, 429]);
+    expect(new Set(statuses)).toEqual(new Set([401, 429]));
   });
 });

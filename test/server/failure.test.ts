@@ -30,6 +30,7 @@ async function createBroken() {
   let written = '';
   destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
   const limit = createRateLimit({ name: 'default', rps: 100, burst: 100, blockSeconds: 0 });
+  const cors = createCors({ origins: ['https://www.example.com'], allowLocal: false });
   const listener = createListener({
     app: createApp(
       // What the stored endpoints never touch.
@@ -39,13 +40,13 @@ async function createBroken() {
         version: '1.2.3',
         hosting: undefined as never,
       },
-      { limit, authorize: undefined as never, idempotency: undefined as never },
+      { limit, cors, authorize: undefined as never, idempotency: undefined as never },
     ),
     releases,
     limit,
     log: createLog({ level: 'info', format: 'json', destination }),
     findClient: createClientFinder(env.TRUSTED_PROXIES),
-    cors: createCors({ origins: ['https://www.example.com'], allowLocal: false }),
+    cors,
     draining: () => false,
   });
   const server = await listenOn(listener, '127.0.0.1', 0);

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { StoreError } from '../../server/store/error.ts';
@@ -75,6 +75,17 @@ describe('in a SQLite file', () => {
     );
     mkdirSync(join(folder, 'taken', 'hosting.sqlite'), { recursive: true });
     await expect(openStore({ dataDir: join(folder, 'taken') })).rejects.toThrow('cannot be used: EISDIR');
+  });
+
+  test.runIf(process.getuid?.() === 0)('belongs to the owner of its folder, also where root made it', async () => {
+    const dataDir = temporaryFolder();
+    chownSync(dataDir, 65_534, 65_534);
+    const store = await openStore({ dataDir });
+    onTestFinished(() => store.close());
+    await store.apiKeys.create(apiKey());
+    for (const end of ['', '-wal', '-shm']) {
+      expect(statSync(join(dataDir, `hosting.sqlite${end}`))).toMatchObject({ uid: 65_534, gid: 65_534 });
+    }
   });
 
   test('leaves the mode of a folder that was there before', async () => {
