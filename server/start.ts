@@ -151,9 +151,8 @@ function isWildcard(host: string): boolean {
 
 /** Looks at the credentials beside the first requests: a panel that does not answer must not keep all else from starting. */
 function checkProviders(providers: ReadonlyMap<string, Provider>, log: Logger): void {
-  for (const [name, provider] of providers) {
-    void provider.check().then((findings) => {
-      for (const { level, message } of findings) log[level]({ provider: name }, message);
-    });
-  }
+  const check = async (name: string, provider: Provider): Promise<void> => {
+    for (const { level, message } of await provider.check()) log[level]({ provider: name }, message);
+  };
+  for (const [name, provider] of providers) void check(name, provider);
 }

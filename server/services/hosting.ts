@@ -60,7 +60,8 @@ const maxLogBytes = 1024 * 1024;
 export function createHosting(options: HostingOptions): Hosting {
   const { store, providers, timeoutMs, history, publicUrl, issueToken, actionLimit, onAuditFailure } = options;
   const { now = Date.now } = options;
-  const turns = createTurns();
+  // Who waited keeps enough time for the action itself.
+  const turns = createTurns(timeoutMs / 2);
 
   const find = async (server: ServerName, code: ProblemCode): Promise<{ record: ServerRecord; provider: Provider }> => {
     const record = await store.servers.find(server).catch((cause: unknown) => {
@@ -126,13 +127,13 @@ export function createHosting(options: HostingOptions): Hosting {
       if (!vps)
         throw new Problem('server_unavailable', undefined, { cause: new Error(`${record.provider} runs no VPS`) });
       await audited(caller, action, null, (deadline) =>
-        turns.take(caller.server, deadline, () => vps.power(record.ref, action, deadline)),
+        turns.take(caller.server, () => vps.power(record.ref, action, deadline)),
       );
     },
     async gamePower(caller, action) {
       const { record, game } = await findGame(caller.server);
       await audited(caller, action, null, (deadline) =>
-        turns.take(caller.server, deadline, () => game.power(record.ref, action, deadline)),
+        turns.take(caller.server, () => game.power(record.ref, action, deadline)),
       );
     },
     command,

@@ -11,21 +11,18 @@ async function prepareEnded() {
   await record.followed();
   program.order('abandon', 'holder');
   await leashes.started('holder');
+  const signals = vi.spyOn(process, 'kill');
+  onTestFinished(() => signals.mockRestore());
   program.order('exit', '0');
-  // Only the end that was noticed closes the input.
-  for (let outcome = ''; outcome !== 'refused';) {
-    const command = game.command('demo', 'list').then(() => 'sent');
-    outcome = await command.catch((error: unknown) => (error as { outcome: string }).outcome);
-  }
+  await until('its group is known to be gone', () => signals.mock.results.some(({ type }) => type === 'throw'));
+  signals.mockClear();
   expect(record.states).toEqual(['running']);
-  return { ...local, record };
+  return { ...local, record, signals };
 }
 
 describe.each(['stop', 'kill', 'restart'] as const)('a %s while the last lines of a server are read', (action) => {
   test('signals nobody, as its group may be of others by now', async () => {
-    const { game, record } = await prepareEnded();
-    const signals = vi.spyOn(process, 'kill');
-    onTestFinished(() => signals.mockRestore());
+    const { game, record, signals } = await prepareEnded();
     await game.power('demo', action);
     await until('it is offline', () => record.states.includes('offline'));
     expect(signals.mock.calls).toEqual([]);

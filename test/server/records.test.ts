@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import type { ServerName } from '#contract/api-keys.ts';
+import { renderProblem } from '#contract/problem.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import type { HostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { ask, askEndpoint } from './ask.ts';
+import { sharedProject } from './shared.ts';
+import { describeEndpoint, endpointNames, requestOf } from './targets.ts';
+
+const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
+
+async function serve() {
+  const world = await createHostingWorld(temporaryFolder());
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  return { world, app: { ...app, key: await world.issueKey() } };
+}
+
+function damage({ settings }: HostingWorld, sql: string): void {
+  const database = new DatabaseSync(join(settings.DATA_DIR!, 'hosting.sqlite'));
+  database.exec(sql);
+  database.close();
+}
+
+describe.each(keyedNames)('%s', (name) => {
+  const { kind } = describeEndpoint(name).access!;
+  const server: ServerName = `${kind}:mine`;
+  const [status, code] = kind === 'vps' ? [500, 'server_unavailable' as const] : [502, 'provider_error' as const];
+
+  test.each<[string, (world: HostingWorld) => unknown]>([
+    ['is not there', (world) => world.store.servers.remove(server)],
+    [
+      'names a provider that is not configured',
+      (world) => world.store.servers.put({ server, provider: 'gone', ref: '42', logFile: null }),
+    ],
+    [
+      'names a provider of the other kind',
+      (world) => {
+        const provider = kind === 'vps' ? 'panel' : 'cloud';
+        return world.store.servers.put({ server, provider, ref: '42', logFile: null });
+      },
+    ],
+    ['is empty', (world) => damage(world, "UPDATE hosting_servers SET ref = '', provider = ''")],
+    ['is lost with its table', (world) => damage(world, 'DROP TABLE hosting_servers')],
+  ])('whose record %s is answered as decided, and asks nobody', async (_, harm) => {
+    const { app, world } = await serve();
+    await harm(world);
+    const answer = await askEndpoint(app, name);
+    expect(answer).toMatchObject({ status, text: renderProblem('json', code) });
+    const sent = [...world.panel.seen, ...world.hetzner.seen];
+    expect(sent.filter(({ method, path }) => method === 'POST' || path.includes('/files/'))).toEqual([]);
+    const log = app.log().find(({ msg }) => msg === 'request failed');
+    expect(log).toMatchObject({ level: 'error', status });
+  });
+
+  test('answers 500 to a key whose record is damaged, and to all while the store is gone', async () => {
+    const { app, world } = await serve();
+    damage(world, "UPDATE hosting_api_keys SET scopes = 'nonsense'");
+    const internal = { status: 500, text: renderProblem('json', 'internal_error') };
+    expect(await askEndpoint(app, name)).toMatchObject(internal);
+    damage(world, 'DROP TABLE hosting_api_keys');
+    expect(await askEndpoint(app, name)).toMatchObject(internal);
+    expect((await ask(app, '/v1/plans')).status).toBe(200);
+    expect((await ask(app, '/health')).status).toBe(200);
+  });
+});
+
+test('what cannot be noted in the audit log is not done, and can be tried again', async () => {
+  const { app, world } = await serve();
+  const headers = { 'Idempotency-Key': 'order-4711' };
+  damage(world, 'ALTER TABLE hosting_audit RENAME TO elsewhere');
+  expect((await askEndpoint(app, 'startGameServer', { headers })).status).toBe(500);
+  expect(world.panel.signals).toEqual([]);
+  damage(world, 'ALTER TABLE elsewhere RENAME TO hosting_audit');
+  expect((await askEndpoint(app, 'startGameServer', { headers })).status).toBe(200);
+  expect(world.panel.signals).toEqual(['start']);
+});
+
+test('a server that moves to another provider is found there by the next request', async () => {
+  const { app, world } = await serve();
+  const other = await createHostingWorld(temporaryFolder());
+  expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
+  await world.store.servers.put({
+    server: 'game:mine',
+    provider: 'panel',
+    ref: other.panel.wings.uuid,
+    logFile: null,
+  });
+  // The panel of the test has no such server.
+  expect((await askEndpoint(app, 'startGameServer')).status).toBe(502);
+  const last = world.panel.seen.findLast(({ method }) => method === 'POST');
+  expect(last!.path).toContain(other.panel.wings.uuid);
+});
+
+test('every action is audited before and after, with who did what to which server', async () => {
+  const { app, world } = await serve();
+  const started = Date.now();
+  const actions: Record<string, string> = {
+    startVps: 'start',
+    stopVps: 'stop',
+    resetVps: 'reset',
+    startGameServer: 'start',
+    stopGameServer: 'stop',
+    restartGameServer: 'restart',
+    killGameServer: 'kill',
+    sendGameCommand: 'command',
+  };
+  for (const [name, action] of Object.entries(actions)) {
+    const { target, ...usual } = requestOf(name as (typeof keyedNames)[number], app);
+    const headers = { ...usual.headers, 'X-Request-Id': `order-${name}` };
+    await ask(app, target, { ...usual, headers, from: '127.0.0.9' });
+    const entries = (await world.store.audit.list({})).slice(-2);
+    const common = {
+      keyId: app.key.split('_')[1],
+      action,
+      server: name.endsWith('Vps') ? 'vps:mine' : 'game:mine',
+      requestId: `order-${name}`,
+      ip: '127.0.0.9',
+      detail: action === 'command' ? 'say Hello' : null,
+    };
+    expect(entries).toEqual([
+      { ...common, phase: 'requested', at: expect.any(Number), outcome: null, ms: null },
+      { ...common, phase: 'finished', at: expect.any(Number), outcome: 'ok', ms: expect.any(Number) },
+    ]);
+    expect(entries[0]!.at).toBeGreaterThanOrEqual(started);
+  }
+  expect(await world.store.audit.list({})).toHaveLength(2 * Object.keys(actions).length);
+});
+
+test('the audit log tells what was refused from what nobody knows', async () => {
+  const { app, world } = await serve();
+  const outcomes = async () => (await world.store.audit.list({})).map(({ outcome }) => outcome).filter(Boolean);
+  world.panel.fail({ status: 422 });
+  await askEndpoint(app, 'startGameServer');
+  world.panel.fail('drop');
+  await askEndpoint(app, 'startGameServer');
+  world.panel.fail({ status: 403 });
+  await askEndpoint(app, 'sendGameCommand');
+  expect(await outcomes()).toEqual(['provider_error', 'unknown', 'provider_permission_denied']);
+});
+
+test('a command is audited by its first 64 characters', async () => {
+  const { app, world } = await serve();
+  await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command: `say ${'x'.repeat(1000)}` }) });
+  const details = (await world.store.audit.list({})).map(({ detail }) => detail);
+  expect(details).toEqual(Array(2).fill(`say ${'x'.repeat(60)}`));
+});
+
+test('what only reads, and what was refused to the key, is not in the audit log', async () => {
+  const { app, world } = await serve();
+  await askEndpoint(app, 'getLatestGameLog');
+  await askEndpoint(app, 'openGameConsole');
+  await askEndpoint(app, 'startGameServer', { headers: { Authorization: 'Bearer nonsense' } });
+  await askEndpoint(app, 'killGameServer', { body: '{"force":false}' });
+  expect(await world.store.audit.list({})).toEqual([]);
+});

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import type { Seen } from '../helpers/upstream.ts';
+import { ask, askEndpoint } from './ask.ts';
+import { createServable, startProcess } from './process.ts';
+import { eventually, sharedProject } from './shared.ts';
+import type { SharedApp } from './shared.ts';
+
+const isPower = ({ path }: Seen): boolean => path.endsWith('/power');
+
+test('a panel and a cloud that do not answer keep nothing from starting', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  world.panel.fail('hang');
+  world.hetzner.fail('hang');
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  expect((await ask(app, '/health')).status).toBe(200);
+  expect((await ask(app, '/v1/plans')).status).toBe(200);
+  await expect.poll(() => world.panel.seen.length + world.hetzner.seen.length, eventually).toBeGreaterThan(1);
+  await app.stop();
+  await expect
+    .poll(() => app.log().filter(({ msg }) => /cannot be reached/.test(String(msg))).length, eventually)
+    .toBeGreaterThan(1);
+});
+
+test('two actions on one server are sent one after the other, and who waits too long is refused', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const settings = { ...world.settings, UPSTREAM_TIMEOUT_SECONDS: '2' };
+  const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+  world.panel.fail('hang', isPower);
+  const first = askEndpoint(app, 'startGameServer');
+  await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);
+  // Of another server nothing is held up.
+  expect((await askEndpoint(app, 'startVps')).status).toBe(200);
+  const second = await askEndpoint(app, 'stopGameServer');
+  const message = 'Another action on this server is still running';
+  expect(second).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', message) });
+  expect((await first).status).toBe(502);
+  expect(world.panel.seen.filter(isPower)).toHaveLength(1);
+
+  world.panel.fail(undefined);
+  const answers = await Promise.all([1, 2, 3, 4].map(() => askEndpoint(app, 'startGameServer')));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(world.panel.seen.filter(isPower)).toHaveLength(5);
+});
+
+test('SIGTERM in the middle of an action ends within the grace, and the outcome is noted', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const { settings } = await createServable();
+  const all = { ...settings, ...world.settings, SHUTDOWN_GRACE_SECONDS: '1' };
+  const first = startProcess(all);
+  const app = { port: await first.listening(), key } as SharedApp;
+  world.panel.fail('hang', isPower);
+  const headers = { 'Idempotency-Key': 'order-4711' };
+  const lost = askEndpoint(app, 'startGameServer', { headers }).catch(() => 'cut');
+  await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);
+  const asked = performance.now();
+  first.child.kill('SIGTERM');
+  expect(await first.ended()).toBe(0);
+  // An upstream may take 20 s; the grace is 1 s, and the rest is patience with a busy machine.
+  expect(performance.now() - asked).toBeLessThan(10_000);
+  expect(await lost).toBe('cut');
+  expect((await world.store.audit.list({})).map(({ outcome }) => outcome)).toEqual([null, 'unknown']);
+
+  world.panel.fail(undefined);
+  const second = startProcess(all);
+  const again = { port: await second.listening(), key } as SharedApp;
+  const replayed = await askEndpoint(again, 'startGameServer', { headers });
+  expect(replayed.status).toBe(502);
+  expect(replayed.headers['idempotent-replayed']).toBe('true');
+  expect(world.panel.seen.filter(isPower)).toHaveLength(1);
+});
