@@ -29,12 +29,23 @@ try {
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
-  const { demoKey, url } = await starting;
-  if (demoKey)
-    process.stdout.write(`\nDemo key, shown this once: ${demoKey}\nTry it at ${url}, on game:demo and vps:demo.\n\n`);
+  const { demoKey } = await starting;
+  if (demoKey) process.stdout.write(welcome(demoKey));
 } catch (error) {
   process.stderr.write(`${describe(error as Error)}\n`);
   process.exit(1);
+}
+
+/** How to try the hosting controls: a header file for curl, since what stands in arguments is seen by all users. */
+function welcome(key: string): string {
+  return `
+The demo key, which opens game:demo and vps:demo, is shown this once. Keep it in a file:
+
+  echo 'Authorization: Bearer ${key}' > .key
+
+The README says what to try with it, under "For customers".
+
+`;
 }
 
 /** Only `npm start` asks for the demo servers, and never where somebody configured real ones. */

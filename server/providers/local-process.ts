@@ -39,7 +39,15 @@ export interface LocalProcess {
   close(): Promise<void>;
 }
 
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+/** A child process, and the group of all that it starts. */
+interface Running {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  killTimer?: NodeJS.Timeout;
+  /** When the group was sent SIGKILL. */
+  killedAt: number;
+  /** Whether the group is known to be gone: its id may be that of strangers by now. */
+  gone: boolean;
+}
 
 /** How long a write may take, and what was printed to be read after the end. */
 const patienceMs = 1000;
@@ -49,11 +57,9 @@ const reapMs = 500;
 export function createLocalProcess(options: Command, output: Output, guard: Guard, log: Logger): LocalProcess {
   const followers = new Set<(state: GameState) => void>();
   let state: GameState = 'offline';
-  let child: Child | undefined;
+  let current: Running | undefined;
   let starting: Promise<void> | undefined;
   let ending: Promise<void> | undefined;
-  let killTimer: NodeJS.Timeout | undefined;
-  let killedAt = Number.POSITIVE_INFINITY;
   /** Whether it is to be started once it has stopped. */
   let again = false;
   let closed = false;
@@ -67,7 +73,7 @@ export function createLocalProcess(options: Command, output: Output, guard: Guar
     const [program = '', ...args] = options.command;
     const { cwd, env } = options;
     become('starting');
-    let started: Child;
+    let started: Running['child'];
     try {
       // A group of its own, so that a signal reaches all that it starts, and a terminal's Ctrl-C does not.
       started = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
@@ -79,48 +85,49 @@ export function createLocalProcess(options: Command, output: Output, guard: Guar
     started.on('error', (error) => log.error({ err: error }, 'a local server failed'));
     // Told to whoever writes.
     started.stdin.on('error', () => undefined);
-    child = started;
+    current = { child: started, killedAt: Number.POSITIVE_INFINITY, gone: false };
     guard.add(started.pid!);
-    ending = end(started);
+    ending = end(current);
     become('running');
   };
   const start = (): Promise<void> => {
     if (closed) return Promise.reject(toRefusal('the provider is closed'));
-    if (state === 'stopping') again = true;
+    // One that has ended may still be read.
+    if (state === 'stopping' || current?.gone) again = true;
     else if (state === 'offline') starting = run();
     return starting ?? Promise.resolve();
   };
   const stop = (): void => {
     again = false;
     if (state === 'starting') void starting?.then(stop, () => undefined);
-    if (!child || state === 'stopping') return;
+    if (!current || state === 'stopping') return;
     become('stopping');
-    terminate(child);
+    terminate(current);
   };
-  const terminate = (target: Child): void => {
-    signal(target, 'SIGTERM');
-    killTimer = setTimeout(() => killGroup(target), options.graceMs);
+  const terminate = (target: Running): void => {
+    if (signal(target, 'SIGTERM')) target.killTimer = setTimeout(() => killGroup(target), options.graceMs);
   };
-  const killGroup = (target: Child): void => {
-    killedAt = performance.now();
+  const killGroup = (target: Running): void => {
+    target.killedAt = performance.now();
     signal(target, 'SIGKILL');
   };
   /** Waits for the end of a server, and of all that it started. */
-  const end = async (target: Child): Promise<void> => {
-    const pumps = Promise.all([output.pump(target.stdout), output.pump(target.stderr)]);
-    await new Promise((exited) => target.once('exit', exited));
+  const end = async (target: Running): Promise<void> => {
+    const { child } = target;
+    const pumps = Promise.all([output.pump(child.stdout), output.pump(child.stderr)]);
+    await new Promise((exited) => child.once('exit', exited));
     if (signal(target, 0)) {
       if (state !== 'stopping') terminate(target);
       become('stopping');
       // Past the SIGKILL all that is left is what nobody reaps, as in a container without an init.
-      while (signal(target, 0) && performance.now() - killedAt < reapMs) await sleep(25);
+      while (signal(target, 0) && performance.now() - target.killedAt < reapMs) await sleep(25);
     }
-    clearTimeout(killTimer);
-    killedAt = Number.POSITIVE_INFINITY;
-    guard.remove(target.pid!);
+    target.gone = true;
+    guard.remove(child.pid!);
     await Promise.race([pumps, sleep(patienceMs, undefined, { ref: false })]);
-    for (const stream of [target.stdin, target.stdout, target.stderr]) stream.destroy();
-    child = undefined;
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    clearTimeout(target.killTimer);
+    current = undefined;
     starting = undefined;
     become('offline');
     if (!again || closed) return;
@@ -142,11 +149,11 @@ export function createLocalProcess(options: Command, output: Output, guard: Guar
       if (state === 'starting') return start().then(() => this.kill(startAgain));
       again = startAgain;
       become('stopping');
-      killGroup(child!);
+      killGroup(current!);
       return Promise.resolve();
     },
     async write(line) {
-      const stdin = child?.stdin;
+      const stdin = current?.child.stdin;
       if (state !== 'running' || !stdin?.writable) throw toRefusal('the local server is not running', offline);
       // What it does not read would pile up here.
       if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
@@ -172,7 +179,8 @@ export function createLocalProcess(options: Command, output: Output, guard: Guar
 }
 
 /** Sends a signal to the group of a server; 0 only asks whether anything of it is left. False where nothing is. */
-function signal(child: Child, name: 'SIGTERM' | 'SIGKILL' | 0): boolean {
+function signal({ child, gone }: Running, name: 'SIGTERM' | 'SIGKILL' | 0): boolean {
+  if (gone) return false;
   try {
     return process.kill(-child.pid!, name);
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Message } from './client.ts';
+import type { Message } from '../helpers/console-client.ts';
 
 /** What a viewer of numbered lines was sent. */
 export interface Count {

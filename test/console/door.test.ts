@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { openClient } from './client.ts';
+import { openClient } from '../helpers/console-client.ts';
 import { createTestRelay, patience } from './harness.ts';
 import type { TestRelay } from './harness.ts';
 

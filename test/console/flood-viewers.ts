@@ -1,7 +1,7 @@
 import { createCounter } from './count.ts';
 import type { Count } from './count.ts';
-import { openClient } from './client.ts';
-import type { Message } from './client.ts';
+import { openClient } from '../helpers/console-client.ts';
+import type { Message } from '../helpers/console-client.ts';
 
 /** What the parent process is told. */
 export type Report = { readonly ready: true } | { readonly counts: readonly Count[] };

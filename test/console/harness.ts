@@ -16,8 +16,8 @@ import { createLog } from '../../server/log.ts';
 import { createClientFinder } from '../../server/middleware/client-ip.ts';
 import { createRateLimit } from '../../server/middleware/rate-limit.ts';
 import type { ConsoleEvents } from '../../server/providers/types.ts';
-import { openClient } from './client.ts';
-import type { Message, TestClient } from './client.ts';
+import { openClient } from '../helpers/console-client.ts';
+import type { Message, TestClient } from '../helpers/console-client.ts';
 import type { TestClock } from './clock.ts';
 
 export const secret = 'a secret of the tests, which is long enough for HS256 and HS512';

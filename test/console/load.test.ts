@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import type { TestClient } from './client.ts';
+import type { TestClient } from '../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
 import { createCounter } from './count.ts';
 import type { Count } from './count.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { Problem } from '../../server/problem.ts';
 import { ProviderError } from '../../server/providers/types.ts';
-import { linesOf } from './client.ts';
+import { linesOf } from '../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
 import { createTestRelay, patience } from './harness.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { linesOf } from './client.ts';
-import type { TestClient } from './client.ts';
+import { linesOf } from '../helpers/console-client.ts';
+import type { TestClient } from '../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
 import { createTestRelay } from './harness.ts';
 import type { TestRelay } from './harness.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../server/providers/types.ts';
-import { linesOf } from './client.ts';
+import { linesOf } from '../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
 import { createTestRelay, patience } from './harness.ts';
 

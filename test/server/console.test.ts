@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { runHere } from '../commands/run-command.ts';
-import { linesOf, openClient } from '../console/client.ts';
-import type { TestClient } from '../console/client.ts';
+import { linesOf, openClient } from '../helpers/console-client.ts';
+import type { TestClient } from '../helpers/console-client.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/**
+ * A small console client: prints what a game server says, and sends it the lines that are typed. Argument: the id of
+ * the server. The API key is in `.key`, as the header line `Authorization: Bearer hk_...`; the API is at API_URL.
+ */
+const [, , server = 'demo'] = process.argv;
+const base = process.env.API_URL ?? 'http://localhost:3000';
+const authorization = readFileSync('.key', 'utf8')
+  .trim()
+  .replace(/^Authorization: */i, '');
+
+/** Asks for the address of the stream and a token that opens it; a token is good for minutes, the key stays here. */
+async function bootstrap(): Promise<{ socket_url: string; token: string }> {
+  const response = await fetch(`${base}/v1/hosting/game/console/${encodeURIComponent(server)}/websocket`, {
+    headers: { authorization },
+  });
+  const body = (await response.json()) as { message?: string; websocket: { socket_url: string; token: string } };
+  if (!response.ok) throw new Error(`${response.status}: ${body.message}`);
+  return body.websocket;
+}
+
+const { socket_url: url, token: first } = await bootstrap();
+const socket = new WebSocket(url);
+const send = (event: string, ...args: string[]): void => socket.send(JSON.stringify({ event, args }));
+let greeted = false;
+
+socket.addEventListener('open', () => send('auth', first));
+socket.addEventListener('close', ({ code, reason }) => {
+  console.error(`-- closed: ${code} ${reason}`);
+  process.exit(0);
+});
+socket.addEventListener('message', ({ data }) => {
+  const { event, args } = JSON.parse(data as string) as { event: string; args: string[] };
+  if (event === 'console output') console.log(args[0]);
+  else if (event === 'auth success') {
+    if (!greeted) send('send logs');
+    greeted = true;
+  } else if (event === 'token expiring' || event === 'token expired') {
+    void bootstrap().then(({ token }) => send('auth', token));
+  } else console.error(`-- ${event}: ${args.join(' ')}`);
+});
+createInterface({ input: process.stdin })
+  .on('line', (line) => send('send command', line))
+  .on('close', () => socket.close());
