@@ -6,7 +6,6 @@ process.exitCode = await runCommandLine(process.argv.slice(2), {
   err: process.stderr,
   settings() {
     loadEnvFile();
-    // oxlint-disable-next-line node/no-process-env -- An entry of its own, which reads the settings once and passes them down.
     return process.env;
   },
 });

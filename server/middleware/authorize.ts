@@ -6,7 +6,7 @@ import type { Exchange } from '../http/exchange.ts';
 import { Problem } from '../problem.ts';
 import { isActive } from '../services/access.ts';
 import type { Caller } from '../services/access.ts';
-import { parseApiKey } from '../store/api-key.ts';
+import { parseApiKey } from '../services/api-key.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import type { RateLimit } from './rate-limit.ts';
 

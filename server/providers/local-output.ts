@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
-import { maxLogBytes, toLogEnd } from './log-end.ts';
+import { handedLogBytes, toLogEnd } from '../game-log.ts';
 
 /** What a local server printed: the newest lines in memory, and more in a file. */
 export interface Output {
@@ -105,7 +105,7 @@ export function createOutput(file: string, log: Logger): Output {
     },
     async latest() {
       const newest = await readEnd(file);
-      if (newest === undefined || newest.length > maxLogBytes) return newest && toLogEnd(newest);
+      if (newest === undefined || newest.length > handedLogBytes) return newest && toLogEnd(newest);
       const before = await readEnd(previous);
       return toLogEnd(Buffer.concat([before ?? Buffer.alloc(0), newest]));
     },
@@ -119,8 +119,8 @@ export function createOutput(file: string, log: Logger): Output {
 }
 
 /**
- * The end of a file of a server's folder, at most 1 MiB; undefined where there is none. A server may write what it
- * likes there, so a link out of the folder leads nowhere, and nor does what is no regular file.
+ * The end of a file of a server's folder; undefined where there is none. A server may write what it likes there, so a
+ * link out of the folder leads nowhere, and nor does what is no regular file.
  */
 export async function readServerFile(folder: string, path: string): Promise<string | undefined> {
   try {
@@ -133,7 +133,7 @@ export async function readServerFile(folder: string, path: string): Promise<stri
   }
 }
 
-/** The last bytes of a file: one more than a log has, so that a cut can be told. */
+/** The last bytes of a file: one more than is handed over, so that a cut can be told. */
 async function readEnd(path: string): Promise<Buffer | undefined> {
   // Non-blocking, as the opening of a pipe without a writer would wait for one.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -142,7 +142,7 @@ async function readEnd(path: string): Promise<Buffer | undefined> {
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) return undefined;
-    const length = Math.min(stats.size, maxLogBytes + 1);
+    const length = Math.min(stats.size, handedLogBytes + 1);
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, stats.size - length);
     return buffer.subarray(0, bytesRead);
   } finally {

@@ -92,7 +92,7 @@ export function createLocalProcess(options: Command, output: Output, guard: Guar
   };
   const start = (): Promise<void> => {
     if (closed) return Promise.reject(toRefusal('the provider is closed'));
-    // One that has ended may still be read.
+    // One that has ended is read to its last line first.
     if (state === 'stopping' || current?.gone) again = true;
     else if (state === 'offline') starting = run();
     return starting ?? Promise.resolve();

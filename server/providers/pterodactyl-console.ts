@@ -26,6 +26,7 @@ const usualTimings: ConsoleTimings = {
   throttleMs: 5500,
   backoffMs: 1000,
   longestBackoffMs: 60_000,
+  quietMs: 15_000,
   windowMs: 60_000,
 };
 

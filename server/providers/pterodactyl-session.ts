@@ -17,6 +17,11 @@ export interface ConsoleTimings {
   /** The first wait before a new attempt; it doubles up to the longest. */
   readonly backoffMs: number;
   readonly longestBackoffMs: number;
+  /**
+   * How long after an `auth` a hint that the token is about to end is passed over: Wings gives it again and again for a
+   * token that lives short, or where its clock is ahead, and each would cost one of the panel's few tokens.
+   */
+  readonly quietMs: number;
   /** The window of the panel's limit of tokens. */
   readonly windowMs: number;
 }
@@ -66,6 +71,8 @@ export function followSocket(following: Following, first: Granted, memory: Memor
   /** Whether a new token is asked for, or must not be asked for yet. */
   let renewal: 'idle' | 'asking' | 'waiting' = 'idle';
   let validUntil = 0;
+  /** Until then a hint to renew is not heeded. */
+  let quietUntil = 0;
   let over = false;
 
   const finish = (end: SessionEnd): void => {
@@ -80,6 +87,7 @@ export function followSocket(following: Following, first: Granted, memory: Memor
   const authenticate = (grant: Granted): void => {
     pending = grant;
     validUntil = performance.now() + grant.lifeMs;
+    quietUntil = performance.now() + Math.min(timings.quietMs, grant.lifeMs / 2);
     timers.auth = setTimeout(() => finish(lost('no answer to auth')), timings.authMs);
     socket.send('auth', [grant.token]);
   };
@@ -145,7 +153,8 @@ export function followSocket(following: Following, first: Granted, memory: Memor
       case 'status':
         return states.has(text) ? events.status(text as GameState) : undefined;
       case 'token expiring':
-        return void renew();
+        if (performance.now() >= quietUntil) void renew();
+        return;
       case 'token expired':
         return refuse('');
       case 'jwt error':

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { createClient } from '../http/client.ts';
-import type { Client, Reply } from '../http/client.ts';
+import type { Client, Reply, RequestOptions } from '../http/client.ts';
 import type { Logger } from '../log.ts';
-import { toLogEnd } from './log-end.ts';
+import { toLogEnd } from '../game-log.ts';
 import { checkPanel } from './pterodactyl-check.ts';
 import { createConsoleDoor } from './pterodactyl-console.ts';
 import type { ConsoleTimings } from './pterodactyl-session.ts';
@@ -66,11 +66,15 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
     },
     async command(ref, command, deadline) {
       const path = pathOf(ref);
+      const isOffline = (): Promise<boolean> => isDead(client, path, { timeoutMs: timeoutMs / 4, signal: deadline });
       // Keys of Pelican are not ptlc_; it answers 204 to commands that an offline server never gets.
-      if (!settings.token.startsWith('ptlc_') && (await isDead(client, path, timeoutMs / 4)))
-        throw toRefusal(`${ref} is offline`, offline);
+      if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
       const reply = await client.request('POST', `${path}/command`, { body: { command }, signal: deadline });
-      if (reply.status !== 204) throw toCommandError(reply);
+      if (reply.status === 204) return;
+      // The answer for a server that is offline, and for a 502 of a proxy before the node, which may have passed it on.
+      const isDoubtful = reply.status === 502 && failureOf(reply).code === 'HttpException';
+      if (isDoubtful && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
+      throw toCommandError(reply);
     },
     async latestLog(ref, file) {
       const path = new URLSearchParams({ file: `/${(file ?? 'logs/latest.log').replace(/^\/+/, '')}` });
@@ -111,8 +115,8 @@ function pathOf(ref: string): string {
 }
 
 /** Whether a server is surely not running; a look-up that fails says nothing, and the action itself will. */
-async function isDead(client: Client, path: string, timeoutMs: number): Promise<boolean> {
-  const reply = await client.request('GET', `${path}/resources`, { timeoutMs }).catch(() => undefined);
+async function isDead(client: Client, path: string, limits: RequestOptions): Promise<boolean> {
+  const reply = await client.request('GET', `${path}/resources`, limits).catch(() => undefined);
   const state = reply?.status === 200 ? parseJson(reply.text, Resources)?.attributes.current_state : undefined;
   return state !== undefined && deadStates.has(state);
 }
@@ -122,8 +126,6 @@ function failureOf({ text }: Reply): { code: string; detail: string } {
 }
 
 function toCommandError(reply: Reply): ProviderError {
-  const { code } = failureOf(reply);
-  if (reply.status === 502 && code === 'HttpException') return toProviderError(reply, 'refused', { message: offline });
   return toProviderError(reply, toOutcome(reply), isDenied(reply) ? { code: 'provider_permission_denied' } : {});
 }
 

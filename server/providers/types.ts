@@ -59,7 +59,10 @@ export interface GameProvider {
   power(ref: string, action: GameAction, deadline?: AbortSignal): Promise<void>;
   /** Sends a console command; the provider acknowledges it. */
   command(ref: string, command: string, deadline?: AbortSignal): Promise<void>;
-  /** The newest log file, at most 1 MiB of its end; undefined where the credential may not read files or there is none. */
+  /**
+   * The end of the newest log file, ANSI codes kept: more of it than a client is answered. Undefined where the credential
+   * may not read files or there is none.
+   */
   latestLog(ref: string, file: string | null): Promise<string | undefined>;
   /**
    * Follows a console: first the lines that the upstream still has, then the new ones. It reconnects by itself with

@@ -1,6 +1,6 @@
 import { scopes } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
-import { generateApiKey } from '../store/api-key.ts';
+import { generateApiKey } from './api-key.ts';
 import type { Store } from '../store/types.ts';
 
 /** The servers of the demo: one of each kind, so that every route can be tried. */

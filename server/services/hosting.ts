@@ -15,6 +15,7 @@ import type {
 } from '../providers/types.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
 import type { Caller } from './access.ts';
+import { toLogText } from '../game-log.ts';
 import { createTurns } from './turns.ts';
 
 /** What the hosting controls need. */
@@ -52,9 +53,6 @@ export interface Hosting {
 
 /** How often the record of a server whose console is being followed is looked at. */
 const recordCheckMs = 5000;
-
-/** The longest log that is answered. */
-const maxLogBytes = 1024 * 1024;
 
 /** Creates the hosting controls. What fails is thrown as a Problem. */
 export function createHosting(options: HostingOptions): Hosting {
@@ -174,7 +172,7 @@ export function createHosting(options: HostingOptions): Hosting {
       const file = await game.latestLog(record.ref, record.logFile).catch((error: unknown) => {
         throw toProblem(error);
       });
-      return plain(
+      return toLogText(
         file ??
           history(caller.server)
             .map((line) => `${line}\n`)
@@ -188,17 +186,4 @@ function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof ProviderError) return new Problem(error.code, error.message, { cause: error });
   return new Problem('internal_error', undefined, { cause: error });
-}
-
-/** ECMA-48 control sequences: colours and cursor moves, titles, and single-character escapes. */
-// oxlint-disable-next-line no-control-regex
-const ansi = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|[@-Z\\-_])/g;
-
-/** The end of a log as plain text, cut at a line. */
-function plain(log: string): string {
-  const text = log.replace(ansi, '').replace(/\r\n?/g, '\n');
-  const bytes = Buffer.from(text);
-  if (bytes.length <= maxLogBytes) return text;
-  const end = bytes.subarray(bytes.length - maxLogBytes);
-  return end.subarray(end.indexOf(0x0a) + 1).toString('utf8');
 }

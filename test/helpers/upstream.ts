@@ -129,7 +129,7 @@ async function writeHuge(response: ServerResponse): Promise<boolean> {
 
 /** Waits until something is so, and fails where that takes longer than 20 s. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 20_000; !holds();) {
+  for (const end = performance.now() + 20_000; !holds();) {
     if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
     await sleep(5);
   }

@@ -5,7 +5,7 @@ import { prepareRunning } from './local-harness.ts';
 
 /** A server that ended by itself and has nothing left, but for an output that goes on: it is read for up to a second. */
 async function prepareEnded() {
-  const local = await prepareRunning({ grace_seconds: 0.2 });
+  const local = await prepareRunning({ grace_seconds: 0.5 });
   const { game, leashes, program } = local;
   const record = recordConsole(game, 'demo');
   await record.followed();

@@ -111,7 +111,7 @@ describe('the log', () => {
     expect(statSync(logFile(folder)).mode & 0o777).toBe(0o600);
   });
 
-  test('is answered to its newest 1 MiB, over the file that was set aside, which is the only one', async () => {
+  test('is handed over to its newest 2 MiB, over the file that was set aside, which is the only one', async () => {
     const { game, folder, program } = await prepareRunning();
     const record = recordConsole(game, 'demo');
     await record.followed();
@@ -121,11 +121,12 @@ describe('the log', () => {
     }
     await until('it is written', () => readFileSync(logFile(folder), 'utf8').endsWith('round 6\n'));
     const log = (await game.latestLog('demo', null))!;
-    expect(Buffer.byteLength(log)).toBeLessThanOrEqual(1024 * 1024);
-    expect(Buffer.byteLength(log)).toBeGreaterThan(1024 * 1024 - 1010);
+    expect(Buffer.byteLength(log)).toBeLessThanOrEqual(2 * 1024 * 1024);
+    expect(Buffer.byteLength(log)).toBeGreaterThan(2 * 1024 * 1024 - 1010);
     expect(log).not.toContain('\uFFFD');
+    expect(log).toMatch(/^4é{500}\n/);
     expect(log.endsWith('round 6\n')).toBe(true);
-    expect(statSync(logFile(folder)).size).toBeLessThan(4.5 * 1024 * 1024);
+    expect(statSync(logFile(folder)).size).toBeLessThan(2 * 1024 * 1024);
     expect(statSync(`${logFile(folder)}.1`).size).toBeGreaterThan(1024 * 1024);
   });
 
@@ -148,9 +149,12 @@ describe('the log', () => {
     writeFileSync(outside, 'secret');
     mkdirSync(join(folder, 'logs'));
     writeFileSync(join(folder, 'logs/game.log'), 'from the game\n');
+    writeFileSync(join(folder, 'logs/long.log'), `${'a line of the game\n'.repeat(200_000)}the end`);
     symlinkSync(outside, join(folder, 'logs/link.log'));
     execFileSync(makePipe, [join(folder, 'logs/pipe.log')]);
     expect(await game.latestLog('demo', 'logs/game.log')).toBe('from the game\n');
+    const lines = Math.floor((2 * 1024 * 1024 - 7) / 19);
+    expect(await game.latestLog('demo', 'logs/long.log')).toBe(`${'a line of the game\n'.repeat(lines)}the end`);
     for (const file of ['logs/link.log', outside, '../../etc/hostname', 'logs', 'logs/pipe.log', 'logs/none.log', '']) {
       expect(await game.latestLog('demo', file)).toBeUndefined();
     }

@@ -28,6 +28,17 @@ describe('tokens', () => {
     expect(toRenewal(0)).toBe(250);
   });
 
+  test('are not asked for again and again while Wings keeps saying that they are about to end', async () => {
+    const { wings, times, follow } = await preparePanel({ quietMs: 15_000 });
+    const record = await follow();
+    for (let count = 1; count <= 20; count += 1) {
+      wings.publish('token expiring');
+      wings.print(`line ${count}`);
+    }
+    await record.heard('line 20');
+    expect(times).toHaveLength(1);
+  });
+
   test('are renewed when Wings says that they are about to end, whatever our clock says', async () => {
     const { wings, follow } = await preparePanel();
     const record = await follow();
@@ -133,13 +144,17 @@ describe('tokens', () => {
     await until('the first token was taken', () => wings.auths.length === 1);
     const dropped = wings.authsDropped();
     wings.throttleAuth(0);
-    wings.publish('token expiring');
+    wings.publish('token expired');
     await until('the second token was dropped', () => wings.authsDropped() > dropped);
     wings.throttleAuth(5);
     await until('the second token was taken', () => wings.auths.length === 2);
     wings.print('still there');
     await record.heard('still there');
-    expect(record.told).toEqual(['status: running', 'line: still there']);
+    expect(record.told).toEqual([
+      'status: running',
+      'gap: the credential of the console had to be renewed',
+      'line: still there',
+    ]);
     expect(times).toHaveLength(2);
     expect(wings.sockets()).toBe(1);
   });

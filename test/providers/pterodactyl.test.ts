@@ -5,6 +5,7 @@ import { temporaryFolder } from '../helpers/project.ts';
 import { createPanelUpstream, failure, panelKeys } from '../helpers/upstream-panel.ts';
 import type { PanelUpstream } from '../helpers/upstream-panel.ts';
 import { createTestLog, until } from '../helpers/upstream.ts';
+import type { Seen } from '../helpers/upstream.ts';
 import { failureOf, testFaults } from './fault-suite.ts';
 import { testGameProvider } from './game-suite.ts';
 
@@ -125,6 +126,65 @@ describe('commands that the panel refuses', () => {
   });
 });
 
+describe('a 502 that the panel words as a server that is offline', () => {
+  // A proxy in front of the node that answers 502 gets these very words, and may have passed the command on.
+  const answer = failure(502, 'HttpException', 'Server must be online in order to send commands.');
+  const isLookUp = ({ path }: Seen): boolean => path.endsWith('/resources');
+  const count = (upstream: PanelUpstream) => [
+    upstream.seen.filter(({ method }) => method === 'POST').length,
+    upstream.seen.filter(isLookUp).length,
+  ];
+
+  test('is believed of a server that is offline, after one look', async () => {
+    const { upstream, game, ref } = await prepare();
+    upstream.wings.become('offline');
+    expect(await failureOf(game.command(ref, 'list'))).toMatchObject({
+      code: 'provider_error',
+      outcome: 'refused',
+      message: 'The server must be online to receive commands',
+    });
+    expect(count(upstream)).toEqual([1, 1]);
+  });
+
+  test.each(['running', 'starting', 'stopping', 'missing'])(
+    'leaves open what happened where the server is %s, and sends nothing again',
+    async (state) => {
+      const { upstream, game, ref } = await prepare();
+      upstream.wings.become(state);
+      upstream.fail(answer, ({ method }) => method === 'POST');
+      const error = await failureOf(game.command(ref, 'list'));
+      expect(error).toMatchObject({ code: 'provider_error', outcome: 'unknown' });
+      expect(error.message).toBe('The request could not be completed');
+      expect(String(error.cause)).toContain('/command: 502');
+      expect(count(upstream)).toEqual([1, 1]);
+    },
+  );
+
+  test.each([
+    ['is the same', { status: 502 }],
+    ['never comes', 'hang'],
+    ['breaks off', 'drop'],
+  ] as const)('leaves open what happened where the answer to the look %s', async (_, fault) => {
+    const { upstream, game, ref } = await prepare({ timeoutMs: 2000 });
+    upstream.wings.become('offline');
+    upstream.fail(fault, isLookUp);
+    const error = await failureOf(game.command(ref, 'list'));
+    expect(error).toMatchObject({ outcome: 'unknown', message: 'The request could not be completed' });
+    expect(count(upstream)).toEqual([1, 1]);
+  });
+
+  test('is looked into no longer than the action may take', async () => {
+    const { upstream, game, ref } = await prepare();
+    const deadline = new AbortController();
+    upstream.fail('hang', isLookUp);
+    upstream.wings.become('offline');
+    const failing = failureOf(game.command(ref, 'list', deadline.signal));
+    await until('the look has begun', () => upstream.seen.some(isLookUp));
+    deadline.abort();
+    expect(await failing).toMatchObject({ outcome: 'unknown', message: 'The request could not be completed' });
+  });
+});
+
 describe('Pelican', () => {
   test('a look-up that fails does not keep a command back', async () => {
     const upstream = await createPanelUpstream({ isPelican: true });
@@ -153,11 +213,12 @@ describe('the latest log', () => {
     expect(await game.latestLog(ref, null)).toBe('');
   });
 
-  test('is cut to its newest 1 MiB, at a whole character', async () => {
+  test('is handed over to its newest 2 MiB, from a line start on', async () => {
     const { upstream, game, ref } = await prepare();
-    upstream.files.set('/logs/latest.log', `${'é'.repeat(1024 * 1024)}x`);
+    const line = `\u001B[33m${'é'.repeat(50)}\u001B[0m\n`;
+    upstream.files.set('/logs/latest.log', line.repeat(30_000));
     const log = (await game.latestLog(ref, null))!;
-    expect(log).toBe(`${'é'.repeat(512 * 1024 - 1)}x`);
+    expect(log).toBe(line.repeat(Math.floor((2 * 1024 * 1024) / Buffer.byteLength(line))));
   });
 
   test('is undefined where there is none, where it is too large, and where the key may not read it', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { apiKeyPattern } from '#contract/api-keys.ts';
-import { generateApiKey, parseApiKey } from '../../server/store/api-key.ts';
+import { generateApiKey, parseApiKey } from '../../server/services/api-key.ts';
 
 /** Bytes that count up, from 0 to 255 and again. */
 function countingBytes(): (size: number) => Uint8Array {
