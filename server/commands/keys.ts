@@ -1,4 +1,4 @@
-import { generateApiKey } from '../services/api-key.ts';
+import { createApiKey, generateApiKey } from '../services/api-key.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import { CommandError, defineGroup, defineStrictCommand, didYouMean, show } from './command.ts';
 import { OutputError } from './context.ts';
@@ -29,20 +29,7 @@ const create = defineStrictCommand({
     if (scopes.length === 0) throw new CommandError('--scope is missing: a key allows at least one thing');
     const label = parseText(args.label, '--label', 100, 0);
     const expiresAt = args.expires === undefined ? null : parseExpiry(args.expires);
-    const { id, hash, text } = generateApiKey();
-    const record: ApiKeyRecord = {
-      id,
-      secretHash: hash,
-      previousHash: null,
-      previousUntil: null,
-      label,
-      servers,
-      scopes,
-      createdAt: Date.now(),
-      expiresAt,
-      revokedAt: null,
-      lastUsedAt: null,
-    };
+    const { record, text } = createApiKey({ label, servers, scopes, expiresAt });
     for (const scope of scopes) {
       const kind = scope.split('-', 1)[0]!;
       if (servers.some((server) => server.startsWith(`${kind}:`))) continue;
@@ -55,7 +42,7 @@ const create = defineStrictCommand({
         if (doubt !== undefined) explain(`warning: ${doubt}; servers add makes it known`);
       }
       await store.apiKeys.create(record);
-      await showKey(context, record, text, args.json, `API key ${id} is made`);
+      await showKey(context, record, text, args.json, `API key ${record.id} is made`);
     });
   },
 });

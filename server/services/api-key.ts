@@ -1,6 +1,7 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { apiKeyPattern } from '#contract/api-keys.ts';
+import type { ApiKeyRecord } from '../store/types.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const idLength = 12;
@@ -26,6 +27,16 @@ export function generateApiKey({
   const secret = randomText(secretLength, randomBytes);
   const checked = `hk_${keyId}_${secret}`;
   return { id: keyId, secret, text: checked + checkOf(checked), hash: hashOf(secret) };
+}
+
+/** Makes a key with its record; the text is to be shown once. */
+export function createApiKey(
+  { label, servers, scopes, expiresAt }: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>,
+  now: number = Date.now(),
+): { record: ApiKeyRecord; text: string } {
+  const { id, hash, text } = generateApiKey();
+  const past = { previousHash: null, previousUntil: null, revokedAt: null, lastUsedAt: null };
+  return { record: { id, secretHash: hash, label, servers, scopes, createdAt: now, expiresAt, ...past }, text };
 }
 
 /** Takes a key's text apart; undefined where it cannot be one, its checksum included, so that no look-up is needed. */

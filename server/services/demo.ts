@@ -1,6 +1,6 @@
 import { scopes } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
-import { generateApiKey } from './api-key.ts';
+import { createApiKey } from './api-key.ts';
 import type { Store } from '../store/types.ts';
 
 /** The servers of the demo: one of each kind, so that every route can be tried. */
@@ -12,29 +12,13 @@ const label = 'demo key of npm start';
  * Adds the demo servers, run by the provider named, and a key for them with every scope. Answers the key's text the
  * first time, and never again.
  */
-export async function ensureDemo(
-  store: Store,
-  provider: string,
-  now: number = Date.now(),
-): Promise<string | undefined> {
+export async function ensureDemo(store: Store, provider: string): Promise<string | undefined> {
   for (const server of servers) {
     await store.servers.put({ server, provider, ref: server.replace(':', '-'), logFile: null });
   }
   const keys = await store.apiKeys.list();
   if (keys.some((key) => key.label === label)) return undefined;
-  const { id, text, hash } = generateApiKey();
-  await store.apiKeys.create({
-    id,
-    secretHash: hash,
-    previousHash: null,
-    previousUntil: null,
-    label,
-    servers,
-    scopes,
-    createdAt: now,
-    expiresAt: null,
-    revokedAt: null,
-    lastUsedAt: null,
-  });
+  const { record, text } = createApiKey({ label, servers, scopes, expiresAt: null });
+  await store.apiKeys.create(record);
   return text;
 }

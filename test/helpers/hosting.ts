@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
-import { generateApiKey } from '../../server/services/api-key.ts';
+import { createApiKey } from '../../server/services/api-key.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { ApiKeyRecord, Store } from '../../server/store/types.ts';
 import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';
@@ -62,21 +62,9 @@ export async function createHostingWorld(
       ...(databaseUrl && { DATABASE_URL: databaseUrl }),
     },
     async issueKey(fields) {
-      const { id, hash, text } = generateApiKey();
-      await store.apiKeys.create({
-        id,
-        secretHash: hash,
-        previousHash: null,
-        previousUntil: null,
-        label: 'A customer',
-        servers: ownServers,
-        scopes,
-        createdAt: Date.now(),
-        expiresAt: null,
-        revokedAt: null,
-        lastUsedAt: null,
-        ...fields,
-      });
+      const usual = { label: 'A customer', servers: ownServers, scopes, expiresAt: null };
+      const { record, text } = createApiKey(usual);
+      await store.apiKeys.create({ ...record, ...fields });
       return text;
     },
   };

@@ -23,13 +23,13 @@ export interface ServerProcess {
 
 const main = resolve(import.meta.dirname, '../../server/main.ts');
 
-/** Starts `node server/main.ts` with these settings and no others; it ends with the test at the latest. */
+/** Starts `node server/main.ts` with these settings and no others, and with arguments; it ends with the test at the latest. */
 export function startProcess(
   settings: Readonly<Record<string, string>>,
-  cwd: string = temporaryFolder(),
+  { cwd = temporaryFolder(), args = [] }: { cwd?: string; args?: readonly string[] } = {},
 ): ServerProcess {
   const env = { PATH: process.env.PATH, ...settings };
-  const child = spawn(process.execPath, [main], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [main, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
@@ -44,6 +44,7 @@ export function startProcess(
     stdout
       .split('\n')
       .slice(0, -1)
+      .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .find(({ msg }) => msg === message);
   const logged = async (message: string): Promise<Record<string, unknown>> => {

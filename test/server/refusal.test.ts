@@ -13,7 +13,7 @@ import { readManifest } from './targets.ts';
 
 /** What a server says that refuses to start: on standard error alone, with status 1. */
 async function refusalOf(settings: Readonly<Record<string, string>>, cwd?: string): Promise<string> {
-  const server = startProcess(settings, cwd);
+  const server = startProcess(settings, cwd === undefined ? {} : { cwd });
   const started = server.logged('listening').catch(() => server.ended());
   expect(await Promise.race([server.ended(), started])).toBe(1);
   expect(server.stdout()).toBe('');
@@ -89,7 +89,7 @@ test('settings of an .env file hold where the environment has none', async () =>
   const { settings } = await createServable();
   const cwd = temporaryFolder();
   writeFiles(cwd, { '.env': `SERVICE_VERSION=from-file\nDIST_DIR=${settings.DIST_DIR}\nPORT=nonsense\n` });
-  const server = startProcess({ PORT: '0' }, cwd);
+  const server = startProcess({ PORT: '0' }, { cwd });
   const { text } = await ask({ port: await server.listening() }, '/v1/info');
   expect(JSON.parse(text)).toEqual({ version: 'from-file' });
 });
