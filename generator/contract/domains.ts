@@ -41,6 +41,18 @@ const TermPrices = z.strictObject({
   transfer: Price.describe('Transfer price.'),
 });
 
+/** Where the availability of the names of a TLD is asked for; `none` where nobody may be asked. */
+export const DomainLookup = z.union(
+  [
+    z.literal('none'),
+    z.strictObject({ rdap: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }) }),
+    z.strictObject({ whois: HostPort }),
+    z.strictObject({ das: HostPort }),
+  ],
+  'must be none, { rdap: URL }, { whois: "host[:port]" } or { das: "host[:port]" }',
+);
+export type DomainLookup = z.infer<typeof DomainLookup>;
+
 const CatalogTLD = z.strictObject({
   active: z.boolean().optional().describe('false takes the TLD off sale.'),
   prices: z
@@ -51,18 +63,7 @@ const CatalogTLD = z.strictObject({
     .optional()
     .describe('Prices by currency and by years.'),
   order_url: HttpsUrl.optional().describe('Where this TLD is ordered.'),
-  lookup: z
-    .union(
-      [
-        z.literal('none'),
-        z.strictObject({ rdap: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }) }),
-        z.strictObject({ whois: HostPort }),
-        z.strictObject({ das: HostPort }),
-      ],
-      'must be none, { rdap: URL }, { whois: "host[:port]" } or { das: "host[:port]" }',
-    )
-    .optional()
-    .describe('Where availability is asked for.'),
+  lookup: DomainLookup.optional().describe('Where availability is asked for.'),
 });
 
 /** The source `catalog/domains.yaml`: the TLDs, their prices and where their availability is asked for. */

@@ -3,7 +3,7 @@ import { ask, askEndpoint } from './ask.ts';
 import type { Answer } from './ask.ts';
 import { serveShared } from './shared.ts';
 import type { SharedApp } from './shared.ts';
-import { describeEndpoint, endpointNames } from './targets.ts';
+import { describeEndpoint, endpointNames, requestOf } from './targets.ts';
 
 const site = 'https://www.example.com';
 const exposed =
@@ -186,4 +186,20 @@ describe.each(keyedNames)('%s', (name) => {
       }
     },
   );
+
+  test.each<[string, (target: string) => string]>([
+    ['with a digit that is encoded', (target) => target.replace('/v1/', '/v%31/')],
+    ['with letters that are encoded', (target) => target.replace('/hosting/', '/%68ostin%67/')],
+    ['in the absolute form', (target) => `http://www.example.com${target}`],
+    ['by way of another', (target) => `/v1/plans/..${target.replace('/v1', '/../v1')}`],
+  ])('is not public %s', async (_, spell) => {
+    const app = await serveShared();
+    const { target, ...usual } = requestOf(name, app);
+    const headers = { ...usual.headers, Origin: site };
+    const { status, headers: answered } = await ask(app, spell(target), { ...usual, headers });
+    if (status !== 404) expect(answered).not.toHaveProperty('access-control-allow-origin');
+    const asked = { Origin: site, 'Access-Control-Request-Method': 'POST' };
+    const preflight = await ask(app, spell(target), { method: 'OPTIONS', headers: asked });
+    if (preflight.status !== 404) expect(preflight.headers).not.toHaveProperty('access-control-allow-origin');
+  });
 });

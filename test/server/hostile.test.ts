@@ -212,6 +212,14 @@ describe('the log', () => {
     });
   });
 
+  test('holds no query of the hosting controls, where somebody may put a key or a token', async () => {
+    const app = await serveShared();
+    await app.raw(get('/v1/hosting/game/console/mine/stream?token=eyJsecret'));
+    await app.raw(get(`/v1/hosting/game/console/mine/websocket?key=${app.key}`));
+    await expect.poll(() => app.log().filter(({ msg }) => msg === 'request'), eventually).toHaveLength(2);
+    expect(JSON.stringify(app.log())).not.toMatch(/eyJ|hk_/);
+  });
+
   test('does not grow with what a client sends', async () => {
     const app = await serveShared();
     await app.raw(get(`/v1/info?${'q'.repeat(5_000)}`, `User-Agent: ${'a'.repeat(5_000)}`));

@@ -159,7 +159,8 @@ describe('what a panel says of a command', () => {
     const served = await serve();
     const { panel } = served.world;
     panel.users.get(panelKeys.write)!.permissions = ['websocket.connect'];
-    const { status, text } = await askEndpoint(served.app, command.name);
+    const { status, headers, text } = await askEndpoint(served.app, command.name);
+    expect(headers['www-authenticate']).toBe('Bearer');
     expect({ status, text }).toEqual({ status: 403, text: renderProblem('json', 'provider_permission_denied') });
   });
 
