@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
 import { FastResponse } from 'srvx';
-import { isLimited, takesIdempotencyKey } from '#contract/endpoints.ts';
-import type { Endpoint } from '#contract/endpoints.ts';
+import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
+import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { parseJsonBody, readBody } from './http/body.ts';
 import { exchangeOf } from './http/exchange.ts';
 import type { Exchange } from './http/exchange.ts';
@@ -14,7 +14,7 @@ import { toStoredReply } from './http/stored.ts';
 import type { Authorize } from './middleware/authorize.ts';
 import { preflightHeaders } from './middleware/cors.ts';
 import type { createCors } from './middleware/cors.ts';
-import type { RateLimit } from './middleware/rate-limit.ts';
+import type { RateLimit, Verdict } from './middleware/rate-limit.ts';
 import { Problem } from './problem.ts';
 import { createRoutes } from './routes/index.ts';
 import type { Services } from './routes/index.ts';
@@ -23,6 +23,8 @@ import type { Idempotency } from './services/idempotency.ts';
 /** What every request is held against. */
 export interface Rules {
   readonly limit: RateLimit;
+  /** Those of single endpoints. */
+  readonly limits: Readonly<Record<LimitName, RateLimit>>;
   readonly cors: ReturnType<typeof createCors>;
   readonly authorize: Authorize;
   readonly idempotency: Idempotency;
@@ -76,12 +78,10 @@ async function serve(
   const { endpoint } = route;
 
   if (isLimited(endpoint.path)) {
-    const verdict = (exchange.verdict ??= rules.limit(client.key));
-    headers.push(...verdict.headers);
-    if (!verdict.allowed) {
-      throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(verdict.retryAfter) } });
-    }
+    draw(exchange, (exchange.verdict ??= rules.limit(client.key)));
   }
+
+  if (endpoint.limit) draw(exchange, rules.limits[endpoint.limit](client.key));
 
   const caller = endpoint.access && (await rules.authorize(exchange, endpoint, id));
   const text = endpoint.body || takesIdempotencyKey(endpoint) ? await readBody(request) : '';
@@ -102,6 +102,13 @@ async function serve(
   );
   if (replayed) headers.push('Idempotent-Replayed', 'true');
   return respondJson(exchange, answer);
+}
+
+/** Says what is left of a limit, and throws where nothing is. */
+function draw({ headers }: Exchange, verdict: Verdict): void {
+  headers.push(...verdict.headers);
+  if (verdict.allowed) return;
+  throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(verdict.retryAfter) } });
 }
 
 /** A CORS preflight is answered; any other method that the endpoint does not have is refused, and told which it has. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
+import { Secret, UpstreamUrl } from './providers/settings.ts';
 import { readSettings } from './settings.ts';
 import type { Environment } from './settings.ts';
 import { storeSettings } from './store/env.ts';
@@ -47,30 +48,66 @@ const Networks = list.transform((networks, context) => {
   return trusted;
 });
 
-const Settings = z.object({
-  PORT: whole(0, 65_535).default(3000),
-  HOST: z.string().refine(isHost, 'must be an IP address or a host name').default('127.0.0.1'),
-  DIST_DIR: z.string().default('dist'),
-  SERVICE_VERSION: z.string().default(packageJson.version),
-  CORS_ORIGINS: Origins.default(['*']),
-  ALLOW_LOCAL_ORIGINS: z.stringbool('must be true or false').default(false),
-  TRUSTED_PROXIES: Networks.default(() => new BlockList()),
-  RATELIMIT_RPS: whole(1, 1_000_000).default(50),
-  RATELIMIT_BURST: whole(1, 1_000_000).default(100),
-  RATELIMIT_BLOCK_SECONDS: whole(0, 86_400).default(0),
-  POWER_RATELIMIT_RPS: whole(1, 1_000_000).default(1),
-  POWER_RATELIMIT_BURST: whole(1, 1_000_000).default(5),
-  PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
-  ...storeSettings,
-  PROVIDERS_FILE: z.string().optional(),
-  UPSTREAM_TIMEOUT_SECONDS: whole(1, 600).default(20),
-  CONSOLE_TOKEN_TTL_SECONDS: whole(5, 86_400).default(600),
-  LOG_LEVEL: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
-    .default('info'),
-  LOG_FORMAT: z.enum(['pretty', 'json'], 'must be pretty or json').optional(),
-  SHUTDOWN_GRACE_SECONDS: whole(0, 3600).default(10),
+const DnsServers = list.transform((servers, context): 'off' | string[] => {
+  if (servers.length === 1 && servers[0] === 'off') return 'off';
+  if (servers.length > 0 && servers.every(isAddress)) return servers;
+  context.addIssue('must be off, or IP addresses with an optional port, such as 9.9.9.9 or 127.0.0.1:5353');
+  return z.NEVER;
 });
+
+/** What a source of prices cannot do without. */
+const pricesNeed = {
+  catalog: [],
+  whmcs: ['WHMCS_URL', 'WHMCS_IDENTIFIER', 'WHMCS_SECRET'],
+  fossbilling: ['FOSSBILLING_URL'],
+} as const;
+
+const Settings = z
+  .object({
+    PORT: whole(0, 65_535).default(3000),
+    HOST: z.string().refine(isHost, 'must be an IP address or a host name').default('127.0.0.1'),
+    DIST_DIR: z.string().default('dist'),
+    SERVICE_VERSION: z.string().default(packageJson.version),
+    CORS_ORIGINS: Origins.default(['*']),
+    ALLOW_LOCAL_ORIGINS: z.stringbool('must be true or false').default(false),
+    TRUSTED_PROXIES: Networks.default(() => new BlockList()),
+    RATELIMIT_RPS: whole(1, 1_000_000).default(50),
+    RATELIMIT_BURST: whole(1, 1_000_000).default(100),
+    RATELIMIT_BLOCK_SECONDS: whole(0, 86_400).default(0),
+    POWER_RATELIMIT_RPS: whole(1, 1_000_000).default(1),
+    POWER_RATELIMIT_BURST: whole(1, 1_000_000).default(5),
+    DOMAIN_RATELIMIT_RPS: whole(1, 1_000_000).default(2),
+    DOMAIN_RATELIMIT_BURST: whole(1, 1_000_000).default(10),
+    DOMAIN_PRICES: z
+      .enum(['catalog', 'whmcs', 'fossbilling'], 'must be catalog, whmcs or fossbilling')
+      .default('catalog'),
+    WHMCS_URL: UpstreamUrl.optional(),
+    WHMCS_IDENTIFIER: Secret.optional(),
+    WHMCS_SECRET: Secret.optional(),
+    FOSSBILLING_URL: UpstreamUrl.optional(),
+    RDAP_BOOTSTRAP_URL: UpstreamUrl.default('https://data.iana.org/rdap/dns.json'),
+    DNS_SERVERS: DnsServers.optional(),
+    PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
+    ...storeSettings,
+    PROVIDERS_FILE: z.string().optional(),
+    UPSTREAM_TIMEOUT_SECONDS: whole(1, 600).default(20),
+    CONSOLE_TOKEN_TTL_SECONDS: whole(5, 86_400).default(600),
+    LOG_LEVEL: z
+      .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
+      .default('info'),
+    LOG_FORMAT: z.enum(['pretty', 'json'], 'must be pretty or json').optional(),
+    SHUTDOWN_GRACE_SECONDS: whole(0, 3600).default(10),
+  })
+  .superRefine((env, context) => {
+    for (const name of pricesNeed[env.DOMAIN_PRICES]) {
+      if (env[name] !== undefined) continue;
+      context.addIssue({
+        code: 'custom',
+        path: [name],
+        message: `must be set with DOMAIN_PRICES=${env.DOMAIN_PRICES}`,
+      });
+    }
+  });
 
 /** The settings of the server, checked; their names are those of the environment variables. */
 export type Env = Readonly<z.infer<typeof Settings>>;
@@ -95,6 +132,13 @@ export function readEnv(source: Environment): Env {
   const { settings, problems } = readSettings(Settings, source);
   if (!settings) throw new EnvError(problems.join('\n'));
   return Object.freeze(settings);
+}
+
+/** An IP address, with a port or without; one of IPv6 stands in brackets where it has one. */
+function isAddress(text: string): boolean {
+  if (isIP(text) !== 0) return true;
+  const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  return isIP(six ?? four ?? '') === (six === undefined ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536;
 }
 
 /** An address or a name, without a port; what listhen would take for a mistake, and listen on localhost for. */

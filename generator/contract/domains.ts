@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { HostPort, HttpsUrl, Price, schemas } from '#contract/primitives.ts';
 
+const pricing = { currency: 'EUR', term: 1, period: 'year', register: 11.49, renew: 13.49, transfer: 11.49 };
+
 /** What a domain costs. */
 export const DomainPricing = z
   .strictObject({
@@ -11,17 +13,25 @@ export const DomainPricing = z
     renew: z.number(),
     transfer: z.number(),
   })
-  .register(schemas, { id: 'DomainPricing', description: 'What a domain costs for one term.' });
+  .register(schemas, {
+    id: 'DomainPricing',
+    description: 'What a domain costs for one term.',
+    example: pricing,
+  });
 
 /** A TLD on sale. */
 export const DomainTLD = z
   .strictObject({ tld: z.string().regex(/^\./), pricing: DomainPricing, order_url: z.url().optional() })
-  .register(schemas, { id: 'DomainTLD', description: 'A TLD on sale.' });
+  .register(schemas, { id: 'DomainTLD', description: 'A TLD on sale.', example: { tld: '.com', pricing } });
 
 /** The TLDs on sale. */
 export const DomainTLDListResponse = z
   .strictObject({ success: z.boolean(), tlds: z.array(DomainTLD) })
-  .register(schemas, { id: 'DomainTLDListResponse', description: 'All TLDs on sale.' });
+  .register(schemas, {
+    id: 'DomainTLDListResponse',
+    description: 'All TLDs on sale.',
+    example: { success: true, tlds: [{ tld: '.com', pricing }] },
+  });
 
 /** Whether a domain can be registered. */
 export const DomainSearchResponse = z
@@ -33,7 +43,18 @@ export const DomainSearchResponse = z
     pricing: DomainPricing,
     order_url: z.url().optional(),
   })
-  .register(schemas, { id: 'DomainSearchResponse', description: 'Whether a domain can be registered, and its price.' });
+  .register(schemas, {
+    id: 'DomainSearchResponse',
+    description: 'Whether a domain can be registered, and its price.',
+    example: {
+      success: true,
+      domain: 'example.com',
+      tld: '.com',
+      available: false,
+      pricing,
+      order_url: 'https://clients.example.com/domain?name=example.com',
+    },
+  });
 
 const TermPrices = z.strictObject({
   register: Price.describe('Registration price.'),

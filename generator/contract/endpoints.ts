@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { ContentArticle, ContentList } from '#contract/blog.ts';
-import type { Scope, ServerKind } from '#contract/api-keys.ts';
+import { DomainSearchResponse, DomainTLDListResponse } from '#contract/domains.ts';
+import { json } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
 import {
   GameConsoleCommandRequest,
   GameConsoleCommandResponse,
@@ -10,61 +12,8 @@ import {
 } from '#contract/game.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
-import { schemas } from '#contract/primitives.ts';
-import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 import { HealthResponse, InfoResponse, ReadyResponse } from '#contract/status.ts';
-
-/** One operation of the service. */
-export interface Endpoint {
-  readonly method: 'GET' | 'POST';
-  /** The path; `{name}` is a segment, `{name*}` the rest of the path. */
-  readonly path: string;
-  readonly summary: string;
-  /** Whether it is answered with the bytes of a file of the release; `resources.ts` says which. */
-  readonly stored: boolean;
-  readonly errorStyle: ErrorStyle;
-  /** The query parameters; an empty value counts as missing. */
-  readonly query?: z.ZodObject;
-  /** The JSON body, and whether there must be one. */
-  readonly body?: { readonly schema: z.ZodType; readonly required: boolean };
-  /** What a parameter or body that is required and missing is answered with; a `validation_error` if left out. */
-  readonly missing?: { readonly code: ProblemCode; readonly message?: string };
-  /** Hosting controls only: the kind of server that the path names, and the scope that a key needs for it. */
-  readonly access?: { readonly kind: ServerKind; readonly scope: Scope };
-  /** Answers by status. */
-  readonly replies: Readonly<Record<number, Reply>>;
-  /** The errors of its own; 405, the 429 of {@link isLimited}, 401 and 403 of {@link access} and {@link failure} go without saying. */
-  readonly problems: readonly ProblemCode[];
-  /** What an unexpected failure is answered with. */
-  readonly failure: ProblemCode;
-}
-
-/** Whether the rate limit of the client's address holds for a path: it spans every endpoint below /v1. */
-export function isLimited(path: string): boolean {
-  return path.startsWith('/v1/');
-}
-
-/** Whether an endpoint heeds an Idempotency-Key: the ones that act on a customer's server do. */
-export function takesIdempotencyKey({ method, access }: Endpoint): boolean {
-  return method === 'POST' && access !== undefined;
-}
-
-/** A successful answer of an endpoint. */
-export interface Reply {
-  readonly description: string;
-  /** What a JSON body must be; without it the body is described by `mediaType` alone. */
-  readonly schema?: z.ZodType;
-  readonly mediaType: string;
-  readonly example?: unknown;
-}
-
-const json = (description: string, schema: z.ZodType, example = schemas.get(schema)?.example): Reply => ({
-  description,
-  schema,
-  mediaType: 'application/json',
-  example,
-});
 
 const monitoring = {
   method: 'GET',
@@ -174,6 +123,27 @@ export const endpoints = {
     summary: 'An image or another file that articles show',
     replies: { 200: { description: 'The file.', mediaType: '*/*' } },
     problems: ['media_not_found'],
+  },
+  listDomainTlds: {
+    ...file,
+    errorStyle: 'json',
+    path: '/v1/domains/tlds',
+    summary: 'All TLDs on sale, with their prices for one year',
+    replies: { 200: json('The TLDs.', DomainTLDListResponse) },
+    problems: ['pricing_unavailable', 'provider_error'],
+  },
+  searchDomain: {
+    ...file,
+    stored: false,
+    errorStyle: 'json',
+    path: '/v1/domains/search',
+    summary: 'Whether a domain can be registered, and its prices for one year',
+    query: z.object({ domain: z.string().describe('A full domain name, without protocol, path or query.') }),
+    missing: { code: 'invalid_domain', message: 'Query parameter domain is required' },
+    malformed: 'invalid_domain',
+    limit: 'domains',
+    replies: { 200: json('Proved to be free, or taken.', DomainSearchResponse) },
+    problems: ['invalid_domain', 'tld_not_found', 'pricing_unavailable', 'provider_error'],
   },
   startVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/start', summary: 'Start a VPS' },
   stopVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/stop', summary: 'Stop a VPS' },

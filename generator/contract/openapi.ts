@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { endpoints, isLimited, takesIdempotencyKey } from '#contract/endpoints.ts';
-import type { Endpoint, Reply } from '#contract/endpoints.ts';
+import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
+import { endpoints } from '#contract/endpoints.ts';
+import type { Endpoint, Reply } from '#contract/endpoint.ts';
 import { schemas } from '#contract/primitives.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';

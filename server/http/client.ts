@@ -11,6 +11,8 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** Sent with every request; the value of `authorization` is kept out of all that comes back. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What else is kept out of all that comes back: credentials that are sent in bodies. */
+  readonly secrets?: readonly string[];
   /** For the whole exchange, to the last byte of the answer. */
   readonly timeoutMs: number;
   /** The certificates in PEM that alone are trusted, instead of the public ones. */
@@ -64,14 +66,15 @@ const ofetch = createFetch({
 });
 
 /** Creates the way to an upstream, with connections of its own that are kept alive. */
-export function createClient({ baseUrl, headers, timeoutMs, ca, maxBytes = defaultMaxBytes }: ClientOptions): Client {
+export function createClient(clientOptions: ClientOptions): Client {
+  const { baseUrl, headers, secrets = [], timeoutMs, ca, maxBytes = defaultMaxBytes } = clientOptions;
   const agent = new Agent({
     connections: 32,
     connect: { timeout: timeoutMs, ...(ca !== undefined && { ca }) },
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  const scrub = createScrubber(headers);
+  const scrub = createScrubber(headers, secrets);
   let closed: Promise<void> | undefined;
   return {
     async request(method, path, options = {}) {
@@ -170,14 +173,16 @@ function explain(error: unknown): string {
   return parts.join('; ');
 }
 
-/** Removes the credential, whole and in its parts, from a text; what is shorter than any credential is left. */
-function createScrubber(headers: Readonly<Record<string, string>>): (text: string) => string {
-  const secrets = Object.entries(headers).flatMap(([name, value]) => {
+/** Removes the credentials, whole and in their parts, from a text; what is shorter than any credential is left. */
+function createScrubber(
+  headers: Readonly<Record<string, string>>,
+  secrets: readonly string[],
+): (text: string) => string {
+  const credentials = Object.entries(headers).flatMap(([name, value]) => {
     if (name.toLowerCase() !== 'authorization') return [];
     const credential = value.slice(value.indexOf(' ') + 1);
-    return [value, credential, credential.slice(credential.lastIndexOf('=') + 1)].filter(
-      (secret) => secret.length >= 6,
-    );
+    return [value, credential, credential.slice(credential.lastIndexOf('=') + 1)];
   });
-  return (text) => secrets.reduce((scrubbed, secret) => scrubbed.replaceAll(secret, '[redacted]'), text);
+  const hidden = [...credentials, ...secrets].filter((secret) => secret.length >= 6);
+  return (text) => hidden.reduce((scrubbed, secret) => scrubbed.replaceAll(secret, '[redacted]'), text);
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { endpoints } from '#contract/endpoints.ts';
-import type { Endpoint, EndpointName } from '#contract/endpoints.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
+import type { EndpointName } from '#contract/endpoints.ts';
 import { Problem } from '../problem.ts';
 import type { Caller } from '../services/access.ts';
 import type { StoredFile } from '../services/releases.ts';
@@ -69,20 +70,18 @@ export function handle<Name extends EndpointName>(
 
 /** Reads the declared parameters; an empty one counts as missing, and one given twice must say the same. */
 function readQuery(endpoint: Endpoint, parameters: URLSearchParams): unknown {
-  const { query } = endpoint;
+  const { query, malformed = 'validation_error' } = endpoint;
   if (!query) return {};
   const values: Record<string, string> = {};
   for (const name of Object.keys(query.shape)) {
     const given = new Set(parameters.getAll(name));
-    if (given.size > 1) throw new Problem('validation_error', `Query parameter ${name} is given more than once`);
+    if (given.size > 1) throw new Problem(malformed, `Query parameter ${name} is given more than once`);
     for (const value of given) if (value !== '') values[name] = value;
   }
   const result = query.safeParse(values);
   if (result.success) return result.data;
   const absent = result.error.issues.find(({ path: [name] }) => !(String(name) in values));
-  throw absent
-    ? toMissing(endpoint, `Query parameter ${String(absent.path[0])} is required`)
-    : new Problem('validation_error');
+  throw absent ? toMissing(endpoint, `Query parameter ${String(absent.path[0])} is required`) : new Problem(malformed);
 }
 
 function toMissing(endpoint: Endpoint, message: string): Problem {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { H3 } from 'h3';
 import { toNodeHandler } from 'srvx/node';
-import { isLimited } from '#contract/endpoints.ts';
+import { isLimited } from '#contract/endpoint.ts';
 import type { Logger } from '../log.ts';
 import { logExchange } from '../middleware/access-log.ts';
 import type { createClientFinder } from '../middleware/client-ip.ts';

@@ -1,6 +1,6 @@
 import { HTTPError } from 'h3';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
-import type { Endpoint } from '#contract/endpoints.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
 import { Problem } from '../problem.ts';
 
 /** An answer, ready to be sent. */

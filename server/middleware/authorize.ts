@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { allows } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
-import type { Endpoint } from '#contract/endpoints.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { Problem } from '../problem.ts';
 import { isActive } from '../services/access.ts';

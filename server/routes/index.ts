@@ -1,8 +1,10 @@
 import type { EndpointName } from '#contract/endpoints.ts';
 import type { Route } from '../http/handle.ts';
+import type { Domains } from '../services/domains.ts';
 import type { Hosting } from '../services/hosting.ts';
 import type { Releases } from '../services/releases.ts';
 import { contentRoutes } from './content.ts';
+import { domainRoutes } from './domains.ts';
 import { hostingRoutes } from './hosting.ts';
 import { monitoringRoutes } from './monitoring.ts';
 import type { Monitored } from './monitoring.ts';
@@ -10,6 +12,7 @@ import type { Monitored } from './monitoring.ts';
 /** What the routes need. */
 export interface Services extends Monitored {
   readonly releases: Releases;
+  readonly domains: Domains;
   readonly hosting: Hosting;
 }
 
@@ -18,6 +21,7 @@ export function createRoutes(services: Services): Record<EndpointName, Route> {
   return {
     ...monitoringRoutes(services),
     ...contentRoutes(services.releases),
+    ...domainRoutes(services.domains),
     ...hostingRoutes(services.hosting),
   };
 }

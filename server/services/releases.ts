@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Aliases } from '#contract/content.ts';
+import type { DomainCatalog } from '#contract/domains.ts';
 import { mediaTypes } from '#contract/content.ts';
 import { Manifest, contractVersion, idSource, isCompressed } from '#contract/release.ts';
 import { matchResource, resources } from '#contract/resources.ts';
@@ -28,6 +29,8 @@ export interface StoredFile {
 /** A release that was verified, whole in memory: what happens to its folder no longer matters to it. */
 export interface Release {
   readonly id: string;
+  /** The domain catalog, which only the server reads. */
+  readonly domains: DomainCatalog;
   /** Files by what they are: a path, and a query value as it is meant. */
   readonly files: ReadonlyMap<string, StoredFile>;
   /** The same by the request targets that mean them in their usual spellings: the value plain or percent-encoded. */
@@ -115,7 +118,8 @@ export async function loadRelease(link: string): Promise<Release> {
   const manifest = await loadManifest(join(directory, 'manifest.json'));
   const contents = await loadFiles(directory, manifest);
   const aliases = parseFile(directory, contents, 'aliases') as Aliases;
-  for (const name of ['plans', 'domains', 'status', 'openapi'] as const) parseFile(directory, contents, name);
+  const domains = parseFile(directory, contents, 'domains') as DomainCatalog;
+  for (const name of ['plans', 'status', 'openapi'] as const) parseFile(directory, contents, name);
 
   const files = new Map<string, StoredFile>();
   const targets = new Map<string, StoredFile>();
@@ -140,7 +144,7 @@ export async function loadRelease(link: string): Promise<Release> {
     const stored = files.get(canonical);
     if (stored) add(`${endpoint}?path=${from}`, { ...stored, canonical });
   }
-  return { id: manifest.id, files, targets };
+  return { id: manifest.id, domains, files, targets };
 }
 
 async function loadManifest(path: string): Promise<Manifest> {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { endpoints, isLimited, takesIdempotencyKey } from '#contract/endpoints.ts';
-import type { Endpoint } from '#contract/endpoints.ts';
+import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
+import { endpoints } from '#contract/endpoints.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';

@@ -5,7 +5,12 @@ import { EnvError, readEnv } from '../../server/env.ts';
 import { temporaryFolder, writeFiles } from '../helpers/project.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-const settings = Object.keys(readEnv({})).concat('LOG_FORMAT', 'PUBLIC_URL', 'DATABASE_URL', 'PROVIDERS_FILE');
+const unset = ['LOG_FORMAT', 'PUBLIC_URL', 'DATABASE_URL', 'PROVIDERS_FILE', 'DNS_SERVERS', 'FOSSBILLING_URL'].concat([
+  'WHMCS_URL',
+  'WHMCS_IDENTIFIER',
+  'WHMCS_SECRET',
+]);
+const settings = Object.keys(readEnv({})).concat(unset);
 
 function problemsOf(source: Record<string, string>): string[] {
   try {
@@ -38,6 +43,10 @@ test('the settings have the defaults of the documentation', () => {
     RATELIMIT_BLOCK_SECONDS: 0,
     POWER_RATELIMIT_RPS: 1,
     POWER_RATELIMIT_BURST: 5,
+    DOMAIN_RATELIMIT_RPS: 2,
+    DOMAIN_RATELIMIT_BURST: 10,
+    DOMAIN_PRICES: 'catalog',
+    RDAP_BOOTSTRAP_URL: 'https://data.iana.org/rdap/dns.json',
     DATA_DIR: '.data',
     UPSTREAM_TIMEOUT_SECONDS: 20,
     CONSOLE_TOKEN_TTL_SECONDS: 600,
@@ -82,6 +91,18 @@ test.each<[string, string, unknown]>([
   ['RATELIMIT_BLOCK_SECONDS', '86400', 86_400],
   ['POWER_RATELIMIT_RPS', '1', 1],
   ['POWER_RATELIMIT_BURST', '1000000', 1_000_000],
+  ['DOMAIN_RATELIMIT_RPS', '5', 5],
+  ['DOMAIN_RATELIMIT_BURST', '1', 1],
+  ['WHMCS_URL', 'https://billing.example.com/whmcs/', 'https://billing.example.com/whmcs'],
+  ['FOSSBILLING_URL', 'http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
+  ['WHMCS_SECRET', 'abc-123', 'abc-123'],
+  ['RDAP_BOOTSTRAP_URL', 'http://localhost:8080/dns.json', 'http://localhost:8080/dns.json'],
+  ['DNS_SERVERS', 'off', 'off'],
+  [
+    'DNS_SERVERS',
+    '9.9.9.9, 127.0.0.1:5353, ::1, [2620:fe::9]:53',
+    ['9.9.9.9', '127.0.0.1:5353', '::1', '[2620:fe::9]:53'],
+  ],
   ['PUBLIC_URL', 'https://api.example.com/hosting', 'https://api.example.com/hosting'],
   ['DATA_DIR', '/srv/data', '/srv/data'],
   ['DATABASE_URL', 'postgres://user@db.example.com/hosting', 'postgres://user@db.example.com/hosting'],
@@ -142,6 +163,17 @@ test.each<[string, RegExp, string[]]>([
   ['RATELIMIT_BLOCK_SECONDS', whole, ['-1', '86401', '1m', '0.1']],
   ['POWER_RATELIMIT_RPS', whole, ['0', '1000001', 'slow']],
   ['POWER_RATELIMIT_BURST', whole, ['0', '1000001', 'big']],
+  ['DOMAIN_PRICES', /: must be catalog, whmcs or fossbilling$/, ['WHMCS', 'live']],
+  [
+    'WHMCS_URL',
+    /: must be an https:/,
+    ['billing.example.com', 'http://billing.example.com', 'https://u:p@b.example.com'],
+  ],
+  [
+    'DNS_SERVERS',
+    /: must be off, or IP addresses/,
+    ['dns.example.com', '9.9.9.9:0', '9.9.9.9:65536', 'off,9.9.9.9', '[9.9.9.9]:53'],
+  ],
   ['PUBLIC_URL', /: must be an http or https URL$/, ['api.example.com', 'ws://api.example.com', '/v1', 'https://']],
   ['DATABASE_URL', /: must be a URL such as postgres:/, ['mysql://db.example.com/hosting', 'hosting', '/var/db']],
   ['UPSTREAM_TIMEOUT_SECONDS', whole, ['0', '601', '20s']],
@@ -190,6 +222,15 @@ describe('all that is wrong', () => {
   });
 });
 
+test.each([
+  ['whmcs', ['WHMCS_URL', 'WHMCS_IDENTIFIER', 'WHMCS_SECRET']],
+  ['fossbilling', ['FOSSBILLING_URL']],
+])('DOMAIN_PRICES=%s names what it needs', (source, names) => {
+  expect(problemsOf({ DOMAIN_PRICES: source })).toEqual(
+    names.map((name) => `${name}: must be set with DOMAIN_PRICES=${source}`),
+  );
+});
+
 test('a setting that is given directly and by a file is refused', () => {
   for (const name of settings) {
     const lines = problemsOf({ [name]: readDefault(name), [`${name}_FILE`]: fileWith(readDefault(name)) });
@@ -205,6 +246,11 @@ function readDefault(name: string): string {
     PUBLIC_URL: 'https://api.example.com',
     DATABASE_URL: 'postgres://db.example.com/hosting',
     PROVIDERS_FILE: 'providers.yaml',
+    DNS_SERVERS: '9.9.9.9',
+    WHMCS_URL: 'https://billing.example.com',
+    FOSSBILLING_URL: 'https://billing.example.com',
+    WHMCS_IDENTIFIER: 'abc',
+    WHMCS_SECRET: 'def',
   };
   return texts[name] ?? String(readEnv({})[name as 'PORT']);
 }

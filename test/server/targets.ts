@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { endpoints, isLimited } from '#contract/endpoints.ts';
-import type { Endpoint, EndpointName } from '#contract/endpoints.ts';
+import { isLimited } from '#contract/endpoint.ts';
+import { endpoints } from '#contract/endpoints.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
+import type { EndpointName } from '#contract/endpoints.ts';
 import { schemas } from '#contract/primitives.ts';
 import { Manifest } from '#contract/release.ts';
 import { matchResource } from '#contract/resources.ts';

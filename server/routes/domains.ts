@@ -1,0 +1,36 @@
+import { hash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { handle } from '../http/handle.ts';
+import type { Domains } from '../services/domains.ts';
+import type { StoredFile } from '../services/releases.ts';
+
+/** The routes of the domain search. */
+export function domainRoutes(domains: Domains) {
+  let made: { from: unknown; file: StoredFile } | undefined;
+  return {
+    listDomainTlds: handle('listDomainTlds', () => {
+      const tlds = domains.list();
+      // Bytes are made when prices change, and served like those of a file.
+      if (made?.from !== tlds) made = { from: tlds, file: toStoredFile({ success: true, tlds }) };
+      return made.file;
+    }),
+    searchDomain: handle('searchDomain', async ({ query }) => ({
+      status: 200,
+      body: await domains.search(query.domain),
+    })),
+  };
+}
+
+function toStoredFile(json: unknown): StoredFile {
+  const bytes = Buffer.from(`${JSON.stringify(json)}\n`);
+  return {
+    name: 'domains',
+    mediaType: 'application/json',
+    identity: toVariant(bytes),
+    gzip: toVariant(gzipSync(bytes)),
+  };
+}
+
+function toVariant(bytes: Buffer) {
+  return { version: hash('sha256', bytes).slice(0, 32), bytes };
+}
