@@ -25,6 +25,8 @@ export interface Rules {
   readonly limit: RateLimit;
   /** Those of single endpoints. */
   readonly limits: Readonly<Record<LimitName, RateLimit>>;
+  /** The largest bodies of such endpoints, where they differ from the usual. */
+  readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
   readonly cors: ReturnType<typeof createCors>;
   readonly authorize: Authorize;
   readonly idempotency: Idempotency;
@@ -84,8 +86,10 @@ async function serve(
   if (endpoint.limit) draw(exchange, rules.limits[endpoint.limit](client.key));
 
   const caller = endpoint.access && (await rules.authorize(exchange, endpoint, id));
-  const text = endpoint.body || takesIdempotencyKey(endpoint) ? await readBody(request) : '';
-  const body = endpoint.body && text !== '' ? parseJsonBody(text, endpoint.body.schema) : undefined;
+  const { body: asked, limit } = endpoint;
+  const maxBytes = limit && rules.maxBodyBytes[limit];
+  const text = asked || takesIdempotencyKey(endpoint) ? await readBody(request, { ...asked, maxBytes }) : '';
+  const body = asked && text !== '' ? parseJsonBody(text, asked.schema, asked.invalid) : undefined;
   const run = route.check({ query: event.url.searchParams, body, caller, rest });
   if (!caller || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
-import { Secret, UpstreamUrl } from './providers/settings.ts';
+import { Secret, UpstreamUrl, isLoopback } from './providers/settings.ts';
 import { readSettings } from './settings.ts';
 import type { Environment } from './settings.ts';
 import { storeSettings } from './store/env.ts';
@@ -48,6 +48,12 @@ const Networks = list.transform((networks, context) => {
   return trusted;
 });
 
+/** As {@link UpstreamUrl}, but with a query: some webhooks have one. */
+const WebhookUrl = z.string().refine((text) => {
+  const url = URL.parse(text);
+  return url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)));
+}, 'must be an https:// URL (http:// only on loopback)');
+
 const DnsServers = list.transform((servers, context): 'off' | string[] => {
   if (servers.length === 1 && servers[0] === 'off') return 'off';
   if (servers.length > 0 && servers.every(isAddress)) return servers;
@@ -76,6 +82,13 @@ const Settings = z
     RATELIMIT_BLOCK_SECONDS: whole(0, 86_400).default(0),
     POWER_RATELIMIT_RPS: whole(1, 1_000_000).default(1),
     POWER_RATELIMIT_BURST: whole(1, 1_000_000).default(5),
+    FEEDBACK_RATELIMIT_WINDOW_SECONDS: whole(1, 86_400).default(30),
+    FEEDBACK_RATELIMIT_BURST: whole(1, 1_000_000).default(1),
+    MAX_FEEDBACK_BODY_BYTES: whole(1, 1_048_576).default(32_768),
+    CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional(),
+    CHAT_FEEDBACK_WEBHOOK_KIND: z
+      .enum(['discord', 'slack', 'mattermost'], 'must be discord, slack or mattermost')
+      .default('discord'),
     DOMAIN_RATELIMIT_RPS: whole(1, 1_000_000).default(2),
     DOMAIN_RATELIMIT_BURST: whole(1, 1_000_000).default(10),
     DOMAIN_PRICES: z

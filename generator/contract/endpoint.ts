@@ -4,7 +4,7 @@ import { schemas } from '#contract/primitives.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 
 /** The limits that single endpoints have. */
-export type LimitName = 'domains';
+export type LimitName = 'domains' | 'feedback';
 
 /** One operation of the service. */
 export interface Endpoint {
@@ -18,7 +18,14 @@ export interface Endpoint {
   /** The query parameters; an empty value counts as missing. */
   readonly query?: z.ZodObject;
   /** The JSON body, and whether there must be one. */
-  readonly body?: { readonly schema: z.ZodType; readonly required: boolean };
+  readonly body?: {
+    readonly schema: z.ZodType;
+    readonly required: boolean;
+    /** What one that is not of its form is answered with; a `validation_error` if left out. */
+    readonly invalid?: ProblemCode;
+    /** Whether one of another media type, or compressed, is refused as such (415). */
+    readonly strict?: boolean;
+  };
   /** What a parameter or body that is required and missing is answered with; a `validation_error` if left out. */
   readonly missing?: { readonly code: ProblemCode; readonly message?: string };
   /** What a query that says two things, or is not of its form, is answered with; a `validation_error` if left out. */

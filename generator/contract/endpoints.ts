@@ -10,6 +10,7 @@ import {
   GameLatestLogResponse,
   GamePowerResponse,
 } from '#contract/game.ts';
+import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
@@ -102,6 +103,22 @@ export const endpoints = {
     missing: { code: 'path_required' },
     replies: { 200: json('The article.', KnowledgeBaseArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
+  },
+  sendFeedback: {
+    method: 'POST',
+    stored: false,
+    errorStyle: 'text',
+    path: '/v1/kb/feedback',
+    summary: 'Say whether a knowledge base article helped',
+    body: { schema: KBFeedbackRequest, required: true, invalid: 'invalid_feedback', strict: true },
+    missing: { code: 'invalid_feedback' },
+    limit: 'feedback',
+    replies: {
+      200: json('It was counted, and told to the team.', SuccessResponse),
+      202: json('It was counted.', SuccessResponse),
+    },
+    problems: ['invalid_feedback', 'unsupported_media_type', 'feedback_not_built', 'feedback_not_delivered'],
+    failure: 'internal_error',
   },
   getPlans: {
     ...file,

@@ -1,49 +1,65 @@
 import type { IncomingMessage } from 'node:http';
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
+import type { ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 
-/** The largest JSON body, in bytes; every body that this service asks for is far smaller. */
-const maxBytes = 16_384;
+/** How a body is read. */
+export interface BodyRules {
+  /** The largest one, in bytes: 16 KiB if left out, which is far more than any that this service asks for. */
+  readonly maxBytes?: number | undefined;
+  /** What one that is wrong is answered with. */
+  readonly invalid?: ProblemCode | undefined;
+  /** Whether one of another media type, or compressed, is refused as such. */
+  readonly strict?: boolean | undefined;
+}
 
 /**
- * Reads the body of a request as text, and no further than the limit. Throws a `validation_error` for one that is too
- * long, compressed or not UTF-8.
+ * Reads the body of a request as text, and no further than the limit. Throws a Problem for one that is too long,
+ * compressed or not UTF-8, or, where that matters, not said to be JSON. Where an API key comes with a body it does not:
+ * it is no cookie that a foreign page could use.
  */
-export async function readBody(request: IncomingMessage): Promise<string> {
-  const { 'content-encoding': encoding, 'content-length': length } = request.headers;
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse('The body must not be compressed');
-  if (Number(length) > maxBytes) throw refuse('The body is too long');
+export async function readBody(
+  request: IncomingMessage,
+  { maxBytes = 16_384, invalid = 'validation_error', strict = false }: BodyRules = {},
+): Promise<string> {
+  const { 'content-encoding': encoding, 'content-length': length, 'content-type': type } = request.headers;
+  if (strict && type !== undefined && !isJson(type)) throw refuse('unsupported_media_type');
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw strict ? refuse('unsupported_media_type') : refuse(invalid, 'The body must not be compressed');
+  }
+  if (Number(length) > maxBytes) throw refuse(invalid, 'The body is too long');
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > maxBytes) throw refuse('The body is too long');
+    if (size > maxBytes) throw refuse(invalid, 'The body is too long');
     chunks.push(chunk);
   }
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks));
   } catch {
-    throw invalid('The body is not UTF-8');
+    throw new Problem(invalid, 'The body is not UTF-8');
   }
 }
 
-/**
- * Parses a JSON body and checks it; throws a `validation_error` where it is not JSON or not what the schema says.
- * Whatever its media type is said to be, it is taken for JSON: the key that comes with it is no cookie that a foreign
- * page could use.
- */
-export function parseJsonBody(text: string, schema: z.ZodType): unknown {
+/** Parses a JSON body and checks it; throws a Problem where it is not JSON or not what the schema says. */
+export function parseJsonBody(text: string, schema: z.ZodType, invalid: ProblemCode = 'validation_error'): unknown {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch {
-    throw invalid('The body is not valid JSON');
+    throw new Problem(invalid, 'The body is not valid JSON');
   }
   const result = schema.safeParse(json);
-  if (!result.success) throw invalid(describe(result.error));
-  if (holdsKeyTwice(text)) throw invalid('The body names a field twice');
+  if (!result.success) throw new Problem(invalid, describe(result.error));
+  if (holdsKeyTwice(text)) throw new Problem(invalid, 'The body names a field twice');
   return result.data;
+}
+
+/** RFC 9110 8.3.1: the type is compared without regard to case, and its parameters do not matter. */
+function isJson(type: string): boolean {
+  return type.split(';', 1)[0]!.trim().toLowerCase() === 'application/json';
 }
 
 /** JSON.parse takes the last of two equal keys, so that `{"force":false,"force":true}` would confirm what it denies. */
@@ -58,11 +74,7 @@ function describe(error: z.ZodError): string {
   return field ? `${field}: ${issue!.message}` : 'The body is not of the expected form';
 }
 
-function invalid(message: string): Problem {
-  return new Problem('validation_error', message);
-}
-
 /** The rest of a body that is refused unread must not be taken for the next request. */
-function refuse(message: string): Problem {
-  return new Problem('validation_error', message, { headers: { Connection: 'close' } });
+function refuse(code: ProblemCode, message?: string): Problem {
+  return new Problem(code, message, { headers: { Connection: 'close' } });
 }

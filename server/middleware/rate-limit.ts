@@ -8,6 +8,8 @@ export interface RateLimitOptions {
   readonly burst: number;
   /** How long a client stays refused after it asked for more. */
   readonly blockSeconds: number;
+  /** What Retry-After says to whoever is refused; the time until the next request may be allowed if left out. */
+  readonly retryAfterSeconds?: number;
 }
 
 /** The limiter's word on one request. */
@@ -30,7 +32,7 @@ const sweepAtLeast = 10_000;
  * `rps` more a second. The clock, in milliseconds, never goes back.
  */
 export function createRateLimit(
-  { name, rps, burst, blockSeconds }: RateLimitOptions,
+  { name, rps, burst, blockSeconds, retryAfterSeconds }: RateLimitOptions,
   now: () => number = () => performance.now(),
 ): RateLimit {
   const perToken = 1000 / rps;
@@ -50,7 +52,11 @@ export function createRateLimit(
   const toVerdict = (waitMs: number, fullMs: number): Verdict => {
     const left = Math.max(0, Math.floor((capacity - fullMs) / perToken + 1e-6));
     const headers = ['RateLimit-Policy', policy, 'RateLimit', `"${name}";r=${left};t=${Math.ceil(fullMs / 1000)}`];
-    return { allowed: waitMs <= 0, headers, retryAfter: Math.max(1, Math.ceil(waitMs / 1000 - 1e-6)) };
+    return {
+      allowed: waitMs <= 0,
+      headers,
+      retryAfter: retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6)),
+    };
   };
 
   return (key) => {

@@ -1,10 +1,12 @@
 import type { EndpointName } from '#contract/endpoints.ts';
 import type { Route } from '../http/handle.ts';
 import type { Domains } from '../services/domains.ts';
+import type { Feedback } from '../services/feedback.ts';
 import type { Hosting } from '../services/hosting.ts';
 import type { Releases } from '../services/releases.ts';
 import { contentRoutes } from './content.ts';
 import { domainRoutes } from './domains.ts';
+import { feedbackRoutes } from './feedback.ts';
 import { hostingRoutes } from './hosting.ts';
 import { monitoringRoutes } from './monitoring.ts';
 import type { Monitored } from './monitoring.ts';
@@ -13,6 +15,7 @@ import type { Monitored } from './monitoring.ts';
 export interface Services extends Monitored {
   readonly releases: Releases;
   readonly domains: Domains;
+  readonly feedback: Feedback;
   readonly hosting: Hosting;
 }
 
@@ -22,6 +25,7 @@ export function createRoutes(services: Services): Record<EndpointName, Route> {
     ...monitoringRoutes(services),
     ...contentRoutes(services.releases),
     ...domainRoutes(services.domains),
+    ...feedbackRoutes(services.feedback),
     ...hostingRoutes(services.hosting),
   };
 }

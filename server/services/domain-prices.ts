@@ -74,6 +74,9 @@ export function createLivePrices({
     if (prices.size === 0) failed('no TLD of the billing system has all its prices for one year in EUR');
     await saveCopy(file, copy).catch((error: unknown) => failed('the domain prices cannot be stored', error));
   };
+  const again = (): void => {
+    running = run();
+  };
   const run = async (): Promise<void> => {
     try {
       await refresh();
@@ -81,7 +84,7 @@ export function createLivePrices({
       if (!stopped) failed('the domain prices cannot be read', error);
     }
     if (stopped) return;
-    timer = setTimeout(() => (running = run()), current() ? refreshMs : Math.min(retryMs, refreshMs)).unref();
+    timer = setTimeout(again, current() ? refreshMs : Math.min(retryMs, refreshMs)).unref();
   };
   let running = run();
   return {

@@ -57,6 +57,15 @@ export const migrations: readonly Migration[] = [
       value ${text} NOT NULL
     )${tableEnd}`,
   ],
+  ({ text, integer, tableEnd }) => [
+    `CREATE TABLE hosting_feedback (
+      path ${text} NOT NULL,
+      day ${text} NOT NULL,
+      helpful ${integer} NOT NULL,
+      unhelpful ${integer} NOT NULL,
+      PRIMARY KEY (path, day)
+    )${tableEnd}`,
+  ],
 ];
 
 /**

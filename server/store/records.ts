@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Scope, ServerName } from '#contract/api-keys.ts';
 import type { Row } from './database.ts';
 import { StoreError } from './error.ts';
-import type { ApiKeyRecord, AuditEntry, IdempotencyState, ServerRecord } from './types.ts';
+import type { ApiKeyRecord, ArticleVotes, AuditEntry, IdempotencyState, ServerRecord } from './types.ts';
 
 const Time = z.int().nonnegative();
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -55,6 +55,13 @@ export const AuditRow = z.strictObject({
   ms: Time.nullable(),
   detail: z.string().nullable(),
 }) satisfies z.ZodType<AuditEntry>;
+
+/** The votes on an article, summed up over rows of hosting_feedback. */
+export const FeedbackRow = z.strictObject({
+  path: z.string(),
+  helpful: z.int().nonnegative(),
+  unhelpful: z.int().nonnegative(),
+}) satisfies z.ZodType<ArticleVotes>;
 
 /** A row of hosting_idempotency. */
 export const IdempotencyRow = z

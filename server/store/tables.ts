@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import type { Database, Query, Row, Value } from './database.ts';
+import { createAudit } from './audit.ts';
+import type { Database, Query, Row } from './database.ts';
 import { StoreError } from './error.ts';
-import { ApiKeyRow, AuditRow, IdempotencyRow, SecretRow, ServerRow, parseRow } from './records.ts';
-import type { ApiKeyRecord, AuditEntry, AuditFilter, ServerRecord, Store } from './types.ts';
+import { createFeedback } from './feedback.ts';
+import { createIdempotency } from './idempotency.ts';
+import { ApiKeyRow, SecretRow, ServerRow, parseRow } from './records.ts';
+import type { ApiKeyRecord, ServerRecord, Store } from './types.ts';
 
-const dayMs = 24 * 60 * 60 * 1000;
 const minuteMs = 60 * 1000;
 const touchPatienceMs = 200;
-const auditPage = 1000;
 
 const apiKeyColumns = `id, secret_hash AS "secretHash", previous_hash AS "previousHash",
   previous_until AS "previousUntil", label, servers, scopes, created_at AS "createdAt", expires_at AS "expiresAt",
   revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"`;
 const serverColumns = 'server, provider, ref, log_file AS "logFile"';
-const auditColumns = `id, logged_at AS "at", phase, key_id AS "keyId", action, server, request_id AS "requestId", ip,
-  outcome, ms, detail`;
 
 /** The store over the tables of an open database. Whatever must be atomic is one statement, and so is atomic between processes too. */
 export function createStore({ query, close }: Database): Store {
@@ -23,6 +22,7 @@ export function createStore({ query, close }: Database): Store {
     servers: createServers(query),
     idempotency: createIdempotency(query),
     audit: createAudit(query),
+    feedback: createFeedback(query),
     async secret(name) {
       const read = async (): Promise<string | undefined> => {
         const [row] = await query('SELECT value FROM hosting_secrets WHERE name = $1', [name]);
@@ -146,96 +146,5 @@ function createServers(query: Query): Store['servers'] {
     async remove(server) {
       return (await query('DELETE FROM hosting_servers WHERE server = $1 RETURNING server', [server])).length > 0;
     },
-  };
-}
-
-function createIdempotency(query: Query): Store['idempotency'] {
-  return {
-    async begin(apiKeyId, key, fingerprint, now, deadline) {
-      // The record may be freed between the two statements; a client cannot make that happen time and again.
-      for (let attempt = 0; attempt < 10; attempt += 1) {
-        const begun = await query(
-          `INSERT INTO hosting_idempotency (api_key_id, idempotency_key, fingerprint, begun_at, deadline)
-            VALUES ($1, $2, $3, $4, $5)
-            ON CONFLICT (api_key_id, idempotency_key) DO UPDATE
-            SET fingerprint = excluded.fingerprint, begun_at = excluded.begun_at, deadline = excluded.deadline,
-              status = NULL, body = NULL
-            WHERE hosting_idempotency.begun_at < $6
-            RETURNING api_key_id`,
-          [apiKeyId, key, fingerprint, now, deadline, now - dayMs],
-        );
-        if (begun.length > 0) return { state: 'begun' };
-        const [row] = await query(
-          `SELECT fingerprint, deadline, status, body FROM hosting_idempotency
-            WHERE api_key_id = $1 AND idempotency_key = $2`,
-          [apiKeyId, key],
-        );
-        if (row) return parseRow(IdempotencyRow, row, 'hosting_idempotency', `${apiKeyId} ${key}`);
-      }
-      throw new StoreError('an Idempotency-Key is claimed and freed without end');
-    },
-    async finish(apiKeyId, key, { status, body }) {
-      // The first answer stays: a client may have been given it already.
-      await query(
-        `UPDATE hosting_idempotency SET status = $3, body = $4
-          WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL`,
-        [apiKeyId, key, status, body],
-      );
-    },
-    async release(apiKeyId, key) {
-      await query('DELETE FROM hosting_idempotency WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL', [
-        apiKeyId,
-        key,
-      ]);
-    },
-    async purge(before) {
-      await query('DELETE FROM hosting_idempotency WHERE begun_at < $1', [before]);
-    },
-  };
-}
-
-function createAudit(query: Query): Store['audit'] {
-  async function* entries({ server, since }: AuditFilter): AsyncGenerator<AuditEntry> {
-    let last = { at: since ?? 0, id: 0 };
-    for (;;) {
-      const values: Value[] = [last.at, last.id, auditPage];
-      if (server !== undefined) values.push(server);
-      const rows = await query(
-        `SELECT ${auditColumns} FROM hosting_audit
-          WHERE (logged_at, id) > ($1, $2) ${server === undefined ? '' : 'AND server = $4'}
-          ORDER BY logged_at, id LIMIT $3`,
-        values,
-      );
-      for (const row of rows) {
-        const { id, ...entry } = parseRow(AuditRow, row, 'hosting_audit', String(row['id']));
-        last = { at: entry.at, id };
-        yield entry;
-      }
-      if (rows.length < auditPage) return;
-    }
-  }
-  return {
-    async append(entry) {
-      await query(
-        `INSERT INTO hosting_audit (logged_at, phase, key_id, action, server, request_id, ip, outcome, ms, detail)
-          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-        [
-          entry.at,
-          entry.phase,
-          entry.keyId,
-          entry.action,
-          entry.server,
-          entry.requestId,
-          entry.ip,
-          entry.outcome,
-          entry.ms === null ? null : Math.round(entry.ms),
-          entry.detail,
-        ],
-      );
-    },
-    async list(filter) {
-      return Array.fromAsync(entries(filter));
-    },
-    entries,
   };
 }

@@ -60,6 +60,22 @@ export type IdempotencyState =
   | { readonly state: 'running'; readonly fingerprint: string; readonly deadline: number }
   | { readonly state: 'answered'; readonly fingerprint: string; readonly answer: IdempotentAnswer };
 
+/** A reader's vote. */
+export interface Vote {
+  /** Path of the article; empty where it names none. */
+  readonly path: string;
+  /** In UTC, as YYYY-MM-DD. */
+  readonly day: string;
+  readonly helpful: boolean;
+}
+
+/** How an article was voted on. */
+export interface ArticleVotes {
+  readonly path: string;
+  readonly helpful: number;
+  readonly unhelpful: number;
+}
+
 /** Which audit entries are wanted; the newest last. */
 export interface AuditFilter {
   readonly server?: ServerName;
@@ -106,6 +122,12 @@ export interface Store {
     list(filter: AuditFilter): Promise<AuditEntry[]>;
     /** The same, without ever holding the whole log in memory. */
     entries(filter: AuditFilter): AsyncIterable<AuditEntry>;
+  };
+  readonly feedback: {
+    /** Counts a vote; who gave it is not kept. */
+    count(vote: Vote): Promise<void>;
+    /** The votes on each article, from a day on or all. */
+    report(filter: { readonly since?: string | undefined }): Promise<ArticleVotes[]>;
   };
   /** A random secret of 256 bits in base64url, made at the first call and the same for all instances ever after. */
   secret(name: string): Promise<string>;

@@ -4,6 +4,7 @@ import { StoreError } from '../../server/store/error.ts';
 import { createPostgresStore } from '../../server/store/postgres.ts';
 import { auditSuite } from './audit-suite.ts';
 import { damageSuite } from './damage-suite.ts';
+import { feedbackSuite } from './feedback-suite.ts';
 import { describePostgres, withClient } from '../helpers/postgres.ts';
 import { recordsSuite } from './records-suite.ts';
 import { apiKey } from './samples.ts';
@@ -14,6 +15,7 @@ describePostgres((server) => {
   const createTarget = async () => createPostgresTarget(await server().createDatabase());
   recordsSuite(createTarget);
   auditSuite(createTarget);
+  feedbackSuite(createTarget);
   sharingSuite(createTarget);
   damageSuite(createTarget);
 

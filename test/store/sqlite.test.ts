@@ -7,6 +7,7 @@ import { createSqliteStore } from '../../server/store/sqlite.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { auditSuite } from './audit-suite.ts';
 import { damageSuite } from './damage-suite.ts';
+import { feedbackSuite } from './feedback-suite.ts';
 import { recordsSuite } from './records-suite.ts';
 import { apiKey } from './samples.ts';
 import { sharingSuite } from './sharing-suite.ts';
@@ -15,6 +16,7 @@ import { createSqliteTarget } from './target.ts';
 describe('in a SQLite file', () => {
   recordsSuite(createSqliteTarget);
   auditSuite(createSqliteTarget);
+  feedbackSuite(createSqliteTarget);
   sharingSuite(createSqliteTarget);
   damageSuite(createSqliteTarget);
 

@@ -1,0 +1,51 @@
+import type { z } from 'zod';
+import type { KBFeedbackRequest } from '#contract/feedback.ts';
+import { Problem } from '../problem.ts';
+import { ProviderError } from '../providers/types.ts';
+import type { Chat } from '../providers/chat-types.ts';
+import type { Store } from '../store/types.ts';
+
+/** What the feedback service needs. */
+export interface FeedbackOptions {
+  readonly store: Pick<Store, 'feedback'>;
+  /** The team's chat; undefined where nobody wants to be told. */
+  readonly chat: Chat | undefined;
+  /** Whether there is a knowledge base article at a path. */
+  readonly isArticle: (path: string) => boolean;
+  /** Is told of a vote that could not be counted: the reader cannot mend it. */
+  readonly onCountFailure: (error: unknown) => void;
+  readonly now?: () => Date;
+}
+
+/** What readers say of articles. */
+export interface Feedback {
+  /** Counts a vote and tells the team's chat; says whether there is one. Throws a Problem where it was not told. */
+  record(vote: z.infer<typeof KBFeedbackRequest>): Promise<'told' | 'counted'>;
+}
+
+/** Creates the feedback service. A vote is counted whether or not it reaches the chat. */
+export function createFeedback({
+  store,
+  chat,
+  isArticle,
+  onCountFailure,
+  now = () => new Date(),
+}: FeedbackOptions): Feedback {
+  return {
+    async record({ helpful, title, slug = '' }) {
+      const at = now();
+      // Only what exists is a row: what visitors make up must not fill the store.
+      const path = isArticle(slug) ? slug : '';
+      await store.feedback.count({ path, day: at.toISOString().slice(0, 10), helpful }).catch(onCountFailure);
+      if (!chat) return 'counted';
+      try {
+        await chat.send({ article: title || undefined, path: slug || undefined, helpful, at });
+      } catch (cause) {
+        // What is not the chat's failure is ours: a message that could not be built.
+        const code = cause instanceof ProviderError ? 'feedback_not_delivered' : 'feedback_not_built';
+        throw new Problem(code, undefined, { cause });
+      }
+      return 'told';
+    },
+  };
+}
