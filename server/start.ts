@@ -1,5 +1,4 @@
 import { createApp } from './app.ts';
-import { createRelay } from './console/relay.ts';
 import type { Env } from './env.ts';
 import { createListener } from './http/listener.ts';
 import { listenOn } from './http/server.ts';
@@ -9,17 +8,12 @@ import { createAuthorize } from './middleware/authorize.ts';
 import { createClientFinder } from './middleware/client-ip.ts';
 import { createCors } from './middleware/cors.ts';
 import { createRateLimit } from './middleware/rate-limit.ts';
-import { demoProviders, loadProviders } from './providers/config.ts';
-import { createProviders } from './providers/index.ts';
+import { openServices } from './open-services.ts';
 import type { Provider } from './providers/types.ts';
-import { createCheckAccess } from './services/access.ts';
 import { ensureDemo } from './services/demo.ts';
-import { createHosting } from './services/hosting.ts';
 import { createIdempotency } from './services/idempotency.ts';
 import { createLifecycle } from './services/lifecycle.ts';
-import { openReleases } from './services/releases.ts';
 import type { Environment } from './settings.ts';
-import { openStore } from './store/index.ts';
 
 /** A server that answers. */
 export interface RunningServer {
@@ -41,60 +35,25 @@ export interface StartOptions {
 /** Past the time of its action, a request may wait this long for the store in all. */
 const storeMs = 30_000;
 
-/** Puts the service together and opens it: releases, store, providers, relay, limits, app. Throws where it cannot serve. */
+/** Puts the service together and opens it: services, limits, app, listener. Throws where it cannot serve. */
 export async function startServer(
   env: Env,
   log: Logger,
   { environment = {}, demo = false }: StartOptions = {},
 ): Promise<RunningServer> {
-  const lifecycle = createLifecycle();
-  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
-  const failed = (what: string) => (error: unknown) => log.error({ err: error }, what);
   // What was opened, to be closed in the opposite order: also where the start fails half way.
   await using opened = new AsyncDisposableStack();
-
-  const releases = await openReleases(env.DIST_DIR, {
-    taken: ({ id }) => log.info({ release: id }, 'new release'),
-    refused: (error) => log.error({ err: error }, 'new release refused; the one before is still served'),
-  });
-  opened.defer(() => releases.stop());
-  const store = await openStore({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
-  opened.defer(() => store.close());
-  opened.defer(() => lifecycle.idle());
-  const providers = createProviders(
-    {
-      ...(env.PROVIDERS_FILE !== undefined && loadProviders(env.PROVIDERS_FILE, environment)),
-      ...(demo && demoProviders(environment)),
-    },
-    { dataDir: env.DATA_DIR, log, timeoutMs },
-  );
-  opened.defer(() => Promise.all([...providers.values()].map((provider) => provider.close())).then(() => undefined));
-
-  const actionLimit = createRateLimit({
-    name: 'actions',
-    rps: env.POWER_RATELIMIT_RPS,
-    burst: env.POWER_RATELIMIT_BURST,
-    blockSeconds: 0,
-  });
-  const relay = createRelay({
-    secret: await store.secret('console-stream'),
-    ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS,
-    openSource: (server, events) => hosting.openConsole(server, events),
-    sendCommand: (command) => lifecycle.finish(() => hosting.streamCommand(command)),
-    checkAccess: createCheckAccess(store.apiKeys),
-    failed: (what, error) => log.error({ err: error }, what),
-  });
-  opened.defer(() => relay.close());
   let url = '';
-  const hosting = createHosting({
-    store,
-    providers,
-    timeoutMs,
-    actionLimit,
-    publicUrl: () => env.PUBLIC_URL ?? url,
-    issueToken: (stream) => relay.issueToken(stream),
-    history: (server) => relay.history(server),
-    onAuditFailure: failed('an action could not be noted in the audit log'),
+  const lifecycle = createLifecycle();
+  const publicUrl = () => env.PUBLIC_URL ?? url;
+  const { services, store, providers, relay, actionLimit } = await openServices({
+    env,
+    log,
+    lifecycle,
+    environment,
+    demo,
+    publicUrl,
+    opened,
   });
 
   const limit = createRateLimit({
@@ -103,30 +62,45 @@ export async function startServer(
     burst: env.RATELIMIT_BURST,
     blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
   });
+  const domains = createRateLimit({
+    name: 'domains',
+    rps: env.DOMAIN_RATELIMIT_RPS,
+    burst: env.DOMAIN_RATELIMIT_BURST,
+    blockSeconds: 0,
+  });
+  const feedback = createRateLimit({
+    name: 'feedback',
+    rps: 1 / env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
+    burst: env.FEEDBACK_RATELIMIT_BURST,
+    blockSeconds: 0,
+    retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
+  });
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
   const findClient = createClientFinder(env.TRUSTED_PROXIES);
-  const authorize = createAuthorize({
-    apiKeys: store.apiKeys,
-    limit: actionLimit,
-    onTouchFailure: failed('a key could not be marked as used'),
+  const app = createApp(services, {
+    limit,
+    limits: { domains, feedback },
+    maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
+    cors,
+    authorize: createAuthorize({
+      apiKeys: store.apiKeys,
+      limit: actionLimit,
+      onTouchFailure: (error) => log.error({ err: error }, 'a key could not be marked as used'),
+    }),
+    idempotency: createIdempotency({
+      store: store.idempotency,
+      longestMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000 + storeMs,
+      onStoreFailure: (error) => log.error({ err: error }, 'the outcome of a request could not be noted'),
+    }),
   });
-  const idempotency = createIdempotency({
-    store: store.idempotency,
-    longestMs: timeoutMs + storeMs,
-    onStoreFailure: failed('the outcome of a request could not be noted'),
-  });
-  const app = createApp(
-    { releases, lifecycle, hosting, version: env.SERVICE_VERSION },
-    { limit, cors, authorize, idempotency },
-  );
   const draining = () => lifecycle.state() === 'draining';
-  const listener = createListener({ app, releases, limit, log, findClient, cors, draining });
+  const listener = createListener({ app, releases: services.releases, limit, log, findClient, cors, draining });
   const server = await listenOn(listener, env.HOST, env.PORT);
   opened.defer(() => server.stop(env.SHUTDOWN_GRACE_SECONDS));
   const upgrades = createUpgradeHandler({ relay, findClient, limit, log });
   upgrades.attach(server.http);
   url = server.url;
-  log.info({ url, release: releases.current().id, version: env.SERVICE_VERSION }, 'listening');
+  log.info({ url, release: services.releases.current().id, version: env.SERVICE_VERSION }, 'listening');
   if (env.PUBLIC_URL === undefined && isWildcard(env.HOST)) {
     log.warn('PUBLIC_URL is not set: clients are told to open console streams at an address that leads nowhere');
   }

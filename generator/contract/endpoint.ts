@@ -12,8 +12,11 @@ export interface Endpoint {
   /** The path; `{name}` is a segment, `{name*}` the rest of the path. */
   readonly path: string;
   readonly summary: string;
-  /** Whether it is answered with bytes that are kept: those of a file of the release, or made when data changed. */
-  readonly stored: boolean;
+  /**
+   * Whether it is answered with bytes that are kept, and so with an ETag: those of a file of the release, of which
+   * `resources.ts` says more, or bytes in memory that were made when data changed.
+   */
+  readonly stored: 'file' | 'memory' | false;
   readonly errorStyle: ErrorStyle;
   /** The query parameters; an empty value counts as missing. */
   readonly query?: z.ZodObject;

@@ -25,7 +25,7 @@ const monitoring = {
 } as const;
 const file = {
   method: 'GET',
-  stored: true,
+  stored: 'file',
   errorStyle: 'text',
   problems: [],
   failure: 'internal_error',
@@ -143,6 +143,7 @@ export const endpoints = {
   },
   listDomainTlds: {
     ...file,
+    stored: 'memory',
     errorStyle: 'json',
     path: '/v1/domains/tlds',
     summary: 'All TLDs on sale, with their prices for one year',

@@ -1,6 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { renderUsage } from 'citty';
 import { EnvError } from '../env.ts';
+import { ProviderError } from '../providers/types.ts';
+import { ReleaseError } from '../services/releases.ts';
 import { StoreError } from '../store/error.ts';
 import { CommandError } from './command.ts';
 import type { Command } from './command.ts';
@@ -26,7 +28,12 @@ export async function runCommandLine(rawArgs: readonly string[], surroundings: S
   } catch (error) {
     // The reader of a pipe may have read enough: that is no failure.
     if (error instanceof OutputError && error.reason === 'EPIPE') return 0;
-    if (![CommandError, OutputError, StoreError, EnvError].some((kind) => error instanceof kind)) throw error;
+    if (
+      ![CommandError, OutputError, StoreError, EnvError, ReleaseError, ProviderError].some(
+        (kind) => error instanceof kind,
+      )
+    )
+      throw error;
     context.explain((error as Error).message);
     return 1;
   }

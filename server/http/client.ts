@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import { createFetch } from 'ofetch';
 import { Agent, Headers as UpstreamHeaders, fetch as upstreamFetch } from 'undici';
 import type { Dispatcher } from 'undici';
@@ -19,6 +20,10 @@ export interface ClientOptions {
   readonly ca?: string;
   /** The longest body that is read, 1 MiB if left out. */
   readonly maxBytes?: number;
+  /** What an answer from 300 to 399 is: a failure if left out, or a reply, where the caller decides what follows. */
+  readonly redirects?: 'fail' | 'reply';
+  /** Finds the addresses of a host name, the system's way if left out. */
+  readonly lookup?: LookupFunction;
 }
 
 /** What one request may add. */
@@ -32,7 +37,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer with a status below 300 or above 399. */
+/** An answer with a status below 300 or above 399, or with any where redirects are replies. */
 export interface Reply {
   readonly status: number;
   readonly statusText: string;
@@ -67,10 +72,11 @@ const ofetch = createFetch({
 
 /** Creates the way to an upstream, with connections of its own that are kept alive. */
 export function createClient(clientOptions: ClientOptions): Client {
-  const { baseUrl, headers, secrets = [], timeoutMs, ca, maxBytes = defaultMaxBytes } = clientOptions;
+  const { baseUrl, headers, secrets = [], timeoutMs, ca, lookup } = clientOptions;
+  const { maxBytes = defaultMaxBytes, redirects = 'fail' } = clientOptions;
   const agent = new Agent({
     connections: 32,
-    connect: { timeout: timeoutMs, ...(ca !== undefined && { ca }) },
+    connect: { timeout: timeoutMs, ...(ca !== undefined && { ca }), ...(lookup && { lookup }) },
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -110,7 +116,7 @@ export function createClient(clientOptions: ClientOptions): Client {
       }
       const { status, statusText } = response;
       if (text === undefined) throw fail(`${status}, with more bytes than are read`);
-      if (status >= 300 && status < 400) throw fail(`${status}, a redirect`);
+      if (redirects === 'fail' && status >= 300 && status < 400) throw fail(`${status}, a redirect`);
       const scrubbed = scrub(text);
       return {
         status,

@@ -8,7 +8,13 @@ const maxValue = 1024;
 /** What Markdown, mentions and links are made of there. */
 const special = /[\\`*_~|>#[\]()<@:.!-]/;
 
-const escape = (character: string): string => (special.test(character) ? `\\${character}` : character);
+function escape(character: string): string {
+  return special.test(character) ? `\\${character}` : character;
+}
+
+function toValue(text: string | undefined, fallback: string): string {
+  return escapeCut(toPlainLine(text ?? ''), maxValue, escape) || fallback;
+}
 
 /** Messages of a Discord webhook: one embed, in which only our own words are formatted, and which pings nobody. */
 export const discord: ChatKind = {
@@ -20,8 +26,6 @@ export const discord: ChatKind = {
     return target.href;
   },
   toBody({ article, path, helpful, at }) {
-    const toValue = (text: string | undefined, fallback: string): string =>
-      escapeCut(toPlainLine(text ?? ''), maxValue, escape) || fallback;
     return {
       embeds: [
         {

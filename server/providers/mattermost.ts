@@ -12,12 +12,14 @@ function escape(character: string): string {
   return special.test(character) ? `\\${character}` : character;
 }
 
+function toValue(text: string | undefined, fallback: string): string {
+  return escapeCut(toPlainLine(text ?? ''), maxText, escape) || fallback;
+}
+
 /** Messages of a Mattermost webhook: one attachment, in which only our own words are formatted. */
 export const mattermost: ChatKind = {
   toUrl: (url) => url,
   toBody({ article, path, helpful, at }) {
-    const toValue = (text: string | undefined, fallback: string): string =>
-      escapeCut(toPlainLine(text ?? ''), maxText, escape) || fallback;
     return {
       attachments: [
         {

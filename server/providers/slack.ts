@@ -7,14 +7,15 @@ const maxText = 1900;
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
+function toField(name: string, text: string | undefined, fallback: string) {
+  const value = escapeCut(toPlainLine(text ?? ''), maxText, (character) => entities[character] ?? character);
+  return { type: 'plain_text', emoji: false, text: `${name}: ${value || fallback}` };
+}
+
 /** Messages of a Slack webhook, in plain text elements: nothing in those is formatted, mentioned or linked. */
 export const slack: ChatKind = {
   toUrl: (url) => url,
   toBody({ article, path, helpful, at }) {
-    const toField = (name: string, text: string | undefined, fallback: string) => {
-      const value = escapeCut(toPlainLine(text ?? ''), maxText, (character) => entities[character] ?? character);
-      return { type: 'plain_text', emoji: false, text: `${name}: ${value || fallback}` };
-    };
     return {
       text: 'Knowledge base feedback',
       blocks: [

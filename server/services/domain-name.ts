@@ -1,4 +1,5 @@
-import { domainToASCII, domainToUnicode } from 'node:url';
+import { domainToASCII } from 'node:url';
+import { isLdhLabel, isWellFormedLabel } from '../domain-label.ts';
 import type { DomainName } from '../providers/domain-types.ts';
 import { Problem } from '../problem.ts';
 import { secondLevels } from './second-levels.ts';
@@ -9,8 +10,6 @@ const maxInput = 1024;
 /** What a host parser would take for a part of a URL, or pass over: only a name may come in. */
 // oxlint-disable-next-line no-control-regex
 const foreign = /[\s\u0000-\u001F\u007F-\u009F/?#\\@:%[\]<>^|"'`{}()*,;=!$&+~]/u;
-
-const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
  * Parses what a visitor typed into a name as it stands in DNS: lower case, IDN labels as A-labels (UTS #46, RFC 5891).
@@ -30,11 +29,11 @@ export function parseDomainName(text: string): string {
   if (labels.length < 2) throw invalid('The domain must have a name and a TLD');
   if (labels.some((part) => part === '')) throw invalid('The domain has an empty part');
   if (labels.some((part) => part.length > 63)) throw invalid('A part of the domain is longer than 63 characters');
-  if (!labels.every((part) => label.test(part))) {
+  if (!labels.every(isLdhLabel)) {
     throw invalid('The parts of a domain are letters, digits and hyphens, with no hyphen at either end');
   }
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) throw invalid('The domain must not be an IP address');
-  if (!labels.every(isWellFormed)) throw invalid('A part of the domain is not a valid internationalised name');
+  if (!labels.every(isWellFormedLabel)) throw invalid('A part of the domain is not a valid internationalised name');
   return name;
 }
 
@@ -51,14 +50,6 @@ export function toDomainName(name: string, tlds: ReadonlySet<string>): DomainNam
   if (secondLevels.has(labels.slice(at - 1).join('.'))) throw new Problem('tld_not_found');
   if (at === 1) return { name, tld: labels.slice(1).join('.') };
   throw invalid('Only a whole domain can be searched for, without a subdomain such as www');
-}
-
-/** RFC 5891 4.2.3.1: two hyphens in the third and fourth place are for A-labels, and those stand for a U-label. */
-function isWellFormed(part: string): boolean {
-  if (part.slice(2, 4) !== '--') return true;
-  if (!part.startsWith('xn--')) return false;
-  const unicode = domainToUnicode(part);
-  return unicode !== part && unicode !== '' && domainToASCII(unicode) === part;
 }
 
 function invalid(message: string): Problem {

@@ -4,19 +4,14 @@ import type { TldPrices } from '../providers/domain-types.ts';
 import { Problem } from '../problem.ts';
 import type { AvailabilityService } from './availability.ts';
 import { parseDomainName, toDomainName } from './domain-name.ts';
-
-/** Prices that were read from a billing system. */
-export interface LivePrices {
-  /** The last good ones; undefined where none were ever read, or they are too old. The same object while nothing changed. */
-  current(): ReadonlyMap<string, TldPrices> | undefined;
-}
+import type { LivePrices } from './domain-prices.ts';
 
 /** What the domain service needs. */
 export interface DomainsOptions {
   /** The catalog of the release that is being served. */
   readonly catalog: () => DomainCatalog;
   /** Where prices come from a billing system. */
-  readonly live?: LivePrices | undefined;
+  readonly live?: Pick<LivePrices, 'current'> | undefined;
   readonly availability: AvailabilityService;
 }
 

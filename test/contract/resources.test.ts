@@ -62,7 +62,7 @@ describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
   });
 
   test('is answered by an endpoint, if it has a target at all', () => {
-    const stored = Object.values(endpoints).filter((endpoint) => endpoint.stored);
+    const stored = Object.values(endpoints).filter((endpoint) => endpoint.stored === 'file');
     const paths = target === undefined ? [] : [target.split('?')[0]];
     expect(stored.map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
   });
@@ -74,7 +74,7 @@ describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
 
 test('every endpoint that answers with files has a kind of file', () => {
   const targets = Object.values<Resource>(resources).flatMap(({ target }) => target?.split('?')[0] ?? []);
-  const paths = Object.values(endpoints).flatMap(({ path, stored }) => (stored ? [path] : []));
+  const paths = Object.values(endpoints).flatMap(({ path, stored }) => (stored === 'file' ? [path] : []));
   expect([...new Set(targets)].toSorted()).toEqual(paths.toSorted());
 });
 

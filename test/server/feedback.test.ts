@@ -156,10 +156,10 @@ describe('the rules', () => {
 
   test('7: a body that is too long is 400, whether it says so, comes in chunks or is compressed', async () => {
     const { app, chat } = await serve({ MAX_FEEDBACK_BODY_BYTES: '100' });
-    const right = JSON.stringify({ helpful: true, title: 'x'.repeat(100 - 28) });
+    const right = JSON.stringify({ helpful: true, title: 'x'.repeat(100 - 27) });
     expect(right).toHaveLength(100);
     expect((await send(app, right)).status).toBe(200);
-    const long = JSON.stringify({ helpful: true, title: 'x'.repeat(73) });
+    const long = JSON.stringify({ helpful: true, title: 'x'.repeat(74) });
     expect(await send(app, long)).toMatchObject(invalid('The body is too long'));
     const chunk = `40\r\n${' '.repeat(0x40)}\r\n`;
     const head = `POST ${target} HTTP/1.1\r\nHost: x\r\n`;

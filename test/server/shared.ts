@@ -6,6 +6,8 @@ import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+import type { OnEnd } from '../helpers/upstream.ts';
 import { buildProject, soundProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 
 /** For what will be so in a moment; the time only ends a test that went wrong. */
@@ -43,8 +45,16 @@ export function sharedHosting(): Promise<HostingWorld & { key: string }> {
 }
 
 async function createSharedHosting(): Promise<HostingWorld & { key: string }> {
-  const hosting = await createHostingWorld(await sharedProject(), { onEnd: (end) => void ends.push(end) });
-  return { ...hosting, key: await hosting.issueKey() };
+  const onEnd: OnEnd = (end) => void ends.push(end);
+  const hosting = await createHostingWorld(await sharedProject(), { onEnd });
+  const chat = await createUpstream(() => ({ status: 200, body: '{}' }), { onEnd });
+  const settings = {
+    ...hosting.settings,
+    CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/token-of-the-tests`,
+    FEEDBACK_RATELIMIT_BURST: '100000',
+    DOMAIN_RATELIMIT_BURST: '100000',
+  };
+  return { ...hosting, settings, key: await hosting.issueKey() };
 }
 
 /** A copy of the shared project, for a test that changes it. */

@@ -12,7 +12,7 @@ import { matchResource } from '#contract/resources.ts';
 export const endpointNames = Object.keys(endpoints) as EndpointName[];
 
 /** Every endpoint that is answered with files of the release. */
-export const storedNames = endpointNames.filter((name) => endpoints[name].stored);
+export const storedNames = endpointNames.filter((name) => endpoints[name].stored === 'file');
 
 /** Every endpoint that counts against the rate limit. */
 export const limitedNames = endpointNames.filter((name) => isLimited(endpoints[name].path));
@@ -71,6 +71,9 @@ export function servedFiles(root: string): ServedFile[] {
   });
 }
 
+/** What the parameters may be that do not lead to a file. */
+const parameters: Record<string, string> = { force: 'true', domain: 'example.com' };
+
 /** A request as an endpoint wants it. */
 export interface EndpointRequest {
   readonly method: string;
@@ -82,16 +85,16 @@ export interface EndpointRequest {
 /** A request that the endpoint answers with 200, made up of the contract, the release that is served and the key. */
 export function requestOf(name: EndpointName, { root, key }: { root: string; key: string }): EndpointRequest {
   const { method, path, query, body, access, stored } = describeEndpoint(name);
-  if (access) {
-    const target = path.replace(/\{\w+\}/, 'mine') + (query && 'force' in query.shape ? '?force=true' : '');
-    const headers = { Authorization: `Bearer ${key}` };
-    if (!body) return { method, target, headers };
-    return { method, target, headers, body: JSON.stringify(schemas.get(body.schema)!.example) };
+  const headers: Record<string, string> = access ? { Authorization: `Bearer ${key}` } : {};
+  const given = body && { body: JSON.stringify(schemas.get(body.schema)!.example) };
+  const usual = { method, headers, ...given };
+  const [parameter] = Object.keys(query?.shape ?? {}).filter((one) => one in parameters);
+  if (access || parameter !== undefined) {
+    const asked = parameter === undefined ? '' : `?${parameter}=${parameters[parameter]}`;
+    return { ...usual, target: path.replace(/\{\w+\}/, 'mine') + asked };
   }
-  if (!path.includes('{') && (query === undefined || query.safeParse({}).success)) {
-    return { method, target: path, headers: {} };
-  }
+  if (!path.includes('{') && (query === undefined || query.safeParse({}).success)) return { ...usual, target: path };
   const served = stored ? servedFiles(root).find((file) => file.name === name) : undefined;
   if (!served) throw new Error(`the sound project has no file for ${name}`);
-  return { method, target: served.target, headers: {} };
+  return { ...usual, target: served.target };
 }

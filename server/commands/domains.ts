@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import { readEnv } from '../env.ts';
+import { createLog } from '../log.ts';
+import type { Diagnosis } from '../providers/domain-types.ts';
+import { createDomainRegistries, createPriceSource } from '../providers/index.ts';
+import { loadRelease } from '../services/releases.ts';
+import { CommandError, defineGroup, defineStrictCommand } from './command.ts';
+import { formatTable } from './table.ts';
+
+/** TLDs that are looked at at once. */
+const parallel = 8;
+
+const doctor = defineStrictCommand({
+  meta: { name: 'doctor', description: 'Asks for a name that must exist and one that must not, under each TLD.' },
+  args: { json: { type: 'boolean', default: false, description: 'print a JSON array' } },
+  async run({ args }, { settings, print }) {
+    const env = readEnv(settings());
+    const log = createLog({ level: 'silent', format: 'json' });
+    const { domains } = await loadRelease(join(env.DIST_DIR, 'current'));
+    const registries = createDomainRegistries(env, log);
+    const source = createPriceSource(env, log);
+    try {
+      const live = await source?.read();
+      const hidden = (tld: string): boolean => domains.tlds[`.${tld}`]?.active === false;
+      const all = live ? [...live.keys()] : Object.keys(domains.tlds).map((tld) => tld.slice(1));
+      const tlds = all.filter((tld) => !hidden(tld)).toSorted();
+      const rows = await mapInParallel(tlds, async (tld) => {
+        return { tld, ...(await registries.diagnose(tld, domains.tlds[`.${tld}`]?.lookup)) };
+      });
+      await print(args.json ? JSON.stringify(rows.map((row) => ({ ...row, works: works(row) }))) : toTable(rows));
+      const broken = rows.filter((row) => !works(row)).length;
+      if (broken > 0) throw new CommandError(`${broken} of ${rows.length} TLDs would answer 502, or wrongly`);
+    } finally {
+      await Promise.all([registries.close(), source?.close()]);
+    }
+  },
+});
+
+/** `domains`: what the domain search depends on. */
+export const domainsCommand = defineGroup(
+  { name: 'domains', description: 'What the domain search depends on.' },
+  { doctor },
+);
+
+function works({ existing, missing }: Diagnosis): boolean {
+  return existing.availability === 'taken' && missing.availability === 'free';
+}
+
+function toTable(rows: readonly (Diagnosis & { readonly tld: string })[]): string {
+  return formatTable(
+    ['TLD', 'WORKS', 'MUST EXIST', 'MUST NOT', 'MS', 'ASKED AT'],
+    rows.map((row) => [
+      `.${row.tld}`,
+      works(row) ? 'yes' : 'NO',
+      row.existing.availability,
+      row.missing.availability,
+      String(Math.round(row.ms)),
+      row.source,
+    ]),
+  );
+}
+
+async function mapInParallel<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const queue = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of queue) results[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: parallel }, worker));
+  return results;
+}

@@ -1,0 +1,143 @@
+import { join } from 'node:path';
+import { createRelay } from './console/relay.ts';
+import type { Relay } from './console/relay.ts';
+import type { Env } from './env.ts';
+import type { Logger } from './log.ts';
+import { createRateLimit } from './middleware/rate-limit.ts';
+import type { RateLimit } from './middleware/rate-limit.ts';
+import { createChat } from './providers/chat.ts';
+import { demoProviders, loadProviders } from './providers/config.ts';
+import { createDomainRegistries, createPriceSource, createProviders } from './providers/index.ts';
+import type { Provider } from './providers/types.ts';
+import type { Services } from './routes/index.ts';
+import { createCheckAccess } from './services/access.ts';
+import { createAvailability } from './services/availability.ts';
+import { createLivePrices } from './services/domain-prices.ts';
+import { createDomains } from './services/domains.ts';
+import { createFeedback } from './services/feedback.ts';
+import { createHosting } from './services/hosting.ts';
+import type { Lifecycle } from './services/lifecycle.ts';
+import { openReleases } from './services/releases.ts';
+import type { Releases } from './services/releases.ts';
+import type { Environment } from './settings.ts';
+import { openStore } from './store/index.ts';
+import type { Store } from './store/types.ts';
+
+/** What the services are opened with. */
+export interface ServicesOptions {
+  readonly env: Env;
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+  /** The environment, for a PROVIDERS_FILE that names its variables. */
+  readonly environment: Environment;
+  /** Whether the demo servers run. */
+  readonly demo: boolean;
+  /** Where clients reach this service. */
+  readonly publicUrl: () => string;
+  /** Is given what must be closed, in the order in which it was opened. */
+  readonly opened: AsyncDisposableStack;
+}
+
+/** Everything behind the app. */
+export interface OpenServices {
+  readonly services: Services;
+  readonly store: Store;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly relay: Relay;
+  /** The limit on what an API key does, over HTTP and over streams. */
+  readonly actionLimit: RateLimit;
+}
+
+/** Opens releases, the store, providers and the services over them. Throws where the service cannot run. */
+export async function openServices(options: ServicesOptions): Promise<OpenServices> {
+  const { env, log, lifecycle, opened } = options;
+  const releases = await openReleases(env.DIST_DIR, {
+    taken: ({ id }) => log.info({ release: id }, 'new release'),
+    refused: (error) => log.error({ err: error }, 'new release refused; the one before is still served'),
+  });
+  opened.defer(() => releases.stop());
+  const store = await openStore({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  opened.defer(() => store.close());
+  opened.defer(() => lifecycle.idle());
+
+  const hosting = await openHosting(options, store);
+  const services = {
+    releases,
+    lifecycle,
+    version: env.SERVICE_VERSION,
+    domains: openDomains(options, releases),
+    feedback: openFeedback(options, store, releases),
+    hosting: hosting.hosting,
+  };
+  return { services, store, ...hosting };
+}
+
+async function openHosting(options: ServicesOptions, store: Store) {
+  const { env, log, lifecycle, environment, demo, publicUrl, opened } = options;
+  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  const providers = createProviders(
+    {
+      ...(env.PROVIDERS_FILE !== undefined && loadProviders(env.PROVIDERS_FILE, environment)),
+      ...(demo && demoProviders(environment)),
+    },
+    { dataDir: env.DATA_DIR, log, timeoutMs },
+  );
+  opened.defer(() => Promise.all([...providers.values()].map((provider) => provider.close())).then(() => undefined));
+  const actionLimit = createRateLimit({
+    name: 'actions',
+    rps: env.POWER_RATELIMIT_RPS,
+    burst: env.POWER_RATELIMIT_BURST,
+    blockSeconds: 0,
+  });
+  const relay = createRelay({
+    secret: await store.secret('console-stream'),
+    ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS,
+    openSource: (server, events) => hosting.openConsole(server, events),
+    sendCommand: (command) => lifecycle.finish(() => hosting.streamCommand(command)),
+    checkAccess: createCheckAccess(store.apiKeys),
+    failed: (what, error) => log.error({ err: error }, what),
+  });
+  opened.defer(() => relay.close());
+  const hosting = createHosting({
+    store,
+    providers,
+    timeoutMs,
+    actionLimit,
+    publicUrl,
+    issueToken: (stream) => relay.issueToken(stream),
+    history: (server) => relay.history(server),
+    onAuditFailure: (error) => log.error({ err: error }, 'an action could not be noted in the audit log'),
+  });
+  return { hosting, relay, providers, actionLimit };
+}
+
+function openDomains({ env, log, opened }: ServicesOptions, releases: Releases) {
+  const registries = createDomainRegistries(env, log);
+  opened.defer(() => registries.close());
+  const source = createPriceSource(env, log);
+  const live =
+    source &&
+    createLivePrices({
+      source,
+      file: join(env.DATA_DIR, `domain-prices-${env.DOMAIN_PRICES}.json`),
+      failed: (what, error) => log.warn({ err: error }, what),
+    });
+  if (live) opened.defer(() => live.stop());
+  return createDomains({
+    catalog: () => releases.current().domains,
+    live,
+    availability: createAvailability(registries),
+  });
+}
+
+function openFeedback({ env, log, opened }: ServicesOptions, store: Store, releases: Releases) {
+  const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
+  const chat = url === undefined ? undefined : createChat({ kind, url, version });
+  if (chat) opened.defer(() => chat.close());
+  return createFeedback({
+    store,
+    chat,
+    isArticle: (path) => releases.current().files.has(`/v1/kb/article?path=${path}`),
+    onCountFailure: (error) => log.error({ err: error }, 'a vote could not be counted'),
+  });
+}

@@ -1,0 +1,95 @@
+import { createUpstream } from './upstream.ts';
+import type { Answer, Upstream } from './upstream.ts';
+
+/** The credential that the stand-in takes. */
+export const whmcsCredential = { identifier: 'whmcs-identifier-0123456789', secret: 'whmcs-secret-abcdef0123456789' };
+
+/** What the stand-in has; tests change it. */
+export interface WhmcsShop {
+  currencies: { id: number | string; code: string }[];
+  /** Whether currencies are answered under flat keys, as the documentation has it. */
+  flat: boolean;
+  /** By the code of their currency; what is not a map stands for itself. */
+  pricing: Record<string, unknown>;
+  /** The currency that is answered for an id that is not known. */
+  fallback: string;
+}
+
+/** A TLD as WHMCS answers it, with the same prices for each action and year. */
+export function whmcsTld(tld: string, years: unknown, changes: Readonly<Record<string, unknown>> = {}): object {
+  const addons = { dns: false, email: false, idprotect: false };
+  const periods = { grace_period: null, redemption_period: null };
+  return {
+    tld,
+    categories: ['Popular'],
+    addons,
+    group: '',
+    register: years,
+    transfer: years,
+    renew: years,
+    ...periods,
+    ...changes,
+  };
+}
+
+/** Starts a stand-in for the API of a WHMCS that is installed in `/clients`. */
+export async function createWhmcsUpstream(): Promise<{ upstream: Upstream; shop: WhmcsShop }> {
+  const shop: WhmcsShop = {
+    currencies: [
+      { id: 1, code: 'USD' },
+      { id: 3, code: 'EUR' },
+    ],
+    flat: false,
+    pricing: {
+      USD: { com: whmcsTld('com', { 1: '99.00' }) },
+      EUR: {
+        com: whmcsTld('com', { 1: '11.49', 2: '22.98' }, { renew: { 1: '13.49' } }),
+        'co.uk': whmcsTld('co.uk', { 1: '8.00' }, { transfer: { 1: '0.00' } }),
+      },
+    },
+    fallback: 'USD',
+  };
+  const upstream = await createUpstream(({ method, path, headers, body }) => {
+    if (method !== 'POST' || path !== '/clients/includes/api.php') return { status: 404, body: '<h1>Not Found</h1>' };
+    if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return refusal('Invalid request');
+    const form = Object.fromEntries(new URLSearchParams(body));
+    // The default of the API is a format of its own.
+    if (form['responsetype'] !== 'json') return { status: 200, body: 'result=error;message=no json;' };
+    if (form['identifier'] !== whmcsCredential.identifier || form['secret'] !== whmcsCredential.secret) {
+      return refusal('Authentication Failed');
+    }
+    if (form['action'] === 'GetCurrencies') return json(toCurrencies(shop));
+    if (form['action'] !== 'GetTLDPricing') return refusal('Command Not Found');
+    const code = shop.currencies.find(({ id }) => String(id) === form['currencyid'])?.code ?? '';
+    const known = code in shop.pricing ? code : shop.fallback;
+    return json({
+      result: 'success',
+      currency: { id: 1, code: known, prefix: '', suffix: ` ${known}`, format: 1, rate: '1.00000' },
+      pricing: shop.pricing[known],
+    });
+  });
+  return { upstream, shop };
+}
+
+/** How WHMCS says no: with a status that says yes, unless the web server says it as well. */
+export function refusal(message: string, status = 200): Answer {
+  return {
+    status,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ result: 'error', message }),
+  };
+}
+
+function toCurrencies({ currencies, flat }: WhmcsShop): object {
+  const all = currencies.map((currency) => ({ ...currency, prefix: '', suffix: '', format: '1', rate: '1.00000' }));
+  const totals = { result: 'success', totalresults: all.length };
+  if (!flat) return { ...totals, currencies: { currency: all } };
+  const keys = all.flatMap((currency, index) =>
+    Object.entries(currency).map(([key, value]) => [`currencies[currency][${index}][${key}]`, String(value)]),
+  );
+  return { ...totals, ...Object.fromEntries(keys) };
+}
+
+function json(body: object): Answer {
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
