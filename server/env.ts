@@ -98,6 +98,12 @@ const Settings = z
     WHMCS_IDENTIFIER: Secret.optional(),
     WHMCS_SECRET: Secret.optional(),
     FOSSBILLING_URL: UpstreamUrl.optional(),
+    UPTIME_KUMA_URL: UpstreamUrl.optional(),
+    UPTIME_KUMA_STATUS_PAGE: z
+      .string()
+      .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/i, 'must be the slug of a status page')
+      .optional(),
+    STATUS_FILE: z.string().optional(),
     RDAP_BOOTSTRAP_URL: UpstreamUrl.default('https://data.iana.org/rdap/dns.json'),
     DNS_SERVERS: DnsServers.optional(),
     PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
@@ -112,14 +118,13 @@ const Settings = z
     SHUTDOWN_GRACE_SECONDS: whole(0, 3600).default(10),
   })
   .superRefine((env, context) => {
-    for (const name of pricesNeed[env.DOMAIN_PRICES]) {
-      if (env[name] !== undefined) continue;
-      context.addIssue({
-        code: 'custom',
-        path: [name],
-        message: `must be set with DOMAIN_PRICES=${env.DOMAIN_PRICES}`,
-      });
-    }
+    const require = (name: keyof typeof env, cause: string): void => {
+      if (env[name] !== undefined) return;
+      context.addIssue({ code: 'custom', path: [name], message: `must be set with ${cause}` });
+    };
+    for (const name of pricesNeed[env.DOMAIN_PRICES]) require(name, `DOMAIN_PRICES=${env.DOMAIN_PRICES}`);
+    if (env.UPTIME_KUMA_URL !== undefined) require('UPTIME_KUMA_STATUS_PAGE', 'UPTIME_KUMA_URL');
+    if (env.UPTIME_KUMA_STATUS_PAGE !== undefined) require('UPTIME_KUMA_URL', 'UPTIME_KUMA_STATUS_PAGE');
   });
 
 /** The settings of the server, checked; their names are those of the environment variables. */

@@ -4,11 +4,20 @@ import { readEnv } from '../../server/env.ts';
 import { fileWith, problemsOf } from './settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-const unset = ['LOG_FORMAT', 'PUBLIC_URL', 'DATABASE_URL', 'PROVIDERS_FILE', 'DNS_SERVERS', 'FOSSBILLING_URL'].concat([
-  'WHMCS_URL',
+/** The settings that have no default. */
+const unset = [
+  'CHAT_FEEDBACK_WEBHOOK_URL',
+  'DATABASE_URL',
+  'DNS_SERVERS',
+  'FOSSBILLING_URL',
+  'LOG_FORMAT',
+  'PROVIDERS_FILE',
+  'PUBLIC_URL',
+  'STATUS_FILE',
   'WHMCS_IDENTIFIER',
   'WHMCS_SECRET',
-]);
+  'WHMCS_URL',
+];
 const settings = Object.keys(readEnv({})).concat(unset);
 
 test('the settings have the defaults of the documentation', () => {
@@ -25,6 +34,10 @@ test('the settings have the defaults of the documentation', () => {
     RATELIMIT_BLOCK_SECONDS: 0,
     POWER_RATELIMIT_RPS: 1,
     POWER_RATELIMIT_BURST: 5,
+    FEEDBACK_RATELIMIT_WINDOW_SECONDS: 30,
+    FEEDBACK_RATELIMIT_BURST: 1,
+    MAX_FEEDBACK_BODY_BYTES: 32_768,
+    CHAT_FEEDBACK_WEBHOOK_KIND: 'discord',
     DOMAIN_RATELIMIT_RPS: 2,
     DOMAIN_RATELIMIT_BURST: 10,
     DOMAIN_PRICES: 'catalog',
@@ -73,6 +86,12 @@ test.each<[string, string, unknown]>([
   ['RATELIMIT_BLOCK_SECONDS', '86400', 86_400],
   ['POWER_RATELIMIT_RPS', '1', 1],
   ['POWER_RATELIMIT_BURST', '1000000', 1_000_000],
+  ['FEEDBACK_RATELIMIT_WINDOW_SECONDS', '86400', 86_400],
+  ['FEEDBACK_RATELIMIT_BURST', '3', 3],
+  ['MAX_FEEDBACK_BODY_BYTES', '1', 1],
+  ['CHAT_FEEDBACK_WEBHOOK_URL', 'https://chat.example.com/hook?key=1', 'https://chat.example.com/hook?key=1'],
+  ['CHAT_FEEDBACK_WEBHOOK_KIND', 'mattermost', 'mattermost'],
+  ['STATUS_FILE', '/srv/status.json', '/srv/status.json'],
   ['DOMAIN_RATELIMIT_RPS', '5', 5],
   ['DOMAIN_RATELIMIT_BURST', '1', 1],
   ['WHMCS_URL', 'https://billing.example.com/whmcs/', 'https://billing.example.com/whmcs'],
@@ -117,6 +136,14 @@ test.each([
   );
 });
 
+test('an Uptime Kuma is told by its URL and its page, and by neither alone', () => {
+  const url = { UPTIME_KUMA_URL: 'https://status.example.com' };
+  const page = { UPTIME_KUMA_STATUS_PAGE: 'main' };
+  expect(problemsOf(url)).toEqual(['UPTIME_KUMA_STATUS_PAGE: must be set with UPTIME_KUMA_URL']);
+  expect(problemsOf(page)).toEqual(['UPTIME_KUMA_URL: must be set with UPTIME_KUMA_STATUS_PAGE']);
+  expect(problemsOf({ ...url, ...page })).toEqual([]);
+});
+
 test('a setting that is given directly and by a file is refused', () => {
   for (const name of settings) {
     const lines = problemsOf({ [name]: readDefault(name), [`${name}_FILE`]: fileWith(readDefault(name)) });
@@ -135,6 +162,10 @@ function readDefault(name: string): string {
     DNS_SERVERS: '9.9.9.9',
     WHMCS_URL: 'https://billing.example.com',
     FOSSBILLING_URL: 'https://billing.example.com',
+    CHAT_FEEDBACK_WEBHOOK_URL: 'https://discord.com/api/webhooks/1/x',
+    UPTIME_KUMA_URL: 'https://status.example.com',
+    UPTIME_KUMA_STATUS_PAGE: 'main',
+    STATUS_FILE: '/srv/status.json',
     WHMCS_IDENTIFIER: 'abc',
     WHMCS_SECRET: 'def',
   };
