@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { createRelay } from './console/relay.ts';
 import type { Relay } from './console/relay.ts';
@@ -119,8 +120,12 @@ function openDomains({ env, log, opened }: ServicesOptions, releases: Releases) 
     source &&
     createLivePrices({
       source,
-      file: join(env.DATA_DIR, `domain-prices-${env.DOMAIN_PRICES}.json`),
-      failed: (what, error) => log.warn({ err: error }, what),
+      // Of one installation: another one's prices must not stand in for those that cannot be read.
+      file: join(
+        env.DATA_DIR,
+        `domain-prices-${hash('sha256', env.WHMCS_URL ?? env.FOSSBILLING_URL ?? '').slice(0, 8)}.json`,
+      ),
+      failed: (what, error) => log.error({ err: error }, what),
     });
   if (live) opened.defer(() => live.stop());
   return createDomains({

@@ -151,3 +151,10 @@ test('a sound body under an error status is a failure', async () => {
   upstream.fail({ status: 500, body: '{"result":[],"error":null}' }, ({ path }) => path.endsWith('tlds'));
   await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
 });
+
+test('an error beside a sound result is a failure', async () => {
+  const { upstream, source } = await prepare();
+  const body = '{"result":[],"error":{"message":"No","code":1}}';
+  upstream.fail({ status: 200, body }, ({ path }) => path.endsWith('tlds'));
+  await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
+});

@@ -240,3 +240,10 @@ test('a sound body under an error status is a failure', async () => {
   upstream.fail({ status: 500, body }, isAction('GetTLDPricing'));
   await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
 });
+
+test('a sound body whose result is an error is a failure', async () => {
+  const { upstream, source } = await prepare();
+  const body = '{"result":"error","currency":{"code":"EUR"},"pricing":[]}';
+  upstream.fail({ status: 200, body }, isAction('GetTLDPricing'));
+  await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
+});

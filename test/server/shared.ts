@@ -6,6 +6,7 @@ import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
+import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
 import { buildProject, soundProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
@@ -21,6 +22,7 @@ export interface SharedApp extends TestApp {
 let built: Promise<string> | undefined;
 let world: Promise<HostingWorld & { key: string }> | undefined;
 const ends: (() => void | Promise<void>)[] = [];
+const onEnd: OnEnd = (end) => void ends.push(end);
 
 afterAll(async () => {
   for (const end of ends) await end();
@@ -34,7 +36,10 @@ export function sharedProject(): Promise<string> {
 
 async function buildShared(): Promise<string> {
   const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  writeFiles(root, soundProject);
+  const rdap = await createRdapUpstream({ onEnd });
+  const catalog = String(soundProject['catalog/domains.yaml']);
+  const asked = catalog.replace('active: true,', `active: true, lookup: { rdap: "${rdap.base}" },`);
+  writeFiles(root, { ...soundProject, 'catalog/domains.yaml': asked });
   await buildProject(root);
   return root;
 }
@@ -45,7 +50,6 @@ export function sharedHosting(): Promise<HostingWorld & { key: string }> {
 }
 
 async function createSharedHosting(): Promise<HostingWorld & { key: string }> {
-  const onEnd: OnEnd = (end) => void ends.push(end);
   const hosting = await createHostingWorld(await sharedProject(), { onEnd });
   const chat = await createUpstream(() => ({ status: 200, body: '{}' }), { onEnd });
   const settings = {
@@ -53,6 +57,8 @@ async function createSharedHosting(): Promise<HostingWorld & { key: string }> {
     CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/token-of-the-tests`,
     FEEDBACK_RATELIMIT_BURST: '100000',
     DOMAIN_RATELIMIT_BURST: '100000',
+    DNS_SERVERS: 'off',
+    RDAP_BOOTSTRAP_URL: 'http://127.0.0.1:9/dns.json',
   };
   return { ...hosting, settings, key: await hosting.issueKey() };
 }

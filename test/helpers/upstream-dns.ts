@@ -1,0 +1,109 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** A record of a DNS answer; the data of one that names something is a name, else it is bytes. */
+export interface DnsRecord {
+  readonly owner: string;
+  readonly type: 'A' | 'NS' | 'CNAME' | 'SOA';
+  readonly data: string | Buffer;
+}
+
+/** What a resolver answers a question with; `silence`, or bytes that are sent as they are. */
+export type DnsAnswer =
+  | 'silence'
+  | Buffer
+  | {
+      readonly code?: number;
+      readonly answers?: readonly DnsRecord[];
+      readonly authority?: readonly DnsRecord[];
+      readonly truncated?: boolean;
+      /** Answers as if another question had been asked. */
+      readonly id?: number;
+      readonly question?: string;
+    };
+
+/** A real DNS server, over UDP and TCP, in the place of a resolver. */
+export interface DnsUpstream {
+  /** As `ip:port`. */
+  readonly address: string;
+  /** The names that were asked for, and how. */
+  readonly seen: readonly { readonly name: string; readonly over: 'udp' | 'tcp' }[];
+}
+
+const types = { A: 1, NS: 2, CNAME: 5, SOA: 6 };
+
+/** Starts a resolver that answers as told, until the test ends. */
+export async function createDnsUpstream(
+  answer: (name: string, over: 'udp' | 'tcp') => DnsAnswer,
+): Promise<DnsUpstream> {
+  const seen: { name: string; over: 'udp' | 'tcp' }[] = [];
+  const reply = (query: Buffer, over: 'udp' | 'tcp'): Buffer | undefined => {
+    const name = readQuestion(query);
+    seen.push({ name, over });
+    const told = answer(name, over);
+    if (told === 'silence') return undefined;
+    return Buffer.isBuffer(told) ? told : write(query, told);
+  };
+  const tcp = createServer((socket) => {
+    let received = Buffer.alloc(0);
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return;
+      const message = reply(received.subarray(2), 'tcp');
+      if (message) socket.end(Buffer.concat([Buffer.of(message.length >> 8, message.length & 255), message]));
+    });
+  });
+  tcp.listen(0, '127.0.0.1');
+  await once(tcp, 'listening');
+  const { port } = tcp.address() as AddressInfo;
+  const udp = createSocket('udp4');
+  udp.on('message', (query, from) => {
+    const message = reply(query, 'udp');
+    if (message) udp.send(message, from.port, from.address);
+  });
+  udp.bind(port, '127.0.0.1');
+  await once(udp, 'listening');
+  onTestFinished(() => {
+    udp.close();
+    tcp.close();
+  });
+  return { address: `127.0.0.1:${port}`, seen };
+}
+
+function readQuestion(query: Buffer): string {
+  const labels: string[] = [];
+  for (let at = 12; query[at]; at += query[at]! + 1) labels.push(query.toString('latin1', at + 1, at + 1 + query[at]!));
+  return labels.join('.');
+}
+
+function write(query: Buffer, told: Exclude<DnsAnswer, string | Buffer>): Buffer {
+  const { code = 0, answers = [], authority = [], truncated = false, id, question } = told;
+  const header = Buffer.from(query.subarray(0, 12));
+  if (id !== undefined) header.writeUInt16BE(id & 0xffff, 0);
+  header[2] = 0x81 | (truncated ? 2 : 0);
+  header[3] = 0x80 | code;
+  header.writeUInt16BE(answers.length, 6);
+  header.writeUInt16BE(authority.length, 8);
+  const asked = question === undefined ? query.subarray(12) : Buffer.concat([toBytes(question), Buffer.of(0, 2, 0, 1)]);
+  return Buffer.concat([header, asked, ...[...answers, ...authority].map(toRecord)]);
+}
+
+function toRecord({ owner, type, data }: DnsRecord): Buffer {
+  const bytes = typeof data === 'string' ? toBytes(data) : data;
+  // An owner of "@" points at the question, as servers compress it.
+  const name = owner === '@' ? Buffer.of(0xc0, 12) : toBytes(owner);
+  return Buffer.concat([
+    name,
+    Buffer.of(0, types[type], 0, 1, 0, 0, 0, 60, bytes.length >> 8, bytes.length & 255),
+    bytes,
+  ]);
+}
+
+function toBytes(name: string): Buffer {
+  const labels = name.split('.').map((label) => Buffer.concat([Buffer.of(label.length), Buffer.from(label)]));
+  return Buffer.concat([...labels, Buffer.of(0)]);
+}
