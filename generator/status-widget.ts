@@ -1,28 +1,29 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildSync, transformSync } from 'esbuild';
+import { build, transform } from 'esbuild';
+import { fillTemplate, resources } from '#contract/resources.ts';
+import type { StatusWidget } from '#contract/status.ts';
 
 /** The compiled status widget. */
-export interface StatusWidget {
+export interface CompiledWidget {
   readonly script: string;
   /** Tells this version of the script from all others, in its URL. */
   readonly version: string;
-  /** The hash by which a page makes sure that it runs this version (Subresource Integrity). */
-  readonly integrity: string;
+  readonly embed: StatusWidget;
 }
 
 const folder = join(import.meta.dirname, 'widget');
-let compiled: StatusWidget | undefined;
+let compiled: Promise<CompiledWidget> | undefined;
 
 /** Compiles the widget into one classic script; only once in a process, as its source does not change meanwhile. */
-export function compileStatusWidget(): StatusWidget {
+export function compileStatusWidget(): Promise<CompiledWidget> {
   return (compiled ??= compile());
 }
 
-function compile(): StatusWidget {
-  const css = transformSync(readFileSync(join(folder, 'style.css'), 'utf8'), { loader: 'css', minify: true });
-  const { outputFiles } = buildSync({
+async function compile(): Promise<CompiledWidget> {
+  const css = await transform(readFileSync(join(folder, 'style.css'), 'utf8'), { loader: 'css', minify: true });
+  const { outputFiles } = await build({
     absWorkingDir: folder,
     entryPoints: ['main.ts'],
     bundle: true,
@@ -38,9 +39,7 @@ function compile(): StatusWidget {
     logLevel: 'silent',
   });
   const script = outputFiles[0]!.text;
-  return {
-    script,
-    version: hash('sha256', script).slice(0, 16),
-    integrity: `sha384-${hash('sha384', script, 'base64')}`,
-  };
+  const version = hash('sha256', script).slice(0, 16);
+  const path = fillTemplate(resources.statusWidgetVersion.target, { version });
+  return { script, version, embed: { path, integrity: `sha384-${hash('sha384', script, 'base64')}` } };
 }

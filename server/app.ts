@@ -90,7 +90,7 @@ async function serve(
   const maxBytes = limit && rules.maxBodyBytes[limit];
   const text = asked || takesIdempotencyKey(endpoint) ? await readBody(request, { ...asked, maxBytes }) : '';
   const body = asked && text !== '' ? parseJsonBody(text, asked.schema, asked.invalid) : undefined;
-  const run = route.check({ query: event.url.searchParams, body, caller, rest });
+  const run = route.check({ query: event.url.searchParams, body, caller, rest: rest || id });
   if (!caller || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
 
   // An action goes on where the client goes away: its outcome is noted all the same.

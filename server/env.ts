@@ -104,7 +104,7 @@ const Settings = z
       .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/i, 'must be the slug of a status page')
       .optional(),
     STATUS_FILE: z.string().optional(),
-    RDAP_BOOTSTRAP_URL: UpstreamUrl.default('https://data.iana.org/rdap/dns.json'),
+    RDAP_BOOTSTRAP_URL: z.union([z.literal('off'), UpstreamUrl]).default('https://data.iana.org/rdap/dns.json'),
     DNS_SERVERS: DnsServers.optional(),
     PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
     ...storeSettings,

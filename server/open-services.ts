@@ -9,7 +9,9 @@ import type { RateLimit } from './middleware/rate-limit.ts';
 import { createChat } from './providers/chat.ts';
 import { demoProviders, loadProviders } from './providers/config.ts';
 import { createDomainRegistries, createPriceSource, createProviders } from './providers/index.ts';
+import { probe } from './providers/probe.ts';
 import type { Provider } from './providers/types.ts';
+import { createUptimeKuma } from './providers/uptime-kuma.ts';
 import type { Services } from './routes/index.ts';
 import { createCheckAccess } from './services/access.ts';
 import { createAvailability } from './services/availability.ts';
@@ -18,11 +20,16 @@ import { createDomains } from './services/domains.ts';
 import { createFeedback } from './services/feedback.ts';
 import { createHosting } from './services/hosting.ts';
 import type { Lifecycle } from './services/lifecycle.ts';
+import { createMonitors } from './services/monitors.ts';
 import { openReleases } from './services/releases.ts';
 import type { Releases } from './services/releases.ts';
+import { createStatus } from './services/status.ts';
 import type { Environment } from './settings.ts';
 import { openStore } from './store/index.ts';
 import type { Store } from './store/types.ts';
+
+/** For an Uptime Kuma, which answers in a moment or not at all; visitors wait for it. */
+const statusMs = 5000;
 
 /** What the services are opened with. */
 export interface ServicesOptions {
@@ -69,6 +76,7 @@ export async function openServices(options: ServicesOptions): Promise<OpenServic
     domains: openDomains(options, releases),
     feedback: openFeedback(options, store, releases),
     hosting: hosting.hosting,
+    status: openStatus(options, releases),
   };
   return { services, store, ...hosting };
 }
@@ -133,6 +141,26 @@ function openDomains({ env, log, opened }: ServicesOptions, releases: Releases) 
     live,
     availability: createAvailability(registries),
   });
+}
+
+/** An Uptime Kuma knows the state of the platform where there is one, else monitors of our own. */
+function openStatus({ env, log, opened }: ServicesOptions, releases: Releases) {
+  const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
+  const status = createStatus({
+    source:
+      url !== undefined && page !== undefined
+        ? createUptimeKuma({ url, page }, { timeoutMs: statusMs })
+        : createMonitors({
+            catalog: () => releases.current().status,
+            probe,
+            onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
+          }),
+    file: env.STATUS_FILE,
+    onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),
+    onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform is not known'),
+  });
+  opened.defer(() => status.stop());
+  return status;
 }
 
 function openFeedback({ env, log, opened }: ServicesOptions, store: Store, releases: Releases) {

@@ -83,7 +83,7 @@ async function run(
 }
 
 function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string | undefined): void {
-  const { diagnostics, release, counts, drafts, scheduled, nextChangeAt } = result;
+  const { diagnostics, release, counts, drafts, scheduled, nextChangeAt, widget } = result;
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
   const warnings = diagnostics.length - errors;
   const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
@@ -96,6 +96,7 @@ function report(result: BuildResult, format: DiagnosticFormat, seconds: number, 
       drafts,
       scheduled,
       nextChangeAt,
+      widget,
       bytes,
       seconds,
     };
@@ -106,6 +107,7 @@ function report(result: BuildResult, format: DiagnosticFormat, seconds: number, 
     const stream = format === 'github' ? process.stdout : process.stderr;
     stream.write(`${formatDiagnostic(diagnostic, format)}\n`);
   }
+  if (release) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
   const articles = counts.blogArticles + counts.knowledgeBaseArticles;
   const parts = [plural(articles, 'article')];
   if (drafts > 0) parts.push(plural(drafts, 'draft'));

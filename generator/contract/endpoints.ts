@@ -14,7 +14,7 @@ import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
-import { HealthResponse, InfoResponse, ReadyResponse } from '#contract/status.ts';
+import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 
 const monitoring = {
   method: 'GET',
@@ -69,6 +69,29 @@ export const endpoints = {
     path: '/v1/info',
     summary: 'The running version',
     replies: { 200: json('The running version.', InfoResponse) },
+  },
+  getStatus: {
+    ...monitoring,
+    stored: 'memory',
+    path: '/v1/status',
+    summary: 'Whether the platform is up, under maintenance or disrupted',
+    replies: {
+      200: json('Its state, with the names of the parts concerned.', StatusResponse),
+      503: json('It is not known.', StatusErrorResponse),
+    },
+  },
+  getStatusWidget: {
+    ...file,
+    path: '/v1/service-status.js',
+    summary: 'A script that shows the status on any site',
+    replies: { 200: { description: 'The script.', mediaType: 'application/javascript' } },
+  },
+  getStatusWidgetVersion: {
+    ...file,
+    path: '/v1/service-status.{version}.js',
+    summary: 'One version of it, which never changes',
+    replies: { 200: { description: 'The script.', mediaType: 'application/javascript' } },
+    problems: ['not_found'],
   },
   listBlogArticles: {
     ...content,

@@ -11,10 +11,8 @@ export const KBFeedbackRequest = z
   });
 
 /** The request was carried out. */
-export const SuccessResponse = z
-  .strictObject({ success: z.boolean() })
-  .register(schemas, {
-    id: 'SuccessResponse',
-    description: 'The request was carried out.',
-    example: { success: true },
-  });
+export const SuccessResponse = z.strictObject({ success: z.boolean() }).register(schemas, {
+  id: 'SuccessResponse',
+  description: 'The request was carried out.',
+  example: { success: true },
+});

@@ -63,7 +63,9 @@ export function renderOpenApi(): Json {
 
 function renderOperation(operationId: string, endpoint: Endpoint): Json {
   const responses: Json = {};
-  for (const [status, reply] of Object.entries(endpoint.replies)) responses[status] = renderReply(endpoint, reply);
+  for (const [status, reply] of Object.entries(endpoint.replies)) {
+    responses[status] = renderReply(endpoint, reply, endpoint.stored !== false && status === '200');
+  }
   if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: refs(['ETag', 'X-Request-Id']) };
   for (const [status, group] of Map.groupBy(codesOf(endpoint), (code) => problems[code].status)) {
     responses[status] = renderProblems(endpoint, group);
@@ -118,10 +120,10 @@ function renderParameters(endpoint: Endpoint): Json[] {
   return [...inPath, ...inQuery, ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : [])];
 }
 
-function renderReply(endpoint: Endpoint, reply: Reply): Json {
+function renderReply(endpoint: Endpoint, reply: Reply, isStored: boolean): Json {
   const schema = reply.schema ? { schema: toRef(reply.schema), example: reply.example } : {};
   const names = ['X-Request-Id', 'Cache-Control'];
-  if (endpoint.stored) names.push('ETag');
+  if (isStored) names.push('ETag');
   if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed');
   if (isLimited(endpoint.path)) names.push('RateLimit-Policy', 'RateLimit');
   return { description: reply.description, headers: refs(names), content: { [reply.mediaType]: schema } };

@@ -4,7 +4,7 @@ import { Aliases, Category } from '#contract/content.ts';
 import { DomainCatalog } from '#contract/domains.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseFrontMatter, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
-import { StatusCatalog } from '#contract/status.ts';
+import { StatusCatalog, StatusWidget } from '#contract/status.ts';
 
 /** A kind of file in a release. */
 export interface Resource {
@@ -12,8 +12,10 @@ export interface Resource {
   readonly file: string;
   /** The request target that answers with its bytes, of the same names; a file without one is for the server alone. */
   readonly target?: string;
-  /** What its JSON must be; media files have none. */
+  /** What its JSON must be; scripts and media files have none. */
   readonly schema?: z.ZodType;
+  /** What a file is that is neither JSON nor media. */
+  readonly mediaType?: string;
 }
 
 const JsonSchema = z.record(z.string(), z.unknown());
@@ -39,6 +41,13 @@ export const resources = {
   },
   plans: { file: 'v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
   openapi: { file: 'v1/openapi.json', target: '/v1/openapi.json', schema: JsonSchema },
+  statusWidget: { file: 'v1/service-status.js', target: '/v1/service-status.js', mediaType: 'application/javascript' },
+  statusWidgetVersion: {
+    file: 'v1/service-status.{version}.js',
+    target: '/v1/service-status.{version}.js',
+    mediaType: 'application/javascript',
+  },
+  statusWidgetIntegrity: { file: 'v1/service-status.json', schema: StatusWidget },
   media: { file: 'media/{path*}', target: '/media/{path*}' },
   aliases: { file: 'catalog/aliases.json', schema: Aliases },
   domains: { file: 'catalog/domains.json', schema: DomainCatalog },

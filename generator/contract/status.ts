@@ -8,12 +8,18 @@ export const StatusResponse = z
     maintenance: z.array(z.string()).optional(),
     disrupted: z.array(z.string()).optional(),
   })
-  .register(schemas, { id: 'StatusResponse', description: 'The state of the platform.' });
+  .register(schemas, {
+    id: 'StatusResponse',
+    description: 'The state of the platform.',
+    example: { status: 'disrupted', disrupted: ['Game servers'] },
+  });
 
 /** The state of the platform is not known. */
-export const StatusErrorResponse = z
-  .strictObject({ status: z.string() })
-  .register(schemas, { id: 'StatusErrorResponse', description: 'The state of the platform is not known.' });
+export const StatusErrorResponse = z.strictObject({ status: z.string() }).register(schemas, {
+  id: 'StatusErrorResponse',
+  description: 'The state of the platform is not known.',
+  example: { status: 'error' },
+});
 
 /** The process lives. */
 export const HealthResponse = z.strictObject({ status: z.string(), version: z.string() }).register(schemas, {
@@ -33,6 +39,15 @@ export const ReadyResponse = z.strictObject({ status: z.enum(['ready', 'draining
 export const InfoResponse = z
   .strictObject({ version: z.string() })
   .register(schemas, { id: 'InfoResponse', description: 'The running version.', example: { version: '1.4.0' } });
+
+/** How a page embeds one version of the status widget, and no other. */
+export const StatusWidget = z.strictObject({
+  /** Where this version is served, and stays the same. */
+  path: z.string().regex(/^\/v1\/service-status\.[0-9a-f]{16}\.js$/),
+  /** For the `integrity` attribute of the script element. */
+  integrity: z.string().regex(/^sha384-[A-Za-z0-9+/]{64}$/),
+});
+export type StatusWidget = z.infer<typeof StatusWidget>;
 
 const wholeNumber = (minimum: number, maximum: number) =>
   z.int().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`);

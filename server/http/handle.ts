@@ -20,7 +20,7 @@ export interface RouteRequest<Name extends EndpointName> {
     : undefined;
   /** Who asks, and for which server. */
   readonly caller: Declared<Name> extends { access: unknown } ? Caller : undefined;
-  /** The path below the endpoint's `{path*}`, percent-decoded. */
+  /** What the endpoint's `{path*}` or `{name}` stands for, percent-decoded. */
   readonly rest: string;
 }
 

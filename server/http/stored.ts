@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import type { StoredFile, Variant } from '../services/releases.ts';
 import { negotiateEncoding } from './encoding.ts';
 
@@ -19,6 +21,16 @@ interface Prepared {
 }
 
 const prepared = new WeakMap<StoredFile, Prepared>();
+
+/** JSON that is answered again and again, as bytes that are served like those of a file. */
+export function toStoredJson(json: unknown): StoredFile {
+  const bytes = Buffer.from(`${JSON.stringify(json)}\n`);
+  return { mediaType: 'application/json', identity: toVariant(bytes), gzip: toVariant(gzipSync(bytes)) };
+}
+
+function toVariant(bytes: Buffer): Variant {
+  return { version: hash('sha256', bytes).slice(0, 32), bytes };
+}
 
 /** Answers with a file: in the encoding that the client takes, or with 304 where the client has that version. */
 export function toStoredReply(file: StoredFile, headers: IncomingHttpHeaders): StoredReply {
@@ -44,7 +56,7 @@ function matches(ifNoneMatch: string, etag: string): boolean {
 }
 
 /** What a CDN may keep for a minute, and serve for a day when this service is down. */
-const cacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
+const usualCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
 function prepare(file: StoredFile): Prepared {
   const variants = { br: file.br, gzip: file.gzip, identity: file.identity };
@@ -57,7 +69,7 @@ function prepare(file: StoredFile): Prepared {
 
 function toReplies(file: StoredFile, encoding: string, { version, bytes }: Variant): Prepared['replies'][string] {
   const etag = `"${version}"`;
-  const validators = ['ETag', etag, 'Cache-Control', cacheControl];
+  const validators = ['ETag', etag, 'Cache-Control', file.cacheControl ?? usualCacheControl];
   if (file.gzip ?? file.br) validators.push('Vary', 'Accept-Encoding');
   if (file.canonical) validators.push('Content-Location', file.canonical);
   const headers = ['Content-Type', file.mediaType, 'Content-Length', String(bytes.length), ...validators];

@@ -22,6 +22,12 @@ export interface HostGate {
   cool(host: string, ms: number): void;
 }
 
+interface Waiting {
+  readonly deadline: Deadline;
+  /** Ends the wait, and tells whether it is their turn. */
+  end(go: boolean): void;
+}
+
 interface Turns {
   rate: Rate;
   /** How many may begin at once now. */
@@ -30,10 +36,13 @@ interface Turns {
   countedAt: number;
   running: number;
   coolUntil: number;
-  /** Those who wait, in their order: told whether it is their turn. */
-  readonly waiting: Set<(go: boolean) => void>;
+  /** Those who wait, in their order. */
+  readonly waiting: Set<Waiting>;
   timer: NodeJS.Timeout | undefined;
 }
+
+/** What has less time than this left is not begun: the host would be asked for nothing. */
+const shortestMs = 50;
 
 /** Past this many hosts, those that nobody asks any more are forgotten. */
 const rememberedHosts = 500;
@@ -64,29 +73,36 @@ export function createHostGate(concurrency: number, now: () => number): HostGate
   const advance = (turns: Turns): void => {
     count(turns, now());
     clearTimeout(turns.timer);
-    for (const begin of turns.waiting) {
+    for (const { deadline, end } of turns.waiting) {
       if (turns.running >= concurrency) return;
+      if (deadline.remainingMs() < shortestMs) {
+        end(false);
+        continue;
+      }
       if (turns.tokens < 1) {
         turns.timer = setTimeout(advance, Math.ceil(msUntil(1, turns)), turns);
         return;
       }
       turns.tokens -= 1;
       turns.running += 1;
-      begin(true);
+      end(true);
     }
   };
 
   /** Waits for the turn; answers whether it came. */
-  const wait = (turns: Turns, { signal }: Deadline): Promise<boolean> =>
+  const wait = (turns: Turns, deadline: Deadline): Promise<boolean> =>
     new Promise((resolve) => {
-      const end = (go: boolean): void => {
-        turns.waiting.delete(end);
-        signal.removeEventListener('abort', giveUp);
-        resolve(go);
+      const waiting: Waiting = {
+        deadline,
+        end(go) {
+          turns.waiting.delete(waiting);
+          deadline.signal.removeEventListener('abort', giveUp);
+          resolve(go);
+        },
       };
-      const giveUp = (): void => end(false);
-      signal.addEventListener('abort', giveUp);
-      turns.waiting.add(end);
+      const giveUp = (): void => waiting.end(false);
+      deadline.signal.addEventListener('abort', giveUp);
+      turns.waiting.add(waiting);
       advance(turns);
     });
 
@@ -109,7 +125,7 @@ export function createHostGate(concurrency: number, now: () => number): HostGate
       const turns = hosts.get(host);
       if (!turns) return;
       turns.coolUntil = Math.max(turns.coolUntil, now() + ms);
-      for (const end of turns.waiting) end(false);
+      for (const { end } of turns.waiting) end(false);
     },
   };
 }

@@ -66,7 +66,8 @@ export interface RegistrySettings {
 
 /** Creates the way to the registries; those who run them see who asks, and where to turn to. */
 export function createDomainRegistries(env: RegistrySettings, log: Logger): Registries {
-  const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: bootstrapUrl, PUBLIC_URL: contact } = env;
+  const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: bootstrap, PUBLIC_URL: contact } = env;
+  const bootstrapUrl = bootstrap === 'off' ? undefined : bootstrap;
   const userAgent = `hosting-api/${env.SERVICE_VERSION}${contact === undefined ? '' : ` (+${contact})`}`;
   return createRegistries({ dnsServers, bootstrapUrl, userAgent, log });
 }

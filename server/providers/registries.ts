@@ -122,10 +122,11 @@ export function createRegistries(options: RegistriesOptions): Registries {
   };
 
   /** Whether DNS proves a name taken; it has the time of two answers, so that a slow one leaves some for the registry. */
-  const isSeenInDns = async (name: string, { signal, remainingMs }: Deadline): Promise<boolean> => {
-    const stage = AbortSignal.any([signal, AbortSignal.timeout(2 * limits.dnsMs)]);
-    const turn = { signal: stage, remainingMs };
-    return (await dnsGate.run('dns', unpaced, turn, () => isDelegated(name, stage))) ?? false;
+  const isSeenInDns = async (name: string, deadline: Deadline): Promise<boolean> => {
+    const restMs = deadline.remainingMs() - 2 * limits.dnsMs;
+    const signal = AbortSignal.any([deadline.signal, AbortSignal.timeout(2 * limits.dnsMs)]);
+    const stage = { signal, remainingMs: () => deadline.remainingMs() - restMs };
+    return (await dnsGate.run('dns', unpaced, stage, () => isDelegated(name, signal))) ?? false;
   };
 
   /** Whether IANA says, and said so lately, that a server runs a TLD. */

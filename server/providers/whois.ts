@@ -106,15 +106,19 @@ const subjects = /^domain(?: ?name|-ace)?:\s*(\S+)$|^no match for (?:domain )?"(
 function judge(received: string, markers: Dialect, name: string, label: string): Availability | 'refused' {
   const lines = received.split(/\r?\n/).map((line) => line.replaceAll(/\s+/g, ' ').trim());
   const text = lines.join('\n');
-  const shows = (marker: keyof Markers): boolean => {
+  const find = (marker: keyof Markers): RegExpExecArray | null | undefined => {
     const pattern = markers[marker]?.source.replaceAll('<name>', name.replaceAll('.', String.raw`\.`));
-    return pattern !== undefined && new RegExp(pattern, 'im').test(text);
+    return pattern === undefined ? undefined : new RegExp(pattern, 'im').exec(text);
   };
-  if (refusal.test(text) || shows('refused')) return 'refused';
+  if (refusal.test(text) || find('refused')) return 'refused';
   const about = [...text.matchAll(subjects)].map(([, domain, missed]) => toName(domain ?? missed ?? ''));
   if (about.length > 0 && !about.some((subject) => subject === name || subject === label)) return 'unknown';
-  if (shows('taken') || shows('barred')) return 'taken';
-  return shows('free') ? 'free' : 'unknown';
+  if (find('taken') ?? find('barred')) return 'taken';
+  const free = find('free');
+  if (!free) return 'unknown';
+  // The last line may have been cut: it counts where the marker is all of it.
+  const rest = text.slice(free.index + free[0].length);
+  return rest === '' || rest.includes('\n') ? 'free' : 'unknown';
 }
 
 function toName(text: string): string {

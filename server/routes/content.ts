@@ -1,14 +1,9 @@
-import { hash } from 'node:crypto';
 import { handle } from '../http/handle.ts';
+import { toStoredJson } from '../http/stored.ts';
 import { Problem } from '../problem.ts';
 import type { Releases, StoredFile } from '../services/releases.ts';
 
-const none = Buffer.from('[]\n');
-const emptyList: StoredFile = {
-  name: 'knowledgeBaseCategory',
-  mediaType: 'application/json',
-  identity: { bytes: none, version: hash('sha256', none).slice(0, 32) },
-};
+const emptyList = toStoredJson([]);
 
 /** The routes that answer with files of the release. */
 export function contentRoutes(releases: Releases) {
@@ -30,6 +25,12 @@ export function contentRoutes(releases: Releases) {
       return category === undefined ? listed('/v1/kb/list') : (find(`/v1/kb/list?category=${category}`) ?? emptyList);
     }),
     getKnowledgeBaseArticle: handle('getKnowledgeBaseArticle', ({ query }) => article('/v1/kb/article', query.path)),
+    getStatusWidget: handle('getStatusWidget', () => listed('/v1/service-status.js')),
+    getStatusWidgetVersion: handle('getStatusWidgetVersion', ({ rest }) => {
+      const file = find(`/v1/service-status.${rest}.js`);
+      if (!file) throw new Problem('not_found');
+      return file;
+    }),
     getPlans: handle('getPlans', () => listed('/v1/plans')),
     getOpenApi: handle('getOpenApi', () => listed('/v1/openapi.json')),
     getMedia: handle('getMedia', ({ rest }) => {

@@ -1,6 +1,5 @@
-import { hash } from 'node:crypto';
-import { gzipSync } from 'node:zlib';
 import { handle } from '../http/handle.ts';
+import { toStoredJson } from '../http/stored.ts';
 import type { Domains } from '../services/domains.ts';
 import type { StoredFile } from '../services/releases.ts';
 
@@ -11,7 +10,7 @@ export function domainRoutes(domains: Domains) {
     listDomainTlds: handle('listDomainTlds', () => {
       const tlds = domains.list();
       // Bytes are made when prices change, and served like those of a file.
-      if (made?.from !== tlds) made = { from: tlds, file: toStoredFile({ success: true, tlds }) };
+      if (made?.from !== tlds) made = { from: tlds, file: toStoredJson({ success: true, tlds }) };
       return made.file;
     }),
     searchDomain: handle('searchDomain', async ({ query }) => ({
@@ -19,18 +18,4 @@ export function domainRoutes(domains: Domains) {
       body: await domains.search(query.domain),
     })),
   };
-}
-
-function toStoredFile(json: unknown): StoredFile {
-  const bytes = Buffer.from(`${JSON.stringify(json)}\n`);
-  return {
-    name: 'domains',
-    mediaType: 'application/json',
-    identity: toVariant(bytes),
-    gzip: toVariant(gzipSync(bytes)),
-  };
-}
-
-function toVariant(bytes: Buffer) {
-  return { version: hash('sha256', bytes).slice(0, 32), bytes };
 }

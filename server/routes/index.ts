@@ -3,11 +3,13 @@ import type { Route } from '../http/handle.ts';
 import type { Domains } from '../services/domains.ts';
 import type { Feedback } from '../services/feedback.ts';
 import type { Hosting } from '../services/hosting.ts';
+import type { Status } from '../services/status.ts';
 import type { Releases } from '../services/releases.ts';
 import { contentRoutes } from './content.ts';
 import { domainRoutes } from './domains.ts';
 import { feedbackRoutes } from './feedback.ts';
 import { hostingRoutes } from './hosting.ts';
+import { statusRoutes } from './status.ts';
 import { monitoringRoutes } from './monitoring.ts';
 import type { Monitored } from './monitoring.ts';
 
@@ -17,6 +19,7 @@ export interface Services extends Monitored {
   readonly domains: Domains;
   readonly feedback: Feedback;
   readonly hosting: Hosting;
+  readonly status: Status;
 }
 
 /** A route for every endpoint: a forgotten one does not compile. */
@@ -26,6 +29,7 @@ export function createRoutes(services: Services): Record<EndpointName, Route> {
     ...contentRoutes(services.releases),
     ...domainRoutes(services.domains),
     ...feedbackRoutes(services.feedback),
+    ...statusRoutes(services.status),
     ...hostingRoutes(services.hosting),
   };
 }

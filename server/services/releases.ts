@@ -7,6 +7,7 @@ import { mediaTypes } from '#contract/content.ts';
 import { Manifest, contractVersion, idSource, isCompressed } from '#contract/release.ts';
 import { matchResource, resources } from '#contract/resources.ts';
 import type { Resource, ResourceName } from '#contract/resources.ts';
+import type { StatusCatalog } from '#contract/status.ts';
 
 /** The bytes of a file in one encoding. */
 export interface Variant {
@@ -17,11 +18,14 @@ export interface Variant {
 
 /** A file of a release, as it is served. */
 export interface StoredFile {
-  readonly name: ResourceName;
+  /** What kind of file of the release it is, where it is one. */
+  readonly name?: ResourceName;
   readonly mediaType: string;
   readonly identity: Variant;
   readonly gzip?: Variant;
   readonly br?: Variant;
+  /** How long it may be kept, where that is not as long as usual. */
+  readonly cacheControl?: string;
   /** The request target under which it is known, where it was asked for by a former path. */
   readonly canonical?: string;
 }
@@ -31,6 +35,8 @@ export interface Release {
   readonly id: string;
   /** The domain catalog, which only the server reads. */
   readonly domains: DomainCatalog;
+  /** The monitors, likewise. */
+  readonly status: StatusCatalog;
   /** Files by what they are: a path, and a query value as it is meant. */
   readonly files: ReadonlyMap<string, StoredFile>;
   /** The same by the request targets that mean them in their usual spellings: the value plain or percent-encoded. */
@@ -119,7 +125,8 @@ export async function loadRelease(link: string): Promise<Release> {
   const contents = await loadFiles(directory, manifest);
   const aliases = parseFile(directory, contents, 'aliases') as Aliases;
   const domains = parseFile(directory, contents, 'domains') as DomainCatalog;
-  for (const name of ['plans', 'status', 'openapi'] as const) parseFile(directory, contents, name);
+  const status = parseFile(directory, contents, 'status') as StatusCatalog;
+  for (const name of ['plans', 'openapi'] as const) parseFile(directory, contents, name);
 
   const files = new Map<string, StoredFile>();
   const targets = new Map<string, StoredFile>();
@@ -144,7 +151,7 @@ export async function loadRelease(link: string): Promise<Release> {
     const stored = files.get(canonical);
     if (stored) add(`${endpoint}?path=${from}`, { ...stored, canonical });
   }
-  return { id: manifest.id, domains, files, targets };
+  return { id: manifest.id, domains, status, files, targets };
 }
 
 async function loadManifest(path: string): Promise<Manifest> {
@@ -199,7 +206,9 @@ function parseFile(directory: string, contents: ReadonlyMap<string, Variant>, na
 function toStoredFile(name: ResourceName, file: string, contents: ReadonlyMap<string, Variant>): StoredFile {
   const gzip = contents.get(`${file}.gz`);
   const br = contents.get(`${file}.br`);
-  const mediaType =
-    name === 'media' ? (mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream') : 'application/json';
-  return { name, mediaType, identity: contents.get(file)!, ...(gzip && { gzip }), ...(br && { br }) };
+  const { mediaType: own = 'application/json' }: Resource = resources[name];
+  const mediaType = name === 'media' ? (mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream') : own;
+  const compressed = { ...(gzip && { gzip }), ...(br && { br }) };
+  const cacheControl = name === 'statusWidgetVersion' && { cacheControl: 'public, max-age=31536000, immutable' };
+  return { name, mediaType, identity: contents.get(file)!, ...compressed, ...cacheControl };
 }

@@ -48,7 +48,11 @@ test('a defect is not made to look like a mistake of the operator', async () => 
 
 test('a command that does not exist is answered with the nearest', async () => {
   const { run } = await createCommandLine();
-  expect(await run()).toEqual({ status: 1, stdout: '', stderr: 'which operator command? keys, servers, audit, feedback, domains\n' });
+  expect(await run()).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: 'which operator command? keys, servers, audit, feedback, domains\n',
+  });
   expect(await run('kyes')).toEqual({ status: 1, stdout: '', stderr: 'unknown command kyes (did you mean keys?)\n' });
   expect(await run('keys', 'creaet')).toEqual({
     status: 1,

@@ -37,6 +37,9 @@ export async function createTestApp({
     RATELIMIT_BURST: '100000',
     SERVICE_VERSION: '1.2.3',
     SHUTDOWN_GRACE_SECONDS: '0',
+    // No test asks anybody on the internet.
+    DNS_SERVERS: 'off',
+    RDAP_BOOTSTRAP_URL: 'off',
     ...settings,
   });
   const destination = new PassThrough();

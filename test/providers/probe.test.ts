@@ -44,7 +44,9 @@ describe('a URL', () => {
   test.each(faults)('fails where it should answer and does this: %s', async (fault, reason) => {
     const upstream = await createUpstream(answer);
     upstream.fail(fault);
-    expect(await probe({ url: upstream.url }, { ...options, timeoutMs: fault === 'hang' ? 300 : 10_000 })).toMatch(reason);
+    expect(await probe({ url: upstream.url }, { ...options, timeoutMs: fault === 'hang' ? 300 : 10_000 })).toMatch(
+      reason,
+    );
   });
 
   test.each(['stall', 'cut'] as const)('answers by its status alone, whatever its body does: %s', async (fault) => {
@@ -69,7 +71,7 @@ describe('a URL', () => {
 
   test('fails where browsers would not trust its certificate', async () => {
     const upstream = await createUpstream(answer, { tls: createCertificates() });
-    expect(await probe({ url: upstream.url }, options)).toBe('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
+    expect(await probe({ url: upstream.url }, options)).toMatch(/CERT|SIGNATURE/);
   });
 
   test('is asked over a new connection each time', async () => {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { isAllowedUrl, isPublicAddress } from '../../server/providers/reach.ts';
 import { createRdapUpstream, toDomainObject } from '../helpers/upstream-registry.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
 import type { Answer } from '../helpers/upstream.ts';
@@ -120,50 +119,6 @@ test.each([
   expect(upstream.seen).toHaveLength(requests);
 });
 
-test.each([
-  ['https://rdap.nic.example/', undefined, true],
-  ['https://rdap.nic.example:8443/', undefined, false],
-  ['http://rdap.nic.example/', undefined, false],
-  ['https://user@rdap.nic.example/', undefined, false],
-  ['https://192.0.2.1/', undefined, false],
-  ['https://10.0.0.1/', undefined, false],
-  ['https://2130706433/', undefined, true],
-  ['https://[fd00::1]/', undefined, false],
-  ['https://intranet/', undefined, false],
-  ['http://127.0.0.1:8080/', undefined, true],
-  ['http://localhost:8080/', undefined, true],
-  ['http://[::1]:8080/', undefined, true],
-  ['ftp://127.0.0.1/', undefined, false],
-  ['http://127.0.0.1:8080/', 'https://rdap.nic.example/', false],
-  ['https://127.0.0.1/', 'https://rdap.nic.example/', false],
-  ['https://rdap.nic.example/', 'http://127.0.0.1:1/', true],
-  ['http://127.0.0.1:2/', 'http://127.0.0.1:1/', true],
-  ['http://127.0.0.1:2/', 'https://127.0.0.1:1/', false],
-  ['http://169.254.169.254/latest/meta-data', 'http://127.0.0.1:1/', false],
-])('%s, reached from %s: allowed is %s', (url, from, allowed) => {
-  expect(isAllowedUrl(new URL(url), from === undefined ? undefined : new URL(from))).toBe(allowed);
-});
-
-test.each([
-  ['198.41.0.4', true],
-  ['2001:503:ba3e::2:30', true],
-  ['127.0.0.1', false],
-  ['10.1.2.3', false],
-  ['172.31.255.255', false],
-  ['192.168.0.1', false],
-  ['169.254.169.254', false],
-  ['100.64.0.1', false],
-  ['0.0.0.0', false],
-  ['255.255.255.255', false],
-  ['::1', false],
-  ['::ffff:10.0.0.1', false],
-  ['fd12::1', false],
-  ['fe80::1', false],
-  ['not-an-address', false],
-])('%s: public is %s', (address, expected) => {
-  expect(isPublicAddress(address)).toBe(expected);
-});
-
 test.each<[string, Answer['headers'], number]>([
   ['as many seconds as it says', { 'retry-after': '30' }, 30_000],
   ['until the time that it says', { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }, 60_000],
@@ -191,25 +146,30 @@ test('1,000 names at once: four at a time reach a host, the rest in their turn o
   const upstream = await createRdapUpstream();
   let running = 0;
   let most = 0;
-  upstream.server.prependListener('request', (_, response) => {
+  upstream.server.removeAllListeners('request');
+  upstream.server.on('request', (_, response) => {
     most = Math.max(most, (running += 1));
-    response.once('close', () => (running -= 1));
+    setTimeout(() => {
+      running -= 1;
+      response.writeHead(404).end();
+    }, 50);
   });
   const registries = await createListedRegistries(
     { shop: `${upstream.url}/` },
     { limits: { rate: { perSecond: 20, burst: 20 }, lookupMs: 2000 } },
   );
+  const memory = process.memoryUsage().rss;
   const start = performance.now();
   const names = Array.from({ length: 1000 }, (_, index) => ({ name: `name${index}.shop`, tld: 'shop' }));
   const answers = await Promise.all(names.map((domain) => registries.check(domain)));
   const ms = Math.round(performance.now() - start);
   const count = (of: string): number => answers.filter((answer) => answer === of).length;
   console.log(
-    `1,000 names at once, 20 a second, 2 s each: ${most} at a time, ${upstream.seen.length} asked, ` +
-      `${count('free')} free, ${count('unknown')} unknown, ${count('taken')} taken, ${ms} ms`,
+    `1,000 names at once, 20 a second, 2 s each: ${most} at a time, ${count('free')} free, ` +
+      `${count('unknown')} unknown, ${ms} ms, ${Math.round((process.memoryUsage().rss - memory) / 1024)} KiB more`,
   );
-  expect(most).toBeLessThanOrEqual(4);
-  expect(upstream.seen.length).toBeLessThanOrEqual(60);
+  expect(most).toBe(4);
+  expect(count('free')).toBeLessThanOrEqual(60);
   expect(count('free')).toBeGreaterThanOrEqual(20);
   expect(count('free') + count('unknown')).toBe(1000);
   expect(ms).toBeLessThan(4000);

@@ -167,13 +167,16 @@ describe('the state', () => {
     expect(await detailOf(none.read())).toContain('no monitor has a beat');
   });
 
-  test.each([[4], [-1], [1.5], ['1'], [null], [true]])('is not known where a beat has the status %j', async (status) => {
-    const { source } = await setUpMonitors([
-      ['A', 1],
-      ['B', 1, status],
-    ]);
-    expect(await detailOf(source.read())).toContain('not an answer of a status page');
-  });
+  test.each([[4], [-1], [1.5], ['1'], [null], [true]])(
+    'is not known where a beat has the status %j',
+    async (status) => {
+      const { source } = await setUpMonitors([
+        ['A', 1],
+        ['B', 1, status],
+      ]);
+      expect(await detailOf(source.read())).toContain('not an answer of a status page');
+    },
+  );
 
   test.each([
     ['2026-11-20 09:51:59.123', true],

@@ -10,11 +10,7 @@ import type { Upstream } from '../helpers/upstream.ts';
 import { ask } from './ask.ts';
 import { eventually } from './shared.ts';
 
-const offline = {
-  DNS_SERVERS: 'off',
-  RDAP_BOOTSTRAP_URL: 'http://127.0.0.1:9/dns.json',
-  DOMAIN_RATELIMIT_BURST: '100000',
-};
+const generous = { DOMAIN_RATELIMIT_BURST: '100000' };
 const price = '{ EUR: { 1: { register: 10, renew: 12, transfer: 0 } } }';
 
 function catalogOf(base: string): string {
@@ -35,7 +31,7 @@ async function serve(
   const rdap = await createRdapUpstream();
   const root = createProject({ 'catalog/domains.yaml': catalogOf(rdap.base) });
   await buildProject(root);
-  const app = await createTestApp({ root, settings: { ...offline, DATA_DIR: temporaryFolder(), ...settings } });
+  const app = await createTestApp({ root, settings: { ...generous, DATA_DIR: temporaryFolder(), ...settings } });
   return { app, rdap, root };
 }
 

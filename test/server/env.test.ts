@@ -97,6 +97,7 @@ test.each<[string, string, unknown]>([
   ['WHMCS_URL', 'https://billing.example.com/whmcs/', 'https://billing.example.com/whmcs'],
   ['FOSSBILLING_URL', 'http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
   ['WHMCS_SECRET', 'abc-123', 'abc-123'],
+  ['RDAP_BOOTSTRAP_URL', 'off', 'off'],
   ['RDAP_BOOTSTRAP_URL', 'http://localhost:8080/dns.json', 'http://localhost:8080/dns.json'],
   ['DNS_SERVERS', 'off', 'off'],
   [

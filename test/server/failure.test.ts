@@ -41,6 +41,7 @@ async function createBroken() {
         hosting: undefined as never,
         feedback: undefined as never,
         domains: undefined as never,
+        status: undefined as never,
       },
       {
         limit,

@@ -6,6 +6,7 @@ import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
+import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
@@ -52,13 +53,13 @@ export function sharedHosting(): Promise<HostingWorld & { key: string }> {
 async function createSharedHosting(): Promise<HostingWorld & { key: string }> {
   const hosting = await createHostingWorld(await sharedProject(), { onEnd });
   const chat = await createUpstream(() => ({ status: 200, body: '{}' }), { onEnd });
+  const kuma = await createKumaUpstream({ onEnd });
   const settings = {
     ...hosting.settings,
+    ...kuma.settings,
     CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/token-of-the-tests`,
     FEEDBACK_RATELIMIT_BURST: '100000',
     DOMAIN_RATELIMIT_BURST: '100000',
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'http://127.0.0.1:9/dns.json',
   };
   return { ...hosting, settings, key: await hosting.issueKey() };
 }

@@ -1,0 +1,25 @@
+import { createUpstream } from './upstream.ts';
+import type { OnEnd, Upstream } from './upstream.ts';
+
+/** A stand-in for an Uptime Kuma with the status page `main`. */
+export interface KumaUpstream extends Upstream {
+  /** The newest status of each monitor by its name: 0 down, 1 up, 2 pending, 3 maintenance. */
+  readonly monitors: Map<string, number>;
+  /** The settings of a server that reads it. */
+  readonly settings: Record<string, string>;
+}
+
+/** Starts the stand-in. */
+export async function createKumaUpstream({ onEnd }: { onEnd?: OnEnd } = {}): Promise<KumaUpstream> {
+  const monitors = new Map([['Website', 1]]);
+  const upstream = await createUpstream(({ path }) => {
+    const all = [...monitors];
+    const time = new Date().toISOString().replace('T', ' ').replace('Z', '');
+    const page = { publicGroupList: [{ monitorList: all.map(([name], id) => ({ id, name })) }] };
+    const heartbeat = { heartbeatList: Object.fromEntries(all.map(([, status], id) => [id, [{ status, time }]])) };
+    const body = path.includes('/heartbeat/') ? heartbeat : page;
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  }, onEnd && { onEnd });
+  const settings = { UPTIME_KUMA_URL: upstream.url, UPTIME_KUMA_STATUS_PAGE: 'main' };
+  return Object.assign(upstream, { monitors, settings });
+}
