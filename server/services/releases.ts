@@ -76,7 +76,6 @@ const retryMs = 30_000;
 export async function openReleases(dist: string, events: ReleaseEvents): Promise<Releases> {
   const link = join(dist, 'current');
   let seen = await identify(link);
-  if (seen === undefined) throw new ReleaseError(`${link}: there is no release; build one first`);
   let release = await loadRelease(link);
 
   let retryAt = Infinity;
@@ -120,7 +119,9 @@ async function identify(link: string): Promise<string | undefined> {
 
 /** Reads a release and proves every byte of it. Throws a {@link ReleaseError} that names the first wrong file. */
 export async function loadRelease(link: string): Promise<Release> {
-  const directory = await realpath(link);
+  const directory = await realpath(link).catch(() => {
+    throw new ReleaseError(`${link}: there is no release; build one first`);
+  });
   const manifest = await loadManifest(join(directory, 'manifest.json'));
   const contents = await loadFiles(directory, manifest);
   const aliases = parseFile(directory, contents, 'aliases') as Aliases;

@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
+import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+import { runHere } from './run-command.ts';
+
+const price = '{ EUR: { 1: { register: 10, renew: 12, transfer: 0 } } }';
+const offline = { DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' };
+
+/** A release whose TLDs are asked where the test says. */
+async function settingsOf(lookups: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  const lines = Object.entries(lookups).map(([tld, lookup]) => `  ${tld}: { prices: ${price}, lookup: ${lookup} }`);
+  const root = createProject({
+    'catalog/domains.yaml': ['tlds:', ...lines, '  .off: { active: false, lookup: none }', ''].join('\n'),
+  });
+  await buildProject(root);
+  return { ...offline, DIST_DIR: join(root, 'dist') };
+}
+
+test('TLDs that all work are a table, and status 0', async () => {
+  const rdap = await createRdapUpstream();
+  const settings = await settingsOf({ '.com': `{ rdap: "${rdap.base}" }` });
+  const { status, stdout, stderr } = await runHere(['domains', 'doctor'], settings);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  const [heading, row, ...more] = stdout.trimEnd().split('\n');
+  expect(heading).toMatch(/^TLD +WORKS +MUST EXIST +MUST NOT +MS +ASKED AT$/);
+  expect(row).toMatch(/^\.com +yes +taken +free +\d+ +rdap http:\/\/127\.0\.0\.1:\d+\/rdap\/$/);
+  expect(more).toEqual([]);
+});
+
+test('one that would answer 502 or wrongly is told, and the status is 1', async () => {
+  const [rdap, liar] = await Promise.all([
+    createRdapUpstream(),
+    createUpstream(() => ({ status: 404, body: '{"errorCode":404}' })),
+  ]);
+  const settings = await settingsOf({
+    '.com': `{ rdap: "${rdap.base}" }`,
+    '.net': `{ rdap: "${liar.url}/" }`,
+    '.org': 'none',
+  });
+  const { status, stdout, stderr } = await runHere(['domains', 'doctor', '--json'], settings);
+  expect({ status, stderr }).toEqual({ status: 1, stderr: '2 of 3 TLDs would answer 502, or wrongly\n' });
+  const rows = JSON.parse(stdout) as { tld: string; works: boolean; missing: { availability: string } }[];
+  expect(rows.map(({ tld, works, missing }) => [tld, works, missing.availability])).toEqual([
+    ['com', true, 'free'],
+    ['net', false, 'unknown'],
+    ['org', false, 'unknown'],
+  ]);
+});
+
+test.each([
+  ['without a release', { DIST_DIR: '/nowhere' }, /\/nowhere\/current/],
+  [
+    'with a setting that is wrong',
+    { DOMAIN_PRICES: 'free' },
+    /^DOMAIN_PRICES: must be catalog, whmcs or fossbilling$/m,
+  ],
+  [
+    'with a billing system that is not there',
+    { DOMAIN_PRICES: 'fossbilling', FOSSBILLING_URL: 'http://127.0.0.1:65530' },
+    /The request could not be completed/,
+  ],
+])('%s it says so', async (_, changes, message) => {
+  const settings = { ...(await settingsOf({ '.com': 'none' })), DATA_DIR: temporaryFolder(), ...changes };
+  const { status, stdout, stderr } = await runHere(['domains', 'doctor'], settings);
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+  expect(stderr).toMatch(message);
+});
