@@ -143,18 +143,23 @@ function openDomains({ env, log, opened }: ServicesOptions, releases: Releases) 
   });
 }
 
+function openMonitors(log: Logger, releases: Releases) {
+  return createMonitors({
+    catalog: () => releases.current().status,
+    probe,
+    onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
+  });
+}
+
 /** An Uptime Kuma knows the state of the platform where there is one, else monitors of our own. */
 function openStatus({ env, log, opened }: ServicesOptions, releases: Releases) {
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
+  const known =
+    url !== undefined && page !== undefined
+      ? { source: createUptimeKuma({ url, page }, { timeoutMs: statusMs }) }
+      : { source: openMonitors(log, releases), cacheMs: 1000 };
   const status = createStatus({
-    source:
-      url !== undefined && page !== undefined
-        ? createUptimeKuma({ url, page }, { timeoutMs: statusMs })
-        : createMonitors({
-            catalog: () => releases.current().status,
-            probe,
-            onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
-          }),
+    ...known,
     file: env.STATUS_FILE,
     onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),
     onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform is not known'),

@@ -73,10 +73,10 @@ export function createHostGate(concurrency: number, now: () => number): HostGate
   const advance = (turns: Turns): void => {
     count(turns, now());
     clearTimeout(turns.timer);
-    for (const { deadline, end } of turns.waiting) {
+    for (const waiting of turns.waiting) {
       if (turns.running >= concurrency) return;
-      if (deadline.remainingMs() < shortestMs) {
-        end(false);
+      if (waiting.deadline.remainingMs() < shortestMs) {
+        waiting.end(false);
         continue;
       }
       if (turns.tokens < 1) {
@@ -85,7 +85,7 @@ export function createHostGate(concurrency: number, now: () => number): HostGate
       }
       turns.tokens -= 1;
       turns.running += 1;
-      end(true);
+      waiting.end(true);
     }
   };
 
@@ -125,7 +125,7 @@ export function createHostGate(concurrency: number, now: () => number): HostGate
       const turns = hosts.get(host);
       if (!turns) return;
       turns.coolUntil = Math.max(turns.coolUntil, now() + ms);
-      for (const { end } of turns.waiting) end(false);
+      for (const waiting of turns.waiting) waiting.end(false);
     },
   };
 }

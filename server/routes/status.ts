@@ -4,8 +4,8 @@ import type { PlatformStatus } from '../providers/status-types.ts';
 import type { StoredFile } from '../services/releases.ts';
 import type { Status } from '../services/status.ts';
 
-/** Short, as it is what visitors look at when something is wrong; a CDN may show the last one while this API is down. */
-const cacheControl = 'public, max-age=5, stale-while-revalidate=30, stale-if-error=300';
+/** Short, and without stale-if-error: a CDN must not say "up" for minutes while we say that nobody knows. */
+const cacheControl = 'public, max-age=5, stale-while-revalidate=30';
 
 /** The route of the platform's status. */
 export function statusRoutes(status: Status) {

@@ -1,68 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createUptimeKuma } from '../../server/providers/uptime-kuma.ts';
-import { createUpstream, until } from '../helpers/upstream.ts';
-import type { Answer, Fault, Upstream } from '../helpers/upstream.ts';
 import { failureOf } from './fault-suite.ts';
-
-interface Recording {
-  readonly page: unknown;
-  readonly heartbeat: { readonly heartbeatList: Record<string, unknown[]> };
-}
-interface Recorded {
-  readonly main: Recording;
-  readonly later: Recording;
-  readonly empty: Recording;
-  readonly unknownSlugHeartbeat: unknown;
-  readonly unknownSlugPage?: unknown;
-  readonly unknownPath: string;
-}
-
-/** Answers of real installations; of each monitor, the last three beats. */
-const recorded = (version: string): Recorded =>
-  JSON.parse(readFileSync(`test/fixtures/uptime-kuma/${version}.json`, 'utf8')) as Recorded;
-
-const json = (body: unknown): Answer => ({
-  status: 200,
-  headers: { 'content-type': 'application/json; charset=utf-8' },
-  body: JSON.stringify(body),
-});
-const html: Answer = { status: 200, headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<!DOCTYPE html>' };
-
-/** An Uptime Kuma, and the source for its page `main`. */
-async function setUp(page: Answer, heartbeat: Answer, { at = '2026-11-20T09:52:00Z', timeoutMs = 20_000 } = {}) {
-  const upstream = await createUpstream(({ path }) => (path.includes('/heartbeat/') ? heartbeat : page));
-  const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs, now: () => Date.parse(at) });
-  onTestFinished(() => source.close());
-  return { upstream, source };
-}
-
-const setUpRecording = ({ page, heartbeat }: Recording, options?: { at?: string; timeoutMs?: number }) =>
-  setUp(json(page), json(heartbeat), options);
-
-/** A page of monitors by name, each with the statuses of its beats, the newest last, a minute apart until now. */
-const setUpMonitors = (monitors: readonly (readonly [name: string, ...statuses: unknown[]])[]) =>
-  setUp(
-    json({ publicGroupList: [{ monitorList: monitors.map(([name], id) => ({ id, name })) }] }),
-    json({
-      heartbeatList: Object.fromEntries(
-        monitors.map(([, ...statuses], id) => [
-          id,
-          statuses.map((status, index) => {
-            const at = Date.parse('2026-11-20T09:52:00Z') - (statuses.length - 1 - index) * 60_000;
-            return { status, time: new Date(at).toISOString().replace('T', ' ').replace('Z', '') };
-          }),
-        ]),
-      ),
-    }),
-  );
-
-/** The detail of a failure, which is for the log. */
-async function detailOf(reading: Promise<unknown>): Promise<string> {
-  const error = await failureOf(reading);
-  expect(error).toMatchObject({ code: 'provider_error', message: 'The request could not be completed' });
-  return String(error.cause);
-}
+import { detailOf, html, json, recorded, setUp, setUpMonitors, setUpRecording } from './uptime-kuma-harness.ts';
 
 describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
   const failing = ['Backup job (push)', 'Billing', 'Group: Panels', 'Old node (paused)', 'Panel EU-1'];
@@ -215,55 +154,4 @@ describe('the state', () => {
     await failureOf(source.read());
     expect(upstream.seen[0]!.path).toBe('/api/status-page/a%2F..%2Fb%3Fc');
   });
-});
-
-const requests: readonly (readonly [string, (request: { path: string }) => boolean])[] = [
-  ['the page', ({ path }) => !path.includes('/heartbeat/')],
-  ['the beats', ({ path }) => path.includes('/heartbeat/')],
-];
-
-describe.each(requests)('is not known where %s', (_, matches) => {
-  const faults: readonly (readonly [string, Fault])[] = [
-    ['is answered with 403', { status: 403, body: '{"status":"fail","msg":"no"}' }],
-    ['is answered with 404', { status: 404, body: '{"status":"fail","msg":"Status Page Not Found"}' }],
-    ['is answered with 500', { status: 500, body: 'Internal Server Error' }],
-    ['is answered with 503, as where the database is busy', { status: 503, body: '{"status":"fail"}' }],
-    ['is answered by a proxy with 502 in HTML', { ...html, status: 502 }],
-    ['is HTML', html],
-    ['is empty', { status: 200, body: '' }],
-    ['is null', json(null)],
-    ['is JSON of another shape', json({ publicGroupList: {}, heartbeatList: [] })],
-    ['is JSON that is cut', { status: 200, body: '{"publicGroupList":[{"id":1' }],
-    ['redirects', { status: 302, headers: { location: '/elsewhere' } }],
-    ['drops the connection', 'drop'],
-    ['is cut in the body', 'cut'],
-    ['is no HTTP', 'garbage'],
-    ['has 50 MB', 'huge'],
-  ];
-  const check = async (fault: Fault, timeoutMs?: number): Promise<Upstream> => {
-    const { upstream, source } = await setUpRecording(recorded('v2.5.3').main, timeoutMs ? { timeoutMs } : {});
-    upstream.fail(fault, matches);
-    expect(await detailOf(source.read())).toContain(upstream.url);
-    upstream.fail(undefined);
-    if (!timeoutMs) expect(await source.read()).toMatchObject({ status: 'disrupted' });
-    return upstream;
-  };
-
-  test.each(faults)('%s, and known again after it', async (_name, fault) => {
-    const upstream = await check(fault);
-    expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
-    if (fault === 'huge') await until('the answer is left', () => upstream.wasLeft());
-  });
-
-  test.each(['hang', 'stall'] as const)('%ss, within the time for both requests', async (fault) => {
-    const start = performance.now();
-    await check(fault, 300);
-    expect(performance.now() - start).toBeLessThan(5000);
-  });
-});
-
-test('is not known where nothing listens', async () => {
-  const { upstream, source } = await setUpMonitors([['A', 1]]);
-  await upstream.stop();
-  expect(await detailOf(source.read())).toContain('ECONNREFUSED');
 });

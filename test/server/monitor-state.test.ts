@@ -6,7 +6,7 @@ const minute = { failures: 2, intervalMs: 60_000, inMaintenance: false };
 /** What visitors are told after each check, from `+` for a pass and `-` for a failure, of a monitor that was up for long. */
 function tellAfter(checks: string, rule = minute, from = '+'.repeat(100)): boolean[] {
   let state = unchecked;
-  const told = [...from, ...checks].map((check) => {
+  const told = Array.from(from + checks, (check) => {
     state = toNextState(state, check === '+', rule);
     return state.up!;
   });
@@ -56,9 +56,10 @@ test('after an outage five passes in a row are enough, but ten where it was unst
 });
 
 test('after a relapse it takes ten, and five again when it was steady for an hour', () => {
-  expect(tellAfter('--+++++' + '--' + '+++++++++').at(-1)).toBe(false);
-  expect(tellAfter('--+++++' + '--' + '++++++++++').at(-1)).toBe(true);
-  expect(tellAfter('--+++++' + '+'.repeat(60) + '--' + '+++++').at(-1)).toBe(true);
+  const relapse = '--+++++--';
+  expect(tellAfter(`${relapse}${'+'.repeat(9)}`).at(-1)).toBe(false);
+  expect(tellAfter(`${relapse}${'+'.repeat(10)}`).at(-1)).toBe(true);
+  expect(tellAfter(`--${'+'.repeat(60)}--+++++`).at(-1)).toBe(true);
 });
 
 test('where hours are between checks, it is not down for days after it came back', () => {

@@ -1,77 +1,12 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { StatusCatalog } from '#contract/status.ts';
 import { probe } from '../../server/providers/probe.ts';
-import type { StatusSource } from '../../server/providers/status-types.ts';
 import { createMonitors } from '../../server/services/monitors.ts';
-import type { Probe } from '../../server/services/monitors.ts';
+import { a, at, createWorld, minute, monitor, pass, planned, second, start } from '../helpers/monitors.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
-
-const start = Date.parse('2026-11-20T12:00:00Z');
-const second = 1000;
-const minute = 60_000;
 
 // Only what the service waits with: sockets, and the time that a check may take, stay real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: start }));
 afterEach(() => void vi.useRealTimers());
-
-const monitor = (name: string, changes: Partial<StatusCatalog['monitors'][number]> = {}) => ({
-  name,
-  url: `https://${name.toLowerCase()}.example/`,
-  ...changes,
-});
-
-const planned = (title: string, from: string, to: string, timezone = 'UTC', monitors = ['A']) => ({
-  title,
-  monitors,
-  start: from,
-  end: to,
-  timezone,
-});
-
-interface World {
-  catalog: StatusCatalog;
-  /** The addresses that fail. */
-  readonly down: Set<string>;
-  /** The addresses that were checked, in order. */
-  readonly checked: string[];
-  readonly told: string[];
-  readonly source: StatusSource;
-  /** Lets checks wait until they are released. */
-  hold: Promise<void> | undefined;
-}
-
-/** Monitors whose targets are told whether they answer. */
-function createWorld(catalog: Partial<StatusCatalog>, hold?: Promise<void>): World {
-  const down = new Set<string>();
-  const checked: string[] = [];
-  const told: string[] = [];
-  const answer: Probe = async ({ url, tcp }) => {
-    const address = url ?? tcp!;
-    checked.push(address);
-    await world.hold;
-    return down.has(address) ? 'status 500' : undefined;
-  };
-  const world: World = {
-    catalog: { monitors: [], maintenance: [], ...catalog },
-    down,
-    checked,
-    told,
-    hold,
-    source: {} as StatusSource,
-  };
-  const source = createMonitors({
-    catalog: () => world.catalog,
-    probe: answer,
-    onChange: (name, up, reason) => told.push(`${name} ${up ? 'up' : `down: ${reason}`}`),
-    random: () => 0.5,
-  });
-  onTestFinished(() => source.close());
-  return Object.assign(world, { source });
-}
-
-const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
-const at = (time: string): Promise<unknown> => pass(Date.parse(time) - Date.now());
-const a = 'https://a.example/';
 
 describe('the first round of checks', () => {
   test('must be complete before anything is told', async () => {
@@ -218,92 +153,16 @@ describe('planned maintenance', () => {
   });
 });
 
-describe('the catalog of a new release', () => {
-  const down = async (world: World): Promise<void> => {
-    await pass(0);
-    world.down.add(a);
-    await pass(2 * minute);
-    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
-  };
-
-  test('leaves the monitors alone that it does not change', async () => {
-    const world = createWorld({ monitors: [monitor('A'), monitor('B')] });
-    await down(world);
-    world.down.clear();
-    await pass(4 * minute);
-    const { length } = world.checked;
-    world.catalog = structuredClone(world.catalog);
-    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
-    await pass(0);
-    expect(world.checked).toHaveLength(length);
-    await pass(minute);
-    expect(await world.source.read()).toEqual({ status: 'up' });
-  });
-
-  test('begins to check what is new, which says nothing before it is decided', async () => {
-    const world = createWorld({ monitors: [monitor('A')] });
-    await down(world);
-    world.down.add('https://b.example/');
-    world.catalog = { monitors: [monitor('B'), monitor('A')], maintenance: [] };
-    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
-    await pass(5 * second);
-    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A', 'B'] });
-  });
-
-  test('ends the checks of what is gone, also where nobody asks for the state', async () => {
-    const world = createWorld({ monitors: [monitor('A'), monitor('B')] });
-    await down(world);
-    world.catalog = { monitors: [monitor('B')], maintenance: [] };
-    await pass(minute);
-    world.checked.length = 0;
-    await pass(2 * minute);
-    expect(world.checked).toEqual(['https://b.example/', 'https://b.example/']);
-    expect(await world.source.read()).toEqual({ status: 'up' });
-  });
-
-  test('with other settings of a monitor goes on from what is known of it', async () => {
-    const world = createWorld({ monitors: [monitor('A')] });
-    await down(world);
-    world.catalog = { monitors: [monitor('A', { interval_seconds: 5 })], maintenance: [] };
-    world.down.clear();
-    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
-    await pass(19 * second);
-    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
-    await pass(second);
-    expect(await world.source.read()).toEqual({ status: 'up' });
-  });
-
-  test('with another address of a monitor keeps what was told until the next check decides', async () => {
-    const world = createWorld({ monitors: [monitor('A')] });
-    await down(world);
-    world.catalog = { monitors: [monitor('A', { url: 'https://other.example/' })], maintenance: [] };
-    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
-    await pass(0);
-    expect(await world.source.read()).toEqual({ status: 'up' });
-  });
-
-  test('without monitors leaves nothing known, and one that has some begins anew', async () => {
-    const world = createWorld({ monitors: [monitor('A')] });
-    await pass(0);
-    world.catalog = { monitors: [], maintenance: [] };
-    await expect(world.source.read()).rejects.toThrow('no monitor has told anything');
-    world.catalog = { monitors: [monitor('A'), monitor('B')], maintenance: [] };
-    world.down.add(a);
-    await expect(world.source.read()).rejects.toThrow();
-    await pass(0);
-    await expect(world.source.read()).rejects.toThrow('the first round of checks is not complete');
-    await pass(5 * second);
-    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
-  });
-});
-
 test('monitors of one interval do not stay at one moment', async () => {
   const catalog = { monitors: ['A', 'B', 'C'].map((name) => monitor(name)), maintenance: [] };
   const times: number[] = [];
   let seed = 0;
   const source = createMonitors({
     catalog: () => catalog,
-    probe: () => Promise.resolve(void times.push(Date.now() - start) as undefined),
+    probe() {
+      times.push(Date.now() - start);
+      return Promise.resolve(undefined);
+    },
     random: () => (seed = (seed + 0.45) % 1),
   });
   onTestFinished(() => source.close());

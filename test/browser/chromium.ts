@@ -1,0 +1,43 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+/** Why a machine has no browser tests; on CI that is a failure. */
+const missing = 'Chromium is not installed (Debian: apt-get install chromium)';
+
+const flags = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** A group of tests with a real browser of their own, whose profile is new. */
+export function describeChromium(name: string, body: (browser: () => Browser) => void): void {
+  const executablePath = findChromium();
+  if (executablePath === undefined) process.stderr.write(`the browser tests are skipped, because ${missing}\n`);
+  test('Chromium is installed wherever this runs on CI', () => {
+    expect({ CI: process.env.CI, executablePath }).not.toEqual({ CI: 'true', executablePath: undefined });
+  });
+  describe.skipIf(executablePath === undefined)(name, () => {
+    let browser: Browser | undefined;
+    beforeAll(async () => {
+      // Playwright turns off the back/forward cache, which a widget has to live with.
+      const ignoreDefaultArgs = ['--disable-back-forward-cache'];
+      browser = await chromium.launch({ executablePath: executablePath!, args: flags, ignoreDefaultArgs });
+    });
+    afterAll(() => browser?.close());
+    body(() => browser!);
+  });
+}
+
+function findChromium(): string | undefined {
+  const folders = ['/usr/bin', ...(process.env.PATH ?? '').split(delimiter)];
+  return folders.map((folder) => join(folder, 'chromium')).find((path) => existsSync(path));
+}

@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest';
+import { describeChromium } from './chromium.ts';
+import { createStage, embed } from './stage.ts';
+
+const web = { status: 'disrupted', disrupted: ['Web'] };
+const both = { status: 'disrupted', disrupted: ['Web', 'Games'] };
+const trouble = 'Some services are disrupted';
+
+describeChromium('the status widget', (browser) => {
+  test('shows an incident, and clears it when it is over', async () => {
+    const stage = await createStage(browser());
+    await stage.open(embed());
+    expect(await stage.toast()).toEqual({ text: '', box: expect.objectContaining({ width: 0, height: 0 }) as unknown });
+    stage.answer({ ...both, maintenance: ['Backups'] });
+    await stage.pass(10_000, 1);
+    await stage.shows(`${trouble} Web Games Maintenance in progress Backups`);
+    stage.answer({ status: 'maintenance', maintenance: ['Backups'] });
+    await stage.pass(10_000, 1);
+    await stage.shows('Maintenance in progress Backups');
+    stage.answer({ status: 'disrupted' });
+    await stage.pass(10_000, 1);
+    await stage.shows(trouble);
+    stage.answer({ status: 'up' });
+    await stage.pass(10_000, 1);
+    await stage.shows('');
+  });
+
+  test.each(['<script src="{api}/v1/service-status.js"', '<script defer', '<script async'])(
+    'works from the head: %s',
+    async (tag) => {
+      const stage = await createStage(browser());
+      stage.answer(web);
+      const script = tag.includes('src') ? tag : `${tag} src="{api}/v1/service-status.js"`;
+      await stage.open(`<!doctype html><head><title>Site</title>${script}></script></head><body><p>Text.</p></body>`);
+      await stage.shows(`${trouble} Web`);
+      expect(await stage.page.evaluate(() => document.body.lastElementChild?.localName)).toBe('service-status');
+    },
+  );
+
+  test('stays dismissed on every page of a session, until the incident is another', async () => {
+    const stage = await createStage(browser());
+    stage.answer(web);
+    await stage.open(embed());
+    await stage.shows(`${trouble} Web`);
+    await stage.inside('button', (button) => button.click());
+    await stage.shows('');
+    await stage.pass(10_000, 1);
+    await stage.pass(10_000, 1);
+    await stage.shows('');
+    await stage.open(embed());
+    await stage.shows('');
+    stage.answer(both);
+    await stage.pass(10_000, 1);
+    await stage.shows(`${trouble} Web Games`);
+  });
+
+  test('shows the same incident again when it comes back after a recovery', async () => {
+    const stage = await createStage(browser());
+    stage.answer(web);
+    await stage.open(embed());
+    await stage.inside('button', (button) => button.click());
+    await stage.shows('');
+    stage.answer({ status: 'up' });
+    await stage.pass(10_000, 1);
+    stage.answer(web);
+    await stage.pass(10_000, 1);
+    await stage.shows(`${trouble} Web`);
+  });
+
+  test('remembers for the page what was dismissed where storage is blocked', async () => {
+    const stage = await createStage(browser());
+    await stage.page.addInitScript(() => {
+      Object.defineProperty(window, 'sessionStorage', {
+        get() {
+          throw new DOMException('blocked', 'SecurityError');
+        },
+      });
+    });
+    stage.answer(web);
+    await stage.open(embed());
+    await stage.inside('button', (button) => button.click());
+    await stage.shows('');
+    await stage.pass(10_000, 1);
+    await stage.shows('');
+    stage.answer(both);
+    await stage.pass(10_000, 1);
+    await stage.shows(`${trouble} Web Games`);
+  });
+
+  test('takes no focus; Escape dismisses it only from within, and gives the focus back', async () => {
+    const stage = await createStage(browser());
+    const { page } = stage;
+    await stage.open(embed('data-href="https://status.example.com/"'));
+    await page.focus('#own');
+    stage.answer(web);
+    await stage.pass(10_000, 1);
+    const focused = () => page.evaluate(() => document.activeElement?.id || document.activeElement?.localName);
+    expect(await focused()).toBe('own');
+    await page.keyboard.press('Escape');
+    await stage.shows(`${trouble} Web`);
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('service-status');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('service-status');
+    await page.keyboard.press('Escape');
+    await stage.shows('');
+    expect(await focused()).toBe('own');
+  });
+
+  test('keeps hostile and endless names text, within the box', async () => {
+    const stage = await createStage(browser(), { viewport: { width: 360, height: 640 } });
+    const dialogs: string[] = [];
+    stage.page.on('dialog', (dialog) => {
+      dialogs.push(dialog.message());
+      return dialog.dismiss();
+    });
+    const hostile = '<img src=x onerror=alert(1)>';
+    const names = [hostile, 'W'.repeat(5000), '\u202Eabc', `${'e\u0301\u0302\u0303'.repeat(200)}`, '😀'.repeat(100)];
+    stage.answer({ status: 'disrupted', disrupted: [...names, ...Array.from({ length: 500 }, (_, n) => `Node ${n}`)] });
+    await stage.open(embed());
+    const { text, box } = await stage.toast();
+    expect(text).toContain(`${trouble} ${hostile} ${'W'.repeat(80)}… `);
+    expect(text).toContain(` ${'😀'.repeat(80)}… Node 0 `);
+    expect(text).toMatch(/ Node 4 \+495$/);
+    expect(box.width).toBeLessThanOrEqual(360 - 32);
+    expect(box.height).toBeLessThanOrEqual(640 - 32);
+    const inner = await stage.inside('.box', (element) => ({
+      elements: [...element.querySelectorAll('*')].map(({ localName }) => localName),
+      wider: element.scrollWidth > element.clientWidth,
+    }));
+    expect(new Set(inner.elements)).toEqual(new Set(['div', 'p', 'ul', 'li', 'bdi', 'button']));
+    expect(inner.wider).toBe(false);
+    expect(dialogs).toEqual([]);
+  });
+
+  test('tells the page of every change, and only of changes', async () => {
+    const stage = await createStage(browser());
+    await stage.page.addInitScript(() => {
+      document.addEventListener('statuschange', (event) => {
+        const { detail, composed, target } = event as CustomEvent<{ status: string; disrupted: string[] }>;
+        const { localName } = target as Element;
+        console.log(JSON.stringify([detail.status, ...detail.disrupted, composed, localName]));
+      });
+    });
+    const heard: string[] = [];
+    stage.page.on('console', (message) => heard.push(message.text()));
+    await stage.open(embed());
+    for (const answer of [{ status: 'up' }, web, web, both, both]) {
+      stage.answer(answer);
+      await stage.pass(10_000, 1);
+    }
+    expect(heard).toEqual([
+      '["up",true,"service-status"]',
+      '["disrupted","Web",true,"service-status"]',
+      '["disrupted","Web","Games",true,"service-status"]',
+    ]);
+  });
+
+  test.each([
+    ['web, GAMES', { status: 'disrupted', disrupted: ['Web', 'DNS'], maintenance: ['Games'] }, 'disrupted: Web; Games'],
+    ['games', { status: 'disrupted', disrupted: ['Web', 'DNS'], maintenance: ['Games'] }, 'maintenance: ; Games'],
+    ['backups', { status: 'disrupted', disrupted: ['Web'], maintenance: ['Games'] }, 'up: ; '],
+    ['backups', { status: 'disrupted' }, 'disrupted: ; '],
+    [' , ', { status: 'maintenance', maintenance: ['Games'] }, 'maintenance: ; Games'],
+  ])('with data-only="%s" takes %j for %s', async (only, answer, expected) => {
+    const stage = await createStage(browser());
+    await stage.page.addInitScript(() => {
+      document.addEventListener('statuschange', (event) => {
+        const { detail } = event as CustomEvent<Record<string, unknown>>;
+        document.title = `${detail['status']}: ${detail['disrupted']}; ${detail['maintenance']}`;
+      });
+    });
+    stage.answer(answer);
+    await stage.open(embed(`data-only="${only}"`));
+    expect(await stage.page.title()).toBe(expected.trim());
+  });
+});
