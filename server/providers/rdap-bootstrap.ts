@@ -77,7 +77,9 @@ export function createBootstrap({ url, builtIn, userAgent, refreshMs, now, log }
     let nextMs = refreshMs;
     await read(url).catch((error: unknown) => {
       nextMs = Math.min(refreshMs, retryMs);
-      log.warn({ err: error }, 'the list of RDAP servers could not be read; the one before is still used');
+      // A line without a stack: where this machine is offline it comes again and again, and is no defect.
+      const reason = String((error as Error).cause ?? error);
+      if (!closed) log.warn({ reason }, 'the list of RDAP servers could not be read; the one before is still used');
     });
     clearTimeout(timer);
     if (!closed) timer = setTimeout(() => void refresh(), nextMs).unref();

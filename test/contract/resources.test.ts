@@ -11,6 +11,9 @@ test.each<[string, ResourceName, string | undefined]>([
   ['v1/kb/article/vps/ssh.json', 'knowledgeBaseArticle', '/v1/kb/article?path=/knowledgebase/vps/ssh'],
   ['v1/plans.json', 'plans', '/v1/plans'],
   ['v1/openapi.json', 'openapi', '/v1/openapi.json'],
+  ['v1/service-status.js', 'statusWidget', '/v1/service-status.js'],
+  ['v1/service-status.0a1b2c.js', 'statusWidgetVersion', '/v1/service-status.0a1b2c.js'],
+  ['v1/service-status.json', 'statusWidgetIntegrity', undefined],
   ['media/a.svg', 'media', '/media/a.svg'],
   ['media/covers/2026/a.b-c_d.png', 'media', '/media/covers/2026/a.b-c_d.png'],
   ['catalog/aliases.json', 'aliases', undefined],
@@ -34,6 +37,9 @@ test.each([
   'v1/blog/article/a/b/c.json',
   'v1/blog/article/a/.json/x',
   'v1/kb/list/a/b.json',
+  'v1/service-status..js',
+  'v1/service-status.a/b.js',
+  'v1/service-status.js.br',
   'media/',
   'media',
   'catalog/other.json',
@@ -47,8 +53,8 @@ function namesIn(template: string): (string | undefined)[] {
 }
 
 describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
-  const { file, target, schema }: Resource = resources[name];
-  const params = { category: 'the-category', slug: 'the-slug', path: 'some/path.svg', source: 'plans' };
+  const { file, target, schema, mediaType }: Resource = resources[name];
+  const params = { category: 'the-category', slug: 'the-slug', path: 'some/path.svg', source: 'plans', version: '0a' };
 
   test('is found again by the file that its template makes', () => {
     expect(matchResource(fillTemplate(file, params))).toEqual({
@@ -67,8 +73,11 @@ describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
     expect(stored.map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
   });
 
-  test('says what its JSON must be, unless it is media', () => {
-    expect(schema === undefined).toBe(name === 'media');
+  test('says what its JSON must be, or else what it is, unless it is media', () => {
+    expect([schema !== undefined, mediaType !== undefined]).toEqual([
+      name !== 'media' && !file.endsWith('.js'),
+      file.endsWith('.js'),
+    ]);
   });
 });
 

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { Manifest } from '#contract/release.ts';
 import { verifyRelease } from '../../generator/release.ts';
+import { compileStatusWidget } from '../../generator/status-widget.ts';
 import { buildProject, createProject, soundProject } from '../helpers/project.ts';
 import { flipBit } from './damage.ts';
 import { readTree } from './tree.ts';
@@ -39,18 +40,23 @@ describe('the release of the sound project', () => {
       texts[path] = path.endsWith('.json') ? JSON.parse(text) : text;
     }
     expect(texts['v1/openapi.json']).toEqual(renderOpenApi());
-    // The description of the API is reviewed as a snapshot of its own.
+    // The description of the API is reviewed as a snapshot of its own, and the status widget tried in a browser.
     delete texts['v1/openapi.json'];
+    const { script, version, embed } = await compileStatusWidget();
+    for (const path of ['v1/service-status.js', `v1/service-status.${version}.js`, 'v1/service-status.json']) {
+      expect(texts[path], path).toEqual(path.endsWith('.js') ? script : embed);
+      delete texts[path];
+    }
     await expect(`${JSON.stringify(texts, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/sound-release.json');
   });
 
-  test('has each JSON file on one line that ends, beside its compressed forms', async () => {
+  test('has each JSON file on one line that ends, and like each script beside its compressed forms', async () => {
     const { tree } = await readSound();
-    const files = Object.keys(tree).filter((path) => path.endsWith('.json') && path !== 'manifest.json');
-    expect(files.length).toBeGreaterThan(15);
+    const files = Object.keys(tree).filter((path) => /\.js(?:on)?$/.test(path) && path !== 'manifest.json');
+    expect(files.length).toBeGreaterThan(17);
     for (const file of files) {
       const text = decode(tree, file).toString();
-      expect(text, file).toBe(`${JSON.stringify(JSON.parse(text))}\n`);
+      if (file.endsWith('.json')) expect(text, file).toBe(`${JSON.stringify(JSON.parse(text))}\n`);
       expect(gunzipSync(decode(tree, `${file}.gz`)).toString(), `${file}.gz`).toBe(text);
       expect(brotliDecompressSync(decode(tree, `${file}.br`)).toString(), `${file}.br`).toBe(text);
     }

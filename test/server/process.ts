@@ -71,5 +71,5 @@ export function startProcess(
 /** A folder with a release of the sound project, and the settings to serve it on a free port. */
 export async function createServable(): Promise<{ root: string; settings: Record<string, string> }> {
   const root = await copyProject();
-  return { root, settings: { PORT: '0', DIST_DIR: join(root, 'dist') } };
+  return { root, settings: { PORT: '0', DIST_DIR: join(root, 'dist'), DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' } };
 }

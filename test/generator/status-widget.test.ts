@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createContext, runInContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
+import { expect, onTestFinished, test } from 'vitest';
+import { StatusWidget } from '#contract/status.ts';
+import { compileStatusWidget } from '../../generator/status-widget.ts';
+import { buildProject, createProject, runGenerator } from '../helpers/project.ts';
+
+const repository = resolve(import.meta.dirname, '../..');
+
+test('a release has the widget under its plain and its versioned name, and says how to embed it', async () => {
+  const root = createProject();
+  const { release, widget } = await buildProject(root);
+  const current = realpathSync(join(root, 'dist/current'));
+  const script = await readFile(join(current, 'v1/service-status.js'));
+  const embed = StatusWidget.parse(JSON.parse(await readFile(join(current, 'v1/service-status.json'), 'utf8')));
+  expect(embed).toEqual(widget);
+  expect(embed.integrity).toBe(`sha384-${createHash('sha384').update(script).digest('base64')}`);
+  expect(embed.path).toBe(`/v1/service-status.${createHash('sha256').update(script).digest('hex').slice(0, 16)}.js`);
+  expect(await readFile(join(current, embed.path))).toEqual(script);
+  for (const file of ['v1/service-status.js', 'v1/service-status.json', embed.path.slice(1)]) {
+    expect(Object.keys(release!.files)).toEqual(expect.arrayContaining([file, `${file}.gz`, `${file}.br`]));
+  }
+});
+
+test('a build prints the versioned path of the widget and its integrity, for people and for programs', async () => {
+  const root = createProject();
+  const { embed } = await compileStatusWidget();
+  const text = await runGenerator(['build'], { cwd: root });
+  expect(text.stderr).toContain(`status widget: ${embed.path} ${embed.integrity}\n`);
+  const json = await runGenerator(['build', '--format', 'json'], { cwd: root });
+  expect(JSON.parse(json.stdout)).toMatchObject({ widget: embed });
+});
+
+test('the widget is one classic script in ASCII that declares nothing, of at most 3 KB gzipped', async () => {
+  const { script } = await compileStatusWidget();
+  expect(script).toMatch(/^[\t\n -~]+$/);
+  expect(gzipSync(script, { level: 6 }).length).toBeLessThanOrEqual(3 * 1024);
+  const context = createContext({});
+  // Without a page it fails at once, but what a script declares is there before it runs.
+  expect(() => runInContext(script, context) as unknown).toThrow();
+  expect(Object.getOwnPropertyNames(context)).toEqual([]);
+});
+
+test('the widget is the same to the byte in another folder, time zone and language', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'hosting-api-élan-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  for (const name of ['generator', 'package.json']) {
+    await cp(join(repository, name), join(folder, name), { recursive: true });
+  }
+  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'));
+  const copy = (await import(join(folder, 'generator/status-widget.ts'))) as {
+    compileStatusWidget: typeof compileStatusWidget;
+  };
+  const { embed } = await compileStatusWidget();
+  expect((await copy.compileStatusWidget()).embed).toEqual(embed);
+
+  const env = { TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' };
+  const { stdout } = await runGenerator(['build', '--format', 'json'], { cwd: createProject(), env });
+  expect(JSON.parse(stdout)).toMatchObject({ widget: embed });
+});
