@@ -1,5 +1,5 @@
 /** Inputs that are no domain names, by what is said of them. */
-export const wrongNames: Record<string, readonly string[]> = {
+export const wrongNames = {
   'a plain name': [
     'https://example.com',
     'http://example.com',
@@ -79,4 +79,4 @@ export const wrongNames: Record<string, readonly string[]> = {
   ],
   'in front of the TLD': ['eu.com', 'co.at', 'EU.COM.'],
   'without a subdomain': ['www.example.com', 'a.b.c.de', 'mail.example.eu.com', 'www.пример.рф', 'www.example.co.at'],
-};
+} as const satisfies Record<string, readonly string[]>;
