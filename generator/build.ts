@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { renderOpenApi } from '#contract/openapi.ts';
 import type { Manifest } from '#contract/release.ts';
 import { sources } from '#contract/resources.ts';
+import type { StatusWidget } from '#contract/status.ts';
 import { compileCategory } from './articles.ts';
 import type { Article } from './articles.ts';
 import { createRenderCache } from './cache.ts';
@@ -17,6 +18,7 @@ import type { Diagnostic } from './diagnostics.ts';
 import { renderMarkdown } from './markdown.ts';
 import { createDryStage, createStage } from './release.ts';
 import type { Compression } from './release.ts';
+import { compileStatusWidget } from './status-widget.ts';
 
 /** What to build, and how. */
 export interface BuildOptions {
@@ -44,6 +46,8 @@ export interface BuildResult {
   readonly drafts: number;
   readonly scheduled: number;
   readonly nextChangeAt: string | null;
+  /** How a page embeds the status widget of this build. */
+  readonly widget: StatusWidget;
 }
 
 /** Compressing and writing go on beside rendering; more at once than this would only fill memory. */
@@ -101,6 +105,10 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     for (const [source, schema] of Object.entries(sources)) {
       await writes.add(stage.write('sourceSchema', { source }, z.toJSONSchema(schema)));
     }
+    const widget = await compileStatusWidget();
+    await writes.add(stage.writeScript('statusWidget', {}, widget.script));
+    await writes.add(stage.writeScript('statusWidgetVersion', { version: widget.version }, widget.script));
+    await writes.add(stage.write('statusWidgetIntegrity', {}, widget.embed));
     await writes.finish();
 
     const counts = count(published, content, catalog);
@@ -114,7 +122,15 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       cache?.prune();
     }
     const drafts = articles.length - published.length - scheduled.length;
-    return { diagnostics: diagnostics.list(), release, counts, drafts, scheduled: scheduled.length, nextChangeAt };
+    return {
+      diagnostics: diagnostics.list(),
+      release,
+      counts,
+      drafts,
+      scheduled: scheduled.length,
+      nextChangeAt,
+      widget: widget.embed,
+    };
   } catch (error) {
     await writes.idle();
     await stage.discard();

@@ -17,6 +17,8 @@ export type Compression = Manifest['compression'];
 export interface Stage {
   /** Writes a JSON file and its compressed forms. Throws where the value is not what the contract says. */
   write(name: ResourceName, params: Readonly<Record<string, string>>, value: unknown): Promise<void>;
+  /** Writes a script and its compressed forms. */
+  writeScript(name: ResourceName, params: Readonly<Record<string, string>>, script: string): Promise<void>;
   /** Copies a media file. */
   copyMedia(path: string, from: string): Promise<void>;
   /** Makes the release whole and then current, in one step each; answers its manifest. */
@@ -56,26 +58,31 @@ export async function createStage(out: string, compression: Compression): Promis
     files.set(file, { bytes: bytes.length, sha256: hash('sha256', bytes) });
   };
 
+  const putText = async (file: string, text: string): Promise<void> => {
+    const bytes = Buffer.from(text);
+    const level = levels[compression];
+    const [gz, br] = await Promise.all([
+      compress.gzip(bytes, { level: level.gzip }),
+      compress.brotli(bytes, {
+        params: {
+          [constants.BROTLI_PARAM_QUALITY]: level.brotli,
+          [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+          [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+        },
+      }),
+    ]);
+    await put(file, bytes);
+    await put(`${file}.gz`, gz);
+    await put(`${file}.br`, br);
+  };
+
   return {
     async write(name, params, value) {
       const resource: Resource = resources[name];
-      const file = fillTemplate(resource.file, params);
-      const bytes = Buffer.from(`${JSON.stringify(resource.schema?.parse(value))}\n`);
-      const level = levels[compression];
-      const [gz, br] = await Promise.all([
-        compress.gzip(bytes, { level: level.gzip }),
-        compress.brotli(bytes, {
-          params: {
-            [constants.BROTLI_PARAM_QUALITY]: level.brotli,
-            [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-            [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
-          },
-        }),
-      ]);
-      await put(file, bytes);
-      await put(`${file}.gz`, gz);
-      await put(`${file}.br`, br);
+      await putText(fillTemplate(resource.file, params), `${JSON.stringify(resource.schema?.parse(value))}\n`);
     },
+
+    writeScript: (name, params, script) => putText(fillTemplate(resources[name].file, params), script),
 
     async copyMedia(path, from) {
       await put(fillTemplate(resources.media.file, { path }), await readFile(from));
@@ -101,6 +108,7 @@ export function createDryStage(): Stage {
     async write(name, _, value) {
       (resources[name] as Resource).schema?.parse(value);
     },
+    writeScript: async () => {},
     copyMedia: async () => {},
     publish: () => Promise.reject(new Error('a dry stage cannot be published')),
     discard: async () => {},

@@ -96,7 +96,7 @@ function report(result: BuildResult, format: DiagnosticFormat, seconds: number, 
       drafts,
       scheduled,
       nextChangeAt,
-      widget,
+      widget: release ? widget : null,
       bytes,
       seconds,
     };
@@ -107,7 +107,6 @@ function report(result: BuildResult, format: DiagnosticFormat, seconds: number, 
     const stream = format === 'github' ? process.stdout : process.stderr;
     stream.write(`${formatDiagnostic(diagnostic, format)}\n`);
   }
-  if (release) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
   const articles = counts.blogArticles + counts.knowledgeBaseArticles;
   const parts = [plural(articles, 'article')];
   if (drafts > 0) parts.push(plural(drafts, 'draft'));
@@ -117,6 +116,7 @@ function report(result: BuildResult, format: DiagnosticFormat, seconds: number, 
   if (release) parts.push(`${(bytes / 1000).toFixed(0)} kB`);
   const outcome = release ? `release ${release.id} in ${displayPath(out!)}` : errors > 0 ? 'failed' : 'ok';
   process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s\n`);
+  if (release) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
 }
 
 function plural(count: number, noun: string): string {

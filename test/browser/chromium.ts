@@ -19,13 +19,13 @@ const flags = [
 ];
 
 /** A group of tests with a real browser of their own, whose profile is new. */
-export function describeChromium(name: string, body: (browser: () => Browser) => void): void {
+export function describeChromium(body: (browser: () => Browser) => void): void {
   const executablePath = findChromium();
   if (executablePath === undefined) process.stderr.write(`the browser tests are skipped, because ${missing}\n`);
   test('Chromium is installed wherever this runs on CI', () => {
     expect({ CI: process.env.CI, executablePath }).not.toEqual({ CI: 'true', executablePath: undefined });
   });
-  describe.skipIf(executablePath === undefined)(name, () => {
+  describe.skipIf(executablePath === undefined)('in Chromium', () => {
     let browser: Browser | undefined;
     beforeAll(async () => {
       // Playwright turns off the back/forward cache, which a widget has to live with.

@@ -4,7 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core';
-import { onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { compileStatusWidget } from '../../generator/status-widget.ts';
 
 /** What the API answers: JSON with 200, something else, or no answer at all. */
@@ -35,8 +35,6 @@ export interface Stage {
   pass(ms: number, times?: number): Promise<void>;
   /** What the toast shows. */
   toast(): Promise<Toast>;
-  /** Waits until the toast shows this. */
-  shows(text: string): Promise<void>;
   /** Runs a function on an element inside the closed shadow root, and answers with its JSON. */
   inside<Result>(selector: string, run: (element: HTMLElement) => Result): Promise<Result>;
 }
@@ -127,12 +125,6 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
         const shown = box.querySelector('[role=status]') as HTMLElement;
         return { text: shown.innerText.replace(/\s+/g, ' ').trim(), box: { x, y, width, height } };
       }),
-    async shows(text) {
-      await vi.waitFor(async () => {
-        const shown = await stage.toast();
-        if (shown.text !== text) throw new Error(`the toast shows ${JSON.stringify(shown.text)}`);
-      }, 5000);
-    },
     async inside<Result>(selector: string, run: (element: HTMLElement) => Result): Promise<Result> {
       const session = await context.newCDPSession(page);
       try {
@@ -156,6 +148,11 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
     },
   };
   return stage;
+}
+
+/** Waits until the toast shows this text, or fails. */
+export async function expectToast(stage: Stage, text: string): Promise<void> {
+  await vi.waitFor(async () => expect((await stage.toast()).text).toBe(text), 5000);
 }
 
 interface DomNode {

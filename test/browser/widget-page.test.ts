@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { compileStatusWidget } from '../../generator/status-widget.ts';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed } from './stage.ts';
+import { createStage, embed, expectToast } from './stage.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const trouble = 'Some services are disrupted';
@@ -14,7 +14,7 @@ test('the widget has at most 3 KB, gzipped as it is served', async () => {
   expect(gzipped).toBeLessThanOrEqual(3 * 1024);
 });
 
-describeChromium('a page with the status widget', (browser) => {
+describeChromium((browser) => {
   test('may have a strict content security policy', async () => {
     const stage = await createStage(browser());
     const complaints: string[] = [];
@@ -25,7 +25,7 @@ describeChromium('a page with the status widget', (browser) => {
     const { embed: served } = await compileStatusWidget();
     const html = embed(`integrity="${served.integrity}" crossorigin`);
     await stage.open(html, { headers: { 'Content-Security-Policy': policy } });
-    await stage.shows(`${trouble} Web`);
+    await expectToast(stage, `${trouble} Web`);
     expect(await stage.inside('.box', (box) => getComputedStyle(box).position)).toBe('fixed');
     expect(complaints).toEqual([]);
   });
@@ -49,7 +49,7 @@ describeChromium('a page with the status widget', (browser) => {
     await stage.open(
       `<!doctype html><title>Site</title>${script}<p>Text.</p>${script}<script async src=again></script>`,
     );
-    await stage.shows(`${trouble} Web`);
+    await expectToast(stage, `${trouble} Web`);
     await stage.page.addScriptTag({ url: `${stage.api}/v1/service-status.js` });
     await stage.pass(10_000, 1);
     expect(await names()).toEqual(before);
@@ -72,14 +72,17 @@ describeChromium('a page with the status widget', (browser) => {
       stage.answer(answer);
       await stage.pass(10_000, 1);
     }
-    await stage.page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
-    expect(await stage.page.evaluate(() => (window as unknown as { shifts: number[] }).shifts)).toEqual([]);
+    const shifts = () => stage.page.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
+    expect(await shifts()).toEqual([]);
     const { width, height } = stage.page.viewportSize()!;
     const hit = await stage.page.evaluate(([x, y]) => document.elementFromPoint(x, y)?.localName, [
       width - 20,
       height - 20,
     ] as [number, number]);
     expect(hit).not.toBe('service-status');
+    // What does move the page is seen.
+    await stage.page.evaluate(() => document.body.prepend(document.createElement('hr')));
+    await vi.waitFor(async () => expect(await shifts()).toHaveLength(1), 5000);
   });
 
   test('names the widget and its parts in the accessibility tree, before there is text', async () => {
@@ -112,7 +115,7 @@ describeChromium('a page with the status widget', (browser) => {
         html { --service-status-bg: rgb(0, 0, 80); --service-status-fg: rgb(255, 255, 0); --service-status-z: 7 }
       </style>${embed()}`,
     );
-    await stage.shows(`${trouble} Web`);
+    await expectToast(stage, `${trouble} Web`);
     const style = await stage.inside('.box', (box) => {
       const { backgroundColor, color, zIndex, fontSize, visibility } = getComputedStyle(box);
       return { backgroundColor, color, zIndex, fontSize, visibility };
@@ -193,7 +196,7 @@ describeChromium('a page with the status widget', (browser) => {
     const stage = await createStage(browser(), { locale });
     stage.answer(web);
     await stage.open(embed(attributes).replace('lang="en"', html));
-    await stage.shows(text);
+    await expectToast(stage, text);
     expect(await stage.inside('.box', (box) => box.lang)).toBe(lang);
   });
 });

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed } from './stage.ts';
+import { createStage, embed, expectToast } from './stage.ts';
 import type { Answer } from './stage.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const shown = 'Some services are disrupted Web';
 
-describeChromium('the polling of the status widget', (browser) => {
+describeChromium((browser) => {
   test.each([
     ['', 10_000],
     ['data-interval="30"', 30_000],
@@ -59,10 +59,10 @@ describeChromium('the polling of the status widget', (browser) => {
       await stage.pass(1000, 1);
       expect(stage.asked()).toBe(before + 1);
     }
-    await stage.shows(shown);
+    await expectToast(stage, shown);
     stage.answer({ status: 'up' });
     await stage.pass(300_000, 1);
-    await stage.shows('');
+    await expectToast(stage, '');
     await stage.pass(10_000, 1);
     expect(errors).toEqual([]);
   });
@@ -72,7 +72,7 @@ describeChromium('the polling of the status widget', (browser) => {
     stage.answer('down');
     await stage.open(embed());
     await stage.pass(20_000, 1);
-    await stage.shows('');
+    await expectToast(stage, '');
   });
 
   test('gives up after 8 s, and asks again', async () => {
@@ -85,7 +85,7 @@ describeChromium('the polling of the status widget', (browser) => {
     await failed;
     stage.answer(web);
     await stage.pass(20_000, 1);
-    await stage.shows(shown);
+    await expectToast(stage, shown);
   });
 
   test.each([
@@ -101,7 +101,7 @@ describeChromium('the polling of the status widget', (browser) => {
     await stage.pass(55_000);
     expect(stage.asked()).toBe(1);
     await stage.pass(7000, 1);
-    await stage.shows(shown);
+    await expectToast(stage, shown);
   });
 
   test('reads the fallback while the API cannot be reached, but not where nobody knows', async () => {
@@ -109,21 +109,21 @@ describeChromium('the polling of the status widget', (browser) => {
     stage.answer('down');
     stage.answerFallback(web);
     await stage.open(embed('data-fallback="/status.json"'));
-    await stage.shows(shown);
+    await expectToast(stage, shown);
     stage.answerFallback({ status: 'up' });
     stage.answer({ code: 503, text: '{"status":"error"}' });
     await stage.pass(20_000, 1);
-    await stage.shows(shown);
+    await expectToast(stage, shown);
     stage.answer({ code: 502, text: '<h1>Bad gateway</h1>' });
     await stage.pass(40_000, 1);
-    await stage.shows('');
+    await expectToast(stage, '');
   });
 
   test('asks another API where it is told of one', async () => {
     const stage = await createStage(browser());
     stage.answerFallback(web);
     await stage.open(embed('data-api="/status.json"'), { times: 0 });
-    await stage.shows(shown);
+    await expectToast(stage, shown);
     expect(stage.asked()).toBe(0);
   });
 
@@ -178,7 +178,7 @@ describeChromium('the polling of the status widget', (browser) => {
     await page.goBack({ waitUntil: 'commit' });
     expect(await page.evaluate(() => 'mark' in window)).toBe(true);
     await stage.pass(1, asked + 1 - stage.asked());
-    await stage.shows(shown);
+    await expectToast(stage, shown);
     await stage.pass(10_000, 1);
     expect(stage.asked()).toBe(asked + 2);
   });

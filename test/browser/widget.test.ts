@@ -1,28 +1,30 @@
 import { expect, test } from 'vitest';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed } from './stage.ts';
+import { createStage, embed, expectToast } from './stage.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const both = { status: 'disrupted', disrupted: ['Web', 'Games'] };
 const trouble = 'Some services are disrupted';
 
-describeChromium('the status widget', (browser) => {
+describeChromium((browser) => {
   test('shows an incident, and clears it when it is over', async () => {
     const stage = await createStage(browser());
     await stage.open(embed());
     expect(await stage.toast()).toEqual({ text: '', box: expect.objectContaining({ width: 0, height: 0 }) as unknown });
     stage.answer({ ...both, maintenance: ['Backups'] });
     await stage.pass(10_000, 1);
-    await stage.shows(`${trouble} Web Games Maintenance in progress Backups`);
+    await expectToast(stage, `${trouble} Web Games Maintenance in progress Backups`);
     stage.answer({ status: 'maintenance', maintenance: ['Backups'] });
     await stage.pass(10_000, 1);
-    await stage.shows('Maintenance in progress Backups');
+    await expectToast(stage, 'Maintenance in progress Backups');
     stage.answer({ status: 'disrupted' });
     await stage.pass(10_000, 1);
-    await stage.shows(trouble);
+    await expectToast(stage, trouble);
     stage.answer({ status: 'up' });
     await stage.pass(10_000, 1);
-    await stage.shows('');
+    await expectToast(stage, '');
+    // What nobody dismissed need not be stored.
+    expect(await stage.page.evaluate(() => sessionStorage.length)).toBe(0);
   });
 
   test.each(['<script src="{api}/v1/service-status.js"', '<script defer', '<script async'])(
@@ -32,7 +34,7 @@ describeChromium('the status widget', (browser) => {
       stage.answer(web);
       const script = tag.includes('src') ? tag : `${tag} src="{api}/v1/service-status.js"`;
       await stage.open(`<!doctype html><head><title>Site</title>${script}></script></head><body><p>Text.</p></body>`);
-      await stage.shows(`${trouble} Web`);
+      await expectToast(stage, `${trouble} Web`);
       expect(await stage.page.evaluate(() => document.body.lastElementChild?.localName)).toBe('service-status');
     },
   );
@@ -41,17 +43,17 @@ describeChromium('the status widget', (browser) => {
     const stage = await createStage(browser());
     stage.answer(web);
     await stage.open(embed());
-    await stage.shows(`${trouble} Web`);
+    await expectToast(stage, `${trouble} Web`);
     await stage.inside('button', (button) => button.click());
-    await stage.shows('');
+    await expectToast(stage, '');
     await stage.pass(10_000, 1);
     await stage.pass(10_000, 1);
-    await stage.shows('');
+    await expectToast(stage, '');
     await stage.open(embed());
-    await stage.shows('');
+    await expectToast(stage, '');
     stage.answer(both);
     await stage.pass(10_000, 1);
-    await stage.shows(`${trouble} Web Games`);
+    await expectToast(stage, `${trouble} Web Games`);
   });
 
   test('shows the same incident again when it comes back after a recovery', async () => {
@@ -59,12 +61,12 @@ describeChromium('the status widget', (browser) => {
     stage.answer(web);
     await stage.open(embed());
     await stage.inside('button', (button) => button.click());
-    await stage.shows('');
+    await expectToast(stage, '');
     stage.answer({ status: 'up' });
     await stage.pass(10_000, 1);
     stage.answer(web);
     await stage.pass(10_000, 1);
-    await stage.shows(`${trouble} Web`);
+    await expectToast(stage, `${trouble} Web`);
   });
 
   test('remembers for the page what was dismissed where storage is blocked', async () => {
@@ -79,12 +81,12 @@ describeChromium('the status widget', (browser) => {
     stage.answer(web);
     await stage.open(embed());
     await stage.inside('button', (button) => button.click());
-    await stage.shows('');
+    await expectToast(stage, '');
     await stage.pass(10_000, 1);
-    await stage.shows('');
+    await expectToast(stage, '');
     stage.answer(both);
     await stage.pass(10_000, 1);
-    await stage.shows(`${trouble} Web Games`);
+    await expectToast(stage, `${trouble} Web Games`);
   });
 
   test('takes no focus; Escape dismisses it only from within, and gives the focus back', async () => {
@@ -97,13 +99,13 @@ describeChromium('the status widget', (browser) => {
     const focused = () => page.evaluate(() => document.activeElement?.id || document.activeElement?.localName);
     expect(await focused()).toBe('own');
     await page.keyboard.press('Escape');
-    await stage.shows(`${trouble} Web`);
+    await expectToast(stage, `${trouble} Web`);
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('service-status');
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('service-status');
     await page.keyboard.press('Escape');
-    await stage.shows('');
+    await expectToast(stage, '');
     expect(await focused()).toBe('own');
   });
 
@@ -115,7 +117,7 @@ describeChromium('the status widget', (browser) => {
       return dialog.dismiss();
     });
     const hostile = '<img src=x onerror=alert(1)>';
-    const names = [hostile, 'W'.repeat(5000), '\u202Eabc', `${'e\u0301\u0302\u0303'.repeat(200)}`, '😀'.repeat(100)];
+    const names = [hostile, 'W'.repeat(5000), '\u202Eabc', 'e\u0301\u0302\u0303'.repeat(200), '😀'.repeat(100)];
     stage.answer({ status: 'disrupted', disrupted: [...names, ...Array.from({ length: 500 }, (_, n) => `Node ${n}`)] });
     await stage.open(embed());
     const { text, box } = await stage.toast();
@@ -166,8 +168,8 @@ describeChromium('the status widget', (browser) => {
     const stage = await createStage(browser());
     await stage.page.addInitScript(() => {
       document.addEventListener('statuschange', (event) => {
-        const { detail } = event as CustomEvent<Record<string, unknown>>;
-        document.title = `${detail['status']}: ${detail['disrupted']}; ${detail['maintenance']}`;
+        const { status, disrupted, maintenance } = (event as CustomEvent<Record<string, string[]>>).detail;
+        document.title = `${String(status)}: ${String(disrupted)}; ${String(maintenance)}`;
       });
     });
     stage.answer(answer);

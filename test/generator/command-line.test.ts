@@ -67,12 +67,16 @@ describe('check', () => {
 });
 
 describe('build', () => {
-  test('says what it published, in one line and without a word of its progress', async () => {
+  test('says what it published and how to embed the widget, in two lines and without a word of its progress', async () => {
     const root = createProject();
     const { status, stdout, stderr } = await runGenerator(['build'], { cwd: root });
     expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
     const [id] = readdirSync(join(root, 'dist/releases'));
-    expect(stderr).toMatch(new RegExp(`^release ${id} in dist: 4 articles, 0 warnings, \\d+ kB, \\d+\\.\\d s\\n$`));
+    expect(stderr).toMatch(
+      new RegExp(
+        `^release ${id} in dist: 4 articles, 0 warnings, \\d+ kB, \\d+\\.\\d s\\nstatus widget: /v1/\\S+ sha384-\\S+\\n$`,
+      ),
+    );
   });
 
   test('counts drafts and scheduled articles', async () => {

@@ -39,7 +39,9 @@ test('a release is built, replaced, compared, listed, rolled back and pruned', a
   const first = createProject();
   const out = ['--out', join(first, 'dist')];
   const build = await run('build', ...foldersOf(first), ...out);
-  expect(build.stderr).toMatch(/^release [0-9a-f]{16} in .*dist: 4 articles, 0 warnings, \d+ kB, \d+\.\d s\n$/);
+  expect(build.stderr).toMatch(
+    /^release [0-9a-f]{16} in .*dist: 4 articles, 0 warnings, \d+ kB, \d+\.\d s\nstatus widget: \S+ \S+\n$/,
+  );
   expect(build.failed).toBe(false);
 
   const second = createProject({

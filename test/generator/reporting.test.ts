@@ -83,6 +83,7 @@ describe('a build with problems in many files', () => {
       drafts: 0,
       scheduled: 0,
       nextChangeAt: null,
+      widget: null,
       bytes: 0,
     });
     expect(diagnostics).toHaveLength(9);
