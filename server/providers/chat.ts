@@ -28,8 +28,8 @@ const Limited = z.object({ retry_after: z.number().nonnegative() });
 
 /** Creates the way to the team's chat: one try, and one more where it asks for no more than 2 s of patience. */
 export function createChat({ kind, url, version, timeoutMs = 5000 }: ChatOptions): Chat {
-  const { toUrl, toBody } = chatKinds[kind];
-  const { origin, pathname, search } = new URL(toUrl(url));
+  const chat = chatKinds[kind];
+  const { origin, pathname, search } = new URL(chat.toUrl(url));
   const client = createClient({
     baseUrl: origin,
     headers: { 'user-agent': `hosting-api/${version}` },
@@ -39,7 +39,7 @@ export function createChat({ kind, url, version, timeoutMs = 5000 }: ChatOptions
   return {
     async send(message) {
       const deadline = AbortSignal.timeout(timeoutMs);
-      const body = toBody(message);
+      const body = chat.toBody(message);
       const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline });
       let reply = await post();
       const wait = reply.status === 429 ? toWait(reply) : undefined;

@@ -1,6 +1,5 @@
 import { handle } from '../http/handle.ts';
 import { toStoredJson } from '../http/stored.ts';
-import type { PlatformStatus } from '../providers/status-types.ts';
 import type { StoredFile } from '../services/releases.ts';
 import type { Status } from '../services/status.ts';
 
@@ -9,7 +8,7 @@ const cacheControl = 'public, max-age=5, stale-while-revalidate=30';
 
 /** The route of the platform's status. */
 export function statusRoutes(status: Status) {
-  let made: { from: PlatformStatus; file: StoredFile } | undefined;
+  let made: { from: unknown; file: StoredFile } | undefined;
   return {
     getStatus: handle('getStatus', async () => {
       const state = await status.read();
