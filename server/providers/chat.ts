@@ -17,7 +17,7 @@ export interface ChatOptions {
   /** The webhook, which is a credential as a whole. */
   readonly url: string;
   readonly version: string;
-  /** For everything, the second try included. */
+  /** For everything, the second try included: 4.5 s if left out, as the reader is to have an answer within 5. */
   readonly timeoutMs?: number;
 }
 
@@ -27,7 +27,7 @@ const longestWaitMs = 2000;
 const Limited = z.object({ retry_after: z.number().nonnegative() });
 
 /** Creates the way to the team's chat: one try, and one more where it asks for no more than 2 s of patience. */
-export function createChat({ kind, url, version, timeoutMs = 5000 }: ChatOptions): Chat {
+export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions): Chat {
   const chat = chatKinds[kind];
   const { origin, pathname, search } = new URL(chat.toUrl(url));
   const client = createClient({
