@@ -51,8 +51,13 @@ const Networks = list.transform((networks, context) => {
 /** As {@link UpstreamUrl}, but with a query: some webhooks have one. */
 const WebhookUrl = z.string().refine((text) => {
   const url = URL.parse(text);
-  return url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)));
-}, 'must be an https:// URL (http:// only on loopback)');
+  return (
+    url !== null &&
+    !url.username &&
+    !url.password &&
+    (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)))
+  );
+}, 'must be an https:// URL without a user (http:// only on loopback)');
 
 const DnsServers = list.transform((servers, context): 'off' | string[] => {
   if (servers.length === 1 && servers[0] === 'off') return 'off';

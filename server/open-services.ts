@@ -168,14 +168,20 @@ function openStatus({ env, log, opened }: ServicesOptions, releases: Releases) {
   return status;
 }
 
-function openFeedback({ env, log, opened }: ServicesOptions, store: Store, releases: Releases) {
+const articles = '/v1/kb/article?path=';
+
+function openFeedback({ env, log, lifecycle, opened }: ServicesOptions, store: Store, releases: Releases) {
   const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
   const chat = url === undefined ? undefined : createChat({ kind, url, version });
   if (chat) opened.defer(() => chat.close());
   return createFeedback({
     store,
     chat,
-    isArticle: (path) => releases.current().files.has(`/v1/kb/article?path=${path}`),
+    findArticle(path) {
+      const file = releases.current().files.get(`${articles}${path}`);
+      return file && (file.canonical?.slice(articles.length) ?? path);
+    },
+    finish: (work) => lifecycle.finish(work),
     onCountFailure: (error) => log.error({ err: error }, 'a vote could not be counted'),
   });
 }

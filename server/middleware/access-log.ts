@@ -4,13 +4,18 @@ import type { Logger } from '../log.ts';
 /** The longest part of a URL or name that a client can put into a line of the log. */
 const maxText = 256;
 
+/**
+ * Where the query is of use and nobody's secret: it names an article there. Elsewhere it may be a name that somebody
+ * wants to register, or a key or token that was put where none belongs.
+ */
+const tellsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
+
 /** Writes one line when an exchange ends, with what went wrong in it. */
 export function logExchange(log: Logger, exchange: Exchange): void {
   const { id, client, request, response } = exchange;
   const started = performance.now();
   const method = request.method;
-  // Those who hold a key or a token sometimes put it into the query, where only the hosting controls have a use for one.
-  const target = request.url!.includes('/hosting/') ? request.url!.split('?', 1)[0]! : request.url!;
+  const target = tellsQuery.test(request.url!) ? request.url! : request.url!.split('?', 1)[0]!;
   const url = target.slice(0, maxText);
   response.once('close', () => {
     const status = response.writableFinished ? response.statusCode : 499;

@@ -24,6 +24,9 @@ export interface ChatOptions {
 /** The longest wait that a chat may ask for before a second try. */
 const longestWaitMs = 2000;
 
+/** Parts of a webhook's address that are shorter than this are words, such as `webhooks`. */
+const shortestSecret = 12;
+
 const Limited = z.object({ retry_after: z.number().nonnegative() });
 
 /** Creates the way to the team's chat: one try, and one more where it asks for no more than 2 s of patience. */
@@ -33,17 +36,20 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
   const client = createClient({
     baseUrl: origin,
     headers: { 'user-agent': `hosting-api/${version}` },
-    secrets: [pathname.slice(1), ...pathname.split('/').filter((part) => part.length >= 16)],
+    secrets: [pathname, search, ...pathname.split('/'), ...new URLSearchParams(search).values()].filter(
+      (part) => part.length >= shortestSecret,
+    ),
     timeoutMs,
   });
   return {
     async send(message) {
+      const end = performance.now() + timeoutMs;
       const deadline = AbortSignal.timeout(timeoutMs);
       const body = chat.toBody(message);
       const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline });
       let reply = await post();
       const wait = reply.status === 429 ? toWait(reply) : undefined;
-      if (wait !== undefined && wait <= longestWaitMs) {
+      if (wait !== undefined && wait <= Math.min(longestWaitMs, end - performance.now())) {
         await sleep(wait);
         reply = await post();
       }

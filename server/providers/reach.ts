@@ -1,6 +1,8 @@
-import { lookup } from 'node:dns';
+import { lookup, promises } from 'node:dns';
+import type { LookupAddress, LookupOptions } from 'node:dns';
 import { BlockList, isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
+import { callbackify } from 'node:util';
 import { isLoopback } from './settings.ts';
 
 /** Addresses that no registry has: this machine, private networks, and what is reserved (RFC 6890). */
@@ -56,14 +58,33 @@ export function isAllowedUrl(url: URL, from?: URL): boolean {
   return ['http:', 'https:'].includes(url.protocol) && (!from || isLoopback(from.hostname));
 }
 
-/** Looks a host name up as the system does, and fails where one of its addresses is not public (but for localhost). */
+/**
+ * Looks a host name up, and fails where one of its addresses is not public. Asked by c-ares, which gives up in time: the
+ * system's way runs in two threads that all of this process shares, and a registry whose name servers are dead would
+ * keep every panel and database waiting. localhost, which needs no network, is the system's.
+ */
 export const lookupPublic: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+  if (isLoopback(hostname)) return lookup(hostname, options, callback);
+  resolveThen(hostname, options.family, (error, addresses) => {
     if (error) return callback(error, []);
-    if (!isLoopback(hostname) && !addresses.every(({ address }) => isPublicAddress(address))) {
-      return callback(new Error(`${hostname} has an address that is not public`), []);
-    }
     const [first] = addresses;
-    return options.all ? callback(null, addresses) : callback(null, first?.address ?? '', first?.family);
+    return options.all ? callback(null, addresses) : callback(null, first!.address, first!.family);
   });
 };
+
+const resolveThen = callbackify(resolvePublic);
+
+async function resolvePublic(hostname: string, family: LookupOptions['family']): Promise<LookupAddress[]> {
+  const resolver = new promises.Resolver({ timeout: 1000, tries: 2 });
+  const [four, six] = await Promise.allSettled([
+    family === 6 || family === 'IPv6' ? [] : resolver.resolve4(hostname),
+    family === 4 || family === 'IPv4' ? [] : resolver.resolve6(hostname),
+  ]);
+  const found = (result: typeof four, version: 4 | 6): LookupAddress[] =>
+    result.status === 'fulfilled' ? result.value.map((address) => ({ address, family: version })) : [];
+  const literal = isIP(hostname);
+  const addresses = literal === 0 ? [...found(four, 4), ...found(six, 6)] : [{ address: hostname, family: literal }];
+  if (addresses.length === 0) throw new Error(`${hostname} has no address`);
+  if (addresses.every(({ address }) => isPublicAddress(address))) return addresses;
+  throw new Error(`${hostname} has an address that is not public`);
+}

@@ -37,7 +37,7 @@ export function createWhmcs(settings: WhmcsSettings, { timeoutMs, warn }: PriceS
   const client = createClient({
     baseUrl: settings.url,
     headers: {},
-    secrets: [settings.secret],
+    secrets: [settings.secret, settings.identifier, encodeURIComponent(settings.secret)],
     timeoutMs,
     maxBytes: maxPriceBytes,
   });

@@ -144,5 +144,7 @@ export function findDialect(kind: 'whois' | 'das', tld: string): Dialect {
   const end = tld.slice(tld.lastIndexOf('.') + 1);
   const key = end.length === 2 ? end : tld;
   const [table, otherwise] = kind === 'das' ? [das, genericDas] : [whois, generic];
-  return (Object.hasOwn(table, key) ? table[key] : undefined) ?? otherwise;
+  const dialect = Object.hasOwn(table, key) ? table[key] : undefined;
+  // What asks for the label alone would be answered for the name right under the country.
+  return dialect && (tld === key || !dialect.query?.includes('<label>')) ? dialect : otherwise;
 }

@@ -6,6 +6,11 @@ export interface AvailabilityService {
   check(domain: DomainName, lookup: DomainLookup | undefined): Promise<Availability>;
 }
 
+/** A release that asks elsewhere starts anew: what was found at the former place proves nothing any more. */
+function toKey({ name }: DomainName, lookup: DomainLookup | undefined): string {
+  return `${name} ${JSON.stringify(lookup ?? null)}`;
+}
+
 /** How long an answer is good: a taken name seldom becomes free, a free one may be taken any moment. */
 const keptMs = { taken: 600_000, free: 60_000 };
 
@@ -29,18 +34,19 @@ export function createAvailability(
   const ask = async (domain: DomainName, lookup: DomainLookup | undefined): Promise<Availability> => {
     try {
       const availability = await registries.check(domain, lookup);
-      keep(domain.name, availability);
+      keep(toKey(domain, lookup), availability);
       return availability;
     } finally {
-      asked.delete(domain.name);
+      asked.delete(toKey(domain, lookup));
     }
   };
   return {
     async check(domain, lookup) {
-      const known = kept.get(domain.name);
+      const key = toKey(domain, lookup);
+      const known = kept.get(key);
       if (known && now() < known.until) return known.availability;
-      let answer = asked.get(domain.name);
-      if (!answer) asked.set(domain.name, (answer = ask(domain, lookup)));
+      let answer = asked.get(key);
+      if (!answer) asked.set(key, (answer = ask(domain, lookup)));
       return answer;
     },
   };

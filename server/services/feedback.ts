@@ -10,8 +10,10 @@ export interface FeedbackOptions {
   readonly store: Pick<Store, 'feedback'>;
   /** The team's chat; undefined where nobody wants to be told. */
   readonly chat: Chat | undefined;
-  /** Whether there is a knowledge base article at a path. */
-  readonly isArticle: (path: string) => boolean;
+  /** The path of the knowledge base article that is known by a path, which may be a former one. */
+  readonly findArticle: (path: string) => string | undefined;
+  /** Brings work to its end that nobody waits for any more. */
+  readonly finish: (work: () => Promise<void>) => Promise<void>;
   /** Is told of a vote that could not be counted: the reader cannot mend it. */
   readonly onCountFailure: (error: unknown) => void;
   readonly now?: () => Date;
@@ -27,7 +29,8 @@ export interface Feedback {
 export function createFeedback({
   store,
   chat,
-  isArticle,
+  findArticle,
+  finish,
   onCountFailure,
   now = () => new Date(),
 }: FeedbackOptions): Feedback {
@@ -35,9 +38,13 @@ export function createFeedback({
     async record({ helpful, title, slug = '' }) {
       const at = now();
       // Only what exists is a row: what visitors make up must not fill the store.
-      const path = isArticle(slug) ? slug : '';
-      await store.feedback.count({ path, day: at.toISOString().slice(0, 10), helpful }).catch(onCountFailure);
-      if (!chat) return 'counted';
+      const vote = { path: findArticle(slug) ?? '', day: at.toISOString().slice(0, 10), helpful };
+      const counted = finish(() => store.feedback.count(vote).catch(onCountFailure));
+      if (!chat) {
+        await counted;
+        return 'counted';
+      }
+      // Both at once: the store may take longer than a reader, or the chat, should have to wait for it.
       try {
         await chat.send({ article: title || undefined, path: slug || undefined, helpful, at });
       } catch (cause) {

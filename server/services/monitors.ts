@@ -109,9 +109,13 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       });
       const parts = known.filter((part) => part !== undefined);
       isRoundComplete ||= parts.length === known.length;
+      const doubtful = monitors.values().some(({ state }) => state.up === undefined && state.run < 0);
       if (closed || parts.length === 0) throw new Error('no monitor has told anything');
       if (!isRoundComplete) throw new Error('the first round of checks is not complete');
-      return toPlatformStatus(parts);
+      const state = toPlatformStatus(parts);
+      // One that is new is left out until its first check; while it fails and does not count yet, nobody can say that all is well.
+      if (doubtful && state.status !== 'disrupted') throw new Error('a monitor that is new fails');
+      return state;
     },
     close() {
       closed = true;

@@ -162,6 +162,24 @@ describe('a message', () => {
     expect(`${error.message} ${String(error.cause)}`).not.toContain(token);
   });
 
+  test('is not sent again where there is no time left to wait', async () => {
+    const { upstream, chat } = await prepare({ timeoutMs: 1000 });
+    upstream.fail(limited(1.5));
+    const started = performance.now();
+    await failureOf(chat.send(message));
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(upstream.seen).toHaveLength(1);
+  });
+
+  test('that fails holds nothing of a webhook whose credential is in its query', async () => {
+    const { upstream } = await prepare();
+    const url = `${upstream.url}/hook?key=SUPERSECRETVALUE1234`;
+    const chat = createChat({ kind: 'slack', url, version: '1.2.3' });
+    onTestFinished(() => chat.close());
+    upstream.fail({ status: 500 });
+    expect(String((await failureOf(chat.send(message))).cause)).not.toContain('SUPERSECRET');
+  });
+
   test('that nobody answers is given up in time', async () => {
     const { upstream, chat } = await prepare({ timeoutMs: 300 });
     upstream.fail('hang');

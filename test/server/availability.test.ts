@@ -65,6 +65,17 @@ test('a look-up that fails against its promise fails its searches, and the next 
   expect(asked).toHaveLength(2);
 });
 
+test('a name that is asked for elsewhere from now on is asked for anew', async () => {
+  const { service, asked } = createAsked();
+  const first = service.check(domain, undefined);
+  asked[0]!.answer('free');
+  expect(await first).toBe('free');
+  const second = service.check(domain, 'none');
+  asked[1]!.answer('unknown');
+  expect(await second).toBe('unknown');
+  expect(await service.check(domain, undefined)).toBe('free');
+});
+
 test('what is kept is bounded', async () => {
   const { service, asked } = createAsked();
   for (let count = 0; count < 50_001; count += 1) {

@@ -42,7 +42,11 @@ test.each<[string, RegExp, string[]]>([
   ['FEEDBACK_RATELIMIT_WINDOW_SECONDS', whole, ['0', '-30', '86401', '0.5']],
   ['FEEDBACK_RATELIMIT_BURST', whole, ['0', 'many']],
   ['MAX_FEEDBACK_BODY_BYTES', whole, ['0', '1048577', '32k']],
-  ['CHAT_FEEDBACK_WEBHOOK_URL', /: must be an https:/, ['discord.com/api', 'http://discord.com/api', 'ftp://x']],
+  [
+    'CHAT_FEEDBACK_WEBHOOK_URL',
+    /: must be an https:/,
+    ['discord.com/api', 'http://discord.com/api', 'ftp://x', 'https://u:p@chat.example.com/hook'],
+  ],
   ['CHAT_FEEDBACK_WEBHOOK_KIND', /: must be discord, slack or mattermost$/, ['teams', 'Discord']],
   ['DOMAIN_PRICES', /: must be catalog, whmcs or fossbilling$/, ['WHMCS', 'live']],
   [

@@ -4,39 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { openStore } from '../../server/store/index.ts';
 import { createTestApp } from '../helpers/app.ts';
-import type { TestApp } from '../helpers/app.ts';
-import { temporaryFolder } from '../helpers/project.ts';
-import { createUpstream } from '../helpers/upstream.ts';
-import type { Upstream } from '../helpers/upstream.ts';
+import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
 import { ask } from './ask.ts';
-import type { Question } from './ask.ts';
-import { sharedProject } from './shared.ts';
-
-const target = '/v1/kb/feedback';
-const token = 'Zk2-webhook-token-0123456789abcdefghijklmnopqrstuvwxyz';
-const generous = { FEEDBACK_RATELIMIT_BURST: '1000' };
-
-interface Served {
-  readonly app: TestApp;
-  readonly chat: Upstream;
-  readonly settings: Record<string, string>;
-}
-
-/** A server whose feedback goes to a webhook of Discord. */
-async function serve(changes: Record<string, string> = {}): Promise<Served> {
-  const chat = await createUpstream(() => ({ status: 200, body: '{"id":"1"}' }));
-  const settings = {
-    DATA_DIR: temporaryFolder(),
-    CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/${token}`,
-    ...generous,
-    ...changes,
-  };
-  return { app: await createTestApp({ root: await sharedProject(), settings }), chat, settings };
-}
-
-function send(app: TestApp, body: string | undefined, headers: Record<string, string> = {}, more: Question = {}) {
-  return ask(app, target, { method: 'POST', headers, body, ...more });
-}
+import { generous, send, serve, target, token } from './feedback-harness.ts';
 
 const invalid = (message?: string) => ({ status: 400, text: renderProblem('text', 'invalid_feedback', message) });
 const success = '{"success":true}\n';
@@ -173,42 +143,6 @@ describe('the rules', () => {
   });
 });
 
-describe('the limit', () => {
-  test('is one in 30 s for each client, whatever it sends, and says the window', async () => {
-    const { app, chat } = await serve({ FEEDBACK_RATELIMIT_BURST: '' });
-    expect((await send(app, '{"helpful":')).status).toBe(400);
-    for (const body of ['{"helpful":true}', '{}']) {
-      const { status, headers, text } = await send(app, body);
-      expect({ status, text }).toEqual({ status: 429, text: renderProblem('text', 'rate_limited') });
-      expect(headers['retry-after']).toBe('30');
-      expect(headers['ratelimit-policy']).toContain('"feedback";q=1;w=30');
-    }
-    expect((await send(app, '{"helpful":true}', {}, { from: '127.0.0.2' })).status).toBe(200);
-    expect(chat.seen).toHaveLength(1);
-    expect((await ask(app, '/v1/kb/list')).status).toBe(200);
-  });
-
-  test('is not dodged by a forged X-Forwarded-For, and follows a trusted one', async () => {
-    const plain = await serve({ FEEDBACK_RATELIMIT_BURST: '' });
-    const forged = (at: number) => ({ 'X-Forwarded-For': `203.0.113.${at}` });
-    expect((await send(plain.app, '{"helpful":true}', forged(1))).status).toBe(200);
-    expect((await send(plain.app, '{"helpful":true}', forged(2))).status).toBe(429);
-
-    const behind = await serve({ FEEDBACK_RATELIMIT_BURST: '', TRUSTED_PROXIES: '127.0.0.1' });
-    expect((await send(behind.app, '{"helpful":true}', forged(1))).status).toBe(200);
-    expect((await send(behind.app, '{"helpful":true}', forged(2))).status).toBe(200);
-    expect((await send(behind.app, '{"helpful":true}', forged(1))).status).toBe(429);
-  });
-
-  test('can be set, and says its own window', async () => {
-    const { app } = await serve({ FEEDBACK_RATELIMIT_WINDOW_SECONDS: '7', FEEDBACK_RATELIMIT_BURST: '2' });
-    const statuses: number[] = [];
-    for (let count = 0; count < 3; count += 1) statuses.push((await send(app, '{"helpful":true}')).status);
-    expect(statuses).toEqual([200, 200, 429]);
-    expect((await send(app, '{"helpful":true}')).headers['retry-after']).toBe('7');
-  });
-});
-
 test('a hostile title arrives harmless, and within what Discord takes', async () => {
   const { app, chat } = await serve();
   const title = `@everyone [free](https://evil.example) \`x\` \u202E${'*'.repeat(9_000)}\uD83D`;
@@ -226,6 +160,23 @@ test('a hostile title arrives harmless, and within what Discord takes', async ()
     expect(value).not.toContain('\u202E');
     expect(value.replace(/\\./gu, '')).not.toMatch(/[@[\]()`*]/);
   }
+});
+
+test('a vote that names a former path counts for the article that has it now', async () => {
+  const root = createProject({
+    'content/knowledgebase/vps/ssh.md':
+      '---\ntitle: SSH\ndescription: How.\naliases: [/knowledgebase/vps/old-ssh]\n---\n\nUse it.\n',
+    'content/knowledgebase/dns/records.md': undefined,
+  });
+  await buildProject(root);
+  const settings = { DATA_DIR: temporaryFolder(), ...generous };
+  const app = await createTestApp({ root, settings });
+  for (const slug of ['/knowledgebase/vps/old-ssh', '/knowledgebase/vps/ssh']) {
+    expect((await send(app, JSON.stringify({ helpful: true, slug }))).status).toBe(202);
+  }
+  const store = await openStore({ dataDir: settings.DATA_DIR });
+  expect(await store.feedback.report({})).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 2, unhelpful: 0 }]);
+  await store.close();
 });
 
 test('votes are counted by the article they name, and those that name none together', async () => {

@@ -212,12 +212,17 @@ describe('the log', () => {
     });
   });
 
-  test('holds no query of the hosting controls, where somebody may put a key or a token', async () => {
+  test('holds no query but that of an article: it may be a key, a token, or a name that somebody wants', async () => {
     const app = await serveShared();
     await app.raw(get('/v1/hosting/game/console/mine/stream?token=eyJsecret'));
     await app.raw(get(`/v1/hosting/game/console/mine/websocket?key=${app.key}`));
-    await expect.poll(() => app.log().filter(({ msg }) => msg === 'request'), eventually).toHaveLength(2);
-    expect(JSON.stringify(app.log())).not.toMatch(/eyJ|hk_/);
+    await app.raw(get('/v1/domains/search?domain=secret-idea.com'));
+    await app.raw(get('/v1/blog/../domains/search?domain=secret-idea.com'));
+    await app.raw(get('/v1/d%6Fmains/search?domain=secret-idea.com'));
+    await app.raw(get('/v1/kb/article?path=/knowledgebase/vps/ssh'));
+    await expect.poll(() => app.log().filter(({ msg }) => msg === 'request'), eventually).toHaveLength(6);
+    expect(JSON.stringify(app.log())).not.toMatch(/eyJ|hk_|secret-idea/);
+    expect(JSON.stringify(app.log())).toContain('?path=/knowledgebase/vps/ssh');
   });
 
   test('does not grow with what a client sends', async () => {

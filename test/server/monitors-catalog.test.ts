@@ -38,6 +38,19 @@ describe('the catalog of a new release', () => {
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A', 'B'] });
   });
 
+  test('says that all is well with no monitor that is new and fails, though it does not count yet', async () => {
+    const world = createWorld({ monitors: [monitor('A')] });
+    await pass(0);
+    expect(await world.source.read()).toEqual({ status: 'up' });
+    world.down.add('https://b.example/');
+    world.catalog = { monitors: [monitor('A'), monitor('B', { failures: 3 })], maintenance: [] };
+    expect(await world.source.read()).toEqual({ status: 'up' });
+    await pass(0);
+    await expect(world.source.read()).rejects.toThrow('a monitor that is new fails');
+    await pass(15 * second);
+    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
+  });
+
   test('ends the checks of what is gone, also where nobody asks for the state', async () => {
     const world = createWorld({ monitors: [monitor('A'), monitor('B')] });
     await down(world);
