@@ -9,7 +9,7 @@ import { parseJsonBody, readBody } from './http/body.ts';
 import { exchangeOf } from './http/exchange.ts';
 import type { Exchange } from './http/exchange.ts';
 import type { JsonReply, Route, RouteReply } from './http/handle.ts';
-import { renderError } from './http/render.ts';
+import { renderError, toThrown } from './http/render.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { Authorize } from './middleware/authorize.ts';
 import { preflightHeaders } from './middleware/cors.ts';
@@ -37,30 +37,32 @@ export interface Rules {
  * and body, the route itself. Whatever goes wrong is answered in the endpoint's style.
  */
 export function createApp(services: Services, rules: Rules): H3 {
-  const endpointOf = new WeakMap<H3Event, Endpoint>();
-  const app = new H3({
-    silent: true,
-    onError(error, event) {
-      const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
-      const { status, headers, body } = renderError(error, endpointOf.get(event));
-      if (status >= 500) exchange.failure = error.cause ?? error;
-      return respond(exchange, status, Object.entries(headers), body);
-    },
-  });
-
+  const app = new H3({ silent: true, onError: (error, event) => fail(error, event, undefined) });
   const routes = Object.values(createRoutes(services));
   for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
-    app.all(path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id'), (event) => {
+    app.all(path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id'), async (event) => {
       // A trailing slash is another URL, and a second address for one resource would be cached twice.
-      if (event.url.pathname.endsWith('/')) throw new Problem('not_found');
-      endpointOf.set(event, own[0]!.endpoint);
-      return serve(event, own, services, rules);
+      if (event.url.pathname.endsWith('/')) return fail(new Problem('not_found'), event, undefined);
+      // Caught here and not by h3, which would wrap what was thrown in an error of its own.
+      try {
+        return await serve(event, own, services, rules);
+      } catch (error) {
+        return fail(error, event, own[0]!.endpoint);
+      }
     });
   }
   app.all('/**', () => {
     throw new Problem('not_found');
   });
   return app;
+}
+
+/** Answers with what was thrown, in the style of the endpoint where there is one. */
+function fail(error: unknown, event: H3Event, endpoint: Endpoint | undefined): Response {
+  const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
+  const { status, headers, body } = renderError(error, endpoint);
+  if (status >= 500) exchange.failure = toThrown(error);
+  return respond(exchange, status, Object.entries(headers), body);
 }
 
 async function serve(

@@ -17,7 +17,11 @@ export class Problem extends Error {
     message: string = problems[code].message,
     { headers = {}, ...options }: ProblemOptions = {},
   ) {
+    // It is an answer and no defect: where it was thrown is told by its cause, and a stack costs more than the answer.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message, options);
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.headers = headers;
   }

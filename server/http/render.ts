@@ -32,9 +32,13 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined): Ren
   };
 }
 
+/** h3 wraps what a handler throws, and takes over its status, also that of an upstream's error: what stands behind that. */
+export function toThrown(error: unknown): unknown {
+  return HTTPError.isError(error) && error.unhandled ? error.cause : error;
+}
+
 function toProblem(error: unknown, endpoint: Endpoint | undefined): Problem {
-  // h3 wraps what a handler throws and takes over its status, also that of an upstream's error: look behind that.
-  const thrown = HTTPError.isError(error) && error.unhandled ? error.cause : error;
+  const thrown = toThrown(error);
   if (thrown instanceof Problem) return thrown;
   if (!endpoint && HTTPError.isError(thrown) && thrown.status === 400) return new Problem('validation_error');
   return new Problem(endpoint?.failure ?? 'internal_error');

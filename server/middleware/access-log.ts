@@ -18,6 +18,7 @@ export function logExchange(log: Logger, exchange: Exchange): void {
   const target = tellsQuery.test(request.url!) ? request.url! : request.url!.split('?', 1)[0]!;
   const url = target.slice(0, maxText);
   response.once('close', () => {
+    if (exchange.failure === undefined && !log.isLevelEnabled('info')) return;
     const status = response.writableFinished ? response.statusCode : 499;
     const line = {
       id,
