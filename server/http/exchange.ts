@@ -31,12 +31,13 @@ interface KnownRequest extends IncomingMessage {
 
 /** Remembers an exchange while its request lives. */
 export function keepExchange(exchange: Exchange): void {
-  (exchange.request as KnownRequest)[own] = exchange;
+  const request: KnownRequest = exchange.request;
+  request[own] = exchange;
 }
 
 /** The exchange of a Node.js request. Throws where the request came in by another door than the listener. */
-export function exchangeOf(request: IncomingMessage | undefined): Exchange {
-  const exchange = (request as KnownRequest | undefined)?.[own];
+export function exchangeOf(request: KnownRequest | undefined): Exchange {
+  const exchange = request?.[own];
   if (!exchange) throw new Error('the request did not come through the listener');
   return exchange;
 }
