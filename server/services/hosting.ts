@@ -3,6 +3,7 @@ import type { ServerName } from '#contract/api-keys.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 import type { StreamCommand } from '../console/relay.ts';
 import type { StreamClaim } from '../console/token.ts';
+import { toLogText } from '../game-log.ts';
 import { Problem } from '../problem.ts';
 import { ProviderError } from '../providers/types.ts';
 import type {
@@ -15,7 +16,6 @@ import type {
 } from '../providers/types.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
 import type { Caller } from './access.ts';
-import { toLogText } from '../game-log.ts';
 import { createTurns } from './turns.ts';
 
 /** What the hosting controls need. */
@@ -88,7 +88,7 @@ export function createHosting(options: HostingOptions): Hosting {
       server: caller.server,
       requestId: caller.requestId,
       ip: caller.ip,
-      detail: detail?.slice(0, 64) ?? null,
+      detail: detail === null ? null : Array.from(detail).slice(0, 64).join(''),
     };
     const finish = (outcome: string): Promise<void> =>
       store.audit
@@ -152,20 +152,25 @@ export function createHosting(options: HostingOptions): Hosting {
     },
     async openConsole(server, events) {
       const { record, game } = await findGame(server);
-      const source = game.openConsole(record.ref, events);
       const look = async (): Promise<void> => {
         const found = await store.servers.find(server).catch(() => record);
         if (found?.provider === record.provider && found.ref === record.ref) return;
-        close();
-        events.ended('the server has moved');
+        source.close();
+        end('the server has moved');
       };
       // What the operator gave to somebody else must not be followed any longer by those who had it.
       const timer = setInterval(() => void look(), recordCheckMs);
-      const close = (): void => {
+      const end = (reason: string): void => {
         clearInterval(timer);
-        source.close();
+        events.ended(reason);
       };
-      return { close };
+      const source = game.openConsole(record.ref, { ...events, ended: end });
+      return {
+        close() {
+          clearInterval(timer);
+          source.close();
+        },
+      };
     },
     async latestLog(caller) {
       const { record, game } = await findGame(caller.server);

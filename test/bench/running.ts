@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findFreePort } from '../helpers/free-port.ts';
 import type { Command } from './measure.ts';
 
 /** A server that answers. */
@@ -15,7 +15,7 @@ export interface Running {
 
 /** Starts a server at a free port, which it is told as PORT and as its last argument, and waits until it listens. */
 export async function startProgram(name: string, { program, args, cwd, env }: Command): Promise<Running> {
-  const port = await findPort();
+  const port = await findFreePort();
   const child = spawn(program, [...args, String(port)], {
     cwd,
     // What the caller's environment says of servers must not change what is measured.
@@ -44,15 +44,6 @@ export async function startProgram(name: string, { program, args, cwd, env }: Co
       await exited;
     },
   };
-}
-
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 function isListening(port: number): Promise<boolean> {

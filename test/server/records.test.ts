@@ -147,6 +147,8 @@ test('a command is audited by its first 64 characters', async () => {
   await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command: `say ${'x'.repeat(1000)}` }) });
   const details = (await world.store.audit.list({})).map(({ detail }) => detail);
   expect(details).toEqual(Array(2).fill(`say ${'x'.repeat(60)}`));
+  await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command: '😀'.repeat(100) }) });
+  expect((await world.store.audit.list({})).at(-1)!.detail).toBe('😀'.repeat(64));
 });
 
 test('what only reads, and what was refused to the key, is not in the audit log', async () => {
