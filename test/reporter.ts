@@ -4,11 +4,14 @@ import type { Reporter, TestModule } from 'vitest/node';
 export default class SummaryReporter implements Reporter {
   #line = '';
 
-  onTestRunEnd(modules: readonly TestModule[]): void {
-    const counts = { passed: 0, failed: 0, skipped: 0 };
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
+    // What no test was there to catch.
+    const counts = { passed: 0, failed: unhandled.length, skipped: 0 };
     for (const module of modules) {
       // A file that cannot even be loaded holds no test that could say so.
       if (module.errors().length > 0) counts.failed += 1;
+      // Nor do the tests of a group that cannot be set up: they count as skipped.
+      for (const suite of module.children.allSuites()) if (suite.errors().length > 0) counts.failed += 1;
       for (const test of module.children.allTests()) {
         const { state } = test.result();
         if (state !== 'pending') counts[state] += 1;
