@@ -1,7 +1,7 @@
 /**
  * Second levels under which registries take registrations, of the ccTLDs that visitors of a European host search for
- * most: from the ICANN section of the Public Suffix List (publicsuffix.org), read in November 2026. It decides between
- * two refusals alone, that of an unknown TLD and that of a subdomain; what is on sale is the catalog's.
+ * most: a selection in the sense of the ICANN section of the Public Suffix List (publicsuffix.org), not a copy of it.
+ * It decides between two refusals alone, that of an unknown TLD and that of a subdomain; what is on sale is the catalog's.
  */
 export const secondLevels: ReadonlySet<string> = new Set(
   Object.entries({
@@ -27,7 +27,6 @@ export const secondLevels: ReadonlySet<string> = new Set(
     pt: 'com edu gov nome org',
     ro: 'com info nom org store www',
     rs: 'ac co edu gov in org',
-    ru: 'msk spb',
     th: 'ac co go in or',
     tr: 'av bel bbs biz com dr edu gen gov info k12 name net org pol tel tsk tv web',
     tw: 'com edu gov idv net org',
