@@ -1,82 +1,118 @@
-import { MarkdownError } from './limits.ts';
-import type { Rendered } from './markdown.ts';
-import type { CategoryFolder } from './content.ts';
 import type { AnyCollection, CommonFrontMatter } from './collections/collection.ts';
-import type { Diagnostics, Place } from './diagnostics.ts';
+import type { CategoryFolder } from './content.ts';
+import type { Diagnostics } from './diagnostics.ts';
 import { parseFrontMatter } from './front-matter.ts';
+import { MarkdownError } from './limits.ts';
 import { placeOf, readText } from './load.ts';
 import type { SourceFile } from './load.ts';
+import type { Rendered } from './markdown.ts';
+import type { Reference } from './plugins/rehype-links.ts';
 import type { Checked } from './yaml.ts';
 
-/** An article without its text: all that lists and checks need. */
-export interface Article {
-  readonly collection: AnyCollection;
-  readonly path: string;
-  readonly file: SourceFile;
-  readonly state: 'published' | 'draft' | 'scheduled';
-  /** The day on which a scheduled article is published. */
-  readonly due: string | undefined;
-  readonly item: { path: string };
+/**
+ * What is known of an article without its text: all that lists and checks need. Plain JSON, so that a later build can
+ * take it up where the source file has not changed. Lines and columns are those of the file.
+ */
+export interface Outline {
+  /** The SHA-256 of the source file. */
+  readonly source: string;
+  /** The display name of its category. */
+  readonly category: string;
+  /** The same as its front matter gives it, if it does. */
+  readonly declared?: Located | undefined;
+  readonly draft: boolean;
+  /** The day from which it is published, where it has one. */
+  readonly due?: string | undefined;
+  readonly item: { readonly path: string };
   readonly aliases: readonly Located[];
   /** Media that the front matter shows. */
   readonly media: readonly Located[];
-  readonly references: readonly (Rendered['references'][number] & { place: Place })[];
-  readonly ids: ReadonlySet<string>;
+  /** Links and images that lead to this site. */
+  readonly references: readonly Reference[];
+  /** The ids that links can lead to. */
+  readonly ids: readonly string[];
 }
 
-/** A path that an article names, and where. */
+/** A text of the front matter, and where it stands. */
 export interface Located {
+  readonly text: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** An article in this build. */
+export interface Article {
+  readonly collection: AnyCollection;
+  readonly file: SourceFile;
+  /** `/blog/<category>/<slug>` or `/knowledgebase/<category>/<slug>`. */
   readonly path: string;
-  readonly place: Place;
+  readonly params: { readonly category: string; readonly slug: string };
+  readonly state: 'published' | 'draft' | 'scheduled';
+  readonly outline: Outline;
 }
 
-/** An article and its text, as it is published. */
-export interface Compiled {
-  readonly article: Article;
-  readonly params: { category: string; slug: string };
-  readonly text: { body: string; html: string };
+/** An article whose file was opened: it is known from an earlier build, or its front matter was read. */
+export interface OpenedArticle {
+  readonly file: SourceFile;
+  readonly known: Outline | undefined;
+  readonly parsed: Parsed | undefined;
 }
 
-/** What the compilation of articles needs. */
-export interface CompileOptions {
-  /** The day of the build, YYYY-MM-DD. */
-  readonly now: string;
-  readonly diagnostics: Diagnostics;
-  readonly render: (markdown: string, sitePath: string) => Rendered;
+/** An article's checked front matter and its Markdown. */
+interface Parsed {
+  readonly frontMatter: Checked<CommonFrontMatter>;
+  readonly body: string;
+  readonly bodyLine: number;
 }
 
-type Parsed = { file: SourceFile; frontMatter: Checked<CommonFrontMatter>; body: string; bodyLine: number };
+/** A category whose articles were opened, and the display name that they agree on. */
+export interface OpenedCategory {
+  readonly folder: CategoryFolder;
+  readonly name: string;
+  readonly articles: readonly OpenedArticle[];
+}
 
-/**
- * Compiles the articles of one category, one at a time, so that never more than one category's texts are in memory.
- * What is broken is reported and left out.
- */
-export function* compileCategory(folder: CategoryFolder, options: CompileOptions): Generator<Compiled> {
-  const { collection } = folder;
-  const parsed = folder.articles.flatMap((file): Parsed[] => {
-    const text = readText(file, options.diagnostics);
-    if (text === undefined) return [];
-    const split = parseFrontMatter(text, collection.frontMatter, file.display, options.diagnostics);
-    return split ? [{ file, ...split }] : [];
+/** Opens the articles of a category, and reads those that are not `known`. Reports what is broken, and leaves it out. */
+export function openCategory(
+  folder: CategoryFolder,
+  known: (file: SourceFile) => Outline | undefined,
+  diagnostics: Diagnostics,
+): OpenedCategory {
+  const articles = folder.articles.flatMap((file): OpenedArticle[] => {
+    const outline = known(file);
+    const parsed = outline ? undefined : parseArticle(file, folder.collection, diagnostics);
+    return outline || parsed ? [{ file, known: outline, parsed }] : [];
   });
-  const category = nameOf(folder, parsed, options.diagnostics);
-  for (const article of parsed) {
-    const compiled = compileArticle(folder, article, category, options);
-    if (compiled) yield compiled;
-  }
+  return { folder, name: nameOf(folder, articles, diagnostics), articles };
 }
 
-function nameOf(folder: CategoryFolder, parsed: readonly Parsed[], diagnostics: Diagnostics): string {
+/** Reads the front matter of an article. Reports what is broken, and then returns undefined. */
+export function parseArticle(
+  file: SourceFile,
+  { frontMatter }: AnyCollection,
+  diagnostics: Diagnostics,
+): Parsed | undefined {
+  const text = readText(file, diagnostics);
+  return text === undefined ? undefined : parseFrontMatter(text, frontMatter, file.display, diagnostics);
+}
+
+function declaredBy({ known, parsed }: OpenedArticle): Located | undefined {
+  if (!parsed) return known?.declared;
+  const { category } = parsed.frontMatter.value;
+  return category === undefined ? undefined : locate(parsed, category, ['category']);
+}
+
+function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diagnostics: Diagnostics): string {
   let { name } = folder;
   let source = 'category.yaml';
-  for (const { file, frontMatter } of parsed) {
-    const { category } = frontMatter.value;
-    if (category === undefined) continue;
+  for (const article of articles) {
+    const declared = declaredBy(article);
+    if (declared === undefined) continue;
     if (name === undefined) {
-      name = category;
-      source = file.display;
-    } else if (category !== name) {
-      const place = frontMatter.place(['category']);
+      name = declared.text;
+      source = article.file.display;
+    } else if (declared.text !== name) {
+      const place = placeOf(article.file, declared.line, declared.column);
       diagnostics.error(place, `"category" must be the same in all of ${folder.slug}/`, `${source} says "${name}"`);
     }
   }
@@ -90,45 +126,60 @@ function nameOf(folder: CategoryFolder, parsed: readonly Parsed[], diagnostics: 
   );
 }
 
-function compileArticle(
-  folder: CategoryFolder,
-  parsed: Parsed,
-  category: string,
-  options: CompileOptions,
-): Compiled | undefined {
-  const { collection } = folder;
-  const { file, frontMatter, body, bodyLine } = parsed;
-  const { value, place } = frontMatter;
+/** Where an article of a category stands in the site. */
+export function addressOf({ collection, slug: category }: CategoryFolder, file: SourceFile) {
   const slug = file.path.slice(file.path.lastIndexOf('/') + 1, -'.md'.length);
-  const path = `/${collection.folder}/${folder.slug}/${slug}`;
-  const rendered = renderBody(parsed, path, options);
-  if (!rendered) return undefined;
-  const due = collection.dueOn(value);
-  const article: Article = {
-    collection,
-    path,
-    file,
-    state: value.draft ? 'draft' : due !== undefined && due > options.now ? 'scheduled' : 'published',
-    due,
-    item: collection.toItem(value, { path, category, words: rendered.words }),
-    aliases: (value.aliases ?? []).map((alias, index) => ({ path: alias, place: place(['aliases', index]) })),
-    media: Object.entries(collection.media(value)).map(([field, url]) => ({ path: url, place: place([field]) })),
-    references: rendered.references.map((reference) => ({
-      ...reference,
-      place: placeOf(file, reference.line + bodyLine - 1, reference.column),
-    })),
-    ids: new Set(rendered.ids),
-  };
-  return { article, params: { category: folder.slug, slug }, text: { body, html: rendered.html } };
+  return { path: `/${collection.folder}/${category}/${slug}`, params: { category, slug } };
 }
 
-function renderBody(
-  { file, body, bodyLine }: Parsed,
-  path: string,
-  { render, diagnostics }: CompileOptions,
-): Rendered | undefined {
+/** Places an article in a build of the day `now`, YYYY-MM-DD. */
+export function toArticle(folder: CategoryFolder, file: SourceFile, outline: Outline, now: string): Article {
+  const { draft, due } = outline;
+  const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
+  return { collection: folder.collection, file, ...addressOf(folder, file), state, outline };
+}
+
+/** Makes the outline of an article whose body was rendered. */
+export function toOutline(
+  { folder, name }: OpenedCategory,
+  file: SourceFile,
+  parsed: Parsed,
+  rendered: Rendered,
+): Outline {
+  const { collection } = folder;
+  const { value } = parsed.frontMatter;
+  const facts = { path: addressOf(folder, file).path, category: name, words: rendered.words };
+  return {
+    source: file.sha256,
+    category: name,
+    declared: declaredBy({ file, known: undefined, parsed }),
+    draft: value.draft ?? false,
+    due: collection.dueOn(value),
+    item: collection.toItem(value, facts),
+    aliases: (value.aliases ?? []).map((alias, index) => locate(parsed, alias, ['aliases', index])),
+    media: Object.entries(collection.media(value)).map(([field, path]) => locate(parsed, path, [field])),
+    references: rendered.references.map((reference) => ({
+      ...reference,
+      line: reference.line + parsed.bodyLine - 1,
+    })),
+    ids: rendered.ids,
+  };
+}
+
+function locate({ frontMatter }: Parsed, text: string, field: readonly PropertyKey[]): Located {
+  const { line, column } = frontMatter.place(field);
+  return { text, line, column };
+}
+
+/** Renders the body of an article. Reports one that cannot be rendered or is empty, and then returns undefined. */
+export async function renderBody(
+  file: SourceFile,
+  { body, bodyLine }: Parsed,
+  render: (markdown: string) => Promise<Rendered>,
+  diagnostics: Diagnostics,
+): Promise<Rendered | undefined> {
   try {
-    const rendered = render(body, path);
+    const rendered = await render(body);
     if (rendered.html !== '') return rendered;
     diagnostics.error(placeOf(file, bodyLine), 'the article has no text');
   } catch (error) {

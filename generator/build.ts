@@ -1,24 +1,12 @@
-import { join } from 'node:path';
-import { z } from 'zod';
-import { renderOpenApi } from '#contract/openapi.ts';
 import type { Manifest } from '#contract/release.ts';
-import { sources } from '#contract/resources.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import { compileCategory } from './articles.ts';
-import type { Article } from './articles.ts';
-import { createRenderCache } from './cache.ts';
-import { loadCatalog } from './catalog.ts';
-import type { Catalog } from './catalog.ts';
-import { checkReferences, collectAliases } from './checks.ts';
-import { collections } from './collections/index.ts';
-import { loadContent } from './content.ts';
-import type { Content } from './content.ts';
+import { readBuildRecord, renderCacheOf, writeBuildRecord } from './build-record.ts';
+import { makeCurrent, readCurrent } from './current.ts';
 import { createDiagnostics } from './diagnostics.ts';
 import type { Diagnostic } from './diagnostics.ts';
-import { renderMarkdown } from './markdown.ts';
-import { createDryStage, createStage } from './release.ts';
-import type { Compression } from './release.ts';
-import { compileStatusWidget } from './status-widget.ts';
+import { loadFolder } from './load.ts';
+import type { Compression } from './release-stage.ts';
+import { createRenderer } from './renderer.ts';
 
 /** What to build, and how. */
 export interface BuildOptions {
@@ -30,9 +18,11 @@ export interface BuildOptions {
   readonly now: string;
   /** Takes dead references for warnings. */
   readonly lenient: boolean;
-  /** Renders every article anew. */
+  /** Makes everything anew. */
   readonly noCache: boolean;
   readonly compression: Compression;
+  /** Threads that render; as many as pay if left out. */
+  readonly threads?: number;
   /** Is told how many of how many articles are compiled. */
   readonly progress?: (done: number, total: number) => void;
 }
@@ -50,131 +40,51 @@ export interface BuildResult {
   readonly widget: StatusWidget;
 }
 
-/** Compressing and writing go on beside rendering; more at once than this would only fill memory. */
-const maxPendingWrites = 16;
-
 /**
  * Builds a release from content/ and catalog/. What is wrong in them is in the result; a release with errors is never
  * published. Throws where the disk does not take it, and then the releases stay as they were.
  */
 export async function build(options: BuildOptions): Promise<BuildResult> {
-  const { out, now, progress } = options;
+  const { out, noCache } = options;
   const diagnostics = createDiagnostics(options.lenient);
+  const sources = {
+    content: loadFolder(options.content, diagnostics),
+    catalog: loadFolder(options.catalog, diagnostics),
+  };
 
-  const content = loadContent(options.content, diagnostics);
-  const catalog = loadCatalog(options.catalog, diagnostics);
-
-  const cache =
-    out === undefined || options.noCache ? undefined : createRenderCache(join(out, '.cache'), renderMarkdown);
-  const stage = out === undefined ? createDryStage() : await createStage(out, options.compression);
-  const writes = createWriteQueue();
-  try {
-    const articles: Article[] = [];
-    const total = content.categories.reduce((sum, category) => sum + category.articles.length, 0);
-    for (const category of content.categories) {
-      for (const { article, params, text } of compileCategory(category, {
-        now,
-        diagnostics,
-        render: cache?.render ?? renderMarkdown,
-      })) {
-        articles.push(article);
-        progress?.(articles.length, total);
-        if (article.state !== 'published') continue;
-        await writes.add(stage.write(article.collection.articleResource, params, { ...article.item, ...text }));
-      }
-    }
-
-    const aliases = collectAliases(articles, diagnostics);
-    checkReferences(articles, content, aliases, diagnostics);
-
-    const published = articles.filter(({ state }) => state === 'published');
-    for (const collection of collections) {
-      const items = published.filter((article) => article.collection === collection).map(({ item }) => item);
-      for (const { resource, params, items: listed } of collection.toLists(items)) {
-        await writes.add(stage.write(resource, params, listed));
-      }
-    }
-    for (const [path, { absolute }] of content.media) {
-      await writes.add(stage.copyMedia(path.slice('/media/'.length), absolute));
-    }
-    await writes.add(stage.write('plans', {}, catalog.plans));
-    await writes.add(stage.write('openapi', {}, renderOpenApi()));
-    await writes.add(stage.write('aliases', {}, aliases));
-    await writes.add(stage.write('domains', {}, catalog.domains));
-    await writes.add(stage.write('status', {}, catalog.status));
-    for (const [source, schema] of Object.entries(sources)) {
-      await writes.add(stage.write('sourceSchema', { source }, z.toJSONSchema(schema)));
-    }
-    const widget = await compileStatusWidget();
-    await writes.add(stage.writeScript('statusWidget', {}, widget.script));
-    await writes.add(stage.writeScript('statusWidgetVersion', { version: widget.version }, widget.script));
-    await writes.add(stage.write('statusWidgetIntegrity', {}, widget.embed));
-    await writes.finish();
-
-    const counts = count(published, content, catalog);
-    const scheduled = articles.filter(({ state }) => state === 'scheduled');
-    const nextChangeAt = scheduled.map(({ due }) => due!).toSorted()[0] ?? null;
-    let release: Manifest | undefined;
-    if (diagnostics.failed() || out === undefined) {
-      await stage.discard();
-    } else {
-      release = await stage.publish(counts, nextChangeAt);
-      cache?.prune();
-    }
-    const drafts = articles.length - published.length - scheduled.length;
-    return {
-      diagnostics: diagnostics.list(),
-      release,
-      counts,
-      drafts,
-      scheduled: scheduled.length,
-      nextChangeAt,
-      widget: widget.embed,
-    };
-  } catch (error) {
-    await writes.idle();
-    await stage.discard();
-    throw error;
+  const record = out === undefined || noCache ? undefined : readBuildRecord(out, options, sources);
+  if (record?.unchanged && !diagnostics.failed()) {
+    const { id } = record.former.manifest;
+    if ((await readCurrent(out!)) !== id) await makeCurrent(out!, id);
+    return record.unchanged;
   }
-}
 
-function count(published: readonly Article[], content: Content, catalog: Catalog): Manifest['counts'] {
-  const of = (folder: string) => published.filter(({ collection }) => collection.folder === folder).length;
-  return {
-    blogArticles: of('blog'),
-    knowledgeBaseArticles: of('knowledgebase'),
-    services: Object.keys(catalog.plans.services).length,
-    games: Object.keys(catalog.plans.games).length,
-    tlds: Object.keys(catalog.domains.tlds).length,
-    monitors: catalog.status.monitors.length,
-    media: content.media.size,
-  };
-}
-
-/** Lets a bounded number of writes run beside the compilation; the first that fails ends the build. */
-function createWriteQueue(): {
-  add(write: Promise<void>): Promise<void>;
-  finish(): Promise<void>;
-  /** Waits until nothing is written any more, whatever became of it. */
-  idle(): Promise<unknown>;
-} {
-  const pending = new Set<Promise<void>>();
-  let failure: { error: unknown } | undefined;
-  const settle = async (limit: number): Promise<void> => {
-    while (pending.size > limit) await Promise.race(pending);
-    if (failure) throw failure.error;
-  };
-  return {
-    add(write) {
-      const tracked = write
-        .catch((error: unknown) => {
-          failure ??= { error };
-        })
-        .finally(() => pending.delete(tracked));
-      pending.add(tracked);
-      return settle(maxPendingWrites);
-    },
-    finish: () => settle(0),
-    idle: () => Promise.all(pending),
-  };
+  // Loaded here, as reading the libraries takes longer than finding that there is nothing to do.
+  const [{ compile }, { createReleaseStage }, { createDryStage }, { openRenderCache }] = await Promise.all([
+    import('./compile.ts'),
+    import('./release-stage.ts'),
+    import('./stage.ts'),
+    import('./cache.ts'),
+  ]);
+  const renderer = createRenderer(options.threads);
+  try {
+    const cache = openRenderCache(out === undefined || noCache ? undefined : renderCacheOf(out), renderer.render);
+    const { known, ...compiled } = await compile({
+      sources,
+      now: options.now,
+      diagnostics,
+      stage: out === undefined ? createDryStage() : await createReleaseStage(out, options.compression, record?.former),
+      known: record?.known(),
+      renders: cache,
+      progress: options.progress,
+    });
+    const result = { ...compiled, diagnostics: diagnostics.list(), widget: known.widget };
+    if (out !== undefined && !noCache && result.release) {
+      cache.prune();
+      writeBuildRecord(out, options, sources, result, known.outlines);
+    }
+    return result;
+  } finally {
+    await renderer.close();
+  }
 }

@@ -1,37 +1,44 @@
 import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Renders } from './compile.ts';
+import { fingerprint } from './fingerprint.ts';
 import type { Rendered } from './markdown.ts';
+import type { Render } from './renderer.ts';
 
-type Render = (markdown: string, sitePath: string) => Rendered;
-
-/** A renderer that remembers what it rendered in earlier builds. */
-export interface RenderCache {
-  readonly render: Render;
-  /** Removes what this build did not use. */
+/** Remembers on disk what earlier builds rendered. It may be copied between machines, and shared by builds. */
+export interface RenderCache extends Renders {
+  /** Removes what this build neither rendered nor kept. */
   prune(): void;
 }
 
 /**
- * Wraps a renderer with a cache on disk. An entry is named after everything the result depends on: the Markdown, the
- * path of the article, and the code of the generator with the versions of its libraries. An entry that does not
- * prove itself by its own checksum is rendered anew.
+ * Opens the cache in a folder; without one, nothing is remembered. An entry is named after everything that the result
+ * depends on: the source file, the path of the article, and the fingerprint of the generator. One that does not prove
+ * itself by its own checksum is rendered anew.
  */
-export function createRenderCache(directory: string, render: Render): RenderCache {
+export function openRenderCache(directory: string | undefined, render: Render): RenderCache {
+  if (directory === undefined) {
+    return { render: (_, sitePath, markdown) => render(markdown, sitePath), keep: () => {}, prune: () => {} };
+  }
   const pipeline = fingerprint();
   const used = new Set<string>();
+  const use = (source: string, sitePath: string): string => {
+    const name = hash('sha256', `${pipeline} ${source} ${sitePath}`);
+    used.add(name);
+    return name;
+  };
   mkdirSync(directory, { recursive: true });
   return {
-    render(markdown, sitePath) {
-      const name = hash('sha256', JSON.stringify([pipeline, sitePath, markdown]));
-      used.add(name);
-      const file = join(directory, name);
+    async render(source, sitePath, markdown) {
+      const file = join(directory, use(source, sitePath));
       const known = read(file);
       if (known) return known;
-      const rendered = render(markdown, sitePath);
+      const rendered = await render(markdown, sitePath);
       write(file, rendered);
       return rendered;
     },
+    keep: (source, sitePath) => void use(source, sitePath),
     prune() {
       for (const name of readdirSync(directory)) {
         if (!used.has(name)) rmSync(join(directory, name), { force: true });
@@ -60,16 +67,4 @@ function write(file: string, rendered: Rendered): void {
     // A cache that cannot be written costs time, never a build.
     rmSync(temporary, { force: true });
   }
-}
-
-function fingerprint(): string {
-  const folders = [import.meta.dirname, join(import.meta.dirname, 'plugins')];
-  const code = folders.flatMap((folder) =>
-    readdirSync(folder)
-      .filter((name) => name.endsWith('.ts'))
-      .toSorted()
-      .map((name) => readFileSync(join(folder, name), 'utf8')),
-  );
-  const libraries = readFileSync(join(import.meta.dirname, '../package-lock.json'), 'utf8');
-  return hash('sha256', JSON.stringify([process.version, libraries, code]));
 }

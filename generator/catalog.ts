@@ -6,9 +6,10 @@ import { sources } from '#contract/resources.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics } from './diagnostics.ts';
-import { displayPath, loadTree, placeOf, readText } from './load.ts';
-import type { SourceFile } from './load.ts';
-import { parseYaml, suggest } from './yaml.ts';
+import { placeOf, readText } from './load.ts';
+import type { SourceFile, SourceFolder } from './load.ts';
+import { suggest } from './suggest.ts';
+import { parseYaml } from './yaml.ts';
 import type { Checked } from './yaml.ts';
 
 /** The checked catalog; a host that sells no domains or watches nothing has no file for it. */
@@ -18,9 +19,8 @@ export interface Catalog {
   readonly status: StatusCatalog;
 }
 
-/** Loads catalog/. Reports every problem; what is broken is missing in the result. */
-export function loadCatalog(root: string, diagnostics: Diagnostics): Catalog {
-  const files = loadTree(root, diagnostics);
+/** Reads the files of catalog/. Reports every problem; what is broken is missing in the result. */
+export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagnostics): Catalog {
   const plans = { services: [] as Entry[], games: [] as Entry[] };
   let domains: DomainCatalog = { tlds: {} };
   let status: StatusCatalog = { monitors: [], maintenance: [] };
@@ -47,7 +47,7 @@ export function loadCatalog(root: string, diagnostics: Diagnostics): Catalog {
   }
   if (files.length > 0 && !files.some(({ path }) => /^(?:services|games)\//.test(path))) {
     diagnostics.error(
-      { file: displayPath(root), line: 1, column: 1 },
+      { file: display, line: 1, column: 1 },
       'the catalog holds no plans',
       'add services/<key>.yaml or games/<key>.yaml',
     );

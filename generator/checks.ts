@@ -3,8 +3,9 @@ import type { Aliases } from '#contract/content.ts';
 import type { Article } from './articles.ts';
 import type { CategoryFolder, Content } from './content.ts';
 import type { Diagnostics, Place } from './diagnostics.ts';
+import { placeOf } from './load.ts';
 import { idPrefix, toSafeId } from './plugins/rehype-heading-ids.ts';
-import { suggest } from './yaml.ts';
+import { suggest } from './suggest.ts';
 
 /** Checks every link, anchor, image and cover of the articles against what the release will hold. */
 export function checkReferences(
@@ -23,12 +24,15 @@ export function checkReferences(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
   );
   for (const article of articles) {
-    for (const { path, place } of article.media) {
-      if (!content.media.has(path)) diagnostics.deadReference(place, `there is no ${path} in content/`, nearby(path));
+    const { file, outline } = article;
+    for (const { text: path, line, column } of outline.media) {
+      if (content.media.has(path)) continue;
+      diagnostics.deadReference(placeOf(file, line, column), `there is no ${path} in content/`, nearby(path));
     }
     // A draft is work in progress: what it leads to need not be there yet.
     if (article.state === 'draft') continue;
-    for (const { path, id, url, place } of article.references) {
+    for (const { path, id, url, line, column } of outline.references) {
+      const place = placeOf(file, line, column);
       if (path === undefined) {
         diagnostics.deadReference(place, `the link "${url}" leads out of content/`);
       } else if (path.startsWith('/media/')) {
@@ -66,14 +70,15 @@ function isArticlePath(path: string): boolean {
 }
 
 function checkTarget(from: Article, target: Article, id: string, place: Place, diagnostics: Diagnostics): void {
+  const { ids } = target.outline;
   if (target.state !== 'published' && from.state === 'published') {
-    const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${target.due}`;
+    const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${target.outline.due}`;
     diagnostics.deadReference(place, `the article ${target.path} ${reason}`);
-  } else if (id !== '' && id !== toSafeId('top') && !target.ids.has(id)) {
-    const anchors = [...target.ids].map((known) => known.replace(idPrefix, ''));
+  } else if (id !== '' && id !== toSafeId('top') && !ids.includes(id)) {
+    const anchors = ids.map((known) => known.replace(idPrefix, ''));
     const anchor = id.replace(idPrefix, '');
     // The sanitiser prefixes the ids of raw HTML, which a link from another article has to name in full.
-    const hint = target.ids.has(idPrefix + id) ? `write #${idPrefix}${id}` : suggest(anchor, anchors);
+    const hint = ids.includes(idPrefix + id) ? `write #${idPrefix}${id}` : suggest(anchor, anchors);
     diagnostics.deadReference(place, `there is no heading or anchor #${anchor} in ${target.path}`, hint);
   }
 }
@@ -82,15 +87,15 @@ function checkTarget(from: Article, target: Article, id: string, place: Place, d
 export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
   const taken = new Map(articles.map(({ path, file }) => [path, file.display]));
   const aliases = new Map<string, string>();
-  for (const { path, aliases: own, file, state } of articles) {
-    for (const alias of own) {
-      const owner = taken.get(alias.path);
+  for (const { path, outline, file, state } of articles) {
+    for (const { text: alias, line, column } of outline.aliases) {
+      const owner = taken.get(alias);
       if (owner !== undefined) {
-        diagnostics.error(alias.place, `the alias ${alias.path} is taken by ${owner}`);
+        diagnostics.error(placeOf(file, line, column), `the alias ${alias} is taken by ${owner}`);
         continue;
       }
-      taken.set(alias.path, file.display);
-      if (state === 'published') aliases.set(alias.path, path);
+      taken.set(alias, file.display);
+      if (state === 'published') aliases.set(alias, path);
     }
   }
   return Object.fromEntries([...aliases].toSorted(([a], [b]) => (a < b ? -1 : 1)));

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
 import type { ArgsDef, CommandContext, CommandDef } from 'citty';
-import { suggest } from './yaml.ts';
+import { suggest } from './suggest.ts';
 
 /** A command that cannot be carried out as asked; the message says why and is all that is printed. */
 export class CommandError extends Error {

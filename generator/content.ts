@@ -4,9 +4,10 @@ import { MediaPath, Slug } from '#contract/primitives.ts';
 import { collections } from './collections/index.ts';
 import type { AnyCollection } from './collections/collection.ts';
 import type { Diagnostics } from './diagnostics.ts';
-import { loadTree, placeOf, readText } from './load.ts';
+import { placeOf, readText } from './load.ts';
 import type { SourceFile } from './load.ts';
-import { parseYaml, suggest } from './yaml.ts';
+import { suggest } from './suggest.ts';
+import { parseYaml } from './yaml.ts';
 
 /** A folder of articles. */
 export interface CategoryFolder {
@@ -25,10 +26,10 @@ export interface Content {
 }
 
 /** Sorts the files of content/. Reports every file that is out of place or has a name that cannot be a path. */
-export function loadContent(root: string, diagnostics: Diagnostics): Content {
+export function sortContent(files: readonly SourceFile[], diagnostics: Diagnostics): Content {
   const categories = new Map<string, CategoryFolder>();
   const media = new Map<string, SourceFile>();
-  for (const file of loadTree(root, diagnostics)) {
+  for (const file of files) {
     const [top, ...rest] = file.path.split('/');
     const collection = collections.find(({ folder }) => folder === top);
     if (top === 'media') {

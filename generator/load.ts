@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { createHash, hash } from 'node:crypto';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
@@ -14,6 +15,22 @@ export interface SourceFile {
   /** Path as messages show it. */
   readonly display: string;
   readonly bytes: number;
+  /** The SHA-256 of its bytes, as they were when the folder was listed. */
+  readonly sha256: string;
+}
+
+/** Everything that a build is made from. */
+export interface Sources {
+  /** The folder of articles and media, as messages show it, and its files. */
+  readonly content: SourceFolder;
+  /** The folder of plans, domains and monitors, likewise. */
+  readonly catalog: SourceFolder;
+}
+
+/** A folder of sources and its files, ordered by path. */
+export interface SourceFolder {
+  readonly display: string;
+  readonly files: readonly SourceFile[];
 }
 
 const KIB = 1024;
@@ -27,16 +44,17 @@ export function placeOf(file: SourceFile, line = 1, column = 1): Place {
 }
 
 /**
- * Lists the regular files below a folder, ordered by path; dot files are passed over. Reports links and special
- * files, files above the size limits, and paths that only case or Unicode form tells apart.
+ * Lists the regular files below a folder, ordered by path, each with its hash; dot files are passed over. Reports links
+ * and special files, files that cannot be read or are above the size limits, and paths that only case or Unicode form
+ * tells apart.
  */
-export function loadTree(root: string, diagnostics: Diagnostics): SourceFile[] {
+export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
+  const folder = { display: displayPath(root), files: [] as SourceFile[] };
   if (!existsSync(root) || !statSync(root).isDirectory()) {
-    diagnostics.error({ file: displayPath(root), line: 1, column: 1 }, 'the folder does not exist');
-    return [];
+    diagnostics.error({ file: folder.display, line: 1, column: 1 }, 'the folder does not exist');
+    return folder;
   }
   const entries = fastGlob.sync('**', { cwd: root, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
-  const files: SourceFile[] = [];
   const byFoldedPath = new Map<string, string>();
   for (const { path, dirent } of entries.toSorted((a, b) => compareText(a.path, b.path))) {
     if (dirent.isDirectory()) continue;
@@ -55,23 +73,52 @@ export function loadTree(root: string, diagnostics: Diagnostics): SourceFile[] {
       continue;
     }
     byFoldedPath.set(folded, display);
+    const file = loadFile(path, absolute, display, diagnostics);
+    if (file) folder.files.push(file);
+  }
+  return folder;
+}
+
+/** Hashes one file of a folder. Reports one that cannot be read or is above the size limits, and returns undefined. */
+function loadFile(path: string, absolute: string, display: string, diagnostics: Diagnostics): SourceFile | undefined {
+  const place = { file: display, line: 1, column: 1 };
+  try {
     const { size } = statSync(absolute);
     const limit = /\.(?:md|yaml)$/.test(path) ? maxTextBytes : maxMediaBytes;
-    if (size > limit) {
-      diagnostics.error(place, `the file has ${size} bytes, more than the limit of ${limit}`, 'split it up');
-      continue;
-    }
-    files.push({ path, absolute, display, bytes: size });
+    if (size <= limit) return { path, absolute, display, bytes: size, sha256: hashFile(absolute) };
+    diagnostics.error(place, `the file has ${size} bytes, more than the limit of ${limit}`, 'split it up');
+  } catch (error) {
+    diagnostics.error(place, `the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
-  return files;
+  return undefined;
+}
+
+/** One for all files: a buffer for each of ten thousand would cost as much as reading them. */
+const buffer = Buffer.allocUnsafe(KIB * KIB);
+
+function hashFile(path: string): string {
+  const file = openSync(path, 'r');
+  try {
+    let length = readSync(file, buffer);
+    if (length < buffer.length) return hash('sha256', buffer.subarray(0, length));
+    const whole = createHash('sha256');
+    for (; length > 0; length = readSync(file, buffer)) whole.update(buffer.subarray(0, length));
+    return whole.digest('hex');
+  } finally {
+    closeSync(file);
+  }
 }
 
 /**
  * Reads a text file as UTF-8 with LF line ends, whatever its line ends are and whether or not it has a byte order
- * mark. Reports what is not text and returns undefined for it.
+ * mark. Reports what is not text, or no longer what was listed, and returns undefined for it.
  */
 export function readText(file: SourceFile, diagnostics: Diagnostics): string | undefined {
   const bytes = readFileSync(file.absolute);
+  if (hash('sha256', bytes) !== file.sha256) {
+    diagnostics.error(placeOf(file), 'the file was changed while the build read it', 'build once more');
+    return undefined;
+  }
   if (!isUtf8(bytes)) {
     const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
     diagnostics.error(

@@ -1,9 +1,10 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { readFile, rename, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Manifest, isCompressed } from '#contract/release.ts';
+import { makeCurrent, readCurrent } from './current.ts';
 import { compareText } from './diagnostics.ts';
-import { makeCurrent, readCurrent, stageName, verifyRelease } from './release.ts';
+import { removeRelease, verifyRelease } from './publish.ts';
 
 /** A release that is kept. */
 export interface ReleaseEntry {
@@ -86,12 +87,7 @@ function namesOf(files: Manifest['files']): string[] {
 /** Removes all but the last published `keep` releases and the current one; answers the ids of the removed. */
 export async function pruneReleases(out: string, keep: number): Promise<string[]> {
   const old = (await listReleases(out)).slice(keep).filter(({ current }) => !current);
-  for (const { id } of old) {
-    // Renamed first, so that a release is there whole or not at all.
-    const hidden = join(out, 'releases', stageName());
-    await rename(join(out, 'releases', id), hidden);
-    await rm(hidden, { recursive: true });
-  }
+  for (const { id } of old) await removeRelease(join(out, 'releases', id));
   return old.map(({ id }) => id);
 }
 

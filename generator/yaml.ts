@@ -1,8 +1,8 @@
-import { closest, distance } from 'fastest-levenshtein';
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
 import type { Node, YAMLMap } from 'yaml';
 import { z } from 'zod';
 import type { Diagnostics, Place } from './diagnostics.ts';
+import { suggest } from './suggest.ts';
 
 /** Keys that name a part of every JavaScript object: refused, so that no map can be mistaken for holding them. */
 const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
@@ -143,13 +143,6 @@ function formatPath(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
     .join('');
-}
-
-/** The known word that a mistyped one is likely to mean, as a hint; undefined where none is near. */
-export function suggest(word: string, known: readonly string[]): string | undefined {
-  if (known.length === 0) return undefined;
-  const nearest = closest(word, known);
-  return distance(word, nearest) <= Math.max(2, word.length / 3) ? `did you mean "${nearest}"?` : undefined;
 }
 
 /** The names of the fields that a schema declares at a path. */

@@ -1,13 +1,12 @@
 import { resolve } from 'node:path';
 import type { ArgsDef } from 'citty';
-import { IsoDate } from '#contract/primitives.ts';
 import { build } from '../build.ts';
 import type { BuildResult } from '../build.ts';
 import { CommandError, defineStrictCommand } from '../cli.ts';
 import { formatDiagnostic } from '../diagnostics.ts';
 import type { DiagnosticFormat } from '../diagnostics.ts';
 import { displayPath } from '../load.ts';
-import type { Compression } from '../release.ts';
+import type { Compression } from '../release-stage.ts';
 import { resolveOut } from './out.ts';
 
 const sourceArgs = {
@@ -15,6 +14,7 @@ const sourceArgs = {
   catalog: { type: 'string', default: 'catalog', valueHint: 'DIR', description: 'plans, domains and monitors' },
   now: { type: 'string', valueHint: 'YYYY-MM-DD', description: 'the day of the build; today (UTC) if left out' },
   lenient: { type: 'boolean', default: false, description: 'take dead links and missing media for warnings' },
+  threads: { type: 'string', valueHint: 'N', description: 'threads that render; as many as pay if left out' },
   format: {
     type: 'enum',
     default: 'text',
@@ -52,6 +52,7 @@ interface SourceArgs {
   readonly catalog: string;
   readonly now?: string | undefined;
   readonly lenient: boolean;
+  readonly threads?: string | undefined;
   readonly format: string;
 }
 
@@ -59,8 +60,8 @@ async function run(
   args: SourceArgs,
   target: { out?: string; noCache: boolean; compression: Compression },
 ): Promise<void> {
-  const now = args.now ?? new Date().toISOString().slice(0, 10);
-  if (!IsoDate.safeParse(now).success) throw new CommandError('--now must be a calendar date of the form YYYY-MM-DD');
+  const now = await readDay(args.now);
+  const threads = args.threads === undefined ? {} : { threads: readThreads(args.threads) };
   const started = performance.now();
   let result: BuildResult;
   try {
@@ -70,6 +71,7 @@ async function run(
       now,
       lenient: args.lenient,
       progress: showProgress,
+      ...threads,
       ...target,
     });
   } catch (error) {
@@ -80,6 +82,19 @@ async function run(
     clearProgress();
   }
   report(result, args.format as DiagnosticFormat, (performance.now() - started) / 1000, target.out);
+}
+
+async function readDay(now: string | undefined): Promise<string> {
+  if (now === undefined) return new Date().toISOString().slice(0, 10);
+  // Loaded only where it is needed: it brings zod, which takes longer than a build that has nothing to do.
+  const { IsoDate } = await import('#contract/primitives.ts');
+  if (IsoDate.safeParse(now).success) return now;
+  throw new CommandError('--now must be a calendar date of the form YYYY-MM-DD');
+}
+
+function readThreads(threads: string): number {
+  if (/^[1-9]\d?$/.test(threads)) return Number(threads);
+  throw new CommandError('--threads must be a number from 1 to 99');
 }
 
 function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string | undefined): void {

@@ -1,9 +1,11 @@
 import { defineCommand } from 'citty';
-import { buildCommand, checkCommand } from './build.ts';
-import { releasesCommand } from './releases.ts';
 
-/** The command line of the generator. */
+/** The command line of the generator; what a command needs is loaded when it is run. */
 export const generatorCommand = defineCommand({
   meta: { name: 'generator', description: 'Compiles content/ and catalog/ into releases.' },
-  subCommands: { build: buildCommand, check: checkCommand, releases: releasesCommand },
+  subCommands: {
+    build: () => import('./build.ts').then(({ buildCommand }) => buildCommand),
+    check: () => import('./build.ts').then(({ checkCommand }) => checkCommand),
+    releases: () => import('./releases.ts').then(({ releasesCommand }) => releasesCommand),
+  },
 });

@@ -6,7 +6,8 @@ import { join, resolve } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { readCurrent, verifyRelease } from '../../generator/release.ts';
+import { readCurrent } from '../../generator/current.ts';
+import { verifyRelease } from '../../generator/publish.ts';
 import { article, buildProject, createProject, runGenerator, writeFiles } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
 

@@ -4,13 +4,14 @@ import {
   readdirSync,
   realpathSync,
   renameSync,
+  rmSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { verifyRelease } from '../../generator/release.ts';
+import { verifyRelease } from '../../generator/publish.ts';
 import { diffReleases } from '../../generator/releases.ts';
 import {
   article,
@@ -69,10 +70,11 @@ describe('the same sources give the same release, to the byte,', () => {
     const plain = await buildAndRead(createProject());
     const root = createProject();
     expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-    const entries = readdirSync(join(root, 'dist/.cache'));
+    const entries = readdirSync(join(root, 'dist/.cache/renders'));
     expect(entries).toHaveLength(4);
+    rmSync(join(root, 'dist/releases'), { recursive: true });
     expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-    expect(readdirSync(join(root, 'dist/.cache'))).toEqual(entries);
+    expect(readdirSync(join(root, 'dist/.cache/renders'))).toEqual(entries);
     const other = createProject({ 'content/blog/news/first.md': article({}, '# Details\n') });
     cpSync(join(root, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
     expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
@@ -96,9 +98,10 @@ describe('the same sources give the same release, to the byte,', () => {
   ])('with a cache of entries %s', async (_, damage) => {
     const root = createProject();
     const plain = await buildAndRead(root, { noCache: false });
-    const cache = join(root, 'dist/.cache');
+    const cache = join(root, 'dist/.cache/renders');
     const sound = readTree(cache);
     for (const entry of readdirSync(cache)) damage(join(cache, entry));
+    rmSync(join(root, 'dist/releases'), { recursive: true });
     expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
     expect(readTree(cache)).toEqual(sound);
   });

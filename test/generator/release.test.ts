@@ -5,7 +5,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { Manifest } from '#contract/release.ts';
-import { verifyRelease } from '../../generator/release.ts';
+import { verifyRelease } from '../../generator/publish.ts';
 import { compileStatusWidget } from '../../generator/status-widget.ts';
 import { buildProject, createProject, soundProject } from '../helpers/project.ts';
 import { flipBit } from './damage.ts';

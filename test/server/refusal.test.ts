@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeCurrent } from '../../generator/release.ts';
+import { makeCurrent } from '../../generator/current.ts';
 import { temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { ask } from './ask.ts';
 import { damages } from './damage.ts';

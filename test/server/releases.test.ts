@@ -1,7 +1,7 @@
 import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { makeCurrent } from '../../generator/release.ts';
+import { makeCurrent } from '../../generator/current.ts';
 import { pruneReleases, rollback } from '../../generator/releases.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';

@@ -1,0 +1,120 @@
+import { hash } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BuildOptions, BuildResult } from './build.ts';
+import type { Known } from './compile.ts';
+import { fingerprint } from './fingerprint.ts';
+import { hashManifest, openFormerRelease } from './former-release.ts';
+import type { FormerRelease } from './former-release.ts';
+import type { SourceFolder, Sources } from './load.ts';
+
+/** What the last build of a folder of releases read and made, so that the next need not do it again. */
+export interface BuildRecord {
+  readonly former: FormerRelease;
+  /** What that build would say again: undefined where any source, option or day has changed what there is to say. */
+  readonly unchanged: BuildResult | undefined;
+  /** What it knew of articles and widget. */
+  known(): Known;
+}
+
+/** The record as it is kept. */
+interface Kept {
+  /** The fingerprint of the generator, and the compression: where it differs, nothing of that build can be used. */
+  readonly basis: string;
+  /** A hash of all sources, and of the options. */
+  readonly input: string;
+  readonly now: string;
+  readonly manifestHash: string;
+  readonly articlesHash: string;
+  /** The result without the manifest, which is in the release. */
+  readonly result: Omit<BuildResult, 'release'> & { readonly release: string };
+}
+
+/** Where builds of `out` keep what they can use again: the record, and the render cache in a folder of its own. */
+const cacheOf = (out: string): string => join(out, '.cache');
+
+/** The folder of the render cache. */
+export function renderCacheOf(out: string): string {
+  return join(cacheOf(out), 'renders');
+}
+
+/** Reads the record of the last build into `out`; undefined where there is none that can be used. */
+export function readBuildRecord(out: string, options: BuildOptions, sources: Sources): BuildRecord | undefined {
+  const kept = parseKept(readText(join(cacheOf(out), 'build.json')));
+  if (kept?.basis !== basisOf(options)) return undefined;
+  const { nextChangeAt, release: id } = kept.result;
+  const former = openFormerRelease(join(out, 'releases', id), kept.manifestHash);
+  if (!former) return undefined;
+  const sameDay = kept.now <= options.now && (nextChangeAt === null || options.now < nextChangeAt);
+  const same = sameDay && kept.input === inputOf(options, sources) && former.isWhole();
+  return {
+    former,
+    unchanged: same ? { ...kept.result, release: former.manifest } : undefined,
+    known() {
+      const text = readText(join(cacheOf(out), 'articles.json'));
+      const isOfThisBuild = text !== undefined && hash('sha256', text) === kept.articlesHash;
+      return { outlines: isOfThisBuild ? (JSON.parse(text) as Known['outlines']) : {}, widget: kept.result.widget };
+    },
+  };
+}
+
+/** Keeps the record of a build that was published. */
+export function writeBuildRecord(
+  out: string,
+  options: BuildOptions,
+  sources: Sources,
+  { release, ...result }: BuildResult,
+  outlines: Known['outlines'],
+): void {
+  if (!release) return;
+  const text = JSON.stringify(outlines);
+  const kept: Kept = {
+    basis: basisOf(options),
+    input: inputOf(options, sources),
+    now: options.now,
+    manifestHash: hashManifest(join(out, 'releases', release.id)),
+    articlesHash: hash('sha256', text),
+    result: { ...result, release: release.id },
+  };
+  try {
+    mkdirSync(cacheOf(out), { recursive: true });
+    replaceFile(join(cacheOf(out), 'articles.json'), text);
+    replaceFile(join(cacheOf(out), 'build.json'), JSON.stringify(kept));
+  } catch {
+    // A record that cannot be kept costs the next build time, and nothing else.
+  }
+}
+
+function basisOf({ compression }: BuildOptions): string {
+  return `${fingerprint()} ${compression}`;
+}
+
+function inputOf({ lenient }: BuildOptions, { content, catalog }: Sources): string {
+  return hash('sha256', JSON.stringify([lenient, listOf(content), listOf(catalog)]));
+}
+
+function listOf({ display, files }: SourceFolder) {
+  return [display, files.map(({ path, sha256 }) => [path, sha256])];
+}
+
+function replaceFile(path: string, text: string): void {
+  const temporary = `${path}.${process.pid}`;
+  writeFileSync(temporary, text);
+  renameSync(temporary, path);
+}
+
+function parseKept(text: string | undefined): Kept | undefined {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as Kept);
+  } catch {
+    return undefined;
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { closeSync, existsSync, fdatasyncSync, lstatSync, openSync, readdirSync } from 'node:fs';
+import { readFile, realpath, rename, rm, utimes } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { Manifest, idSource } from '#contract/release.ts';
+import { stageName } from './current.ts';
+
+/** Reads the manifest of a release and proves every byte of it. Throws an error that names the first wrong file. */
+export async function verifyRelease(directory: string): Promise<Manifest> {
+  const manifest = Manifest.parse(JSON.parse(await readFile(join(directory, 'manifest.json'), 'utf8')));
+  const changed = hash('sha256', idSource(manifest)).slice(0, 16) !== manifest.id;
+  if (changed || manifest.id !== basename(await realpath(directory))) throw new Error('manifest.json has been changed');
+  for (const [file, { bytes, sha256 }] of Object.entries(manifest.files)) {
+    const content = await readFile(join(directory, file));
+    if (content.length !== bytes || hash('sha256', content) !== sha256) throw new Error(`${file} has been changed`);
+  }
+  return manifest;
+}
+
+/**
+ * Puts a stage that `complete` makes whole where its release belongs, as if in one step. A sound release that is there
+ * already holds the same, and stays.
+ */
+export async function moveIntoPlace(stage: string, release: string, complete: () => Promise<void>): Promise<void> {
+  const now = new Date();
+  if (existsSync(release) && (await isSound(release))) {
+    await rm(stage, { recursive: true, force: true });
+  } else {
+    await complete();
+    const broken = existsSync(release) ? await hide(release) : undefined;
+    await rename(stage, release).catch(async (error: NodeJS.ErrnoException) => {
+      // Another build of the same input was faster; its release holds the same.
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+      await rm(stage, { recursive: true });
+    });
+    if (broken) await rm(broken, { recursive: true });
+  }
+  await utimes(release, now, now);
+}
+
+/** Removes a release; it is renamed first, so that it is there whole or not at all. */
+export async function removeRelease(release: string): Promise<void> {
+  await rm(await hide(release), { recursive: true });
+}
+
+async function hide(release: string): Promise<string> {
+  const hidden = join(dirname(release), stageName());
+  await rename(release, hidden);
+  return hidden;
+}
+
+/** Whether a release is whole: one that is stays as it is, also where its compressed forms came from another zlib. */
+async function isSound(release: string): Promise<boolean> {
+  return verifyRelease(release).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * Has files of a folder reach the disk: they must be there before a release that names them can be seen. `sync -f` is
+ * one system call for all of them; where that command is missing, they are synced one by one.
+ */
+export async function flush(root: string, files: readonly string[]): Promise<void> {
+  try {
+    await promisify(execFile)('sync', ['-f', root]);
+  } catch {
+    for (const file of files) syncFile(join(root, file));
+  }
+}
+
+function syncFile(path: string): void {
+  const file = openSync(path, 'r+');
+  try {
+    fdatasyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+const abandonedAfterMs = 24 * 60 * 60 * 1000;
+
+/** Removes the stages of builds that no longer run: of this machine by their process, of others by their age. */
+export async function removeAbandoned(releases: string): Promise<void> {
+  for (const name of readdirSync(releases)) {
+    const [, host, pid] = /^\.stage-(.+)-(\d+)-[0-9a-f]+$/.exec(name) ?? [];
+    if (host === undefined) continue;
+    const path = join(releases, name);
+    const abandoned = host === hostname() ? !isRunning(Number(pid)) : ageOf(path) > abandonedAfterMs;
+    if (abandoned) await rm(path, { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function ageOf(path: string): number {
+  return Date.now() - (lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+}

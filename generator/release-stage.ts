@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto';
+import { copyFileSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { contractVersion, idSource } from '#contract/release.ts';
+import type { Manifest } from '#contract/release.ts';
+import { makeCurrent, stageName } from './current.ts';
+import { compareText } from './diagnostics.ts';
+import type { FormerRelease } from './former-release.ts';
+import { flush, moveIntoPlace, removeAbandoned } from './publish.ts';
+import { fileOf, toJsonText } from './stage.ts';
+import type { Stage } from './stage.ts';
+
+/** How hard files are compressed: `fast` costs less than rendering does, `best` is for a CDN's last percent. */
+export type Compression = Manifest['compression'];
+
+const compress = {
+  gzip: promisify(gzip),
+  brotli: promisify(brotliCompress),
+};
+const levels: Record<Compression, { gzip: number; brotli: number }> = {
+  fast: { gzip: 6, brotli: 5 },
+  best: { gzip: 9, brotli: 11 },
+};
+
+/**
+ * Begins a release below `out`, and removes what builds that were killed have left there. Files that are as they were
+ * in the `former` release are not compressed and written again but linked. Nothing can be seen before it is published.
+ */
+export async function createReleaseStage(
+  out: string,
+  compression: Compression,
+  former: FormerRelease | undefined,
+): Promise<Stage> {
+  const releases = join(out, 'releases');
+  await mkdir(releases, { recursive: true });
+  await removeAbandoned(releases);
+  const root = join(releases, stageName());
+  const files = new Map<string, Manifest['files'][string]>();
+  const linked: string[] = [];
+  const folders = new Set<string>();
+
+  const pathOf = (file: string): string => {
+    const path = join(root, file);
+    const folder = dirname(path);
+    if (!folders.has(folder)) mkdirSync(folder, { recursive: true });
+    folders.add(folder);
+    return path;
+  };
+
+  const put = (file: string, bytes: Buffer, sha256 = hash('sha256', bytes)): void => {
+    writeFileSync(pathOf(file), bytes, { flag: 'wx' });
+    files.set(file, { bytes: bytes.length, sha256 });
+  };
+
+  const takeOver = (file: string): boolean => {
+    const forms = former?.formsOf(file);
+    if (!forms) return false;
+    for (const [form, entry] of forms) {
+      files.set(form, entry);
+      linked.push(form);
+    }
+    return true;
+  };
+
+  const putText = async (file: string, text: string): Promise<void> => {
+    const bytes = Buffer.from(text);
+    const sha256 = hash('sha256', bytes);
+    if (former?.manifest.files[file]?.sha256 === sha256 && takeOver(file)) return;
+    const level = levels[compression];
+    const [gz, br] = await Promise.all([
+      compress.gzip(bytes, { level: level.gzip }),
+      compress.brotli(bytes, {
+        params: {
+          [constants.BROTLI_PARAM_QUALITY]: level.brotli,
+          [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+          [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+        },
+      }),
+    ]);
+    put(file, bytes, sha256);
+    put(`${file}.gz`, gz);
+    put(`${file}.br`, br);
+  };
+
+  return {
+    write: (name, params, value) => putText(fileOf(name, params), toJsonText(name, value)),
+
+    writeScript: (name, params, script) => putText(fileOf(name, params), script),
+
+    async copyMedia(path, from) {
+      const file = fileOf('media', { path });
+      if (former?.manifest.files[file]?.sha256 === from.sha256 && takeOver(file)) return;
+      put(file, readFileSync(from.absolute));
+    },
+
+    reuse: (name, params) => takeOver(fileOf(name, params)),
+
+    async publish(counts, nextChangeAt) {
+      const sorted = Object.fromEntries([...files].toSorted(([a], [b]) => compareText(a, b)));
+      const body = { contractVersion, compression, counts, nextChangeAt, files: sorted };
+      const manifest: Manifest = { id: hash('sha256', idSource(body)).slice(0, 16), ...body };
+      await moveIntoPlace(root, join(releases, manifest.id), async () => {
+        for (const file of linked) linkOrCopy(join(former!.directory, file), pathOf(file));
+        put('manifest.json', Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`));
+        await flush(root, [...files.keys()]);
+      });
+      await makeCurrent(out, manifest.id);
+      return manifest;
+    },
+
+    discard: () => rm(root, { recursive: true, force: true }),
+  };
+}
+
+/** Some file systems know no hard links, and all have a limit for one file. */
+function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    copyFileSync(from, to);
+  }
+}

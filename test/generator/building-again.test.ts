@@ -1,0 +1,232 @@
+import { appendFileSync, readdirSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { verifyRelease } from '../../generator/publish.ts';
+import { rollback } from '../../generator/releases.ts';
+import { article, buildProject, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { flipBit } from './damage.ts';
+import { readTree } from './tree.ts';
+
+type Options = Parameters<typeof buildProject>[1];
+
+const cached = { noCache: false } as const;
+const currentOf = (root: string): string => realpathSync(join(root, 'dist/current'));
+
+/** What was built, with everything that was said of it. */
+async function buildAndRead(root: string, options: Options = cached) {
+  const { release, diagnostics, ...said } = await buildProject(root, options);
+  const found = diagnostics.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
+  return { id: release?.id, diagnostics: found, said, tree: release && readTree(currentOf(root)) };
+}
+
+/** Writes files, and removes those that are undefined. */
+function change(root: string, files: Files): void {
+  writeFiles(root, files);
+  for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path), { force: true });
+}
+
+/** The inode and the times of everything below a folder: what is written, even with the same bytes, has others. */
+function readStates(root: string): Record<string, string> {
+  const paths = readdirSync(root, { recursive: true, encoding: 'utf8' });
+  const entries = paths.map((path): [string, string] => {
+    const { ino, mtimeMs, ctimeMs } = statSync(join(root, path));
+    return [path, `${ino} ${mtimeMs} ${ctimeMs}`];
+  });
+  return Object.fromEntries(entries);
+}
+
+describe('a build in which nothing has changed', () => {
+  test('writes nothing, and says the same', async () => {
+    const files = { 'content/blog/news/third.md': article({ date: '2027-01-01' }, '[gone](gone.md)\n') };
+    const root = createProject(files);
+    const first = await buildAndRead(root, { ...cached, lenient: true });
+    expect(first.diagnostics).toHaveLength(1);
+    const states = readStates(join(root, 'dist'));
+    expect(await buildAndRead(root, { ...cached, lenient: true })).toEqual(first);
+    expect(readStates(join(root, 'dist'))).toEqual(states);
+  });
+
+  test('makes its release current again, where another one was', async () => {
+    const root = createProject();
+    const first = await buildAndRead(root);
+    writeFiles(root, { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') });
+    const second = await buildAndRead(root);
+    await rollback(join(root, 'dist'));
+    expect(readTree(currentOf(root))).toEqual(first.tree);
+    expect(await buildAndRead(root)).toEqual(second);
+    expect(readTree(currentOf(root))).toEqual(second.tree);
+  });
+
+  test('takes the day on which a scheduled article is due for a change, and an earlier day too', async () => {
+    const files = { 'content/blog/news/third.md': article({ date: '2027-01-01' }, 'Later.\n') };
+    const root = createProject(files);
+    const before = await buildAndRead(root);
+    expect(before.said).toMatchObject({ scheduled: 1, nextChangeAt: '2027-01-01' });
+    expect(await buildAndRead(root, { ...cached, now: '2026-12-31' })).toEqual(before);
+    const due = await buildAndRead(root, { ...cached, now: '2027-01-01' });
+    expect(due.said).toMatchObject({ scheduled: 0, nextChangeAt: null, counts: { blogArticles: 3 } });
+    expect(await buildAndRead(root)).toEqual(before);
+  });
+});
+
+describe('a build after a change gives what a first build gives, to the byte:', () => {
+  const changes: [string, Files, Options?][] = [
+    ['a text', { 'content/blog/news/first.md': article({ title: 'First' }, '# Details\n\nOther words.\n') }],
+    ['a title', { 'content/blog/news/first.md': article({ title: 'Another' }, '# Details\n') }],
+    ['an article more', { 'content/knowledgebase/vps/new.md': guide('New', 'See [SSH](ssh.md).\n') }],
+    ['an article less', { 'content/blog/news/second.md': undefined }],
+    [
+      'a renamed article',
+      {
+        'content/blog/news/second.md': undefined,
+        'content/blog/news/renamed.md': soundProject['content/blog/news/second.md'],
+      },
+    ],
+    [
+      'an article in another category',
+      {
+        'content/knowledgebase/dns/records.md': undefined,
+        'content/knowledgebase/vps/records.md': soundProject['content/knowledgebase/dns/records.md'],
+      },
+    ],
+    ['a draft', { 'content/blog/news/second.md': article({ draft: 'true' }, 'Not yet.\n') }],
+    ['a scheduled article', { 'content/blog/news/second.md': article({ date: '2030-01-01' }, 'Not yet.\n') }],
+    ['an alias', { 'content/blog/news/second.md': article({ aliases: '[/blog/news/old]' }, 'Text.\n') }],
+    ['the name of a category', { 'content/knowledgebase/vps/category.yaml': 'name: Servers\n' }],
+    ['a category without its name', { 'content/knowledgebase/vps/category.yaml': undefined }],
+    [
+      'a name of the category that an article gives',
+      { 'content/blog/news/second.md': article({ category: 'Our news' }, 'Text.\n') },
+    ],
+    ['an image', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n' }],
+    ['an image more', { 'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n' }],
+    ['a plan', { 'catalog/games/minecraft.yaml': soundProject['catalog/services/web.yaml'] }],
+    ['no domains any more', { 'catalog/domains.yaml': undefined }],
+    ['another compression', {}, { compression: 'best' }],
+    ['a dead link', { 'content/blog/news/second.md': article({}, '[x](first.md#no)\n') }, { lenient: true }],
+    ['a link whose heading is gone', { 'content/blog/news/first.md': article({}, 'No heading.\n') }, { lenient: true }],
+    ['a link whose article is gone', { 'content/blog/news/first.md': undefined }, { lenient: true }],
+    ['a link whose article is a draft', { 'content/blog/news/first.md': article({ draft: 'true' }, 'x\n') }],
+    ['an error', { 'content/blog/news/second.md': article({ date: 'soon' }, 'Text.\n') }],
+  ];
+  test.each(changes)('%s', async (_, files, options = {}) => {
+    const fresh = await buildAndRead(createProject(files), { noCache: true, ...options });
+    const root = createProject();
+    await buildAndRead(root);
+    change(root, files);
+    expect(await buildAndRead(root, { ...cached, ...options })).toEqual(fresh);
+    // And back, from what that build left behind.
+    change(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...soundProject });
+    expect(await buildAndRead(root)).toEqual(await buildAndRead(createProject(), { noCache: true }));
+  });
+
+  test('an article that was published, when the next build is of an earlier day', async () => {
+    const root = createProject();
+    await buildAndRead(root);
+    const early = { now: '2026-02-01' };
+    const fresh = await buildAndRead(createProject(), { noCache: true, ...early });
+    expect(fresh.said).toMatchObject({ scheduled: 1 });
+    expect(await buildAndRead(root, { ...cached, ...early })).toEqual(fresh);
+  });
+});
+
+describe('a file of the release before', () => {
+  const edited = { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') };
+  const unchanged = 'v1/kb/article/vps/ssh.json';
+
+  test('that is the same is linked, and not written again', async () => {
+    const root = createProject();
+    await buildAndRead(root);
+    const before = currentOf(root);
+    change(root, edited);
+    await buildAndRead(root);
+    const after = currentOf(root);
+    expect(after).not.toBe(before);
+    for (const file of [unchanged, `${unchanged}.gz`, `${unchanged}.br`, 'v1/kb/list.json', 'media/kb/map.svg']) {
+      expect(statSync(join(after, file)).ino).toBe(statSync(join(before, file)).ino);
+    }
+    expect(statSync(join(after, 'v1/blog/article/news/first.json')).nlink).toBe(1);
+  });
+
+  test.each<[string, (file: string) => void]>([
+    ['is gone', (file) => rmSync(file)],
+    ['has become longer', (file) => appendFileSync(file, ' ')],
+    ['has a bit that is another', flipBit],
+    ['was touched', (file) => utimesSync(file, new Date(), new Date(Date.now() + 60_000))],
+  ])('that %s is made anew', async (_, damage) => {
+    for (const files of [{}, edited]) {
+      for (const file of [unchanged, `${unchanged}.br`, 'v1/kb/list.json', 'media/kb/map.svg', 'v1/openapi.json']) {
+        const root = createProject();
+        // oxlint-disable no-await-in-loop -- One project after the other.
+        await buildAndRead(root);
+        // A file system may count time in ticks of some milliseconds.
+        const past = new Date(Date.now() - 60_000);
+        utimesSync(join(currentOf(root), 'manifest.json'), past, past);
+        for (const path of Object.keys(readTree(currentOf(root)))) utimesSync(join(currentOf(root), path), past, past);
+        damage(join(currentOf(root), file));
+        writeFiles(root, files);
+        const { id } = await buildAndRead(root);
+        expect((await verifyRelease(currentOf(root))).id).toBe(id);
+        // oxlint-enable no-await-in-loop
+      }
+    }
+  });
+});
+
+test.each<[string, (file: string) => void]>([
+  ['is gone', (file) => rmSync(file)],
+  ['has a bit that is another', flipBit],
+  ['ends early', (file) => writeFileSync(file, '{"basis":')],
+  ['is of something else', (file) => writeFileSync(file, '{}')],
+])('a record of the build before that %s costs time, and nothing else', async (_, damage) => {
+  for (const name of ['build.json', 'articles.json']) {
+    for (const files of [{}, { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') }]) {
+      const root = createProject();
+      // oxlint-disable no-await-in-loop -- One project after the other.
+      await buildAndRead(root);
+      damage(join(root, 'dist/.cache', name));
+      writeFiles(root, files);
+      const fresh = await buildAndRead(createProject(files), { noCache: true });
+      expect(await buildAndRead(root)).toEqual(fresh);
+      // oxlint-enable no-await-in-loop
+    }
+  }
+});
+
+test('a file that changes while it is built is an error, and the release stays as it was', async () => {
+  const text = article({}, 'Text.\n');
+  const more = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`content/blog/news/page-${at}.md`, text]));
+  const root = createProject(more);
+  const { id } = await buildAndRead(root);
+  const late = 'content/knowledgebase/vps/ssh.md';
+  const progress = (): void => writeFiles(root, { [late]: guide('Connect with SSH', 'Written meanwhile.\n') });
+  const { release, diagnostics } = await buildProject(root, { noCache: true, progress });
+  expect(release).toBeUndefined();
+  expect(diagnostics).toMatchObject([
+    { file: expect.stringContaining(late), line: 1, message: 'the file was changed while the build read it' },
+  ]);
+  expect((await verifyRelease(currentOf(root))).id).toBe(id);
+});
+
+describe('rendered by several threads', () => {
+  const files = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [
+      `content/knowledgebase/dns/page-${index}.md`,
+      guide(`Page ${index}`, `# One\n\n${'Text with `code` and [a link](records.md). '.repeat(index * 5)}\n`),
+    ]),
+  );
+
+  test.each([1, 2, 5])('as by %i, a release is the same to the byte', async (threads) => {
+    const plain = await buildAndRead(createProject(files), { noCache: true });
+    expect(await buildAndRead(createProject(files), { noCache: true, threads })).toEqual(plain);
+  });
+
+  test('an article that cannot be rendered is reported at its place', async () => {
+    const deep = { 'content/blog/news/deep.md': article({}, `fine\n\n${'> '.repeat(200)}deep\n`) };
+    const one = await buildAndRead(createProject({ ...files, ...deep }), { noCache: true });
+    expect(one.diagnostics).toHaveLength(1);
+    expect(one.diagnostics[0]).toMatchObject({ line: 11, hint: 'flatten them' });
+    expect(await buildAndRead(createProject({ ...files, ...deep }), { noCache: true, threads: 2 })).toEqual(one);
+  });
+});
