@@ -1,7 +1,6 @@
-import { posix } from 'node:path';
 import type { Aliases } from '#contract/content.ts';
 import type { Article } from './articles.ts';
-import type { CategoryFolder, Content } from './content.ts';
+import type { Content } from './content.ts';
 import type { Diagnostics, Place } from './diagnostics.ts';
 import { placeOf } from './load.ts';
 import { idPrefix, toSafeId } from './plugins/rehype-heading-ids.ts';
@@ -15,11 +14,13 @@ export function checkReferences(
   diagnostics: Diagnostics,
 ): void {
   const byPath = new Map(articles.map((article) => [article.path, article]));
+  const nearby = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
   // An article that could not be compiled is a problem of its own, not of those who link to it.
-  const broken = new Set(
-    content.categories.flatMap((category) => pathsOf(category)).filter((path) => !byPath.has(path)),
-  );
-  const nearby = createSuggester([...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
+  let sources: Set<string> | undefined;
+  const isBroken = (path: string): boolean => {
+    sources ??= new Set(content.categories.flatMap((category) => category.articles.map((file) => file.path)));
+    return sources.has(`${path.slice(1)}.md`);
+  };
   const folders = new Set(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
   );
@@ -40,7 +41,7 @@ export function checkReferences(
       } else if (isArticlePath(path)) {
         const target = byPath.get(aliases[path] ?? path);
         if (target) checkTarget(article, target, id, place, diagnostics);
-        else if (!broken.has(path) && !folders.has(path.replace(/\/$/, ''))) {
+        else if (!folders.has(path.replace(/\/$/, '')) && !isBroken(path)) {
           diagnostics.deadReference(place, `there is no article ${path}`, nearby(path));
         }
       }
@@ -49,21 +50,26 @@ export function checkReferences(
 }
 
 /** Suggests a path that was moved to another folder, or one of a like name in the same folder. */
-function createSuggester(paths: readonly string[]): (path: string) => string | undefined {
-  const byName = Map.groupBy(paths, (path) => posix.basename(path));
-  const byFolder = Map.groupBy(paths, (path) => posix.dirname(path));
-  return (path) => {
-    const moved = byName.get(posix.basename(path));
+function createSuggester(list: () => readonly string[]): (path: string) => string | undefined {
+  let index: { byName: Map<string, string[]>; byFolder: Map<string, string[]> } | undefined;
+  const hints = new Map<string, string | undefined>();
+  const find = (path: string): string | undefined => {
+    const paths = index ? [] : list();
+    index ??= { byName: Map.groupBy(paths, nameOf), byFolder: Map.groupBy(paths, folderOf) };
+    const moved = index.byName.get(nameOf(path));
     if (moved?.length === 1) return `did you mean "${moved[0]}"?`;
-    const folder = posix.dirname(path);
-    const names = (byFolder.get(folder) ?? []).map((known) => posix.basename(known));
-    return suggest(posix.basename(path), names)?.replace('"', `"${folder}/`);
+    const folder = folderOf(path);
+    const names = (index.byFolder.get(folder) ?? []).map(nameOf);
+    return suggest(nameOf(path), names)?.replace('"', `"${folder}/`);
+  };
+  return (path) => {
+    if (!hints.has(path)) hints.set(path, find(path));
+    return hints.get(path);
   };
 }
 
-function pathsOf({ articles }: CategoryFolder): string[] {
-  return articles.map(({ path }) => `/${path.replace(/\.md$/, '')}`);
-}
+const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 
 function isArticlePath(path: string): boolean {
   return /^\/(?:blog|knowledgebase)(?:\/|$)/.test(path);

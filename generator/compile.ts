@@ -54,8 +54,8 @@ export interface Compiled {
   readonly known: Known;
 }
 
-/** Articles and files that are worked on at a time: more would fill memory, and make nothing faster. */
-const concurrency = 16;
+/** Articles and files that are worked on at a time: enough to keep several threads busy, few enough to be small. */
+const concurrency = 48;
 
 /**
  * Compiles the sources and publishes the stage, or discards it where there were errors. Only what is not known from the

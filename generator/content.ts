@@ -34,12 +34,15 @@ export function sortContent(files: readonly SourceFile[], diagnostics: Diagnosti
     const collection = collections.find(({ folder }) => folder === top);
     if (top === 'media') {
       if (isMedia(file, diagnostics)) media.set(`/${file.path}`, file);
-    } else if (collection && rest.length === 2 && checkSlug(rest[0]!, file, diagnostics)) {
+    } else if (collection && rest.length === 2) {
       const key = `${top}/${rest[0]}`;
-      const category = categories.get(key) ?? { collection, slug: rest[0]!, articles: [] };
-      categories.set(key, category);
-      sortIntoCategory(category, file, diagnostics);
-    } else if (file.path !== 'README.md' && !(collection && rest.length === 2)) {
+      let category = categories.get(key);
+      if (!category && checkSlug(rest[0]!, file, diagnostics)) {
+        category = { collection, slug: rest[0]!, articles: [] };
+        categories.set(key, category);
+      }
+      if (category) sortIntoCategory(category, file, diagnostics);
+    } else if (file.path !== 'README.md') {
       const hint = file.path.endsWith('.md')
         ? `articles are ${collections.map(({ folder }) => `${folder}/<category>/<slug>.md`).join(' or ')}`
         : 'images and other files for readers belong in media/';

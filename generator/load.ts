@@ -79,6 +79,19 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
   return folder;
 }
 
+/** The same folder when some of its files, by absolute path, were written again and nothing else has changed. */
+export function reloadFiles(
+  folder: SourceFolder,
+  changed: ReadonlySet<string>,
+  diagnostics: Diagnostics,
+): SourceFolder {
+  const files = folder.files.flatMap((file) => {
+    if (!changed.has(file.absolute)) return [file];
+    return loadFile(file.path, file.absolute, file.display, diagnostics) ?? [];
+  });
+  return { ...folder, files };
+}
+
 /** Hashes one file of a folder. Reports one that cannot be read or is above the size limits, and returns undefined. */
 function loadFile(path: string, absolute: string, display: string, diagnostics: Diagnostics): SourceFile | undefined {
   const place = { file: display, line: 1, column: 1 };

@@ -12,6 +12,7 @@ import type { FormerRelease } from './former-release.ts';
 import { flush, moveIntoPlace, removeAbandoned } from './publish.ts';
 import { fileOf, toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
+import { createTurns } from './turns.ts';
 
 /** How hard files are compressed: `fast` costs less than rendering does, `best` is for a CDN's last percent. */
 export type Compression = Manifest['compression'];
@@ -20,6 +21,8 @@ const compress = {
   gzip: promisify(gzip),
   brotli: promisify(brotliCompress),
 };
+/** The threads of libuv, which compress: more at a time would only take memory. */
+const turn = createTurns(4);
 const levels: Record<Compression, { gzip: number; brotli: number }> = {
   fast: { gzip: 6, brotli: 5 },
   best: { gzip: 9, brotli: 11 },
@@ -69,20 +72,15 @@ export async function createReleaseStage(
     const bytes = Buffer.from(text);
     const sha256 = hash('sha256', bytes);
     if (former?.manifest.files[file]?.sha256 === sha256 && takeOver(file)) return;
-    const level = levels[compression];
-    const [gz, br] = await Promise.all([
-      compress.gzip(bytes, { level: level.gzip }),
-      compress.brotli(bytes, {
-        params: {
-          [constants.BROTLI_PARAM_QUALITY]: level.brotli,
-          [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-          [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
-        },
-      }),
-    ]);
     put(file, bytes, sha256);
-    put(`${file}.gz`, gz);
-    put(`${file}.br`, br);
+    const { gzip: gzipLevel, brotli: brotliLevel } = levels[compression];
+    const params = {
+      [constants.BROTLI_PARAM_QUALITY]: brotliLevel,
+      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    };
+    put(`${file}.gz`, await turn(() => compress.gzip(bytes, { level: gzipLevel })));
+    put(`${file}.br`, await turn(() => compress.brotli(bytes, { params })));
   };
 
   return {

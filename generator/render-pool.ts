@@ -1,10 +1,12 @@
+import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { MarkdownError } from './limits.ts';
-import type { RenderReply, RenderRequest } from './render-worker.ts';
+import { renderMarkdown } from './markdown.ts';
 import type { Rendered } from './markdown.ts';
+import type { RenderReply, RenderRequest } from './render-worker.ts';
 import type { Renderer } from './renderer.ts';
 
-/** A thread, and those who wait for it. */
+/** A thread beside this one, and those who wait for it. */
 interface Thread {
   readonly worker: Worker;
   readonly waiting: Map<number, PromiseWithResolvers<Rendered>>;
@@ -12,13 +14,22 @@ interface Thread {
   load: number;
 }
 
-/** Starts threads that render; each article goes to the one that has the least to do. */
+/** Characters that wait for a thread: enough to keep it busy while this one renders a long article. */
+const backlog = 100_000;
+
+/** Renders with as many threads, this one among them: it renders what the others have no time for. */
 export function createRenderPool(size: number): Renderer {
-  const threads = Array.from({ length: size }, startThread);
+  const threads = Array.from({ length: size - 1 }, startThread);
   let last = 0;
   return {
     async render(markdown, sitePath) {
       const thread = threads.reduce((least, other) => (other.load < least.load ? other : least));
+      if (thread.load > backlog) {
+        const rendered = renderMarkdown(markdown, sitePath);
+        // The replies of the others come in between.
+        await setImmediate();
+        return rendered;
+      }
       const id = (last += 1);
       const reply = Promise.withResolvers<Rendered>();
       thread.waiting.set(id, reply);

@@ -14,7 +14,7 @@ export interface Renderer {
 /** Each thread has to warm up the compiled code of its own: below this many characters, a second one makes it no faster. */
 const worthThreads = 3_000_000;
 
-/** More than this would wait for the one thread that does all but rendering. */
+/** More than this would wait for the first, which does all but rendering as well. */
 const mostThreads = 4;
 
 /**

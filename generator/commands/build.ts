@@ -3,17 +3,15 @@ import type { ArgsDef } from 'citty';
 import { build } from '../build.ts';
 import type { BuildResult } from '../build.ts';
 import { CommandError, defineStrictCommand } from '../cli.ts';
-import { formatDiagnostic } from '../diagnostics.ts';
 import type { DiagnosticFormat } from '../diagnostics.ts';
-import { displayPath } from '../load.ts';
 import type { Compression } from '../release-stage.ts';
+import { outArg, sourceArgs } from './arguments.ts';
 import { resolveOut } from './out.ts';
+import { report } from './report.ts';
 
-const sourceArgs = {
-  content: { type: 'string', default: 'content', valueHint: 'DIR', description: 'Markdown and media' },
-  catalog: { type: 'string', default: 'catalog', valueHint: 'DIR', description: 'plans, domains and monitors' },
+const checkArgs = {
+  ...sourceArgs,
   now: { type: 'string', valueHint: 'YYYY-MM-DD', description: 'the day of the build; today (UTC) if left out' },
-  lenient: { type: 'boolean', default: false, description: 'take dead links and missing media for warnings' },
   threads: { type: 'string', valueHint: 'N', description: 'threads that render; as many as pay if left out' },
   format: {
     type: 'enum',
@@ -27,8 +25,8 @@ const sourceArgs = {
 export const buildCommand = defineStrictCommand({
   meta: { name: 'build', description: 'Builds a release and makes it current.' },
   args: {
-    ...sourceArgs,
-    out: { type: 'string', valueHint: 'DIR', description: 'where releases are kept; DIST_DIR or dist if left out' },
+    ...checkArgs,
+    ...outArg,
     cache: {
       type: 'boolean',
       default: true,
@@ -43,7 +41,7 @@ export const buildCommand = defineStrictCommand({
 /** `check`: the same without writing. */
 export const checkCommand = defineStrictCommand({
   meta: { name: 'check', description: 'Checks content and catalog, and writes nothing.' },
-  args: sourceArgs,
+  args: checkArgs,
   run: ({ args }) => run(args, { noCache: true, compression: 'fast' }),
 });
 
@@ -95,47 +93,6 @@ async function readDay(now: string | undefined): Promise<string> {
 function readThreads(threads: string): number {
   if (/^[1-9]\d?$/.test(threads)) return Number(threads);
   throw new CommandError('--threads must be a number from 1 to 99');
-}
-
-function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string | undefined): void {
-  const { diagnostics, release, counts, drafts, scheduled, nextChangeAt, widget } = result;
-  const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
-  const warnings = diagnostics.length - errors;
-  const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
-  if (errors > 0) process.exitCode = 1;
-  if (format === 'json') {
-    const summary = {
-      ok: errors === 0,
-      release: release?.id ?? null,
-      counts,
-      drafts,
-      scheduled,
-      nextChangeAt,
-      widget: release ? widget : null,
-      bytes,
-      seconds,
-    };
-    process.stdout.write(`${JSON.stringify({ ...summary, diagnostics })}\n`);
-    return;
-  }
-  for (const diagnostic of diagnostics) {
-    const stream = format === 'github' ? process.stdout : process.stderr;
-    stream.write(`${formatDiagnostic(diagnostic, format)}\n`);
-  }
-  const articles = counts.blogArticles + counts.knowledgeBaseArticles;
-  const parts = [plural(articles, 'article')];
-  if (drafts > 0) parts.push(plural(drafts, 'draft'));
-  if (scheduled > 0) parts.push(`${scheduled} scheduled (next ${nextChangeAt})`);
-  parts.push(plural(warnings, 'warning'));
-  if (errors > 0) parts.push(plural(errors, 'error'));
-  if (release) parts.push(`${(bytes / 1000).toFixed(0)} kB`);
-  const outcome = release ? `release ${release.id} in ${displayPath(out!)}` : errors > 0 ? 'failed' : 'ok';
-  process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s\n`);
-  if (release) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 let shownAt = 0;

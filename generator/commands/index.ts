@@ -6,6 +6,7 @@ export const generatorCommand = defineCommand({
   subCommands: {
     build: () => import('./build.ts').then(({ buildCommand }) => buildCommand),
     check: () => import('./build.ts').then(({ checkCommand }) => checkCommand),
+    dev: () => import('./dev.ts').then(({ devCommand }) => devCommand),
     releases: () => import('./releases.ts').then(({ releasesCommand }) => releasesCommand),
   },
 });

@@ -1,17 +1,13 @@
 import { defineCommand } from 'citty';
-import type { ArgsDef } from 'citty';
 import { CommandError, defineStrictCommand } from '../cli.ts';
 import { ReleasesError, diffReleases, listReleases, pruneReleases, rollback } from '../releases.ts';
+import { outArg } from './arguments.ts';
 import { resolveOut } from './out.ts';
-
-const outArgs = {
-  out: { type: 'string', valueHint: 'DIR', description: 'where releases are kept; DIST_DIR or dist if left out' },
-} satisfies ArgsDef;
 
 const list = defineStrictCommand({
   meta: { name: 'list', description: 'Lists the releases, the last published first.' },
   args: {
-    ...outArgs,
+    ...outArg,
     json: { type: 'boolean', default: false, description: 'print a JSON array' },
   },
   async run({ args }) {
@@ -36,7 +32,7 @@ const back = defineStrictCommand({
       required: false,
       description: 'the release, or the beginning of its id; the one before the current if left out',
     },
-    ...outArgs,
+    ...outArg,
   },
   async run({ args }) {
     const id = await refusable(rollback(resolveOut(args.out), args.id));
@@ -49,7 +45,7 @@ const diff = defineStrictCommand({
   args: {
     from: { type: 'positional', required: true, description: 'a release, or the beginning of its id' },
     to: { type: 'positional', required: true, description: 'the release to compare it with' },
-    ...outArgs,
+    ...outArg,
   },
   async run({ args }) {
     const { added, removed, changed } = await refusable(diffReleases(resolveOut(args.out), args.from, args.to));
@@ -68,7 +64,7 @@ const prune = defineStrictCommand({
       valueHint: 'N',
       description: 'how many releases to keep; the current one stays in any case',
     },
-    ...outArgs,
+    ...outArg,
   },
   async run({ args }) {
     if (!/^[1-9][0-9]*$/.test(args.keep)) throw new CommandError('--keep must be a whole number, at least 1');

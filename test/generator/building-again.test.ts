@@ -196,7 +196,7 @@ test.each<[string, (file: string) => void]>([
 
 test('a file that changes while it is built is an error, and the release stays as it was', async () => {
   const text = article({}, 'Text.\n');
-  const more = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`content/blog/news/page-${at}.md`, text]));
+  const more = Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`content/blog/news/page-${at}.md`, text]));
   const root = createProject(more);
   const { id } = await buildAndRead(root);
   const late = 'content/knowledgebase/vps/ssh.md';

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+import type { BuildResult } from '../build.ts';
+import { defineStrictCommand } from '../cli.ts';
+import { liveFolderOf, watchAndBuild } from '../dev.ts';
+import { formatDiagnostic } from '../diagnostics.ts';
+import { displayPath } from '../load.ts';
+import { outArg, sourceArgs } from './arguments.ts';
+import { resolveOut } from './out.ts';
+import { summarize } from './report.ts';
+
+/** `dev`: serves content and catalog as they are at every moment. */
+export const devCommand = defineStrictCommand({
+  meta: { name: 'dev', description: 'Serves content and catalog, and builds what changes as soon as it is saved.' },
+  args: {
+    ...sourceArgs,
+    ...outArg,
+    serve: {
+      type: 'boolean',
+      default: true,
+      description: 'start the server',
+      negativeDescription: 'only keep the files up to date',
+    },
+  },
+  async run({ args }) {
+    const out = resolveOut(args.out);
+    const [content, catalog] = [resolve(args.content), resolve(args.catalog)];
+    const say = createReport();
+    let served = !args.serve;
+    const report = (result: BuildResult, ms: number): void => {
+      say(result, ms);
+      if (served || !result.release) return;
+      served = true;
+      serve(liveFolderOf(out));
+    };
+    await watchAndBuild({ content, catalog, out, lenient: args.lenient, report });
+    process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; Ctrl-C ends\n`);
+  },
+});
+
+/** Prints what is wrong and was not before, and how much is wrong in all. */
+function createReport(): (result: BuildResult, ms: number) => void {
+  let before = new Set<string>();
+  return (result, ms) => {
+    const lines = new Set(result.diagnostics.map((diagnostic) => formatDiagnostic(diagnostic, 'text')));
+    for (const line of lines.difference(before)) process.stderr.write(`${line}\n`);
+    before = lines;
+    const outcome = result.release ? 'built' : 'failed, the files stay as they were';
+    process.stderr.write(`${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
+  };
+}
+
+/** The server is a program of its own: it is started, and never imported. Where it ends, so does this. */
+function serve(dist: string): void {
+  const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url));
+  const server = spawn(process.execPath, [main], { env: { ...process.env, DIST_DIR: dist }, stdio: 'inherit' });
+  server.once('exit', (code) => process.exit(code ?? 1));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => server.kill(signal));
+}

@@ -1,0 +1,50 @@
+import type { BuildResult } from '../build.ts';
+import { formatDiagnostic } from '../diagnostics.ts';
+import type { DiagnosticFormat } from '../diagnostics.ts';
+import { displayPath } from '../load.ts';
+
+/** Prints what came of a build: every problem, and a line of figures. */
+export function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string | undefined): void {
+  const { diagnostics, release, counts, drafts, scheduled, nextChangeAt, widget } = result;
+  const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
+  const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
+  if (errors > 0) process.exitCode = 1;
+  if (format === 'json') {
+    const summary = {
+      ok: errors === 0,
+      release: release?.id ?? null,
+      counts,
+      drafts,
+      scheduled,
+      nextChangeAt,
+      widget: release ? widget : null,
+      bytes,
+      seconds,
+    };
+    process.stdout.write(`${JSON.stringify({ ...summary, diagnostics })}\n`);
+    return;
+  }
+  for (const diagnostic of diagnostics) {
+    const stream = format === 'github' ? process.stdout : process.stderr;
+    stream.write(`${formatDiagnostic(diagnostic, format)}\n`);
+  }
+  const parts = [...summarize(result), ...(release ? [`${(bytes / 1000).toFixed(0)} kB`] : [])];
+  const outcome = release ? `release ${release.id} in ${displayPath(out!)}` : errors > 0 ? 'failed' : 'ok';
+  process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s\n`);
+  if (release) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
+}
+
+/** How much a build holds, and how much is wrong with it, in words. */
+export function summarize({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult): string[] {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
+  const parts = [plural(counts.blogArticles + counts.knowledgeBaseArticles, 'article')];
+  if (drafts > 0) parts.push(plural(drafts, 'draft'));
+  if (scheduled > 0) parts.push(`${scheduled} scheduled (next ${nextChangeAt})`);
+  parts.push(plural(diagnostics.length - errors, 'warning'));
+  if (errors > 0) parts.push(plural(errors, 'error'));
+  return parts;
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

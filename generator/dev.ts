@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import type { BuildResult } from './build.ts';
+import { renderCacheOf } from './build-record.ts';
+import { openRenderCache } from './cache.ts';
+import { compile } from './compile.ts';
+import type { Known } from './compile.ts';
+import { createDiagnostics } from './diagnostics.ts';
+import { createLiveRelease } from './live-stage.ts';
+import { loadFolder, reloadFiles } from './load.ts';
+import type { Sources } from './load.ts';
+import { createRenderer } from './renderer.ts';
+import { watchFolders } from './watch.ts';
+import type { Changes } from './watch.ts';
+
+/** What to watch, and where to. */
+export interface DevOptions {
+  readonly content: string;
+  readonly catalog: string;
+  /** Where the live release is made, in a folder of its own. */
+  readonly out: string;
+  /** Takes dead references for warnings. */
+  readonly lenient: boolean;
+  /** Is told what came of each build, and how many milliseconds it took. */
+  readonly report: (result: BuildResult, ms: number) => void;
+}
+
+/** The folder of the live release below `out`: its `current` can be served like that of any release. */
+export function liveFolderOf(out: string): string {
+  return join(out, '.dev');
+}
+
+/**
+ * Keeps a live release up to date with content/ and catalog/: what changes is compiled, checked with all the rest, and
+ * written; where there are errors, the live release stays as it was. Resolves when the first build is done.
+ */
+export async function watchAndBuild({ content, catalog, out, lenient, report }: DevOptions): Promise<void> {
+  const live = createLiveRelease(liveFolderOf(out));
+  const renderer = createRenderer();
+  const renders = openRenderCache(renderCacheOf(out), renderer.render);
+  let sources: Sources | undefined;
+  let known: Known | undefined;
+
+  const update = async ({ files, structure }: Changes): Promise<void> => {
+    const started = performance.now();
+    const diagnostics = createDiagnostics(lenient);
+    sources =
+      structure || !sources
+        ? { content: loadFolder(content, diagnostics), catalog: loadFolder(catalog, diagnostics) }
+        : {
+            content: reloadFiles(sources.content, files, diagnostics),
+            catalog: reloadFiles(sources.catalog, files, diagnostics),
+          };
+    // What was found in listing the folders would be forgotten with the next change: they are listed anew then.
+    const listed = !diagnostics.failed();
+    const now = new Date().toISOString().slice(0, 10);
+    const result = await compile({ sources, now, diagnostics, stage: live.begin(), known, renders });
+    if (!listed) sources = undefined;
+    if (result.release) ({ known } = result);
+    report({ ...result, diagnostics: diagnostics.list(), widget: result.known.widget }, performance.now() - started);
+  };
+
+  await watchFolders([content, catalog], update);
+  await update({ files: new Set(), structure: true });
+}

@@ -1,0 +1,128 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { findFreePort } from '../helpers/free-port.ts';
+import { article, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+
+const main = resolve(import.meta.dirname, '../../generator/main.ts');
+const eventually = { timeout: 20_000, interval: 10 };
+
+/** A running `dev`. */
+interface Dev {
+  readonly root: string;
+  /** All that it said. */
+  readonly said: () => string;
+  /** The text of a file of the live release; an empty one where it is not there. */
+  read(file: string): string;
+  /** Asks it to end; answers the exit status, or the signal that ended it. */
+  end(): Promise<number | string>;
+}
+
+/** Starts `dev` in a project, and waits until it watches. */
+async function startDev(files: Files = {}, args: readonly string[] = ['--no-serve'], env = {}): Promise<Dev> {
+  const root = createProject(files);
+  const child = spawn(process.execPath, [main, 'dev', ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  onTestFinished(async () => {
+    child.kill('SIGTERM');
+    await closed;
+  });
+  await expect.poll(() => said, eventually).toContain('watching content and catalog; Ctrl-C ends\n');
+  return {
+    root,
+    said: () => said,
+    read(file) {
+      const path = join(root, 'dist/.dev/current', file);
+      return existsSync(path) ? readFileSync(path, 'utf8') : '';
+    },
+    async end() {
+      child.kill('SIGINT');
+      const [status, signal] = await closed;
+      return status ?? signal!;
+    },
+  };
+}
+
+const first = 'v1/blog/article/news/first.json';
+
+test('an article that is saved is compiled at once, and the lists with it', async () => {
+  const dev = await startDev();
+  expect(dev.said()).toMatch(/^built: 4 articles, 0 warnings, \d+ ms\n/);
+  expect(dev.read(first)).toContain('Hello <em>world</em>');
+  writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'Renewed' }, '## Details\n\nNew *words*.\n') });
+  await expect.poll(() => dev.read(first), eventually).toContain('New <em>words</em>');
+  expect(JSON.parse(dev.read('v1/blog/list.json'))).toContainEqual(expect.objectContaining({ title: 'Renewed' }));
+});
+
+test('articles, folders and media that come and go are in the release or not', async () => {
+  const dev = await startDev();
+  writeFiles(dev.root, {
+    'content/knowledgebase/new/page.md': guide('Page', '![New](../../media/new.svg)\n'),
+    'content/media/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n',
+  });
+  await expect.poll(() => dev.read('v1/kb/list/new.json'), eventually).toContain('/knowledgebase/new/page');
+  expect(dev.read('media/new.svg')).toContain('<svg');
+  renameSync(join(dev.root, 'content/knowledgebase/new'), join(dev.root, 'content/knowledgebase/moved'));
+  await expect.poll(() => dev.read('v1/kb/list/moved.json'), eventually).toContain('/knowledgebase/moved/page');
+  expect(dev.read('v1/kb/list/new.json')).toBe('');
+  expect(dev.read('v1/kb/article/new/page.json')).toBe('');
+  rmSync(join(dev.root, 'content/knowledgebase/moved'), { recursive: true });
+  await expect.poll(() => dev.read('v1/kb/list/moved.json'), eventually).toBe('');
+  expect(JSON.parse(dev.read('v1/kb/list.json'))).toHaveLength(2);
+});
+
+test('an error is said once, the files stay as they were until it is mended, and a warning is not said again', async () => {
+  const dead = { 'content/blog/news/dead.md': article({}, '[gone](gone.md)\n') };
+  const dev = await startDev(dead, ['--no-serve', '--lenient']);
+  const before = dev.read(first);
+  writeFiles(dev.root, { 'content/blog/news/first.md': article({ date: 'soon' }, 'Changed.\n') });
+  const error =
+    /content\/blog\/news\/first\.md:4:7 {2}.+\nfailed, the files stay as they were: \d articles, .+1 error, /;
+  await expect.poll(dev.said, eventually).toMatch(error);
+  writeFiles(dev.root, { 'content/blog/news/second.md': article({ title: 'Second' }, 'Changed too.\n') });
+  await expect.poll(() => dev.said().match(/failed/g), eventually).toHaveLength(2);
+  expect(dev.read(first)).toBe(before);
+  expect(dev.read('v1/blog/article/news/second.json')).not.toContain('Changed too');
+  writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'First' }, 'Mended.\n') });
+  await expect.poll(() => dev.read(first), eventually).toContain('Mended');
+  expect(dev.read('v1/blog/article/news/second.json')).toContain('Changed too');
+  expect(dev.said().match(/first\.md:4:7/g)).toHaveLength(1);
+  expect(dev.said().match(/warning: there is no article/g)).toHaveLength(1);
+});
+
+test('a file in a wrong place is told of until it is gone', async () => {
+  const dev = await startDev();
+  mkdirSync(join(dev.root, 'content/odd'));
+  writeFileSync(join(dev.root, 'content/odd/page.md'), 'text');
+  await expect.poll(dev.said, eventually).toContain('content/odd/page.md:1:1  this file is out of place');
+  rmSync(join(dev.root, 'content/odd'), { recursive: true });
+  await expect.poll(dev.said, eventually).toMatch(/failed[^\n]+\n(?:.+\n)*built: 4 articles/);
+});
+
+test('the server that it starts answers with what was saved, and ends with it', async () => {
+  const port = await findFreePort();
+  const dev = await startDev({}, [], { PORT: String(port), DATA_DIR: 'data', DNS_SERVERS: 'off' });
+  const ask = async (): Promise<string> => {
+    const url = `http://127.0.0.1:${port}/v1/blog/article?path=/blog/news/first`;
+    // oxlint-disable-next-line no-restricted-globals -- A client of ours, not a call of an upstream.
+    return fetch(url).then(
+      (response) => response.text(),
+      () => '',
+    );
+  };
+  await expect.poll(ask, eventually).toContain('Hello <em>world</em>');
+  const text = soundProject['content/blog/news/first.md']!.toString().replace('world', 'reader');
+  writeFiles(dev.root, { 'content/blog/news/first.md': text });
+  await expect.poll(ask, eventually).toContain('Hello <em>reader</em>');
+  expect(await dev.end()).toBe(0);
+  expect(await ask()).toBe('');
+});
