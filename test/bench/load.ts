@@ -1,9 +1,14 @@
 // A client that keeps its connections and asks on each again as soon as it is answered; told over IPC what to ask.
+import { once } from 'node:events';
 import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { readCpu, readResident } from './measure.ts';
 
 /** What the client does. */
 export interface Load {
   readonly port: number;
+  /** The process of the server, which is measured from the first request to the last answer. */
+  readonly pid: number;
   /** The request, to the last byte. */
   readonly request: string;
   /** The status that every answer must have. */
@@ -16,64 +21,100 @@ export interface Load {
 export interface Measured {
   readonly requests: number;
   readonly seconds: number;
-  /** In milliseconds. */
-  readonly p99: number;
+  readonly cpuSeconds: number;
+  /** While all connections are open. */
+  readonly residentMegabytes: number;
+  readonly p99Milliseconds: number;
   /** What went wrong first, if anything did. */
   readonly failure?: string | undefined;
 }
 
-process.on('message', (load: Load) => void drive(load).then((measured) => process.send!(measured)));
+process.on('message', (load: Load) => {
+  const fail = (error: Error): Pick<Measured, 'failure'> => ({ failure: error.message });
+  void drive(load)
+    .catch(fail)
+    .then((measured) => process.send!(measured));
+});
 
-async function drive({ port, request, status, connections, seconds }: Load): Promise<Measured> {
+async function drive({ port, pid, request, status, connections, seconds }: Load): Promise<Measured> {
+  const sockets: Socket[] = [];
+  for (let count = 0; count < connections; count += 1) {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    // One after the other: more at once than a server's backlog holds would wait for a second try of the kernel.
+    // oxlint-disable-next-line no-await-in-loop
+    await once(socket, 'connect');
+    sockets.push(socket);
+  }
   const times: number[] = [];
   const bytes = Buffer.from(request, 'latin1');
-  const expected = `HTTP/1.1 ${status} `;
+  const expected = Buffer.from(`HTTP/1.1 ${status} `);
   let failure: string | undefined;
+  /** How long the last answer was: the next is mostly as long and comes at once, and is not parsed then. */
+  let usual = 0;
+
+  const cpuBefore = readCpu(pid);
   const started = performance.now();
   const end = started + seconds * 1000;
-
-  const converse = (): Promise<void> =>
+  let requests = 0;
+  const converse = (socket: Socket): Promise<void> =>
     new Promise((done) => {
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-      let missing = -1;
-      let head = '';
+      let isFirst = true;
+      let kept: Buffer[] = [];
       let asked = 0;
       const ask = (): void => {
+        kept = [];
         asked = performance.now();
-        missing = -1;
-        head = '';
         socket.write(bytes);
       };
-      socket.on('connect', ask);
-      socket.on('error', (error) => (failure ??= error.message));
-      socket.on('close', () => done());
-      socket.on('data', (chunk) => {
-        let { length } = chunk;
-        if (missing < 0) {
-          const before = head.length;
-          head += chunk.toString('latin1', 0, 4096);
-          const ended = head.indexOf('\r\n\r\n');
-          if (ended < 0) return;
-          const [, content] = /\r\ncontent-length: (\d+)/i.exec(head.slice(0, ended)) ?? [];
-          missing = status === 304 ? 0 : Number(content ?? Number.NaN);
-          length -= ended + 4 - before;
-          if (!head.startsWith(expected) || Number.isNaN(missing)) {
-            failure ??= `expected ${status}, not: ${head.slice(0, ended)}`;
-            socket.destroy();
-            return;
-          }
-        }
-        missing -= length;
-        if (missing > 0) return;
+      const fail = (message: string): void => {
+        failure ??= message;
+        done();
+      };
+      const next = (): void => {
         const now = performance.now();
-        times.push(now - asked);
-        if (now < end) ask();
-        else socket.destroy();
+        requests += 1;
+        // The first requests of all come at once, and how long they wait for each other is how many they are.
+        if (!isFirst) times.push(now - asked);
+        isFirst = false;
+        if (now < end && failure === undefined) ask();
+        else done();
+      };
+      socket.on('error', ({ message }) => fail(message));
+      socket.on('close', () => fail('the server closed a connection'));
+      socket.on('data', (chunk) => {
+        const isUsual = kept.length === 0 && chunk.length === usual;
+        if (isUsual && chunk.compare(expected, 0, expected.length, 0, expected.length) === 0) {
+          next();
+          return;
+        }
+        kept.push(chunk);
+        const answer = kept.length === 1 ? chunk : Buffer.concat(kept);
+        const length = lengthOf(answer, status);
+        if (length === undefined || answer.length < length) return;
+        if (answer.length > length || !answer.subarray(0, expected.length).equals(expected)) {
+          fail(`expected ${status}, not: ${answer.toString('latin1', 0, 500)}`);
+          return;
+        }
+        usual = length;
+        next();
       });
+      ask();
     });
 
-  await Promise.all(Array.from({ length: connections }, converse));
-  const sorted = times.toSorted((a, b) => a - b);
-  const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN;
-  return { requests: times.length, seconds: (performance.now() - started) / 1000, p99, failure };
+  await Promise.all(sockets.map(converse));
+  const secondsTaken = (performance.now() - started) / 1000;
+  const cpuSeconds = readCpu(pid) - cpuBefore;
+  const residentMegabytes = readResident(pid);
+  for (const socket of sockets) socket.removeAllListeners('close').destroy();
+  const p99Milliseconds = times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+  return { requests, seconds: secondsTaken, cpuSeconds, residentMegabytes, p99Milliseconds, failure };
+}
+
+/** How long an answer is in all; unknown while its head is not there, and 0 where it does not tell. */
+function lengthOf(answer: Buffer, status: number): number | undefined {
+  const ended = answer.indexOf('\r\n\r\n');
+  if (ended < 0) return undefined;
+  const [, content] = /\r\ncontent-length: (\d+)/i.exec(answer.toString('latin1', 0, ended)) ?? [];
+  if (content === undefined && status !== 304) return 0;
+  return ended + 4 + (status === 304 ? 0 : Number(content));
 }

@@ -4,13 +4,20 @@ import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { writeCatalog, writeCorpus } from './corpus.ts';
-import { printGenerator, runGenerator, summarizeGenerator } from './generator.ts';
-import { printServer, runServer, summarizeServer } from './server.ts';
+import { buildRelease } from './generator-rows.ts';
+import { runGenerator } from './generator.ts';
+import { parseChoice } from './rows.ts';
+import { formatSection, toJson } from './section.ts';
+import type { Section } from './section.ts';
+import { runServer } from './server.ts';
 
-const usage = `npm run bench -- [--quick] [--json] [--only generator|server] [--articles N] [--corpus DIR]
+const usage = `npm run bench -- [--quick] [--json] [--only generator|server] [--articles N] [--corpus DIR] [--rounds N] [--rows A,B]
   --quick       100 articles and three rounds, in about a minute; else 1,000 articles and seven rounds
   --corpus DIR  a content folder of your own instead of generated articles; dead links in it are warnings
+  --rounds N    how often each row is measured
+  --rows A,B    only rows whose name holds one of these; what they are compared with is measured all the same
 `;
+const parts = ['generator', 'server'] as const;
 
 const { values } = parseArgs({
   options: {
@@ -19,11 +26,16 @@ const { values } = parseArgs({
     only: { type: 'string' },
     articles: { type: 'string' },
     corpus: { type: 'string' },
+    rounds: { type: 'string' },
+    rows: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
 const count = Number(values.articles ?? (values.quick ? 100 : 1000));
-const isSound = Number.isInteger(count) && count > 0 && [undefined, 'generator', 'server'].includes(values.only);
+const rounds = Number(values.rounds ?? (values.quick ? 3 : 7));
+const isSound =
+  [count, rounds].every((number) => Number.isInteger(number) && number > 0) &&
+  (values.only === undefined || parts.some((part) => part === values.only));
 if (!isSound) process.exitCode = 2;
 if (values.help || !isSound) process.stdout.write(usage);
 else await run();
@@ -32,9 +44,15 @@ async function run(): Promise<void> {
   installPeers();
   const work = mkdtempSync(join(tmpdir(), 'hosting-api-bench-'));
   const say = (line: string): unknown => process.stderr.isTTY && process.stderr.write(`\r\u001B[K${line}`);
-  // However it ends; Ctrl-C reaches what was started by itself.
-  process.once('exit', () => rmSync(work, { recursive: true, force: true }));
-  process.once('SIGINT', () => process.exit(130));
+  // However it ends; a process that is just being killed may still write there.
+  process.once('exit', () => rmSync(work, { recursive: true, force: true, maxRetries: 5 }));
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const) {
+    process.once(signal, () => process.exit(code));
+  }
   const content = join(work, 'content');
   if (values.corpus === undefined) writeCorpus(content, count);
   else cpSync(resolve(values.corpus), content, { recursive: true });
@@ -42,25 +60,30 @@ async function run(): Promise<void> {
   const articles = globSync('{blog,knowledgebase}/*/*.md', { cwd: content });
   const bytes = articles.reduce((sum, file) => sum + statSync(join(content, file)).size, 0);
   const lenient = values.corpus !== undefined;
-  const options = { work, articles: articles.length, lenient, rounds: values.quick ? 3 : 7, say };
+  const corpus = { work, articles: articles.length, lenient };
+  const options = { ...corpus, rounds, chosen: parseChoice(values.rows), say };
+  const isAsked = (part: (typeof parts)[number]): boolean => values.only === undefined || values.only === part;
 
-  const generator = values.only === 'server' ? undefined : summarizeGenerator(await runGenerator(options));
-  const windowSeconds = values.quick ? 0.3 : 1.5;
-  const server =
-    values.only === 'generator' ? undefined : summarizeServer(await runServer({ ...options, windowSeconds }));
+  const sections: Section[] = [];
+  if (isAsked('generator')) sections.push(await runGenerator(options));
+  if (isAsked('server')) {
+    const dist = join(work, 'served');
+    buildRelease(corpus, dist);
+    const { section } = await runServer({ ...options, dist, windowSeconds: values.quick ? 0.2 : 1.5 });
+    sections.push(section);
+  }
   say('');
   const machine = { node: process.version, processor: cpus()[0]?.model, cores: cpus().length };
-  const corpus = { articles: articles.length, bytes, rounds: options.rounds };
+  const measured = { articles: articles.length, bytes, rounds };
   if (values.json) {
-    process.stdout.write(`${JSON.stringify({ machine, corpus, generator, server }, null, 2)}\n`);
+    process.stdout.write(`${JSON.stringify({ machine, corpus: measured, sections: sections.map(toJson) }, null, 2)}\n`);
     return;
   }
   process.stdout.write(
-    `Node.js ${machine.node}, ${machine.cores} cores; ${corpus.articles} articles, ${(bytes / 1e6).toFixed(2)} MB; ` +
-      `medians of ${corpus.rounds} rounds, ± is half the way from the least to the greatest\n\n`,
+    `Node.js ${machine.node}, ${machine.cores} cores; ${articles.length} articles, ${(bytes / 1e6).toFixed(2)} MB; ` +
+      `medians of ${rounds} rounds, ± is half the way from the least to the greatest\n`,
   );
-  if (generator) process.stdout.write(`${printGenerator(generator)}\n\n`);
-  if (server) process.stdout.write(`${printServer(server)}\n`);
+  for (const section of sections) process.stdout.write(`\n${formatSection(section)}\n`);
 }
 
 /** The peers are installed on first use, and again when their lock file has changed. */

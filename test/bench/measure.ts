@@ -1,38 +1,52 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
+import { start } from './processes.ts';
+import type { Command } from './processes.ts';
 
 /** What a command cost, with all processes that it started. */
-export interface Cost {
-  /** User and system time, in seconds. */
-  readonly cpu: number;
-  /** In seconds. */
-  readonly wall: number;
-  /** The peaks of resident memory (VmHWM) of its processes, added up, in MB. */
-  readonly peak: number;
-}
-
-/** A command that can be measured. */
-export interface Command {
-  readonly program: string;
-  readonly args: readonly string[];
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string>>;
+interface Cost {
+  /** User and system time. */
+  readonly cpuSeconds: number;
+  readonly wallSeconds: number;
+  /** The peaks of resident memory (VmHWM) of its processes, added up. */
+  readonly peakMegabytes: number;
 }
 
 /** The unit of times in /proc; 100 in a second on every Linux that Node.js runs on. */
 const ticksPerSecond = 100;
 const sampleMs = 10;
 
-/** User and system time of a process since its start, in seconds. */
-export function readCpu(pid: number | 'self'): number {
-  const [own] = readTimes(pid);
-  return own;
+/**
+ * The time that the threads of a process have run so far, in seconds: to the nanosecond, where `stat` counts in ticks
+ * that are too coarse for a start or a short window. Those that have ended are not in it.
+ */
+export function readCpu(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  const times = readdirSync(tasks).map((task) =>
+    Number(readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ')[0]),
+  );
+  return times.reduce((sum, nanoseconds) => sum + nanoseconds, 0) / 1e9;
+}
+
+/** User and system time of a process and all its descendants, with those of them that ended, in seconds. */
+export function readTreeCpu(pid: number): number {
+  const [own, waited] = readTimes(pid);
+  return own + waited + childrenOf(pid).reduce((sum, child) => sum + readTreeCpu(child), 0);
+}
+
+/** The resident memory of a process, in MB. */
+export function readResident(pid: number): number {
+  return readStatus(pid, 'VmRSS');
 }
 
 /** The peak of resident memory of a process, in MB. */
 export function readPeak(pid: number): number {
-  const [, kilobytes] = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return readStatus(pid, 'VmHWM');
+}
+
+function readStatus(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const [, kilobytes] = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status) ?? [];
   return Number(kilobytes ?? 0) / 1024;
 }
 
@@ -56,7 +70,7 @@ function childrenOf(pid: number): number[] {
  * Runs a command and measures it; one at a time, since the kernel tells the time of ended children only as a sum.
  * Throws with all that the command said where it fails.
  */
-export async function measure({ program, args, cwd, env }: Command): Promise<Cost> {
+export async function measure(command: Command): Promise<Cost> {
   const peaks = new Map<number, number>();
   let helpers = new Map<number, number>();
   let known = 0;
@@ -74,9 +88,7 @@ export async function measure({ program, args, cwd, env }: Command): Promise<Cos
 
   const [, before] = readTimes('self');
   const started = performance.now();
-  const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const { child, said } = start(command);
   const timer = setInterval(() => {
     const alive = new Map<number, number>();
     sample(child.pid!, alive, 0);
@@ -85,12 +97,15 @@ export async function measure({ program, args, cwd, env }: Command): Promise<Cos
   let wall = 0;
   child.once('exit', () => (wall = (performance.now() - started) / 1000));
   const [code] = (await once(child, 'close').finally(() => clearInterval(timer))) as [number | null];
-  if (code !== 0) throw new Error(`${program} ${args.join(' ')} failed:\n${said}`);
+  if (code !== 0) throw new Error(`${command.program} ${command.args.join(' ')} failed:\n${said()}`);
   const [, after] = readTimes('self');
   // Helpers that outlive the command by a moment, such as esbuild's, are waited for by nobody here. Those that it did
   // wait for at its very end have made its own time leap since it was last looked at.
   const helped = [...helpers.values()].reduce((sum, cpu) => sum + cpu, 0);
   const waited = after - before;
-  const cpu = waited - known < helped ? waited + helped : waited;
-  return { cpu, wall, peak: [...peaks.values()].reduce((sum, peak) => sum + peak, 0) };
+  return {
+    cpuSeconds: waited - known < helped ? waited + helped : waited,
+    wallSeconds: wall,
+    peakMegabytes: [...peaks.values()].reduce((sum, peak) => sum + peak, 0),
+  };
 }

@@ -1,24 +1,32 @@
 import { once } from 'node:events';
 import { globSync, statSync } from 'node:fs';
-import { get } from 'node:http';
+import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import type { Recorded, Recording } from './peers/answers.ts';
+import type { Recorded, Recording, Refusal } from './peers/answers.ts';
 
 /** A request that all servers are asked, and the status of its answer. */
 export interface Case {
   readonly name: string;
-  /** The request, to the last byte. */
-  readonly request: string;
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
   readonly status: number;
 }
 
 /** What every server writes itself. */
 const own = /^(?:date|connection|keep-alive)$/i;
 
-async function record(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<Recorded> {
-  const [response] = (await once(get({ port, host: '127.0.0.1', path, headers }), 'response')) as [IncomingMessage];
+/** Asks for something once, and keeps the answer. */
+export async function record(
+  port: number,
+  target: string,
+  headers: Readonly<Record<string, string>> = {},
+  method = 'GET',
+): Promise<Recorded> {
+  const sent = request({ port, host: '127.0.0.1', path: target, headers, method }).end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
   const { rawHeaders } = response;
   const pairs = rawHeaders.flatMap((name, index): [string, string][] =>
     index % 2 === 0 && !own.test(name) ? [[name, rawHeaders[index + 1]!]] : [],
@@ -26,38 +34,65 @@ async function record(port: number, path: string, headers: Readonly<Record<strin
   return { status: response.statusCode!, headers: pairs, body: (await buffer(response)).toString('base64') };
 }
 
-/** Asks our server once for everything, so that its peers answer with the same bytes: an article of about 10 kB. */
-export async function recordAnswers(port: number, dist: string): Promise<{ recording: Recording; cases: Case[] }> {
+/** The header of an answer that is known to have it. */
+export function headerOf({ headers }: Recorded, name: string): string {
+  return headers.find(([other]) => other.toLowerCase() === name)![1];
+}
+
+/** The target of an article of about 10 kB in a release. Throws where it has no article of the knowledge base. */
+export function findTarget(dist: string): string {
   const folder = join(dist, 'current/v1/kb/article');
   const distance = (file: string): number => Math.abs(statSync(join(folder, file)).size - 10_000);
   const [nearest] = globSync('*/*.json', { cwd: folder }).toSorted((a, b) => distance(a) - distance(b));
   if (nearest === undefined) throw new Error('the corpus has no article of the knowledge base');
-  const path = `/v1/kb/article?path=/knowledgebase/${nearest.slice(0, -'.json'.length)}`;
-  const absent = '/v1/kb/article?path=/knowledgebase/nowhere/nothing';
+  return `/v1/kb/article?path=/knowledgebase/${nearest.slice(0, -'.json'.length)}`;
+}
 
-  const identity = await record(port, path, {});
-  const [, etag] = identity.headers.find(([name]) => name.toLowerCase() === 'etag')!;
-  const recording = {
-    path,
-    identity,
-    gzip: await record(port, path, { 'Accept-Encoding': 'gzip' }),
-    unchanged: await record(port, path, { 'If-None-Match': etag }),
-    missing: await record(port, absent, {}),
-    info: await record(port, '/v1/info', {}),
-  };
-  const toCase = (name: string, role: Exclude<keyof Recording, 'path'>, target: string, header = ''): Case => ({
-    name,
-    request: `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${header}\r\n`,
-    status: recording[role].status,
+const limitedTarget = '/v1/kb/list';
+
+/**
+ * Asks our server once for everything, so that its peers answer with the same bytes; and a second one, which allows
+ * one request a day, for what it says to all others.
+ */
+export async function recordAnswers(
+  port: number,
+  limitedPort: number,
+  dist: string,
+): Promise<{ recording: Recording; cases: Case[] }> {
+  const target = findTarget(dist);
+  const refusal = async (at: number, method: string, refused: string): Promise<Refusal> => ({
+    method,
+    target: refused,
+    recorded: await record(at, refused, {}, method),
   });
-  const kilobytes = (role: 'identity' | 'gzip'): string =>
-    `${(Buffer.from(recording[role].body, 'base64').length / 1000).toFixed(1)} kB`;
+  const identity = await record(port, target);
+  const etag = headerOf(identity, 'etag');
+  const gzipOnly = { 'Accept-Encoding': 'gzip' };
+  await record(limitedPort, limitedTarget);
+  const recording = {
+    target,
+    identity,
+    gzip: await record(port, target, gzipOnly),
+    unchanged: await record(port, target, { 'If-None-Match': etag }),
+    missing: await record(port, '/v1/kb/article?path=/knowledgebase/nowhere/nothing'),
+    info: await record(port, '/v1/info'),
+    refusals: await Promise.all([
+      refusal(port, 'DELETE', '/v1/plans'),
+      refusal(limitedPort, 'GET', limitedTarget),
+      refusal(port, 'GET', '/v1/hosting/game/logs/demo/latest'),
+    ]),
+  };
+  const get = { method: 'GET', target, headers: {} };
   const cases = [
-    toCase(`article, ${kilobytes('identity')}`, 'identity', path),
-    toCase(`gzip, ${kilobytes('gzip')}`, 'gzip', path, 'Accept-Encoding: gzip\r\n'),
-    toCase('304', 'unchanged', path, `If-None-Match: ${etag}\r\n`),
-    toCase('404', 'missing', absent),
-    toCase('/v1/info', 'info', '/v1/info'),
+    { ...get, name: 'article', status: 200 },
+    { ...get, name: 'gzip', headers: gzipOnly, status: 200 },
+    { ...get, name: '304', headers: { 'If-None-Match': etag }, status: 304 },
+    { ...get, name: '404', target: '/v1/kb/article?path=/knowledgebase/nowhere/nothing', status: 404 },
+    ...recording.refusals.map(({ method, target: refused }, index) => {
+      const status = [405, 429, 401][index]!;
+      return { name: String(status), method, target: refused, headers: {}, status };
+    }),
+    { ...get, name: '/v1/info', target: '/v1/info', status: 200 },
   ];
   return { recording, cases };
 }

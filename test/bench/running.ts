@@ -1,49 +1,32 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from '../helpers/free-port.ts';
-import type { Command } from './measure.ts';
+import { start } from './processes.ts';
+import type { Command } from './processes.ts';
 
-/** A server that answers. */
+/** A server that listens. */
 export interface Running {
   readonly name: string;
   readonly pid: number;
   readonly port: number;
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
-/** Starts a server at a free port, which it is told as PORT and as its last argument, and waits until it listens. */
-export async function startProgram(name: string, { program, args, cwd, env }: Command): Promise<Running> {
+/** Starts a server at a free port and waits until it listens. Throws with what it said where it does not. */
+export async function startServer(name: string, toCommand: (port: number) => Command): Promise<Running> {
   const port = await findFreePort();
-  const child = spawn(program, [...args, String(port)], {
-    cwd,
-    // What the caller's environment says of servers must not change what is measured.
-    env: { PATH: process.env['PATH'], ...env, PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let said = '';
-  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  const exited = once(child, 'exit');
+  const { child, said, kill } = start(toCommand(port));
   for (const end = performance.now() + 30_000; ;) {
     // oxlint-disable-next-line no-await-in-loop
     if (await isListening(port)) break;
-    if (child.exitCode !== null || performance.now() > end) {
+    if (child.pid === undefined || child.exitCode !== null || performance.now() > end) {
       child.kill('SIGKILL');
-      throw new Error(`${name} does not start: ${said}`);
+      throw new Error(`${name} does not start: ${said()}`);
     }
     // oxlint-disable-next-line no-await-in-loop
     await sleep(20);
   }
-  return {
-    name,
-    pid: child.pid!,
-    port,
-    async stop() {
-      child.kill('SIGKILL');
-      await exited;
-    },
-  };
+  return { name, pid: child.pid!, port, stop: kill };
 }
 
 function isListening(port: number): Promise<boolean> {

@@ -9,10 +9,19 @@ export interface Recorded {
   readonly body: string;
 }
 
+/** The answer to one request, whatever else it says. */
+export interface Refusal {
+  readonly method: string;
+  readonly target: string;
+  readonly recorded: Recorded;
+}
+
 /** The recorded answers, by their role. */
-export type Recording = Readonly<
-  Record<'identity' | 'gzip' | 'unchanged' | 'missing' | 'info', Recorded> & { path: string }
->;
+export interface Recording extends Readonly<Record<'identity' | 'gzip' | 'unchanged' | 'missing' | 'info', Recorded>> {
+  /** The target of the article. */
+  readonly target: string;
+  readonly refusals: readonly Refusal[];
+}
 
 /** An answer that is ready to be sent. */
 export interface Answer {
@@ -34,16 +43,22 @@ const etagOf = ({ headers }: Recorded): string => headers.find(([name]) => name.
 
 const articles = new Map([
   [
-    recording.path,
+    recording.target,
     { identity: prepare(recording.identity), gzip: prepare(recording.gzip), unchanged: prepare(recording.unchanged) },
   ],
 ]);
-const etags = new Map([[recording.path, { identity: etagOf(recording.identity), gzip: etagOf(recording.gzip) }]]);
+const etags = new Map([[recording.target, { identity: etagOf(recording.identity), gzip: etagOf(recording.gzip) }]]);
 
 /** The answer where there is no such article. */
 export const missing: Answer = prepare(recording.missing);
 /** The answer of the dynamic route; its body is made anew for each request. */
 export const info: Answer = prepare(recording.info);
+/** Requests that are refused, each with its answer. */
+export const refusals = recording.refusals.map(({ method, target, recorded }) => ({
+  method,
+  target,
+  answer: prepare(recorded),
+}));
 /** What the dynamic route tells. */
 export const version = (JSON.parse(info.body.toString()) as { version: string }).version;
 /** Where the servers listen. */

@@ -1,5 +1,6 @@
 import fastify from 'fastify';
-import { findArticle, info, port, version } from './answers.ts';
+import type { RouteHandlerMethod } from 'fastify';
+import { findArticle, info, port, refusals, version } from './answers.ts';
 
 const app = fastify();
 app.get('/v1/kb/article', (request, reply) => {
@@ -10,4 +11,8 @@ app.get('/v1/kb/article', (request, reply) => {
     .send(status === 304 ? undefined : body);
 });
 app.get('/v1/info', (_, reply) => reply.headers(info.headers).send(`${JSON.stringify({ version })}\n`));
+for (const { method, target, answer } of refusals) {
+  const handler: RouteHandlerMethod = (_, reply) => reply.code(answer.status).headers(answer.headers).send(answer.body);
+  app.route({ method, url: target, handler });
+}
 await app.listen({ port, host: '127.0.0.1' });

@@ -1,0 +1,155 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, cpSync, globSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from './processes.ts';
+import { noise } from './rows.ts';
+
+/** One way to compile the corpus. */
+export interface Way {
+  readonly name: string;
+  readonly command: Command;
+  /** What is done before each run, and not measured. */
+  readonly prepare?: (round: number) => void;
+  /** Where a peer writes: what it made is counted. */
+  readonly peerOutput?: string;
+}
+
+/** Where the corpus is, and how it is built. */
+export interface Corpus {
+  /** A folder for everything, with `content` and `catalog`. */
+  readonly work: string;
+  readonly articles: number;
+  /** Whether dead links in it are only warnings. */
+  readonly lenient: boolean;
+}
+
+const folder = import.meta.dirname;
+/** The Node.js that runs everything. */
+export const node = process.execPath;
+/** The program of the generator. */
+export const generatorMain = resolve(folder, '../../generator/main.ts');
+/** What the noise of the machine is read from. */
+export const fixedLoop: Command = {
+  program: node,
+  args: ['-e', "crypto.pbkdf2Sync('noise', 'salt', 4_000_000, 32, 'sha256')"],
+};
+/** The rows that others are compared with, or computed from. */
+export const names = {
+  plain: 'plain unified, one thread',
+  floor: 'floor: read, JSON, write',
+  compression: 'compression alone, of what ours writes',
+  cold: 'ours, cold',
+  native: 'ours, cold, native engine',
+} as const;
+
+/** Whether the generator knows a command or an option yet: a row that needs one it does not know is left out. */
+export function knows(command: readonly string[], word: string): boolean {
+  return execFileSync(node, [generatorMain, ...command, '--help'], { encoding: 'utf8' }).includes(word);
+}
+
+/** The options that tell the generator what to compile, and where to. */
+export function toSources({ work, lenient }: Corpus, out: string, content = join(work, 'content')): string[] {
+  const sources = ['--content', content, '--catalog', join(work, 'catalog'), '--out', out];
+  return [...sources, ...(lenient ? ['--lenient'] : [])];
+}
+
+/** Compiles the corpus into a folder, which is not measured. */
+export function buildRelease(corpus: Corpus, out: string): void {
+  execFileSync(node, [generatorMain, 'build', ...toSources(corpus, out)], { stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+/** Every way that there is on this machine, and what was left out. */
+export function createWays(corpus: Corpus): { ways: Way[]; notes: string[] } {
+  const { work } = corpus;
+  const at = (name: string): string => join(work, name);
+  const content = at('content');
+  const ours = (out: string, ...options: string[]): Command => ({
+    program: node,
+    args: [generatorMain, 'build', ...toSources(corpus, at(out)), ...options],
+    cwd: work,
+  });
+  const cold = (name: string, ...options: string[]): Way => ({
+    name,
+    command: ours('cold', ...options),
+    prepare: () => rmSync(at('cold'), { recursive: true, force: true }),
+  });
+  const peer = (name: string, out: string, command: Command): Way => ({
+    name,
+    command: { cwd: work, ...command },
+    prepare: () => rmSync(at(out), { recursive: true, force: true }),
+    peerOutput: at(out),
+  });
+  const script = (file: string, ...args: string[]): Command => ({
+    program: node,
+    args: [join(folder, 'peers', file), ...args],
+  });
+  const module = (path: string, ...args: string[]): Command => ({
+    program: node,
+    args: [join(folder, 'node_modules', path), ...args],
+  });
+
+  buildRelease(corpus, at('same'));
+  for (const name of ['warm', 'changed']) cpSync(at('same'), at(name), { recursive: true, verbatimSymlinks: true });
+  cpSync(content, at('edited'), { recursive: true });
+  const [edited] = globSync('knowledgebase/*/*.md', { cwd: at('edited') }).toSorted();
+
+  const ways: Way[] = [
+    { name: noise, command: fixedLoop },
+    peer(names.floor, 'floor', script('floor.ts', content, at('floor'))),
+    peer(names.plain, 'plain', script('plain.ts', content, at('plain'))),
+  ];
+  const notes: string[] = [];
+  const hasThreads = knows(['build'], '--threads');
+  const threads = (count: number): string[] => (hasThreads ? ['--threads', String(count)] : []);
+  ways.push(cold(names.cold, ...threads(1)));
+  if (hasThreads) ways.push(cold('ours, cold, two threads', ...threads(2)));
+  else notes.push('Left out: two threads; the generator has no --threads.');
+  if (knows(['build'], '--engine')) {
+    ways.push(cold(names.native, '--engine', 'native', ...threads(1)));
+    if (hasThreads) ways.push(cold(`${names.native}, two threads`, '--engine', 'native', ...threads(2)));
+  } else notes.push('Left out: the native engine; the generator has no --engine.');
+  ways.push(
+    { name: names.compression, command: script('compress.ts', at('same/current'), at('compressed')) },
+    {
+      name: 'ours, everything in the render cache',
+      command: ours('warm'),
+      prepare: () => ['releases', 'current'].forEach((name) => rmSync(at(`warm/${name}`), { recursive: true })),
+    },
+    { name: 'ours, nothing changed', command: ours('same') },
+    {
+      name: 'ours, one article changed',
+      command: { program: node, args: [generatorMain, 'build', ...toSources(corpus, at('changed'), at('edited'))] },
+      prepare(round) {
+        execFileSync(node, [generatorMain, 'releases', 'prune', '--keep', '1', '--out', at('changed')]);
+        appendFileSync(join(at('edited'), edited!), `\nChanged in round ${round}.\n`);
+      },
+    },
+    peer('Eleventy', 'eleventy', module('@11ty/eleventy/cmd.cjs', ...toEleventy('content', 'eleventy'))),
+    peer('Velite', 'velite', {
+      ...module('velite/bin/velite.js', 'build', '--config', join(folder, 'peers/velite.config.ts')),
+      env: { BENCH_CONTENT: content, BENCH_OUT: at('velite') },
+    }),
+  );
+  if (isInstalled('hugo', 'version')) {
+    cpSync(join(folder, 'peers/hugo'), at('hugo-site'), { recursive: true });
+    const folders = ['--source', at('hugo-site'), '--contentDir', content, '--destination', at('hugo')];
+    const args = ['--quiet', '--cacheDir', at('hugo-cache'), ...folders];
+    ways.push(peer('Hugo', 'hugo', { program: 'hugo', args }));
+  } else notes.push('Left out: Hugo; it is not installed.');
+  return { ways, notes };
+}
+
+/** The arguments of Eleventy, which takes its folders from where it is started. */
+export function toEleventy(input: string, output: string): string[] {
+  return [`--input=${input}`, `--output=${output}`, `--config=${join(folder, 'peers/eleventy.config.js')}`];
+}
+
+/** Whether a program of the system can be run; `argument` makes it say something and end. */
+export function isInstalled(program: string, argument: string): boolean {
+  try {
+    execFileSync(program, [argument], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}

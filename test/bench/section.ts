@@ -1,0 +1,80 @@
+import { figuresOf } from './rows.ts';
+import type { Figure, Row } from './rows.ts';
+import { median, medianRatio, spread } from './statistics.ts';
+
+/** A column of a table: a figure, or its ratio to that of another row. */
+export interface Column {
+  readonly head: string;
+  readonly figure: Figure;
+  readonly digits: number;
+  /** Tells the name of the row that this one is compared with. */
+  readonly base?: (name: string) => string;
+  /** Whether it is not the figure that is told, but how far its rounds lie apart. */
+  readonly isSpread?: boolean;
+}
+
+/** A table of what was measured together. */
+export interface Section {
+  readonly name: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+  /** What must be known to read it, in a line each; also what was left out, and why. */
+  readonly notes: readonly string[];
+}
+
+function toValue(section: Section, row: Row, { figure, base, isSpread }: Column): number | undefined {
+  const own = figuresOf(row, figure);
+  if (own === undefined) return undefined;
+  if (isSpread) return spread(own);
+  if (base === undefined) return median(own);
+  const name = base(row.name);
+  const other = figuresOf(
+    section.rows.find((candidate) => candidate.name === name),
+    figure,
+  );
+  return other && medianRatio(own, other);
+}
+
+/** A section as people read it. */
+export function formatSection(section: Section): string {
+  const { name, columns, rows, notes } = section;
+  const cell = (row: Row, column: Column): string => {
+    const value = toValue(section, row, column);
+    if (value === undefined) return '';
+    return column.isSpread ? `${(value * 100).toFixed(0)} %` : value.toFixed(column.digits);
+  };
+  const table = formatTable(
+    [name, ...columns.map(({ head }) => head)],
+    rows.map((row) => [row.name, ...columns.map((column) => cell(row, column))]),
+  );
+  return [table, ...(notes.length > 0 ? ['', ...notes] : [])].join('\n');
+}
+
+/** A section as programs read it: the columns, as medians, and every round. */
+export function toJson(section: Section): object {
+  const { name, columns, rows, notes } = section;
+  return {
+    name,
+    notes,
+    rows: rows.map((row) => ({
+      name: row.name,
+      ...Object.fromEntries(
+        columns.map((column) => {
+          const { figure, head, isSpread, base } = column;
+          return [isSpread ? `${figure}Spread` : base ? head : figure, toValue(section, row, column)];
+        }),
+      ),
+      rounds: row.rounds,
+    })),
+  };
+}
+
+/** A table of text, its first column to the left and the others to the right. */
+export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
+  const line = (row: readonly string[]): string =>
+    `| ${row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join(' | ')} |`;
+  const rule = `|${widths.map((width, column) => (column === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`;
+  return [line(head), rule, ...rows.map(line)].join('\n');
+}
