@@ -10,6 +10,7 @@ import { parseChoice } from './rows.ts';
 import { formatSection, toJson } from './section.ts';
 import type { Section } from './section.ts';
 import { runServer } from './server.ts';
+import { runStart } from './start.ts';
 
 const usage = `npm run bench -- [--quick] [--json] [--only generator|server] [--articles N] [--corpus DIR] [--rounds N] [--rows A,B]
   --quick       100 articles and three rounds, in about a minute; else 1,000 articles and seven rounds
@@ -69,8 +70,11 @@ async function run(): Promise<void> {
   if (isAsked('server')) {
     const dist = join(work, 'served');
     buildRelease(corpus, dist);
-    const { section } = await runServer({ ...options, dist, windowSeconds: values.quick ? 0.2 : 1.5 });
-    sections.push(section);
+    const windows = values.quick
+      ? { windowSeconds: 0.15, warmUpSeconds: 9 }
+      : { windowSeconds: 1.5, warmUpSeconds: 40 };
+    const { section, recording } = await runServer({ ...options, dist, ...windows });
+    sections.push(section, await runStart({ ...options, dist, recording }));
   }
   say('');
   const machine = { node: process.version, processor: cpus()[0]?.model, cores: cpus().length };

@@ -21,6 +21,8 @@ export interface ServerOptions {
   readonly chosen: Choice;
   /** How long each server is asked in each case and round. */
   readonly windowSeconds: number;
+  /** How long all of them are asked beforehand, so that their code is compiled. */
+  readonly warmUpSeconds: number;
   readonly say: (line: string) => void;
 }
 
@@ -85,9 +87,9 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
     }));
     const all: Turn[] = [{ name: noise, connections: 0 }, ...turns, ...crowded];
     say('server: warming up');
-    // One at a time, since the last one would else be warmed up beside all others.
-    // oxlint-disable-next-line no-await-in-loop
-    for (const turn of turns) await ask(turn.asked!, turn.connections, windowSeconds);
+    const warmUpSeconds = Math.min(1, options.warmUpSeconds / turns.length);
+    // oxlint-disable-next-line no-await-in-loop -- One at a time, as they are measured.
+    for (const turn of turns) await ask(turn.asked!, turn.connections, warmUpSeconds);
     const rows = await measureInTurn(all, rounds, async (turn, round) => {
       say(`server, round ${round + 1} of ${rounds}: ${turn.name}`);
       if (turn.asked === undefined) return { cpuSeconds: (await measure(fixedLoop)).cpuSeconds };
