@@ -33,13 +33,19 @@ export const fixedLoop: Command = {
   program: node,
   args: ['-e', "crypto.pbkdf2Sync('noise', 'salt', 4_000_000, 32, 'sha256')"],
 };
-/** The rows that others are compared with, or computed from. */
+/** How the rows are called that others are compared with, that are computed from, or that have a target. */
 export const names = {
   plain: 'plain unified, one thread',
   floor: 'floor: read, JSON, write',
   compression: 'compression alone, of what ours writes',
   cold: 'ours, cold',
+  coldTwo: 'ours, cold, two threads',
   native: 'ours, cold, native engine',
+  nativeTwo: 'ours, cold, native engine, two threads',
+  same: 'ours, nothing changed',
+  changed: 'ours, one article changed',
+  eleventy: 'Eleventy',
+  velite: 'Velite',
 } as const;
 
 /** Whether the generator knows a command or an option yet: a row that needs one it does not know is left out. */
@@ -102,11 +108,11 @@ export function createWays(corpus: Corpus): { ways: Way[]; notes: string[] } {
   const hasThreads = knows(['build'], '--threads');
   const threads = (count: number): string[] => (hasThreads ? ['--threads', String(count)] : []);
   ways.push(cold(names.cold, ...threads(1)));
-  if (hasThreads) ways.push(cold('ours, cold, two threads', ...threads(2)));
+  if (hasThreads) ways.push(cold(names.coldTwo, ...threads(2)));
   else notes.push('Left out: two threads; the generator has no --threads.');
   if (knows(['build'], '--engine')) {
     ways.push(cold(names.native, '--engine', 'native', ...threads(1)));
-    if (hasThreads) ways.push(cold(`${names.native}, two threads`, '--engine', 'native', ...threads(2)));
+    if (hasThreads) ways.push(cold(names.nativeTwo, '--engine', 'native', ...threads(2)));
   } else notes.push('Left out: the native engine; the generator has no --engine.');
   ways.push(
     { name: names.compression, command: script('compress.ts', at('same/current'), at('compressed')) },
@@ -115,17 +121,17 @@ export function createWays(corpus: Corpus): { ways: Way[]; notes: string[] } {
       command: ours('warm'),
       prepare: () => ['releases', 'current'].forEach((name) => rmSync(at(`warm/${name}`), { recursive: true })),
     },
-    { name: 'ours, nothing changed', command: ours('same') },
+    { name: names.same, command: ours('same') },
     {
-      name: 'ours, one article changed',
+      name: names.changed,
       command: { program: node, args: [generatorMain, 'build', ...toSources(corpus, at('changed'), at('edited'))] },
       prepare(round) {
         execFileSync(node, [generatorMain, 'releases', 'prune', '--keep', '1', '--out', at('changed')]);
         appendFileSync(join(at('edited'), edited!), `\nChanged in round ${round}.\n`);
       },
     },
-    peer('Eleventy', 'eleventy', module('@11ty/eleventy/cmd.cjs', ...toEleventy('content', 'eleventy'))),
-    peer('Velite', 'velite', {
+    peer(names.eleventy, 'eleventy', module('@11ty/eleventy/cmd.cjs', ...toEleventy('content', 'eleventy'))),
+    peer(names.velite, 'velite', {
       ...module('velite/bin/velite.js', 'build', '--config', join(folder, 'peers/velite.config.ts')),
       env: { BENCH_CONTENT: content, BENCH_OUT: at('velite') },
     }),

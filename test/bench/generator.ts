@@ -45,13 +45,16 @@ export async function runGenerator(options: GeneratorOptions): Promise<Section> 
   return { name: 'generator', columns, rows: rows.flatMap((row) => [row, ...lessCompression(row, rows)]), notes };
 }
 
+/** How the row is called that {@link lessCompression} computes. */
+export const toLessCompression = (name: string): string => `${name}, less compression (computed)`;
+
 /** What a cold build costs without compressing, which no peer does: computed in each round, and marked so. */
 function lessCompression(row: Row, rows: readonly Row[]): Row[] {
   const compression = rows.find(({ name }) => name === names.compression);
   if (!compression || ![names.cold, names.native].some((name) => name === row.name)) return [];
   const cost = (from: Row, round: number): number => from.rounds[round]!.cpuSeconds!;
   const toRound = (_: Figures, round: number): Figures => ({ cpuSeconds: cost(row, round) - cost(compression, round) });
-  return [{ name: `${row.name}, less compression (computed)`, rounds: row.rounds.map(toRound) }];
+  return [{ name: toLessCompression(row.name), rounds: row.rounds.map(toRound) }];
 }
 
 function checkOutput(name: string, output: string, articles: number): void {

@@ -3,7 +3,9 @@ import { cpSync, globSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { multiplyContent } from './copies.ts';
 import { writeCatalog, writeCorpus } from './corpus.ts';
+import { runDev } from './dev.ts';
 import { buildRelease } from './generator-rows.ts';
 import { runGenerator } from './generator.ts';
 import { parseChoice } from './rows.ts';
@@ -11,14 +13,17 @@ import { formatSection, toJson } from './section.ts';
 import type { Section } from './section.ts';
 import { runServer } from './server.ts';
 import { runStart } from './start.ts';
+import { formatJudgements, judge } from './targets.ts';
 
-const usage = `npm run bench -- [--quick] [--json] [--only generator|server] [--articles N] [--corpus DIR] [--rounds N] [--rows A,B]
+const usage = `npm run bench -- [--quick] [--json] [--only generator|dev|server] [--articles N] [--corpus DIR]
+    [--copies N] [--rounds N] [--rows A,B]
   --quick       100 articles and three rounds, in about a minute; else 1,000 articles and seven rounds
   --corpus DIR  a content folder of your own instead of generated articles; dead links in it are warnings
+  --copies N    the content so many times, in each copy with other words
   --rounds N    how often each row is measured
   --rows A,B    only rows whose name holds one of these; what they are compared with is measured all the same
 `;
-const parts = ['generator', 'server'] as const;
+const parts = ['generator', 'dev', 'server'] as const;
 
 const { values } = parseArgs({
   options: {
@@ -27,6 +32,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     articles: { type: 'string' },
     corpus: { type: 'string' },
+    copies: { type: 'string', default: '1' },
     rounds: { type: 'string' },
     rows: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -34,8 +40,9 @@ const { values } = parseArgs({
 });
 const count = Number(values.articles ?? (values.quick ? 100 : 1000));
 const rounds = Number(values.rounds ?? (values.quick ? 3 : 7));
+const copies = Number(values.copies);
 const isSound =
-  [count, rounds].every((number) => Number.isInteger(number) && number > 0) &&
+  [count, rounds, copies].every((number) => Number.isInteger(number) && number > 0) &&
   (values.only === undefined || parts.some((part) => part === values.only));
 if (!isSound) process.exitCode = 2;
 if (values.help || !isSound) process.stdout.write(usage);
@@ -57,6 +64,7 @@ async function run(): Promise<void> {
   const content = join(work, 'content');
   if (values.corpus === undefined) writeCorpus(content, count);
   else cpSync(resolve(values.corpus), content, { recursive: true });
+  multiplyContent(content, copies);
   writeCatalog(join(work, 'catalog'));
   const articles = globSync('{blog,knowledgebase}/*/*.md', { cwd: content });
   const bytes = articles.reduce((sum, file) => sum + statSync(join(content, file)).size, 0);
@@ -67,6 +75,8 @@ async function run(): Promise<void> {
 
   const sections: Section[] = [];
   if (isAsked('generator')) sections.push(await runGenerator(options));
+  if (isAsked('dev'))
+    sections.push(await runDev({ ...options, rounds: values.quick && values.rounds === undefined ? 5 : rounds }));
   if (isAsked('server')) {
     const dist = join(work, 'served');
     buildRelease(corpus, dist);
@@ -77,10 +87,13 @@ async function run(): Promise<void> {
     sections.push(section, await runStart({ ...options, dist, recording }));
   }
   say('');
+  const targets = judge(sections);
   const machine = { node: process.version, processor: cpus()[0]?.model, cores: cpus().length };
   const measured = { articles: articles.length, bytes, rounds };
   if (values.json) {
-    process.stdout.write(`${JSON.stringify({ machine, corpus: measured, sections: sections.map(toJson) }, null, 2)}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ machine, corpus: measured, sections: sections.map(toJson), targets }, null, 2)}\n`,
+    );
     return;
   }
   process.stdout.write(
@@ -88,6 +101,7 @@ async function run(): Promise<void> {
       `medians of ${rounds} rounds, ± is half the way from the least to the greatest\n`,
   );
   for (const section of sections) process.stdout.write(`\n${formatSection(section)}\n`);
+  process.stdout.write(`\n${formatJudgements(targets)}\n`);
 }
 
 /** The peers are installed on first use, and again when their lock file has changed. */

@@ -28,10 +28,9 @@ export function readCpu(pid: number): number {
   return times.reduce((sum, nanoseconds) => sum + nanoseconds, 0) / 1e9;
 }
 
-/** User and system time of a process and all its descendants, with those of them that ended, in seconds. */
+/** The same of a process and all its descendants that have not ended. */
 export function readTreeCpu(pid: number): number {
-  const [own, waited] = readTimes(pid);
-  return own + waited + childrenOf(pid).reduce((sum, child) => sum + readTreeCpu(child), 0);
+  return readCpu(pid) + childrenOf(pid).reduce((sum, child) => sum + readTreeCpu(child), 0);
 }
 
 /** The resident memory of a process, in MB. */

@@ -27,6 +27,8 @@ export interface ServerOptions {
 }
 
 const many = 1000;
+/** The case in which a thousand connections ask at once. */
+export const crowdedCase = `gzip, ${many} connections`;
 const toBase = (base: string) => (name: string) => `${name.split(': ')[0]}: ${base}`;
 const toRaw = toBase(serverNames.raw);
 const columns: readonly Column[] = [
@@ -82,7 +84,7 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
     );
     const crowded = compressed.map((turn) => ({
       ...turn,
-      name: turn.name.replace('gzip', `gzip, ${many} connections`),
+      name: turn.name.replace('gzip', crowdedCase),
       connections: many,
     }));
     const all: Turn[] = [{ name: noise, connections: 0 }, ...turns, ...crowded];

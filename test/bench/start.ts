@@ -36,17 +36,22 @@ interface Turn {
   readonly look?: (server: Started, port: number) => Promise<Figures>;
 }
 
-const sample = `start: ${serverNames.ours}, small release`;
-const raw = `start: ${serverNames.raw}`;
+/** How the rows are called that others are compared with, or that have a target. */
+export const startNames = {
+  raw: `start: ${serverNames.raw}`,
+  small: `start: ${serverNames.ours}, small release`,
+  corpus: `start: ${serverNames.ours}, corpus`,
+  read: `every article read: ${serverNames.ours}, corpus`,
+} as const;
 const idle = 100;
 const columns: readonly Column[] = [
   { head: 'ms', figure: 'latencyMilliseconds', digits: 0 },
   { head: '±', figure: 'latencyMilliseconds', digits: 0, isSpread: true },
-  { head: 'ms/raw', figure: 'latencyMilliseconds', digits: 2, base: () => raw },
+  { head: 'ms/raw', figure: 'latencyMilliseconds', digits: 2, base: () => startNames.raw },
   { head: 'CPU ms', figure: 'cpuMilliseconds', digits: 0 },
-  { head: 'CPU/raw', figure: 'cpuMilliseconds', digits: 2, base: () => raw },
+  { head: 'CPU/raw', figure: 'cpuMilliseconds', digits: 2, base: () => startNames.raw },
   { head: 'resident MB', figure: 'residentMegabytes', digits: 0 },
-  { head: 'resident/small', figure: 'residentMegabytes', digits: 2, base: () => sample },
+  { head: 'resident/small', figure: 'residentMegabytes', digits: 2, base: () => startNames.small },
 ];
 
 /**
@@ -69,12 +74,12 @@ export async function runStart(options: StartOptions): Promise<Section> {
       target,
       toCommand: toPeer(name, recording),
     })),
-    { name: sample, ...ofSmall },
-    { name: `start: ${serverNames.ours}, corpus`, ...ofCorpus },
-    { name: `every article read: ${serverNames.ours}, corpus`, ...ofCorpus, look: readAll(dist) },
+    { name: startNames.small, ...ofSmall },
+    { name: startNames.corpus, ...ofCorpus },
+    { name: startNames.read, ...ofCorpus, look: readAll(dist) },
     { name: `stop, ${idle} idle connections: ${serverNames.ours}`, ...ofSmall, look: stopIdle(ofSmall.target) },
   ];
-  const always = [raw, sample];
+  const always: readonly string[] = [startNames.raw, startNames.small];
   const taken = turns.filter(({ name }) => always.includes(name) || chosen(name));
   const rows = await measureInTurn(taken, rounds, async ({ name, target: asked, toCommand, look }, round) => {
     say(`start, round ${round + 1} of ${rounds}: ${name}`);
