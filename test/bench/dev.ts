@@ -53,7 +53,7 @@ export async function runDev(options: GeneratorOptions): Promise<Section> {
   const { rounds, chosen, say } = options;
   const notes = ['ms: from saving an article until its output and the lists, where they are told, hold the new text.'];
   const edited = pickArticle(join(options.work, 'content'));
-  const hasDev = knows([], 'dev ');
+  const hasDev = knows([], 'dev');
   if (!hasDev) notes.push('Left out: ours; the generator has no dev.');
   const watchers = createWatchers(options, edited).filter(
     ({ name }) => chosen(name) && (hasDev || name !== devNames.ours),

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, cpSync, globSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import type { Command } from './processes.ts';
 import { noise } from './rows.ts';
 
@@ -50,7 +51,10 @@ export const names = {
 
 /** Whether the generator knows a command or an option yet: a row that needs one it does not know is left out. */
 export function knows(command: readonly string[], word: string): boolean {
-  return execFileSync(node, [generatorMain, ...command, '--help'], { encoding: 'utf8' }).includes(word);
+  const help = execFileSync(node, [generatorMain, ...command, '--help'], { encoding: 'utf8' });
+  return stripVTControlCharacters(help)
+    .split(/[^\w-]+/)
+    .includes(word);
 }
 
 /** The options that tell the generator what to compile, and where to. */

@@ -14,12 +14,12 @@ export interface Load {
   /** The status that every answer must have. */
   readonly status: number;
   readonly connections: number;
-  readonly seconds: number;
+  /** How many requests in all: a number and not a time, so that a machine that is busy with others changes less. */
+  readonly requests: number;
 }
 
 /** What came of it. */
 export interface Measured {
-  readonly requests: number;
   readonly seconds: number;
   readonly cpuSeconds: number;
   /** While all connections are open. */
@@ -36,7 +36,7 @@ process.on('message', (load: Load) => {
     .then((measured) => process.send!(measured));
 });
 
-async function drive({ port, pid, request, status, connections, seconds }: Load): Promise<Measured> {
+async function drive({ port, pid, request, status, connections, requests }: Load): Promise<Measured> {
   const sockets: Socket[] = [];
   for (let count = 0; count < connections; count += 1) {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -54,14 +54,14 @@ async function drive({ port, pid, request, status, connections, seconds }: Load)
 
   const cpuBefore = readCpu(pid);
   const started = performance.now();
-  const end = started + seconds * 1000;
-  let requests = 0;
+  let sent = 0;
   const converse = (socket: Socket): Promise<void> =>
     new Promise((done) => {
       let isFirst = true;
       let kept: Buffer[] = [];
       let asked = 0;
       const ask = (): void => {
+        sent += 1;
         kept = [];
         asked = performance.now();
         socket.write(bytes);
@@ -71,12 +71,10 @@ async function drive({ port, pid, request, status, connections, seconds }: Load)
         done();
       };
       const next = (): void => {
-        const now = performance.now();
-        requests += 1;
         // The first requests of all come at once, and how long they wait for each other is how many they are.
-        if (!isFirst) times.push(now - asked);
+        if (!isFirst) times.push(performance.now() - asked);
         isFirst = false;
-        if (now < end && failure === undefined) ask();
+        if (sent < requests && failure === undefined) ask();
         else done();
       };
       socket.on('error', ({ message }) => fail(message));
@@ -102,12 +100,12 @@ async function drive({ port, pid, request, status, connections, seconds }: Load)
     });
 
   await Promise.all(sockets.map(converse));
-  const secondsTaken = (performance.now() - started) / 1000;
+  const seconds = (performance.now() - started) / 1000;
   const cpuSeconds = readCpu(pid) - cpuBefore;
   const residentMegabytes = readResident(pid);
   for (const socket of sockets) socket.removeAllListeners('close').destroy();
   const p99Milliseconds = times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
-  return { requests, seconds: secondsTaken, cpuSeconds, residentMegabytes, p99Milliseconds, failure };
+  return { seconds, cpuSeconds, residentMegabytes, p99Milliseconds, failure };
 }
 
 /** How long an answer is in all; unknown while its head is not there, and 0 where it does not tell. */

@@ -80,10 +80,10 @@ async function run(): Promise<void> {
   if (isAsked('server')) {
     const dist = join(work, 'served');
     buildRelease(corpus, dist);
-    const windows = values.quick
-      ? { windowSeconds: 0.15, warmUpSeconds: 9 }
-      : { windowSeconds: 1.5, warmUpSeconds: 40 };
-    const { section, recording } = await runServer({ ...options, dist, ...windows });
+    const counts = values.quick
+      ? { requests: 6000, warmUpRequests: 12_000 }
+      : { requests: 50_000, warmUpRequests: 50_000 };
+    const { section, recording } = await runServer({ ...options, dist, ...counts });
     sections.push(section, await runStart({ ...options, dist, recording }));
   }
   say('');

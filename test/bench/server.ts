@@ -19,10 +19,10 @@ export interface ServerOptions {
   readonly dist: string;
   readonly rounds: number;
   readonly chosen: Choice;
-  /** How long each server is asked in each case and round. */
-  readonly windowSeconds: number;
-  /** How long all of them are asked beforehand, so that their code is compiled. */
-  readonly warmUpSeconds: number;
+  /** How often each server is asked in each case and round. */
+  readonly requests: number;
+  /** How often it is asked in each case beforehand, so that its code is compiled. */
+  readonly warmUpRequests: number;
   readonly say: (line: string) => void;
 }
 
@@ -53,22 +53,22 @@ interface Turn {
 
 /** Starts all servers on one release, and asks them in turn. Throws where one answers otherwise than it should. */
 export async function runServer(options: ServerOptions): Promise<{ section: Section; recording: string }> {
-  const { work, dist, rounds, chosen, windowSeconds, say } = options;
+  const { work, dist, rounds, chosen, requests, warmUpRequests, say } = options;
   const { asked, recording, notes, stop } = await startServers(work, dist);
   const driver = track(fork(join(import.meta.dirname, 'load.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
-  const ask = async ({ name, case: one, server }: Asked, connections: number, seconds: number): Promise<Figures> => {
+  const ask = async ({ name, case: one, server }: Asked, connections: number, count: number): Promise<Figures> => {
     const headers = Object.entries({ Host: `127.0.0.1:${server.port}`, ...one.headers });
     const lines = headers.map(([header, value]) => `${header}: ${value}\r\n`).join('');
     const request = `${one.method} ${one.target} HTTP/1.1\r\n${lines}\r\n`;
     const { port, pid } = server;
-    const load: Load = { port, pid, request, status: one.status, connections, seconds };
+    const load: Load = { port, pid, request, status: one.status, connections, requests: count };
     const answer = once(driver, 'message');
     driver.send(load);
     const [measured] = (await answer) as [Measured];
     if (measured.failure !== undefined) throw new Error(`${name}: ${measured.failure}`);
     return {
-      cpuMicroseconds: (measured.cpuSeconds / measured.requests) * 1e6,
-      requestsPerSecond: measured.requests / measured.seconds,
+      cpuMicroseconds: (measured.cpuSeconds / count) * 1e6,
+      requestsPerSecond: count / measured.seconds,
       p99Milliseconds: measured.p99Milliseconds,
       residentMegabytes: measured.residentMegabytes,
       peakMegabytes: readPeak(pid),
@@ -89,14 +89,13 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
     }));
     const all: Turn[] = [{ name: noise, connections: 0 }, ...turns, ...crowded];
     say('server: warming up');
-    const warmUpSeconds = Math.min(1, options.warmUpSeconds / turns.length);
     // oxlint-disable-next-line no-await-in-loop -- One at a time, as they are measured.
-    for (const turn of turns) await ask(turn.asked!, turn.connections, warmUpSeconds);
+    for (const turn of turns) await ask(turn.asked!, turn.connections, warmUpRequests);
     const rows = await measureInTurn(all, rounds, async (turn, round) => {
       say(`server, round ${round + 1} of ${rounds}: ${turn.name}`);
       if (turn.asked === undefined) return { cpuSeconds: (await measure(fixedLoop)).cpuSeconds };
       // Each of a thousand connections must be asked more than a few times.
-      return ask(turn.asked, turn.connections, turn.connections === many ? windowSeconds * 2 : windowSeconds);
+      return ask(turn.asked, turn.connections, turn.connections === many ? requests * 4 : requests);
     });
     const more = `64 connections where none are told, each asked again as soon as it is answered; CPU for each request.`;
     return { section: { name: 'server', columns, rows, notes: [more, ...notes] }, recording };

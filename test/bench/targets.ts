@@ -110,5 +110,7 @@ export function formatJudgements(judgements: readonly Judgement[]): string {
     ]),
   );
   const missing = judgements.length - measured.length;
-  return missing === 0 ? table : `${table}\n\nNot measured in this run: ${missing} of ${judgements.length} targets.`;
+  const notes = ["The generator's are meant for 10,000 articles: with few, what it takes to start weighs more."];
+  if (missing > 0) notes.push(`Not measured in this run: ${missing} of ${judgements.length} targets.`);
+  return [table, '', ...notes].join('\n');
 }
