@@ -17,7 +17,7 @@ import { formatJudgements, judge } from './targets.ts';
 
 const usage = `npm run bench -- [--quick] [--json] [--only generator|dev|server] [--articles N] [--corpus DIR]
     [--copies N] [--rounds N] [--rows A,B]
-  --quick       100 articles and three rounds, in about a minute; else 1,000 articles and seven rounds
+  --quick       60 articles and three rounds, in about a minute; else 1,000 articles and seven rounds
   --corpus DIR  a content folder of your own instead of generated articles; dead links in it are warnings
   --copies N    the content so many times, in each copy with other words
   --rounds N    how often each row is measured
@@ -38,7 +38,7 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
-const count = Number(values.articles ?? (values.quick ? 100 : 1000));
+const count = Number(values.articles ?? (values.quick ? 60 : 1000));
 const rounds = Number(values.rounds ?? (values.quick ? 3 : 7));
 const copies = Number(values.copies);
 const isSound =

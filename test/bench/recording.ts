@@ -13,6 +13,8 @@ export interface Case {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly status: number;
+  /** The body of its answer, in Base64. */
+  readonly body: string;
 }
 
 /** What every server writes itself. */
@@ -49,6 +51,7 @@ export function findTarget(dist: string): string {
 }
 
 const limitedTarget = '/v1/kb/list';
+const absent = '/v1/kb/article?path=/knowledgebase/nowhere/nothing';
 
 /**
  * Asks our server once for everything, so that its peers answer with the same bytes; and a second one, which allows
@@ -74,7 +77,7 @@ export async function recordAnswers(
     identity,
     gzip: await record(port, target, gzipOnly),
     unchanged: await record(port, target, { 'If-None-Match': etag }),
-    missing: await record(port, '/v1/kb/article?path=/knowledgebase/nowhere/nothing'),
+    missing: await record(port, absent),
     info: await record(port, '/v1/info'),
     refusals: await Promise.all([
       refusal(port, 'DELETE', '/v1/plans'),
@@ -82,17 +85,25 @@ export async function recordAnswers(
       refusal(port, 'GET', '/v1/hosting/game/logs/demo/latest'),
     ]),
   };
-  const get = { method: 'GET', target, headers: {} };
+  const toCase = (name: string, status: number, { body }: Recorded, asked: Partial<Case> = {}): Case => ({
+    name,
+    method: 'GET',
+    target,
+    headers: {},
+    status,
+    body,
+    ...asked,
+  });
   const cases = [
-    { ...get, name: 'article', status: 200 },
-    { ...get, name: 'gzip', headers: gzipOnly, status: 200 },
-    { ...get, name: '304', headers: { 'If-None-Match': etag }, status: 304 },
-    { ...get, name: '404', target: '/v1/kb/article?path=/knowledgebase/nowhere/nothing', status: 404 },
-    ...recording.refusals.map(({ method, target: refused }, index) => {
+    toCase('article', 200, identity),
+    toCase('gzip', 200, recording.gzip, { headers: gzipOnly }),
+    toCase('304', 304, recording.unchanged, { headers: { 'If-None-Match': etag } }),
+    toCase('404', 404, recording.missing, { target: absent }),
+    ...recording.refusals.map(({ method, target: refused, recorded }, index) => {
       const status = [405, 429, 401][index]!;
-      return { name: String(status), method, target: refused, headers: {}, status };
+      return toCase(String(status), status, recorded, { method, target: refused });
     }),
-    { ...get, name: '/v1/info', target: '/v1/info', status: 200 },
+    toCase('/v1/info', 200, recording.info, { target: '/v1/info' }),
   ];
   return { recording, cases };
 }

@@ -7,8 +7,8 @@ export interface Column {
   readonly head: string;
   readonly figure: Figure;
   readonly digits: number;
-  /** Tells the name of the row that this one is compared with. */
-  readonly base?: (name: string) => string;
+  /** Tells the name of the row that this one is compared with; nothing where that would say nothing. */
+  readonly base?: (name: string) => string | undefined;
   /** Whether it is not the figure that is told, but how far its rounds lie apart. */
   readonly isSpread?: boolean;
 }
@@ -18,6 +18,8 @@ export interface Section {
   readonly name: string;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
+  /** The fixed loop, where it has no place in the table. */
+  readonly noise?: Row;
   /** What must be known to read it, in a line each; also what was left out, and why. */
   readonly notes: readonly string[];
 }
@@ -37,7 +39,7 @@ function toValue(section: Section, row: Row, { figure, base, isSpread }: Column)
 
 /** A section as people read it. */
 export function formatSection(section: Section): string {
-  const { name, columns, rows, notes } = section;
+  const { name, columns, rows, noise } = section;
   const cell = (row: Row, column: Column): string => {
     const value = toValue(section, row, column);
     if (value === undefined) return '';
@@ -47,15 +49,22 @@ export function formatSection(section: Section): string {
     [name, ...columns.map(({ head }) => head)],
     rows.map((row) => [row.name, ...columns.map((column) => cell(row, column))]),
   );
+  const notes = [...(noise ? [formatNoise(noise)] : []), ...section.notes];
   return [table, ...(notes.length > 0 ? ['', ...notes] : [])].join('\n');
+}
+
+function formatNoise(row: Row): string {
+  const [cpu, wall] = [figuresOf(row, 'cpuSeconds')!, figuresOf(row, 'wallSeconds')!];
+  return `${row.name}: ${median(cpu).toFixed(2)} s CPU ± ${(spread(cpu) * 100).toFixed(0)} %, ${median(wall).toFixed(2)} s wall`;
 }
 
 /** A section as programs read it: the columns, as medians, and every round. */
 export function toJson(section: Section): object {
-  const { name, columns, rows, notes } = section;
+  const { name, columns, rows, noise, notes } = section;
   return {
     name,
     notes,
+    noise,
     rows: rows.map((row) => ({
       name: row.name,
       ...Object.fromEntries(

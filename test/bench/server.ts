@@ -41,7 +41,6 @@ const columns: readonly Column[] = [
   { head: 'p99/raw', figure: 'p99Milliseconds', digits: 2, base: toRaw },
   { head: 'resident MB', figure: 'residentMegabytes', digits: 0 },
   { head: 'peak MB', figure: 'peakMegabytes', digits: 0 },
-  { head: 'CPU s', figure: 'cpuSeconds', digits: 2 },
 ];
 
 /** A row, how it is asked, or the noise between them. */
@@ -91,14 +90,14 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
     say('server: warming up');
     // oxlint-disable-next-line no-await-in-loop -- One at a time, as they are measured.
     for (const turn of turns) await ask(turn.asked!, turn.connections, warmUpRequests);
-    const rows = await measureInTurn(all, rounds, async (turn, round) => {
+    const [first, ...rows] = await measureInTurn(all, rounds, async (turn, round) => {
       say(`server, round ${round + 1} of ${rounds}: ${turn.name}`);
-      if (turn.asked === undefined) return { cpuSeconds: (await measure(fixedLoop)).cpuSeconds };
+      if (turn.asked === undefined) return measure(fixedLoop);
       // Each of a thousand connections must be asked more than a few times.
       return ask(turn.asked, turn.connections, turn.connections === many ? requests * 4 : requests);
     });
     const more = `64 connections where none are told, each asked again as soon as it is answered; CPU for each request.`;
-    return { section: { name: 'server', columns, rows, notes: [more, ...notes] }, recording };
+    return { section: { name: 'server', columns, rows, noise: first!, notes: [more, ...notes] }, recording };
   } finally {
     driver.kill();
     await stop();

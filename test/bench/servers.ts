@@ -58,7 +58,7 @@ export interface Servers {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts all servers on one release, the peers on what ours answers. Throws where one does not start. */
+/** Starts all servers on one release, the peers on what ours answers. Throws where one does not start, or answers otherwise. */
 export async function startServers(work: string, dist: string): Promise<Servers> {
   const started: Running[] = [];
   const stop = async (): Promise<void> => void (await Promise.all(started.map((running) => running.stop())));
@@ -95,6 +95,7 @@ export async function startServers(work: string, dist: string): Promise<Servers>
         return { name: `${one.name}: ${server.name}`, case: own, server };
       });
     });
+    await Promise.all(asked.map(checkAnswer));
     const kilobytes = ({ body }: { body: string }): string => (Buffer.from(body, 'base64').length / 1000).toFixed(1);
     notes.push(`The article has ${kilobytes(recording.identity)} kB, compressed ${kilobytes(recording.gzip)} kB.`);
     return { asked, recording: file, notes, stop };
@@ -102,4 +103,12 @@ export async function startServers(work: string, dist: string): Promise<Servers>
     await stop();
     throw error;
   }
+}
+
+async function checkAnswer({ name, case: one, server }: Asked): Promise<void> {
+  const { status, body } = await record(server.port, one.target, one.headers, one.method);
+  if (status === one.status && body === one.body) return;
+  throw new Error(
+    `${name} answers ${status} with other bytes than it should: ${Buffer.from(body, 'base64').toString()}`,
+  );
 }
