@@ -33,8 +33,9 @@ const columns: readonly Column[] = [
 export async function runGenerator(options: GeneratorOptions): Promise<Section> {
   const { rounds, articles, chosen, say } = options;
   const { ways, notes } = createWays(options);
-  const always: readonly string[] = [noise, names.floor, names.plain];
-  const taken = ways.filter(({ name }) => always.includes(name) || chosen(name));
+  const computed = [names.cold, names.native].filter((name) => chosen(toLessCompression(name)));
+  const needed = [noise, names.floor, names.plain, ...computed, ...(computed.length > 0 ? [names.compression] : [])];
+  const taken = ways.filter(({ name }) => needed.some((other) => other === name) || chosen(name));
   const rows = await measureInTurn(taken, rounds, async ({ name, prepare, command, peerOutput }, round) => {
     say(`generator, round ${round + 1} of ${rounds}: ${name}`);
     prepare?.(round);

@@ -78,6 +78,7 @@ async function drive({ port, pid, request, status, connections, requests }: Load
         else done();
       };
       socket.on('error', ({ message }) => fail(message));
+      socket.setTimeout(30_000, () => fail('no answer for 30 s'));
       socket.on('close', () => fail('the server closed a connection'));
       socket.on('data', (chunk) => {
         const isUsual = kept.length === 0 && chunk.length === usual;

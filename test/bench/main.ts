@@ -75,14 +75,13 @@ async function run(): Promise<void> {
 
   const sections: Section[] = [];
   if (isAsked('generator')) sections.push(await runGenerator(options));
-  if (isAsked('dev'))
-    sections.push(await runDev({ ...options, rounds: values.quick && values.rounds === undefined ? 5 : rounds }));
+  if (isAsked('dev')) sections.push(await runDev({ ...options, rounds: Math.max(5, rounds) }));
   if (isAsked('server')) {
     const dist = join(work, 'served');
     buildRelease(corpus, dist);
     const counts = values.quick
-      ? { requests: 6000, warmUpRequests: 12_000 }
-      : { requests: 50_000, warmUpRequests: 50_000 };
+      ? { requests: 4000, warmUpRequests: 8000 }
+      : { requests: 30_000, warmUpRequests: 30_000 };
     const { section, recording } = await runServer({ ...options, dist, ...counts });
     sections.push(section, await runStart({ ...options, dist, recording }));
   }

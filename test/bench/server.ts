@@ -11,7 +11,7 @@ import type { Column, Section } from './section.ts';
 import { serverNames, startServers } from './servers.ts';
 import type { Asked } from './servers.ts';
 
-/** What is measured, for how long. */
+/** What is measured, and how often. */
 export interface ServerOptions {
   /** A folder for everything. */
   readonly work: string;
@@ -55,13 +55,14 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
   const { work, dist, rounds, chosen, requests, warmUpRequests, say } = options;
   const { asked, recording, notes, stop } = await startServers(work, dist);
   const driver = track(fork(join(import.meta.dirname, 'load.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
+  const driverEnded = once(driver, 'exit').then(() => [{ failure: 'the client ended' }]);
   const ask = async ({ name, case: one, server }: Asked, connections: number, count: number): Promise<Figures> => {
     const headers = Object.entries({ Host: `127.0.0.1:${server.port}`, ...one.headers });
     const lines = headers.map(([header, value]) => `${header}: ${value}\r\n`).join('');
     const request = `${one.method} ${one.target} HTTP/1.1\r\n${lines}\r\n`;
     const { port, pid } = server;
     const load: Load = { port, pid, request, status: one.status, connections, requests: count };
-    const answer = once(driver, 'message');
+    const answer = Promise.race([once(driver, 'message'), driverEnded]);
     driver.send(load);
     const [measured] = (await answer) as [Measured];
     if (measured.failure !== undefined) throw new Error(`${name}: ${measured.failure}`);

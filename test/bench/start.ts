@@ -113,7 +113,9 @@ async function firstAnswer(name: string, { child, said }: Started, port: number,
     // oxlint-disable-next-line no-await-in-loop
     const answer = await new Promise<string>((done) => {
       const socket = connect(port, '127.0.0.1', () => socket.write(request));
+      socket.setTimeout(10_000, () => socket.destroy());
       socket.on('error', () => done(''));
+      socket.on('close', () => done(''));
       socket.once('data', (chunk) => {
         done(chunk.toString('latin1', 0, 12));
         socket.destroy();

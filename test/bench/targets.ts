@@ -112,5 +112,5 @@ export function formatJudgements(judgements: readonly Judgement[]): string {
   const missing = judgements.length - measured.length;
   const notes = ["The generator's are meant for 10,000 articles: with few, what it takes to start weighs more."];
   if (missing > 0) notes.push(`Not measured in this run: ${missing} of ${judgements.length} targets.`);
-  return [table, '', ...notes].join('\n');
+  return [...(measured.length > 0 ? [table, ''] : []), ...notes].join('\n');
 }
