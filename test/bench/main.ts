@@ -79,10 +79,7 @@ async function run(): Promise<void> {
   if (isAsked('server')) {
     const dist = join(work, 'served');
     buildRelease(corpus, dist);
-    const counts = values.quick
-      ? { requests: 4000, warmUpRequests: 8000 }
-      : { requests: 30_000, warmUpRequests: 30_000 };
-    const { section, recording } = await runServer({ ...options, dist, ...counts });
+    const { section, recording } = await runServer({ ...options, dist, requests: values.quick ? 3000 : 20_000 });
     sections.push(section, await runStart({ ...options, dist, recording }));
   }
   say('');

@@ -1,5 +1,4 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Recorded, Recording } from './peers/answers.ts';
 import type { Command } from './processes.ts';
@@ -40,7 +39,7 @@ function configure({ folder, port, file, location, headers }: Settings): string 
   return `
 daemon off;
 master_process off;
-user ${userInfo().username};
+${process.getuid!() === 0 ? 'user root;' : ''}
 pid ${folder}/nginx.pid;
 error_log stderr error;
 worker_rlimit_nofile 4096;

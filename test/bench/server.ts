@@ -21,8 +21,6 @@ export interface ServerOptions {
   readonly chosen: Choice;
   /** How often each server is asked in each case and round. */
   readonly requests: number;
-  /** How often it is asked in each case beforehand, so that its code is compiled. */
-  readonly warmUpRequests: number;
   readonly say: (line: string) => void;
 }
 
@@ -52,7 +50,7 @@ interface Turn {
 
 /** Starts all servers on one release, and asks them in turn. Throws where one answers otherwise than it should. */
 export async function runServer(options: ServerOptions): Promise<{ section: Section; recording: string }> {
-  const { work, dist, rounds, chosen, requests, warmUpRequests, say } = options;
+  const { work, dist, rounds, chosen, requests, say } = options;
   const { asked, recording, notes, stop } = await startServers(work, dist);
   const driver = track(fork(join(import.meta.dirname, 'load.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
   const driverEnded = once(driver, 'exit').then(() => [{ failure: 'the client ended' }]);
@@ -88,19 +86,36 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
       connections: many,
     }));
     const all: Turn[] = [{ name: noise, connections: 0 }, ...turns, ...crowded];
-    say('server: warming up');
-    // oxlint-disable-next-line no-await-in-loop -- One at a time, as they are measured.
-    for (const turn of turns) await ask(turn.asked!, turn.connections, warmUpRequests);
+    for (const server of new Set(turns.map((turn) => turn.asked!.server))) {
+      say(`server: warming up ${server.name}`);
+      const own = turns.filter((turn) => turn.asked!.server === server);
+      // oxlint-disable-next-line no-await-in-loop -- One at a time, as they are measured.
+      await warmUp(own, async (turn) => (await ask(turn.asked!, turn.connections, requests)).cpuMicroseconds!);
+    }
     const [first, ...rows] = await measureInTurn(all, rounds, async (turn, round) => {
       say(`server, round ${round + 1} of ${rounds}: ${turn.name}`);
       if (turn.asked === undefined) return measure(fixedLoop);
       // Each of a thousand connections must be asked more than a few times.
-      return ask(turn.asked, turn.connections, turn.connections === many ? requests * 4 : requests);
+      return ask(turn.asked, turn.connections, turn.connections === many ? requests * 3 : requests);
     });
     const more = `64 connections where none are told, each asked again as soon as it is answered; CPU for each request.`;
     return { section: { name: 'server', columns, rows, noise: first!, notes: [more, ...notes] }, recording };
   } finally {
     driver.kill();
     await stop();
+  }
+}
+
+/** Asks a server for everything until that gets no cheaper: the more code one has, the later all of it is compiled. */
+async function warmUp(turns: readonly Turn[], ask: (turn: Turn) => Promise<number>): Promise<void> {
+  const atLeast = 3;
+  const atMost = 15;
+  let least = Infinity;
+  for (let pass = 1; pass <= atMost; pass += 1) {
+    let cost = 0;
+    // oxlint-disable-next-line no-await-in-loop
+    for (const turn of turns) cost += await ask(turn);
+    if (pass >= atLeast && cost > least * 0.97) return;
+    least = Math.min(least, cost);
   }
 }
