@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Outline } from './articles.ts';
 import type { BuildOptions, BuildResult } from './build.ts';
 import type { Known } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -53,7 +54,10 @@ export function readBuildRecord(out: string, options: BuildOptions, sources: Sou
     known() {
       const text = readText(join(cacheOf(out), 'articles.json'));
       const isOfThisBuild = text !== undefined && hash('sha256', text) === kept.articlesHash;
-      return { outlines: isOfThisBuild ? (JSON.parse(text) as Known['outlines']) : {}, widget: kept.result.widget };
+      return {
+        outlines: new Map(isOfThisBuild ? (JSON.parse(text) as [string, Outline][]) : []),
+        widget: kept.result.widget,
+      };
     },
   };
 }
@@ -67,7 +71,7 @@ export function writeBuildRecord(
   outlines: Known['outlines'],
 ): void {
   if (!release) return;
-  const text = JSON.stringify(outlines);
+  const text = JSON.stringify([...outlines]);
   const kept: Kept = {
     basis: basisOf(options),
     input: inputOf(options, sources),

@@ -80,7 +80,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     });
     const result = { ...compiled, diagnostics: diagnostics.list(), widget: known.widget };
     if (out !== undefined && !noCache && result.release) {
-      cache.prune();
+      cache.prune(known.outlines.values().map(({ source, item }) => [source, item.path]));
       writeBuildRecord(out, options, sources, result, known.outlines);
     }
     return result;

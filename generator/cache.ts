@@ -1,15 +1,16 @@
 import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Renders } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
 import type { Rendered } from './markdown.ts';
 import type { Render } from './renderer.ts';
 
 /** Remembers on disk what earlier builds rendered. It may be copied between machines, and shared by builds. */
-export interface RenderCache extends Renders {
-  /** Removes what this build neither rendered nor kept. */
-  prune(): void;
+export interface RenderCache {
+  /** Answers what the source file of that hash became at a site path; renders it where that is not known. */
+  render(source: string, sitePath: string, markdown: string): Promise<Rendered>;
+  /** Removes all but what the source files of those hashes became at those site paths. */
+  prune(articles: Iterable<readonly [source: string, sitePath: string]>): void;
 }
 
 /**
@@ -18,28 +19,21 @@ export interface RenderCache extends Renders {
  * itself by its own checksum is rendered anew.
  */
 export function openRenderCache(directory: string | undefined, render: Render): RenderCache {
-  if (directory === undefined) {
-    return { render: (_, sitePath, markdown) => render(markdown, sitePath), keep: () => {}, prune: () => {} };
-  }
+  if (directory === undefined) return { render: (_, sitePath, markdown) => render(markdown, sitePath), prune() {} };
   const pipeline = fingerprint();
-  const used = new Set<string>();
-  const use = (source: string, sitePath: string): string => {
-    const name = hash('sha256', `${pipeline} ${source} ${sitePath}`);
-    used.add(name);
-    return name;
-  };
+  const toName = (source: string, sitePath: string): string => hash('sha256', `${pipeline} ${source} ${sitePath}`);
   mkdirSync(directory, { recursive: true });
   return {
     async render(source, sitePath, markdown) {
-      const file = join(directory, use(source, sitePath));
+      const file = join(directory, toName(source, sitePath));
       const known = read(file);
       if (known) return known;
       const rendered = await render(markdown, sitePath);
       write(file, rendered);
       return rendered;
     },
-    keep: (source, sitePath) => void use(source, sitePath),
-    prune() {
+    prune(articles) {
+      const used = new Set(Array.from(articles, ([source, sitePath]) => toName(source, sitePath)));
       for (const name of readdirSync(directory)) {
         if (!used.has(name)) rmSync(join(directory, name), { force: true });
       }

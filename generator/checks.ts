@@ -28,7 +28,7 @@ export function checkReferences(
     const { file, outline } = article;
     for (const { text: path, line, column } of outline.media) {
       if (content.media.has(path)) continue;
-      diagnostics.deadReference(placeOf(file, line, column), `there is no ${path} in content/`, nearby(path));
+      diagnostics.deadReference(placeOf(file, line, column), `there is no ${path} in content/`, () => nearby(path));
     }
     // A draft is work in progress: what it leads to need not be there yet.
     if (article.state === 'draft') continue;
@@ -37,12 +37,13 @@ export function checkReferences(
       if (path === undefined) {
         diagnostics.deadReference(place, `the link "${url}" leads out of content/`);
       } else if (path.startsWith('/media/')) {
-        if (!content.media.has(path)) diagnostics.deadReference(place, `there is no ${path} in content/`, nearby(path));
+        if (!content.media.has(path))
+          diagnostics.deadReference(place, `there is no ${path} in content/`, () => nearby(path));
       } else if (isArticlePath(path)) {
         const target = byPath.get(aliases[path] ?? path);
         if (target) checkTarget(article, target, id, place, diagnostics);
         else if (!folders.has(path.replace(/\/$/, '')) && !isBroken(path)) {
-          diagnostics.deadReference(place, `there is no article ${path}`, nearby(path));
+          diagnostics.deadReference(place, `there is no article ${path}`, () => nearby(path));
         }
       }
     }
@@ -53,7 +54,8 @@ export function checkReferences(
 function createSuggester(list: () => readonly string[]): (path: string) => string | undefined {
   let index: { byName: Map<string, string[]>; byFolder: Map<string, string[]> } | undefined;
   const hints = new Map<string, string | undefined>();
-  const find = (path: string): string | undefined => {
+  const find = (written: string): string | undefined => {
+    const path = written.replace(/\/$/, '');
     const paths = index ? [] : list();
     index ??= { byName: Map.groupBy(paths, nameOf), byFolder: Map.groupBy(paths, folderOf) };
     const moved = index.byName.get(nameOf(path));
@@ -81,11 +83,16 @@ function checkTarget(from: Article, target: Article, id: string, place: Place, d
     const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${target.outline.due}`;
     diagnostics.deadReference(place, `the article ${target.path} ${reason}`);
   } else if (id !== '' && id !== toSafeId('top') && !ids.includes(id)) {
-    const anchors = ids.map((known) => known.replace(idPrefix, ''));
     const anchor = id.replace(idPrefix, '');
-    // The sanitiser prefixes the ids of raw HTML, which a link from another article has to name in full.
-    const hint = ids.includes(idPrefix + id) ? `write #${idPrefix}${id}` : suggest(anchor, anchors);
-    diagnostics.deadReference(place, `there is no heading or anchor #${anchor} in ${target.path}`, hint);
+    const findHint = (): string | undefined => {
+      // The sanitiser prefixes the ids of raw HTML, which a link from another article has to name in full.
+      if (ids.includes(idPrefix + id)) return `write #${idPrefix}${id}`;
+      return suggest(
+        anchor,
+        ids.map((known) => known.replace(idPrefix, '')),
+      );
+    };
+    diagnostics.deadReference(place, `there is no heading or anchor #${anchor} in ${target.path}`, findHint);
   }
 }
 

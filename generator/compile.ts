@@ -2,6 +2,7 @@ import type { Manifest } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
 import { addressOf, openCategory, parseArticle, renderBody, toArticle, toOutline } from './articles.ts';
 import type { Article, OpenedArticle, OpenedCategory, Outline } from './articles.ts';
+import type { RenderCache } from './cache.ts';
 import { readCatalog } from './catalog.ts';
 import type { Catalog } from './catalog.ts';
 import { checkReferences, collectAliases } from './checks.ts';
@@ -24,7 +25,7 @@ export interface CompileOptions {
   readonly stage: Stage;
   /** What this generator made of the sources before. */
   readonly known: Known | undefined;
-  readonly renders: Renders;
+  readonly renders: Pick<RenderCache, 'render'>;
   /** Is told how many of how many articles are compiled. */
   readonly progress?: ((done: number, total: number) => void) | undefined;
 }
@@ -32,15 +33,8 @@ export interface CompileOptions {
 /** What the generator knows of the build before, as long as it is itself the same. */
 export interface Known {
   /** By path below content/. */
-  readonly outlines: Readonly<Record<string, Outline>>;
+  readonly outlines: ReadonlyMap<string, Outline>;
   readonly widget: StatusWidget;
-}
-
-/** Renders source files, by their hash. */
-export interface Renders {
-  render(source: string, sitePath: string, markdown: string): Promise<Rendered>;
-  /** Is told of each article that need not be rendered. */
-  keep(source: string, sitePath: string): void;
 }
 
 /** What came of it. */
@@ -99,7 +93,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     const nextChangeAt = scheduled.map(({ outline }) => outline.due!).toSorted()[0] ?? null;
     const drafts = articles.length - published.length - scheduled.length;
     const release = diagnostics.failed() ? await stage.discard() : await stage.publish(counts, nextChangeAt);
-    const outlines = Object.fromEntries(articles.map(({ file, outline }) => [file.path, outline]));
+    const outlines = new Map(articles.map(({ file, outline }) => [file.path, outline]));
     return {
       release: release ?? undefined,
       counts,
@@ -122,7 +116,7 @@ async function compileArticles(content: Content, options: CompileOptions): Promi
       const category = openCategory(
         folder,
         ({ path, sha256 }) => {
-          const outline = known?.outlines[path];
+          const outline = known?.outlines.get(path);
           return outline?.source === sha256 ? outline : undefined;
         },
         diagnostics,
@@ -149,7 +143,6 @@ async function compileArticle(
   if (known?.category === name) {
     const article = toArticle(folder, file, known, now);
     if (article.state !== 'published' || stage.reuse(collection.articleResource, article.params)) {
-      renders.keep(file.sha256, article.path);
       return article;
     }
   }

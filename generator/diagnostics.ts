@@ -19,8 +19,8 @@ export type DiagnosticFormat = 'text' | 'json' | 'github';
 export interface Diagnostics {
   /** Reports what no release may hold. */
   error(place: Place, message: string, hint?: string): void;
-  /** Reports a dead reference: an error, or a warning in a lenient build. */
-  deadReference(place: Place, message: string, hint?: string): void;
+  /** Reports a dead reference: an error, or a warning in a lenient build. The hint is looked for when it is read. */
+  deadReference(place: Place, message: string, findHint?: () => string | undefined): void;
   /** Whether an error was reported. */
   failed(): boolean;
   /** Everything reported, ordered by file, line and column. */
@@ -30,15 +30,30 @@ export interface Diagnostics {
 /** Creates an empty collection; a lenient one takes dead references for warnings. */
 export function createDiagnostics(lenient: boolean): Diagnostics {
   const all: Diagnostic[] = [];
-  const add = (severity: Diagnostic['severity'], { file, line, column }: Place, message: string, hint?: string) => {
-    all.push({ severity, file, line, column, message, ...(hint && { hint }) });
-  };
   return {
-    error: (place, message, hint) => add('error', place, message, hint),
-    deadReference: (place, message, hint) => add(lenient ? 'warning' : 'error', place, message, hint),
+    error: ({ file, line, column }, message, hint) =>
+      void all.push({ severity: 'error', file, line, column, message, ...(hint && { hint }) }),
+    deadReference({ file, line, column }, message, findHint) {
+      const diagnostic = { severity: lenient ? 'warning' : 'error', file, line, column, message } as const;
+      all.push(findHint ? withHint(diagnostic, findHint) : diagnostic);
+    },
     failed: () => all.some(({ severity }) => severity === 'error'),
     list: () => all.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
   };
+}
+
+/** Nearest names take long to find, and most are never read: of a thousand warnings, `dev` prints those that are new. */
+function withHint(diagnostic: Diagnostic, find: () => string | undefined): Diagnostic {
+  let hint: string | undefined;
+  let found = false;
+  return Object.defineProperty(diagnostic, 'hint', {
+    enumerable: true,
+    get() {
+      if (!found) hint = find();
+      found = true;
+      return hint;
+    },
+  });
 }
 
 /** Orders text by code unit, the same on every machine and in every locale. */

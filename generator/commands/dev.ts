@@ -43,9 +43,14 @@ export const devCommand = defineStrictCommand({
 function createReport(): (result: BuildResult, ms: number) => void {
   let before = new Set<string>();
   return (result, ms) => {
-    const lines = new Set(result.diagnostics.map((diagnostic) => formatDiagnostic(diagnostic, 'text')));
-    for (const line of lines.difference(before)) process.stderr.write(`${line}\n`);
-    before = lines;
+    const now = new Set<string>();
+    for (const diagnostic of result.diagnostics) {
+      const { file, line, column, message } = diagnostic;
+      const key = `${file}:${line}:${column} ${message}`;
+      now.add(key);
+      if (!before.has(key)) process.stderr.write(`${formatDiagnostic(diagnostic, 'text')}\n`);
+    }
+    before = now;
     const outcome = result.release ? 'built' : 'failed, the files stay as they were';
     process.stderr.write(`${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
   };
