@@ -1,5 +1,5 @@
 import type { Root } from 'mdast';
-import { visit } from 'unist-util-visit';
+import { walk } from './walk.ts';
 
 /** Markdown that cannot be rendered; the line counts from 1 in the body. */
 export class MarkdownError extends Error {
@@ -28,6 +28,8 @@ export function checkMarkup(markdown: string): void {
   if (line > 0) {
     throw new MarkdownError(`lists or quotes are nested more than ${maxNesting} levels deep`, line, 'flatten them');
   }
+  // A shorter text cannot hold so many.
+  if (markdown.length <= maxMarks) return;
   const marks = markdown.match(/[\n#*+\-<>[\]_`|~]/g)?.length ?? 0;
   if (marks > maxMarks) {
     const message = `the article has ${marks} lines and marks of Markdown, more than the limit of ${maxMarks}`;
@@ -37,7 +39,9 @@ export function checkMarkup(markdown: string): void {
 
 /** Checks the tables of a parsed article. Throws a {@link MarkdownError}. */
 export function checkTables(tree: Root): void {
-  visit(tree, 'table', ({ children, position }) => {
+  walk(tree, (node) => {
+    if (node.type !== 'table') return;
+    const { children, position } = node;
     const cells = children.length * (children[0]?.children.length ?? 0);
     if (cells <= maxTableCells) return;
     const message = `the table has ${cells} cells, more than the limit of ${maxTableCells}`;
@@ -47,8 +51,12 @@ export function checkTables(tree: Root): void {
 
 const container = /[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$))/y;
 
+/** What a line that nests too deeply begins with. Few texts hold one, and the others need not be split into lines. */
+const longPrefix = /^[\t >*+\d.)-]{100}/m;
+
 /** The first line that opens more than {@link maxNesting} lists and quotes, counting from 1; 0 if there is none. */
 function findDeepNesting(markdown: string): number {
+  if (!longPrefix.test(markdown)) return 0;
   let fence = '';
   for (const [index, line] of markdown.split('\n').entries()) {
     // What stands in a code block opens nothing.

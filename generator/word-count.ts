@@ -1,5 +1,5 @@
 import type { Root } from 'mdast';
-import { visit } from 'unist-util-visit';
+import { walk } from './walk.ts';
 
 const letterOrDigit = /[\p{L}\p{N}]/u;
 /** Scripts written without spaces: each of their characters counts as a word. */
@@ -9,16 +9,13 @@ const wordsPerMinute = 200;
 /** Counts the words of an article's prose; code and raw HTML are not prose. */
 export function countWords(tree: Root): number {
   let prose = '';
-  visit(tree, (node) => {
+  walk(tree, (node) => {
     if (node.type === 'text') prose += node.value;
     else if (!inline.has(node.type)) prose += ' ';
   });
-  let words = 0;
-  for (const token of prose.split(/\s+/)) {
-    const characters = token.match(unspaced)?.length ?? 0;
-    words += characters + (letterOrDigit.test(characters > 0 ? token.replace(unspaced, '') : token) ? 1 : 0);
-  }
-  return words;
+  const characters = prose.match(unspaced)?.length ?? 0;
+  if (characters > 0) prose = prose.replace(unspaced, '');
+  return characters + prose.split(/\s+/).filter((token) => letterOrDigit.test(token)).length;
 }
 
 const inline = new Set(['emphasis', 'strong', 'delete', 'link', 'linkReference']);

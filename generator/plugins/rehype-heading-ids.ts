@@ -1,7 +1,7 @@
 import GithubSlugger from 'github-slugger';
 import type { Root } from 'hast';
 import { toString } from 'hast-util-to-string';
-import { visit } from 'unist-util-visit';
+import { walk } from '../walk.ts';
 
 /** What the sanitiser puts before the ids of raw HTML, and we before the ones below. */
 export const idPrefix = 'user-content-';
@@ -29,8 +29,8 @@ export function toSafeId(anchor: string): string {
 export function rehypeHeadingIds() {
   return (tree: Root): void => {
     const slugger = new GithubSlugger();
-    visit(tree, 'element', (node) => {
-      if (!/^h[1-6]$/.test(node.tagName) || node.properties.id !== undefined) return;
+    walk(tree, (node) => {
+      if (node.type !== 'element' || !/^h[1-6]$/.test(node.tagName) || node.properties.id !== undefined) return;
       const slug = slugger.slug(toString(node).trim());
       if (slug) node.properties.id = toSafeId(slug);
     });

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
-import type { Element, Root } from 'hast';
-import { visit } from 'unist-util-visit';
+import type { Root } from 'hast';
 import type { VFile } from 'vfile';
+import { walk } from '../walk.ts';
 import { idPrefix, toSafeId } from './rehype-heading-ids.ts';
 
 /** A link or image of an article that leads into the content; line and column count from 1 in the body. */
@@ -51,7 +51,8 @@ export function rehypeLinks() {
       const fragment = id && `#${encodeURIComponent(id)}`;
       return url.startsWith('#') ? fragment || '#' : `${encodeURI(path)}${query}${fragment}`;
     };
-    visit(tree, 'element', (node: Element) => {
+    walk(tree, (node) => {
+      if (node.type !== 'element') return;
       // Elements that come from raw HTML may lack a position; the last one before them is near enough.
       at = node.position?.start ?? at;
       const { properties } = node;
@@ -76,9 +77,11 @@ export function rehypeLinks() {
 
 function collectIds(tree: Root): Set<string> {
   const ids = new Set<string>();
-  visit(tree, 'element', ({ tagName, properties: { id, name } }) => {
+  walk(tree, (node) => {
+    if (node.type !== 'element') return;
+    const { id, name } = node.properties;
     if (typeof id === 'string') ids.add(id);
-    if (tagName === 'a' && typeof name === 'string') ids.add(name);
+    if (node.tagName === 'a' && typeof name === 'string') ids.add(name);
   });
   return ids;
 }

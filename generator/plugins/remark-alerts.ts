@@ -1,6 +1,6 @@
-import type { Blockquote, Paragraph, Root } from 'mdast';
-import { visit } from 'unist-util-visit';
+import type { Paragraph, Root } from 'mdast';
 import type { VFile } from 'vfile';
+import { walk } from '../walk.ts';
 
 /** The kinds of alert, with the title that readers see. */
 export const alertTitles = {
@@ -19,7 +19,9 @@ const marker = /^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*(?:\n|$)/i;
  */
 export function remarkAlerts() {
   return (tree: Root, file: VFile): void => {
-    visit(tree, 'blockquote', (quote: Blockquote) => {
+    if (!String(file).includes('[!')) return;
+    walk(tree, (quote) => {
+      if (quote.type !== 'blockquote') return;
       const [first] = quote.children;
       if (first?.type !== 'paragraph') return;
       const [text, next] = first.children;
