@@ -1,22 +1,13 @@
 import { Script, createContext } from 'node:vm';
-import apache from 'highlight.js/lib/languages/apache';
-import dns from 'highlight.js/lib/languages/dns';
-import dockerfile from 'highlight.js/lib/languages/dockerfile';
-import http from 'highlight.js/lib/languages/http';
-import nginx from 'highlight.js/lib/languages/nginx';
-import powershell from 'highlight.js/lib/languages/powershell';
-import properties from 'highlight.js/lib/languages/properties';
-import { common } from 'lowlight';
-import rehypeHighlight from 'rehype-highlight';
 import rehypeSanitize from 'rehype-sanitize';
 import rehypeStringify from 'rehype-stringify';
-import remarkGfm from 'remark-gfm';
-import remarkParse from 'remark-parse';
 import remarkRehype from 'remark-rehype';
 import { unified } from 'unified';
 import { VFile } from 'vfile';
 import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
+import { parseMarkdown } from './parse-markdown.ts';
 import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
+import { rehypeHighlight } from './plugins/rehype-highlight.ts';
 import { rehypeLinks } from './plugins/rehype-links.ts';
 import type { Reference } from './plugins/rehype-links.ts';
 import { rehypeRawHtml } from './plugins/rehype-raw-html.ts';
@@ -37,14 +28,12 @@ export interface Rendered {
 
 /** The one pipeline. Behind the sanitiser only what this project writes itself is added: ids, classes, site paths. */
 const processor = unified()
-  .use(remarkParse)
-  .use(remarkGfm)
   .use(remarkAlerts)
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
   .use(rehypeRawHtml)
   .use(rehypeSanitize, safeHtml)
   .use(rehypeHeadingIds)
-  .use(rehypeHighlight, { languages: { ...common, apache, dns, dockerfile, http, nginx, powershell, properties } })
+  .use(rehypeHighlight)
   .use(rehypeLinks)
   .use(rehypeStringify)
   .freeze();
@@ -61,7 +50,7 @@ export function renderMarkdown(markdown: string, sitePath: string): Rendered {
   try {
     return withTimeLimit(() => {
       const file = new VFile({ value: markdown, data: { sitePath } });
-      const tree = processor.parse(file);
+      const tree = parseMarkdown(markdown);
       checkTables(tree);
       const words = countWords(tree);
       const html = processor.stringify(processor.runSync(tree, file), file);
