@@ -22,8 +22,8 @@ const costly = [
   { construct: 'emailAutolink', pattern: /[\w.+-]@[\w.-]/ },
   { construct: 'protocolAutolink', pattern: /https?:\/\//i },
   { construct: 'wwwAutolink', pattern: /www\./i },
-  // The row of dashes, with the marks of the lists and quotes that the table may stand in.
-  { construct: 'table', pattern: /^[\t >*+\d.):-]*\|[\t >*+\d.)|:-]*$/m },
+  // The row of dashes next to a pipe or colon, behind the marks of the lists and quotes that the table stands in.
+  { construct: 'table', pattern: /^[\t >*+\d.)-]*(?:[|:][\t |:]*-|-[\t ]*[|:])[\t |:-]*$/m },
 ];
 
 const parsers = new Map<string, Processor<Root>>();
