@@ -15,7 +15,7 @@ export function parseMarkdown(markdown: string): Root {
 }
 
 /**
- * The constructs that remark-gfm tries at each word or line, a quarter of the time of parsing, and what a text matches
+ * The constructs that remark-gfm tries at each word or line, over a quarter of the time of parsing, and what a text matches
  * that holds one. Most hold none.
  */
 const costly = [

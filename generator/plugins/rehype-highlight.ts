@@ -42,7 +42,7 @@ function highlight(code: Element): void {
   code.children = toHast(tokens.root.children);
 }
 
-/** Made when the first block asks for it: the grammars take a quarter of the time that the whole pipeline takes to load. */
+/** Made when the first block asks for it: the grammars take a fifth of the time that the whole pipeline takes to load. */
 let highlighter: HLJSApi | undefined;
 
 function createHighlighter(): HLJSApi {
