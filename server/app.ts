@@ -6,7 +6,7 @@ import { FastResponse } from 'srvx';
 import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { parseJsonBody, readBody } from './http/body.ts';
-import { exchangeOf } from './http/exchange.ts';
+import { borrow, exchangeOf } from './http/exchange.ts';
 import type { Exchange } from './http/exchange.ts';
 import type { JsonReply, Route, RouteReply } from './http/handle.ts';
 import { renderError, toThrown } from './http/render.ts';
@@ -128,9 +128,9 @@ function refuseMethod(exchange: Exchange, routes: readonly Route[], isKeyed: boo
 }
 
 function toResponse(exchange: Exchange, reply: RouteReply): Response {
-  if ('identity' in reply) {
-    const { status, headers, body } = toStoredReply(reply, exchange.request.headers);
-    return respond(exchange, status, pairs(headers), body);
+  if ('replies' in reply) {
+    const stored = toStoredReply(reply, exchange.request.headers);
+    return respond(exchange, stored.status, pairs(stored.headers), borrow(exchange, stored));
   }
   return respondJson(exchange, toText(reply));
 }

@@ -78,6 +78,7 @@ const Settings = z
     PORT: whole(0, 65_535).default(3000),
     HOST: z.string().refine(isHost, 'must be an IP address or a host name').default('127.0.0.1'),
     DIST_DIR: z.string().default('dist'),
+    RELEASE_CACHE_BYTES: whole(0, 1_099_511_627_776).default(33_554_432),
     SERVICE_VERSION: z.string().default(packageJson.version),
     CORS_ORIGINS: Origins.default(['*']),
     ALLOW_LOCAL_ORIGINS: z.stringbool('must be true or false').default(false),

@@ -3,7 +3,7 @@ import type { Env } from './env.ts';
 import { ListenError } from './http/server.ts';
 import { createLog } from './log.ts';
 import { ProvidersError } from './providers/config.ts';
-import { ReleaseError } from './services/releases.ts';
+import { ReleaseError } from './services/release-reader.ts';
 import { startServer } from './start.ts';
 import { StoreError } from './store/error.ts';
 

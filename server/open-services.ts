@@ -59,7 +59,8 @@ export interface OpenServices {
 /** Opens releases, the store, providers and the services over them. Throws where the service cannot run. */
 export async function openServices(options: ServicesOptions): Promise<OpenServices> {
   const { env, log, lifecycle, opened } = options;
-  const releases = await openReleases(env.DIST_DIR, {
+  const keeping = { memoryBytes: env.RELEASE_CACHE_BYTES, dataDir: env.DATA_DIR };
+  const releases = await openReleases(env.DIST_DIR, keeping, {
     taken: ({ id }) => log.info({ release: id }, 'new release'),
     refused: (error) => log.error({ err: error }, 'new release refused; the one before is still served'),
   });
@@ -178,7 +179,7 @@ function openFeedback({ env, log, lifecycle, opened }: ServicesOptions, store: S
     store,
     chat,
     findArticle(path) {
-      const file = releases.current().files.get(`${articles}${path}`);
+      const file = releases.current().find(`${articles}${path}`);
       return file && (file.canonical?.slice(articles.length) ?? path);
     },
     finish: (work) => lifecycle.finish(work),

@@ -1,6 +1,7 @@
 import { createApp } from './app.ts';
 import type { Env } from './env.ts';
 import { createListener } from './http/listener.ts';
+import { createStaticTable } from './http/static-table.ts';
 import { listenOn } from './http/server.ts';
 import { createUpgradeHandler } from './http/upgrade.ts';
 import type { Logger } from './log.ts';
@@ -94,7 +95,8 @@ export async function startServer(
     }),
   });
   const draining = () => lifecycle.state() === 'draining';
-  const listener = createListener({ app, releases: services.releases, limit, log, findClient, cors, draining });
+  const findFile = createStaticTable(services.releases);
+  const listener = createListener({ app, findFile, limit, log, findClient, cors, draining });
   const server = await listenOn(listener, env.HOST, env.PORT);
   opened.defer(() => server.stop(env.SHUTDOWN_GRACE_SECONDS));
   const upgrades = createUpgradeHandler({ relay, findClient, limit, log });

@@ -16,7 +16,9 @@ const doctor = defineStrictCommand({
   async run({ args }, { settings, print }) {
     const env = readEnv(settings());
     const log = createLog({ level: 'silent', format: 'json' });
-    const { domains } = await loadRelease(join(env.DIST_DIR, 'current'));
+    const keeping = { memoryBytes: env.RELEASE_CACHE_BYTES, dataDir: env.DATA_DIR };
+    const { domains, close } = await loadRelease(join(env.DIST_DIR, 'current'), keeping);
+    close();
     const registries = createDomainRegistries(env, log);
     const source = createPriceSource(env, log);
     try {

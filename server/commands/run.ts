@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { renderUsage } from 'citty';
 import { EnvError } from '../env.ts';
 import { ProviderError } from '../providers/types.ts';
-import { ReleaseError } from '../services/releases.ts';
+import { ReleaseError } from '../services/release-reader.ts';
 import { StoreError } from '../store/error.ts';
 import { CommandError } from './command.ts';
 import type { Command } from './command.ts';

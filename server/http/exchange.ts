@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Client } from '../middleware/client-ip.ts';
 import type { Verdict } from '../middleware/rate-limit.ts';
+import type { Loan } from '../services/pack.ts';
+import type { StoredReply } from './stored.ts';
 
 /** One request and its answer, as every part of the server knows it. */
 export interface Exchange {
@@ -12,6 +14,8 @@ export interface Exchange {
   readonly headers: string[];
   /** Its CORS headers, likewise: those of what is public, until it is known to be for an endpoint that is not. */
   cors: readonly string[];
+  /** The bytes that are sent, where they are lent. */
+  loan?: Loan;
   /** The rate limit's word, once it was asked. */
   verdict?: Verdict;
   /** What went wrong, for the log; clients are never told. */
@@ -40,4 +44,11 @@ export function exchangeOf(request: KnownRequest | undefined): Exchange {
   const exchange = request?.[own];
   if (!exchange) throw new Error('the request did not come through the listener');
   return exchange;
+}
+
+/** The bytes of a stored answer, which are given back when the exchange ends; null where none are sent. */
+export function borrow(exchange: Exchange, { lend }: StoredReply): Buffer | null {
+  if (!lend || exchange.request.method === 'HEAD') return null;
+  exchange.loan = lend();
+  return exchange.loan.bytes;
 }

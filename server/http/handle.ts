@@ -4,7 +4,7 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { Problem } from '../problem.ts';
 import type { Caller } from '../services/access.ts';
-import type { StoredFile } from '../services/releases.ts';
+import type { Stored } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
 
@@ -24,8 +24,8 @@ export interface RouteRequest<Name extends EndpointName> {
   readonly rest: string;
 }
 
-/** What a route answers: a file of the release, or a status of its endpoint and its JSON. */
-export type RouteReply = StoredFile | JsonReply;
+/** What a route answers: bytes that are kept, or a status of its endpoint and its JSON. */
+export type RouteReply = Stored | JsonReply;
 
 /** A status of an endpoint and its JSON. */
 export interface JsonReply {
@@ -61,7 +61,7 @@ export function handle<Name extends EndpointName>(
       const request = { query: readQuery(endpoint, query), body, ...rest } as RouteRequest<Name>;
       return async () => {
         const reply = await answer(request);
-        if ('identity' in reply) return reply;
+        if ('replies' in reply) return reply;
         return { status: reply.status, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
       };
     },

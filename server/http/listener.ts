@@ -9,16 +9,17 @@ import type { createCors } from '../middleware/cors.ts';
 import type { RateLimit } from '../middleware/rate-limit.ts';
 import { toRequestId } from '../middleware/request-id.ts';
 import { Problem } from '../problem.ts';
-import type { Releases, StoredFile } from '../services/releases.ts';
-import { keepExchange } from './exchange.ts';
+import { borrow, keepExchange } from './exchange.ts';
 import type { Exchange } from './exchange.ts';
 import { renderError } from './render.ts';
+import type { createStaticTable } from './static-table.ts';
 import { toStoredReply } from './stored.ts';
+import type { Stored } from './stored.ts';
 
 /** What stands in front of the app. */
 export interface ListenerOptions {
   readonly app: H3;
-  readonly releases: Releases;
+  readonly findFile: ReturnType<typeof createStaticTable>;
   readonly findClient: ReturnType<typeof createClientFinder>;
   readonly cors: ReturnType<typeof createCors>;
   readonly limit: RateLimit;
@@ -33,7 +34,7 @@ export interface ListenerOptions {
  * which answers the same at a higher cost.
  */
 export function createListener(options: ListenerOptions): RequestListener {
-  const { app, releases, findClient, cors, limit, log, draining } = options;
+  const { app, findFile, findClient, cors, limit, log, draining } = options;
   const handle = toNodeHandler((request) => app.fetch(request)) as unknown as (
     request: IncomingMessage,
     response: ServerResponse,
@@ -44,7 +45,7 @@ export function createListener(options: ListenerOptions): RequestListener {
     try {
       request.url = toOriginForm(request.url!);
       const readable = request.method === 'GET' || request.method === 'HEAD';
-      const file = readable ? releases.current().targets.get(request.url) : undefined;
+      const file = readable ? findFile(request.url) : undefined;
       if (file && isLimited(request.url)) {
         exchange.verdict = limit(client.key);
         if (exchange.verdict.allowed) headers.push(...exchange.verdict.headers);
@@ -72,6 +73,9 @@ export function createListener(options: ListenerOptions): RequestListener {
     const exchange: Exchange = { id, client, request, response, headers, cors: cors(request.headers.origin, false) };
     keepExchange(exchange);
     logExchange(log, exchange);
+    response.once('close', () => {
+      if (exchange.loan) exchange.loan.lender.loans -= 1;
+    });
     void serve(exchange);
   };
 }
@@ -95,8 +99,9 @@ function isDecodable(path: string): boolean {
   }
 }
 
-function answerStored({ request, response, headers, cors }: Exchange, file: StoredFile): void {
+function answerStored(exchange: Exchange, file: Stored): void {
+  const { request, response, headers, cors } = exchange;
   const reply = toStoredReply(file, request.headers);
   response.writeHead(reply.status, [...headers, ...cors, ...reply.headers]);
-  response.end(request.method === 'HEAD' ? undefined : reply.body);
+  response.end(borrow(exchange, reply) ?? undefined);
 }

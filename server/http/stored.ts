@@ -1,47 +1,56 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import type { StoredFile, Variant } from '../services/releases.ts';
+import { createMemoryPack } from '../services/pack.ts';
+import type { Loan } from '../services/pack.ts';
+import type { Span } from '../services/release-reader.ts';
+import type { StoredFile } from '../services/releases.ts';
 import { negotiateEncoding } from './encoding.ts';
 
-/** An answer made from a file of the release. */
+/** An answer with bytes that are kept. */
 export interface StoredReply {
   readonly status: 200 | 304;
   /** Names and values in turn, as `writeHead` takes them fastest. */
   readonly headers: readonly string[];
-  readonly body: Buffer | null;
+  /** Lends the bytes. */
+  readonly lend: (() => Loan) | null;
 }
 
-/** The answers that a file can give, made once; what a request costs is to pick one. */
-interface Prepared {
-  readonly encodings: string[];
-  readonly replies: Readonly<
-    Record<string, { readonly etag: string; readonly found: StoredReply; readonly unchanged: StoredReply }>
-  >;
+/** The answers of a file in one encoding. */
+interface Replies {
+  readonly etag: string;
+  readonly found: StoredReply;
+  readonly unchanged: StoredReply;
 }
 
-const prepared = new WeakMap<StoredFile, Prepared>();
+/** The answers that a file can give: each is made when it is first asked for, and then a request only picks. */
+export interface Stored {
+  /** In which it is beside its plain form, best first. */
+  readonly encodings: readonly string[];
+  readonly replies: (encoding: string) => Replies;
+}
 
 /** JSON that is answered again and again, as bytes that are served like those of a file. */
-export function toStoredJson(json: unknown): StoredFile {
+export function toStoredJson(json: unknown, cacheControl?: string): Stored {
   const bytes = Buffer.from(`${JSON.stringify(json)}\n`);
-  return { mediaType: 'application/json', identity: toVariant(bytes), gzip: toVariant(gzipSync(bytes)) };
+  const gzipped = gzipSync(bytes);
+  return toStored({
+    mediaType: 'application/json',
+    identity: toSpan(bytes, 0),
+    gzip: toSpan(gzipped, bytes.length),
+    ...(cacheControl !== undefined && { cacheControl }),
+    reader: createMemoryPack(new Uint8Array(Buffer.concat([bytes, gzipped])).buffer).reader,
+  });
 }
 
-function toVariant(bytes: Buffer): Variant {
-  return { version: hash('sha256', bytes).slice(0, 32), bytes };
+function toSpan(bytes: Buffer, offset: number): Span {
+  return { offset, size: bytes.length, version: hash('sha256', bytes).slice(0, 32) };
 }
 
-/** Answers with a file: in the encoding that the client takes, or with 304 where the client has that version. */
-export function toStoredReply(file: StoredFile, headers: IncomingHttpHeaders): StoredReply {
-  let known = prepared.get(file);
-  if (!known) {
-    known = prepare(file);
-    prepared.set(file, known);
-  }
+/** Picks the answer to a request: in the encoding that the client takes, or 304 where the client has that version. */
+export function toStoredReply({ encodings, replies }: Stored, headers: IncomingHttpHeaders): StoredReply {
   const accepted = headers['accept-encoding'];
-  const encoding = accepted ? negotiateEncoding(accepted, known.encodings) : 'identity';
-  const { etag, found, unchanged } = known.replies[encoding]!;
+  const { etag, found, unchanged } = replies(accepted ? negotiateEncoding(accepted, encodings) : 'identity');
   const match = headers['if-none-match'];
   return match !== undefined && matches(match, etag) ? unchanged : found;
 }
@@ -58,28 +67,30 @@ function matches(ifNoneMatch: string, etag: string): boolean {
 /** What a CDN may keep for a minute, and serve for a day when this service is down. */
 const usualCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
-function prepare(file: StoredFile): Prepared {
-  const variants = { br: file.br, gzip: file.gzip, identity: file.identity };
-  const present = Object.entries(variants).filter((entry): entry is [string, Variant] => entry[1] !== undefined);
+/** Prepares the answers that a file can give. */
+export function toStored(file: StoredFile): Stored {
+  const { identity, gzip, br } = file;
+  const known: { [encoding: string]: Replies | undefined } = { identity: undefined, gzip: undefined, br: undefined };
   return {
-    encodings: present.map(([encoding]) => encoding).filter((encoding) => encoding !== 'identity'),
-    replies: Object.fromEntries(present.map(([encoding, variant]) => [encoding, toReplies(file, encoding, variant)])),
+    encodings: br ? (gzip ? ['br', 'gzip'] : ['br']) : gzip ? ['gzip'] : [],
+    replies: (encoding) =>
+      (known[encoding] ??= toReplies(file, encoding, encoding === 'br' ? br! : encoding === 'gzip' ? gzip! : identity)),
   };
 }
 
-function toReplies(file: StoredFile, encoding: string, { version, bytes }: Variant): Prepared['replies'][string] {
-  const etag = `"${version}"`;
+function toReplies(file: StoredFile, encoding: string, span: Span): Replies {
+  const etag = `"${span.version}"`;
   const validators = ['ETag', etag, 'Cache-Control', file.cacheControl ?? usualCacheControl];
   if (file.gzip ?? file.br) validators.push('Vary', 'Accept-Encoding');
   if (file.canonical) validators.push('Content-Location', file.canonical);
-  const headers = ['Content-Type', file.mediaType, 'Content-Length', String(bytes.length), ...validators];
+  const headers = ['Content-Type', file.mediaType, 'Content-Length', String(span.size), ...validators];
   if (encoding !== 'identity') headers.push('Content-Encoding', encoding);
   // An SVG that is opened by itself is a document of this origin: nothing in it may run or load.
   if (file.name === 'media')
     headers.push('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
   return {
     etag,
-    found: { status: 200, headers, body: bytes },
-    unchanged: { status: 304, headers: validators, body: null },
+    found: { status: 200, headers, lend: file.reader(span) },
+    unchanged: { status: 304, headers: validators, lend: null },
   };
 }

@@ -1,19 +1,23 @@
 import { handle } from '../http/handle.ts';
-import { toStoredJson } from '../http/stored.ts';
+import { toStored, toStoredJson } from '../http/stored.ts';
+import type { Stored } from '../http/stored.ts';
 import { Problem } from '../problem.ts';
-import type { Releases, StoredFile } from '../services/releases.ts';
+import type { Releases } from '../services/releases.ts';
 
 const emptyList = toStoredJson([]);
 
 /** The routes that answer with files of the release. */
 export function contentRoutes(releases: Releases) {
-  const find = (target: string) => releases.current().files.get(target);
-  const listed = (target: string): StoredFile => {
+  const find = (target: string): Stored | undefined => {
+    const file = releases.current().find(target);
+    return file && toStored(file);
+  };
+  const listed = (target: string): Stored => {
     const file = find(target);
     if (!file) throw new Error(`${target} is not in the release`);
     return file;
   };
-  const article = (endpoint: string, path: string): StoredFile => {
+  const article = (endpoint: string, path: string): Stored => {
     const file = find(`${endpoint}?path=${path}`);
     if (!file) throw new Problem('article_not_found');
     return file;

@@ -1,51 +1,45 @@
-import { hash } from 'node:crypto';
-import { readFile, realpath, stat } from 'node:fs/promises';
-import { extname, join } from 'node:path';
-import type { Aliases } from '#contract/content.ts';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, readSync } from 'node:fs';
+import { realpath, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { DomainCatalog } from '#contract/domains.ts';
-import { mediaTypes } from '#contract/content.ts';
-import { Manifest, contractVersion, idSource, isCompressed } from '#contract/release.ts';
-import { matchResource, resources } from '#contract/resources.ts';
-import type { Resource, ResourceName } from '#contract/resources.ts';
 import type { StatusCatalog } from '#contract/status.ts';
+import { createFilePack, createMemoryPack, openSpool } from './pack.ts';
+import type { Pack } from './pack.ts';
+import { ReleaseError, readContents, readManifest } from './release-reader.ts';
+import type { PackedFile, ReleaseContents } from './release-reader.ts';
 
-/** The bytes of a file in one encoding. */
-export interface Variant {
-  /** The first 32 digits of the SHA-256 of the bytes. */
-  readonly version: string;
-  readonly bytes: Buffer;
+/** Where the bytes of releases are kept. */
+export interface Keeping {
+  /** A release of at most so many bytes, all encodings counted, is kept in memory; of a larger one, what was asked for of late. */
+  readonly memoryBytes: number;
+  /** Where a larger one is kept, in a file without a name. */
+  readonly dataDir: string;
 }
 
-/** A file of a release, as it is served. */
-export interface StoredFile {
+/** Bytes that are served as they are, mostly those of a file of a release. */
+export interface StoredFile extends Omit<PackedFile, 'name'> {
   /** What kind of file of the release it is, where it is one. */
-  readonly name?: ResourceName;
-  readonly mediaType: string;
-  readonly identity: Variant;
-  readonly gzip?: Variant;
-  readonly br?: Variant;
-  /** How long it may be kept, where that is not as long as usual. */
-  readonly cacheControl?: string;
-  /** The request target under which it is known, where it was asked for by a former path. */
-  readonly canonical?: string;
+  readonly name?: PackedFile['name'];
+  /**
+   * Creates the function that lends the bytes of one of its spans. It may be called while the release is served, and in
+   * the turn of the event loop in which the file was found: later the release may be gone.
+   */
+  readonly reader: Pack['reader'];
 }
 
-/** A release that was verified, whole in memory: what happens to its folder no longer matters to it. */
+/** A release that was verified: what happens to its folder no longer matters to it. */
 export interface Release {
   readonly id: string;
   /** The domain catalog, which only the server reads. */
   readonly domains: DomainCatalog;
   /** The monitors, likewise. */
   readonly status: StatusCatalog;
-  /** Files by what they are: a path, and a query value as it is meant. */
-  readonly files: ReadonlyMap<string, StoredFile>;
-  /** The same by the request targets that mean them in their usual spellings: the value plain or percent-encoded. */
-  readonly targets: ReadonlyMap<string, StoredFile>;
-}
-
-/** A release that must not be served; the message names the file. */
-export class ReleaseError extends Error {
-  override readonly name = 'ReleaseError';
+  /** Finds a file by what it is: a path, and a query value as it is meant. */
+  readonly find: (target: string) => StoredFile | undefined;
+  /** Gives up its bytes. */
+  readonly close: () => void;
 }
 
 /** What the operator is told of releases. */
@@ -73,35 +67,45 @@ const retryMs = 30_000;
  * Loads the current release of `dist`, and takes up each new one by itself: verified as a whole beside the requests,
  * then switched to in one step. Throws a {@link ReleaseError} where there is none that can be served.
  */
-export async function openReleases(dist: string, events: ReleaseEvents): Promise<Releases> {
+export async function openReleases(dist: string, keeping: Keeping, events: ReleaseEvents): Promise<Releases> {
   const link = join(dist, 'current');
   let seen = await identify(link);
-  let release = await loadRelease(link);
+  let release = await loadRelease(link, keeping);
 
   let retryAt = Infinity;
+  let stopped = false;
+  const take = (next: Release): void => {
+    const { close } = release;
+    release = next;
+    // Not before the requests that found a file of it in this turn have read it.
+    setImmediate(close);
+    events.taken(release);
+  };
   const look = async (): Promise<void> => {
     const found = await identify(link);
     if (found === undefined || (found === seen && performance.now() < retryAt)) return;
     seen = found;
     try {
-      release = await loadRelease(link);
+      const next = await loadRelease(link, keeping);
       retryAt = Infinity;
-      events.taken(release);
+      if (stopped) next.close();
+      else take(next);
     } catch (error) {
       retryAt = performance.now() + retryMs;
-      events.refused(error);
+      if (!stopped) events.refused(error);
     }
   };
   let timer: NodeJS.Timeout | undefined;
   const watch = (): void => {
-    timer = setTimeout(() => void look().finally(() => timer && watch()), pollMs).unref();
+    timer = setTimeout(() => void look().finally(() => stopped || watch()), pollMs).unref();
   };
   watch();
   return {
     current: () => release,
     stop() {
+      stopped = true;
       clearTimeout(timer);
-      timer = undefined;
+      release.close();
     },
   };
 }
@@ -117,99 +121,73 @@ async function identify(link: string): Promise<string | undefined> {
   }
 }
 
-/** Reads a release and proves every byte of it. Throws a {@link ReleaseError} that names the first wrong file. */
-export async function loadRelease(link: string): Promise<Release> {
+/** A manifest that is longer, of about a thousand articles, takes memory that a process would not give back. */
+const longManifestBytes = 400_000;
+
+/** Loads a release; throws a {@link ReleaseError} that names the first wrong file. */
+export async function loadRelease(link: string, { memoryBytes, dataDir }: Keeping): Promise<Release> {
   const directory = await realpath(link).catch(() => {
     throw new ReleaseError(`${link}: there is no release; build one first`);
   });
-  const manifest = await loadManifest(join(directory, 'manifest.json'));
-  const contents = await loadFiles(directory, manifest);
-  const aliases = parseFile(directory, contents, 'aliases') as Aliases;
-  const domains = parseFile(directory, contents, 'domains') as DomainCatalog;
-  const status = parseFile(directory, contents, 'status') as StatusCatalog;
-  for (const name of ['plans', 'openapi'] as const) parseFile(directory, contents, name);
-
-  const files = new Map<string, StoredFile>();
-  const targets = new Map<string, StoredFile>();
-  const add = (target: string, stored: StoredFile): void => {
-    files.set(target, stored);
-    targets.set(target, stored);
-    const [path, name, value] = target.split(/[?=]/);
-    if (value !== undefined) targets.set(`${path}?${name}=${encodeURIComponent(value)}`, stored);
-  };
-  for (const file of contents.keys()) {
-    const match = matchResource(file);
-    if (match?.target === undefined || isCompressed(file)) continue;
-    add(match.target, toStoredFile(match.name, file, contents));
+  const { size } = await stat(join(directory, 'manifest.json')).catch(() => ({ size: 0 }));
+  const manifest = size > longManifestBytes ? undefined : readManifest(directory);
+  const total = Object.values(manifest?.files ?? {}).reduce((sum, { bytes }) => sum + bytes, 0);
+  if (manifest && total <= memoryBytes) {
+    const memory = new ArrayBuffer(total);
+    return toRelease(await readContents(directory, manifest, memory), createMemoryPack(memory));
   }
-  for (const { file, target } of Object.values<Resource>(resources)) {
-    if (target && !file.includes('{') && !files.has(target))
-      throw new ReleaseError(`${join(directory, file)}: the file is missing`);
-  }
-  for (const [from, to] of Object.entries(aliases)) {
-    const endpoint = from.startsWith('/blog/') ? '/v1/blog/article' : '/v1/kb/article';
-    const canonical = `${endpoint}?path=${to}`;
-    const stored = files.get(canonical);
-    if (stored) add(`${endpoint}?path=${from}`, { ...stored, canonical });
-  }
-  return { id: manifest.id, domains, status, files, targets };
-}
-
-async function loadManifest(path: string): Promise<Manifest> {
-  let manifest: Manifest;
+  const file = openSpool(dataDir);
   try {
-    manifest = Manifest.parse(JSON.parse(await readFile(path, 'utf8')));
+    return toRelease(await readBeside(directory, file), createFilePack(file, memoryBytes));
   } catch (error) {
-    throw new ReleaseError(`${path}: the manifest cannot be read`, { cause: error });
+    closeSync(file);
+    throw error;
   }
-  if (hash('sha256', idSource(manifest)).slice(0, 16) !== manifest.id) {
-    throw new ReleaseError(`${path}: the manifest does not match its id`);
-  }
-  if (manifest.contractVersion.split('.')[0] !== contractVersion.split('.')[0]) {
-    throw new ReleaseError(
-      `${path}: the release follows version ${manifest.contractVersion}, this server ${contractVersion}`,
-    );
-  }
-  return manifest;
 }
 
-/** Files that are read at a time: enough to keep a disk busy, few enough to leave the event loop to the requests. */
-const readers = 8;
+/** What the process that reads a release says of it. */
+type Report =
+  | { readonly contents: Omit<ReleaseContents, 'index'>; readonly index: { offset: number; size: number } }
+  | { readonly refused: string; readonly cause: unknown };
 
-async function loadFiles(directory: string, manifest: Manifest): Promise<Map<string, Variant>> {
-  const contents = new Map<string, Variant>();
-  const queue = Object.entries(manifest.files).values();
-  const read = async (): Promise<void> => {
-    for (const [file, expected] of queue) {
-      const path = join(directory, file);
-      const bytes = await readFile(path).catch((error: unknown) => {
-        throw new ReleaseError(`${path}: the file cannot be read`, { cause: error });
-      });
-      if (bytes.length !== expected.bytes || hash('sha256', bytes) !== expected.sha256) {
-        throw new ReleaseError(`${path}: the file does not match the manifest`);
-      }
-      contents.set(file, { version: expected.sha256.slice(0, 32), bytes });
-    }
+/** Reads a release in a process of its own: the event loop is left to the requests, and all memory is given back. */
+async function readBeside(directory: string, file: number): Promise<ReleaseContents> {
+  const child = fork(join(import.meta.dirname, 'release-process.ts'), [directory], {
+    // It needs none of our secrets.
+    env: {},
+    stdio: ['ignore', 'ignore', 'inherit', file, 'ipc'],
+    serialization: 'advanced',
+  });
+  const ended = once(child, 'close').then(([code, signal]) => {
+    throw new Error(`the process that reads the release ended by itself (${signal ?? code})`);
+  });
+  const [report] = (await Promise.race([once(child, 'message'), ended])) as [Report];
+  if ('refused' in report) throw new ReleaseError(report.refused, { cause: report.cause });
+  const index = Buffer.allocUnsafeSlow(report.index.size);
+  readSync(file, index, 0, index.length, report.index.offset);
+  return { ...report.contents, index: index.toString() };
+}
+
+function toRelease({ index, ...contents }: ReleaseContents, pack: Pack): Release {
+  const files = toMap(index);
+  return {
+    ...contents,
+    find(target) {
+      const known = files.get(target);
+      return known === undefined ? undefined : { ...(JSON.parse(known) as PackedFile), reader: pack.reader };
+    },
+    close: pack.close,
   };
-  await Promise.all(Array.from({ length: readers }, read));
-  return contents;
 }
 
-function parseFile(directory: string, contents: ReadonlyMap<string, Variant>, name: ResourceName): unknown {
-  const { file, schema }: Resource = resources[name];
-  try {
-    return schema?.parse(JSON.parse(contents.get(file)!.bytes.toString('utf8')));
-  } catch (error) {
-    throw new ReleaseError(`${join(directory, file)}: the file is not what this server understands`, { cause: error });
+/** The lines of an index by what stands before their tab; they are no copies, but parts of its text. */
+function toMap(index: string): Map<string, string> {
+  const files = new Map<string, string>();
+  for (let start = 0; start < index.length;) {
+    const tab = index.indexOf('\t', start);
+    const end = index.indexOf('\n', tab);
+    files.set(index.slice(start, tab), index.slice(tab + 1, end));
+    start = end + 1;
   }
-}
-
-function toStoredFile(name: ResourceName, file: string, contents: ReadonlyMap<string, Variant>): StoredFile {
-  const gzip = contents.get(`${file}.gz`);
-  const br = contents.get(`${file}.br`);
-  const { mediaType: own = 'application/json' }: Resource = resources[name];
-  const mediaType = name === 'media' ? (mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream') : own;
-  const compressed = { ...(gzip && { gzip }), ...(br && { br }) };
-  const cacheControl = name === 'statusWidgetVersion' && { cacheControl: 'public, max-age=31536000, immutable' };
-  return { name, mediaType, identity: contents.get(file)!, ...compressed, ...cacheControl };
+  return files;
 }

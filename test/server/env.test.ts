@@ -25,6 +25,7 @@ test('the settings have the defaults of the documentation', () => {
     PORT: 3000,
     HOST: '127.0.0.1',
     DIST_DIR: 'dist',
+    RELEASE_CACHE_BYTES: 33_554_432,
     SERVICE_VERSION: packageJson.version,
     CORS_ORIGINS: ['*'],
     ALLOW_LOCAL_ORIGINS: false,

@@ -11,7 +11,7 @@ import { createClientFinder } from '../../server/middleware/client-ip.ts';
 import { createCors } from '../../server/middleware/cors.ts';
 import { createRateLimit } from '../../server/middleware/rate-limit.ts';
 import { createLifecycle } from '../../server/services/lifecycle.ts';
-import { openReleases } from '../../server/services/releases.ts';
+import { loadRelease } from '../../server/services/releases.ts';
 import { ask } from './ask.ts';
 import { eventually, sharedProject } from './shared.ts';
 import { describeEndpoint, storedNames } from './targets.ts';
@@ -19,13 +19,11 @@ import { describeEndpoint, storedNames } from './targets.ts';
 /** The server with a defect, put together as it starts itself: its release has lost its files in memory. */
 async function createBroken() {
   const env = readEnv({});
-  const releases = await openReleases(join(await sharedProject(), 'dist'), {
-    taken: () => undefined,
-    refused: () => undefined,
+  const release = await loadRelease(join(await sharedProject(), 'dist/current'), {
+    memoryBytes: env.RELEASE_CACHE_BYTES,
+    dataDir: env.DATA_DIR,
   });
-  onTestFinished(() => releases.stop());
-  const { files, targets } = releases.current();
-  for (const lost of [files, targets]) (lost as Map<string, unknown>).clear();
+  const releases = { current: () => ({ ...release, find: () => undefined }), stop: () => undefined };
   const destination = new PassThrough();
   let written = '';
   destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
@@ -52,7 +50,7 @@ async function createBroken() {
         idempotency: undefined as never,
       },
     ),
-    releases,
+    findFile: () => undefined,
     limit,
     log: createLog({ level: 'info', format: 'json', destination }),
     findClient: createClientFinder(env.TRUSTED_PROXIES),

@@ -87,12 +87,15 @@ interface Phase {
   over: boolean;
 }
 
-test('while releases are switched and rolled back, no answer fails, and none is of two releases', async () => {
+test.each([
+  ['in memory', {}],
+  ['on disk', { RELEASE_CACHE_BYTES: '16384' }],
+])('while releases %s are switched and rolled back, no answer fails, and none is of two', async (_, settings) => {
   const root = createProject();
   const dist = join(root, 'dist');
   const { ids, numbers } = await buildAll(root);
   await makeCurrent(dist, ids[0]!);
-  const app = await createTestApp({ root });
+  const app = await createTestApp({ root, settings });
 
   const phase: Phase = { backwards: false, over: false };
   const numberOf = (target: string, { body }: Answer) => numbers.get(`${target} ${hash('sha256', body)}`);
