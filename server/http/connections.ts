@@ -10,18 +10,23 @@ import type { Server } from 'node:http';
  * slow client has yet to read; and for busy when nothing was ever sent on it, as browsers and load balancers do.
  */
 export function watchConnections(server: Server): (graceSeconds: number) => Promise<void> {
-  const states = new Map<Socket, { answers: number; bytesRead: number }>();
+  const states = new Map<Socket, { answers: number; bytesRead: number; readonly answered: () => void }>();
   server.on('connection', (socket: Socket) => {
-    states.set(socket, { answers: 0, bytesRead: 0 });
+    const state = {
+      answers: 0,
+      bytesRead: 0,
+      answered(): void {
+        state.answers -= 1;
+        state.bytesRead = socket.bytesRead;
+      },
+    };
+    states.set(socket, state);
     socket.once('close', () => states.delete(socket));
   });
   server.prependListener('request', ({ socket }, response) => {
     const state = states.get(socket)!;
     state.answers += 1;
-    response.once('close', () => {
-      state.answers -= 1;
-      state.bytesRead = socket.bytesRead;
-    });
+    response.on('close', state.answered);
   });
   const closeIdle = (): void => {
     for (const [socket, { answers, bytesRead }] of states) {

@@ -7,6 +7,10 @@ import type { StoredReply } from './stored.ts';
 /** One request and its answer, as every part of the server knows it. */
 export interface Exchange {
   readonly id: string;
+  /** When it began, by performance.now(). */
+  readonly began: number;
+  /** What was asked for, as the client wrote it. */
+  readonly target: string;
   readonly client: Client;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

@@ -14,7 +14,6 @@ import type { Exchange } from './exchange.ts';
 import { renderError } from './render.ts';
 import type { createStaticTable } from './static-table.ts';
 import { toStoredReply } from './stored.ts';
-import type { Stored } from './stored.ts';
 
 /** What stands in front of the app. */
 export interface ListenerOptions {
@@ -38,31 +37,40 @@ export function createListener(options: ListenerOptions): RequestListener {
   const handle = toNodeHandler((request) => app.fetch(request)) as unknown as (
     request: IncomingMessage,
     response: ServerResponse,
-  ) => unknown;
+  ) => Promise<void>;
 
-  const serve = async (exchange: Exchange): Promise<void> => {
-    const { request, response, headers, client } = exchange;
-    try {
-      request.url = toOriginForm(request.url!);
-      const readable = request.method === 'GET' || request.method === 'HEAD';
-      const file = readable ? findFile(request.url) : undefined;
-      if (file && isLimited(request.url)) {
-        exchange.verdict = limit(client.key);
-        if (exchange.verdict.allowed) headers.push(...exchange.verdict.headers);
-      }
-      if (file && exchange.verdict?.allowed !== false) answerStored(exchange, file);
-      else await handle(request, response);
-    } catch (error) {
-      if (!(error instanceof Problem)) exchange.failure = error;
-      if (response.headersSent) {
-        response.destroy();
-        return;
-      }
-      const problem = renderError(error, undefined);
-      response
-        .writeHead(problem.status, [...headers, ...exchange.cors, ...Object.entries(problem.headers).flat()])
-        .end(problem.body);
+  const fail = (exchange: Exchange, error: unknown): void => {
+    const { response, headers, cors } = exchange;
+    if (!(error instanceof Problem)) exchange.failure = error;
+    if (response.headersSent) {
+      response.destroy();
+      return;
     }
+    const problem = renderError(error, undefined);
+    response
+      .writeHead(problem.status, [...headers, ...cors, ...Object.entries(problem.headers).flat()])
+      .end(problem.body);
+  };
+
+  /** Answers with a file of the release; false where none is meant, or the client has asked for too much. */
+  const answerStored = (exchange: Exchange, target: string): boolean => {
+    const { request, response, headers, client } = exchange;
+    const stored = request.method === 'GET' || request.method === 'HEAD' ? findFile(target) : undefined;
+    if (!stored) return false;
+    if (isLimited(target)) {
+      exchange.verdict = limit(client.key);
+      if (!exchange.verdict.allowed) return false;
+      headers.push(...exchange.verdict.headers);
+    }
+    const reply = toStoredReply(stored, request.headers);
+    response.writeHead(reply.status, headers.concat(exchange.cors, reply.headers));
+    response.end(borrow(exchange, reply) ?? undefined);
+    return true;
+  };
+
+  const end = (exchange: Exchange): void => {
+    if (exchange.loan) exchange.loan.lender.loans -= 1;
+    logExchange(log, exchange);
   };
 
   return (request, response) => {
@@ -70,18 +78,31 @@ export function createListener(options: ListenerOptions): RequestListener {
     const client = findClient(request.socket.remoteAddress, request.headers['x-forwarded-for']);
     const headers = ['X-Request-Id', id, 'X-Content-Type-Options', 'nosniff'];
     if (draining()) headers.push('Connection', 'close');
-    const exchange: Exchange = { id, client, request, response, headers, cors: cors(request.headers.origin, false) };
-    keepExchange(exchange);
-    logExchange(log, exchange);
-    response.once('close', () => {
-      if (exchange.loan) exchange.loan.lender.loans -= 1;
-    });
-    void serve(exchange);
+    const exchange: Exchange = {
+      id,
+      began: performance.now(),
+      target: request.url!,
+      client,
+      request,
+      response,
+      headers,
+      cors: cors(request.headers.origin, false),
+    };
+    response.on('close', () => end(exchange));
+    try {
+      request.url = toOriginForm(request.url!);
+      if (answerStored(exchange, request.url)) return;
+      keepExchange(exchange);
+      handle(request, response).catch((error: unknown) => fail(exchange, error));
+    } catch (error) {
+      fail(exchange, error);
+    }
   };
 }
 
 /** The target of a request as a path (RFC 9112 3.2); whatever host a client names there means nothing here. */
 function toOriginForm(target: string): string {
+  if (target.startsWith('/') && !target.includes('%')) return target;
   const [, rest] = target.startsWith('/') ? [target, target] : (/^https?:\/\/[^/?#]*(.*)$/i.exec(target) ?? []);
   if (rest === undefined) throw new Problem('validation_error');
   const end = rest.includes('?') ? rest.indexOf('?') : rest.length;
@@ -97,11 +118,4 @@ function isDecodable(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-function answerStored(exchange: Exchange, file: Stored): void {
-  const { request, response, headers, cors } = exchange;
-  const reply = toStoredReply(file, request.headers);
-  response.writeHead(reply.status, [...headers, ...cors, ...reply.headers]);
-  response.end(borrow(exchange, reply) ?? undefined);
 }

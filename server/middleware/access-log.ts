@@ -10,26 +10,19 @@ const maxText = 256;
  */
 const tellsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
 
-/** Writes one line when an exchange ends, with what went wrong in it. */
+/** Writes the line of an exchange that has ended, with what went wrong in it. */
 export function logExchange(log: Logger, exchange: Exchange): void {
-  const { id, client, request, response } = exchange;
-  const started = performance.now();
-  const method = request.method;
-  const target = tellsQuery.test(request.url!) ? request.url! : request.url!.split('?', 1)[0]!;
-  const url = target.slice(0, maxText);
-  response.once('close', () => {
-    if (exchange.failure === undefined && !log.isLevelEnabled('info')) return;
-    const status = response.writableFinished ? response.statusCode : 499;
-    const line = {
-      id,
-      ip: client.address,
-      method,
-      url,
-      status,
-      ms: Math.round((performance.now() - started) * 100) / 100,
-      agent: request.headers['user-agent']?.slice(0, maxText),
-    };
-    if (exchange.failure === undefined) log.info(line, 'request');
-    else log.error({ ...line, err: exchange.failure }, 'request failed');
-  });
+  const { id, client, request, response, target, failure } = exchange;
+  if (failure === undefined && !log.isLevelEnabled('info')) return;
+  const line = {
+    id,
+    ip: client.address,
+    method: request.method,
+    url: (tellsQuery.test(target) ? target : target.split('?', 1)[0]!).slice(0, maxText),
+    status: response.writableFinished ? response.statusCode : 499,
+    ms: Math.round((performance.now() - exchange.began) * 100) / 100,
+    agent: request.headers['user-agent']?.slice(0, maxText),
+  };
+  if (failure === undefined) log.info(line, 'request');
+  else log.error({ ...line, err: failure }, 'request failed');
 }

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import type { BlockList } from 'node:net';
 
 /** Who sends a request. */
@@ -16,8 +16,9 @@ export function createClientFinder(
   trusted: BlockList,
 ): (socketAddress: string | undefined, forwardedFor: string | string[] | undefined) => Client {
   const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
-  return (socketAddress, forwardedFor) => {
-    let address = normalize(socketAddress ?? '') ?? '0.0.0.0';
+  return (socketAddress = '', forwardedFor) => {
+    if (forwardedFor === undefined && isIPv4(socketAddress)) return { address: socketAddress, key: socketAddress };
+    let address = normalize(socketAddress) ?? '0.0.0.0';
     if (forwardedFor === undefined || !isTrusted(address)) return toClient(address);
     for (const hop of String(forwardedFor).split(',').toReversed()) {
       const next = normalize(hop.trim());
