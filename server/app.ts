@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
@@ -6,11 +5,10 @@ import { FastResponse } from 'srvx';
 import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { parseJsonBody, readBody } from './http/body.ts';
-import { borrow, exchangeOf } from './http/exchange.ts';
+import { answer, answerStored, exchangeOf } from './http/exchange.ts';
 import type { Exchange } from './http/exchange.ts';
 import type { JsonReply, Route, RouteReply } from './http/handle.ts';
 import { renderError, toThrown } from './http/render.ts';
-import { toStoredReply } from './http/stored.ts';
 import type { Authorize } from './middleware/authorize.ts';
 import { preflightHeaders } from './middleware/cors.ts';
 import type { createCors } from './middleware/cors.ts';
@@ -40,29 +38,25 @@ export function createApp(services: Services, rules: Rules): H3 {
   const app = new H3({ silent: true, onError: (error, event) => fail(error, event, undefined) });
   const routes = Object.values(createRoutes(services));
   for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
-    app.all(path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id'), async (event) => {
+    app.all(path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id'), (event) => {
       // A trailing slash is another URL, and a second address for one resource would be cached twice.
       if (event.url.pathname.endsWith('/')) return fail(new Problem('not_found'), event, undefined);
       // Caught here and not by h3, which would wrap what was thrown in an error of its own.
-      try {
-        return await serve(event, own, services, rules);
-      } catch (error) {
-        return fail(error, event, own[0]!.endpoint);
-      }
+      return serve(event, own, services, rules).catch((error: unknown) => fail(error, event, own[0]!.endpoint));
     });
   }
-  app.all('/**', () => {
-    throw new Problem('not_found');
-  });
+  app.all('/**', (event) => fail(new Problem('not_found'), event, undefined));
   return app;
 }
+
+const noQuery = new URLSearchParams();
 
 /** Answers with what was thrown, in the style of the endpoint where there is one. */
 function fail(error: unknown, event: H3Event, endpoint: Endpoint | undefined): Response {
   const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
   const { status, headers, body } = renderError(error, endpoint);
   if (status >= 500) exchange.failure = toThrown(error);
-  return respond(exchange, status, Object.entries(headers), body);
+  return respond(exchange, status, Object.entries(headers).flat(), body);
 }
 
 async function serve(
@@ -92,11 +86,11 @@ async function serve(
   const maxBytes = limit && rules.maxBodyBytes[limit];
   const text = asked || takesIdempotencyKey(endpoint) ? await readBody(request, { ...asked, maxBytes }) : '';
   const body = asked && text !== '' ? parseJsonBody(text, asked.schema, asked.invalid) : undefined;
-  const run = route.check({ query: event.url.searchParams, body, caller, rest: rest || id });
+  const run = route.check({ query: endpoint.query ? event.url.searchParams : noQuery, body, caller, rest: rest || id });
   if (!caller || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
 
   // An action goes on where the client goes away: its outcome is noted all the same.
-  const { replayed, ...answer } = await lifecycle.finish(() =>
+  const { replayed, ...outcome } = await lifecycle.finish(() =>
     rules.idempotency(
       {
         apiKeyId: caller.key.id,
@@ -107,7 +101,7 @@ async function serve(
     ),
   );
   if (replayed) headers.push('Idempotent-Replayed', 'true');
-  return respondJson(exchange, answer);
+  return respondJson(exchange, outcome);
 }
 
 /** Says what is left of a limit, and throws where nothing is. */
@@ -122,17 +116,15 @@ function refuseMethod(exchange: Exchange, routes: readonly Route[], isKeyed: boo
   const methods = routes.flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   const { origin, 'access-control-request-method': asked } = exchange.request.headers;
   if (exchange.request.method === 'OPTIONS' && origin !== undefined && asked !== undefined) {
-    return respond(exchange, 204, Object.entries(preflightHeaders(methods, isKeyed)), null);
+    return respond(exchange, 204, Object.entries(preflightHeaders(methods, isKeyed)).flat(), null);
   }
   throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
 }
 
 function toResponse(exchange: Exchange, reply: RouteReply): Response {
-  if ('replies' in reply) {
-    const stored = toStoredReply(reply, exchange.request.headers);
-    return respond(exchange, stored.status, pairs(stored.headers), borrow(exchange, stored));
-  }
-  return respondJson(exchange, toText(reply));
+  if (!('replies' in reply)) return respondJson(exchange, toText(reply));
+  answerStored(exchange, reply);
+  return answered;
 }
 
 function toText({ status, body }: JsonReply): { status: number; body: string } {
@@ -140,19 +132,15 @@ function toText({ status, body }: JsonReply): { status: number; body: string } {
 }
 
 function respondJson(exchange: Exchange, { status, body }: { status: number; body: string }): Response {
-  const headers = {
-    'Content-Type': 'application/json',
-    'Content-Length': String(Buffer.byteLength(body)),
-    'Cache-Control': 'no-store',
-  };
-  return respond(exchange, status, Object.entries(headers), body);
+  const length = String(Buffer.byteLength(body));
+  const headers = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store'];
+  return respond(exchange, status, headers, body);
 }
 
-function respond(exchange: Exchange, status: number, own: [string, string][], body: string | Buffer | null): Response {
-  const headers = [...pairs(exchange.headers), ...pairs(exchange.cors), ...own];
-  return new FastResponse(body as BodyInit | null, { status, statusText: STATUS_CODES[status] ?? '', headers });
-}
+/** What h3 is given for an answer: all are written at once, in the form that costs Node.js least. */
+const answered = new FastResponse(null);
 
-function pairs(flat: readonly string[]): [string, string][] {
-  return Array.from({ length: flat.length / 2 }, (_, at) => [flat[at * 2]!, flat[at * 2 + 1]!]);
+function respond(exchange: Exchange, status: number, own: readonly string[], body: string | null): Response {
+  answer(exchange, status, own, body);
+  return answered;
 }

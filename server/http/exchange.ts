@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Client } from '../middleware/client-ip.ts';
 import type { Verdict } from '../middleware/rate-limit.ts';
 import type { Loan } from '../services/pack.ts';
-import type { StoredReply } from './stored.ts';
+import { toStoredReply } from './stored.ts';
+import type { Stored } from './stored.ts';
 
 /** One request and its answer, as every part of the server knows it. */
 export interface Exchange {
@@ -50,9 +51,21 @@ export function exchangeOf(request: KnownRequest | undefined): Exchange {
   return exchange;
 }
 
-/** The bytes of a stored answer, which are given back when the exchange ends; null where none are sent. */
-export function borrow(exchange: Exchange, { lend }: StoredReply): Buffer | null {
-  if (!lend || exchange.request.method === 'HEAD') return null;
-  exchange.loan = lend();
-  return exchange.loan.bytes;
+/** Answers with a status, more headers as names and values in turn, and a body, which HEAD is told of alone. */
+export function answer(
+  { request, response, headers, cors }: Exchange,
+  status: number,
+  more: readonly string[],
+  body: string | Buffer | null,
+): void {
+  response.writeHead(status, headers.concat(cors, more));
+  if (body === null || request.method === 'HEAD') response.end();
+  else response.end(body);
+}
+
+/** Answers with bytes that are kept; where they are sent, they are given back when the exchange ends. */
+export function answerStored(exchange: Exchange, stored: Stored): void {
+  const { status, headers, lend } = toStoredReply(stored, exchange.request.headers);
+  if (lend && exchange.request.method !== 'HEAD') exchange.loan = lend();
+  answer(exchange, status, headers, exchange.loan?.bytes ?? null);
 }

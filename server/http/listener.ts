@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { H3 } from 'h3';
-import { toNodeHandler } from 'srvx/node';
+import { NodeRequest, sendNodeResponse } from 'srvx/node';
 import { isLimited } from '#contract/endpoint.ts';
 import type { Logger } from '../log.ts';
 import { logExchange } from '../middleware/access-log.ts';
@@ -9,11 +9,10 @@ import type { createCors } from '../middleware/cors.ts';
 import type { RateLimit } from '../middleware/rate-limit.ts';
 import { toRequestId } from '../middleware/request-id.ts';
 import { Problem } from '../problem.ts';
-import { borrow, keepExchange } from './exchange.ts';
+import { answer, answerStored, keepExchange } from './exchange.ts';
 import type { Exchange } from './exchange.ts';
 import { renderError } from './render.ts';
 import type { createStaticTable } from './static-table.ts';
-import { toStoredReply } from './stored.ts';
 
 /** What stands in front of the app. */
 export interface ListenerOptions {
@@ -34,27 +33,9 @@ export interface ListenerOptions {
  */
 export function createListener(options: ListenerOptions): RequestListener {
   const { app, findFile, findClient, cors, limit, log, draining } = options;
-  const handle = toNodeHandler((request) => app.fetch(request)) as unknown as (
-    request: IncomingMessage,
-    response: ServerResponse,
-  ) => Promise<void>;
-
-  const fail = (exchange: Exchange, error: unknown): void => {
-    const { response, headers, cors } = exchange;
-    if (!(error instanceof Problem)) exchange.failure = error;
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
-    const problem = renderError(error, undefined);
-    response
-      .writeHead(problem.status, [...headers, ...cors, ...Object.entries(problem.headers).flat()])
-      .end(problem.body);
-  };
-
   /** Answers with a file of the release; false where none is meant, or the client has asked for too much. */
-  const answerStored = (exchange: Exchange, target: string): boolean => {
-    const { request, response, headers, client } = exchange;
+  const answerFile = (exchange: Exchange, target: string): boolean => {
+    const { request, headers, client } = exchange;
     const stored = request.method === 'GET' || request.method === 'HEAD' ? findFile(target) : undefined;
     if (!stored) return false;
     if (isLimited(target)) {
@@ -62,9 +43,7 @@ export function createListener(options: ListenerOptions): RequestListener {
       if (!exchange.verdict.allowed) return false;
       headers.push(...exchange.verdict.headers);
     }
-    const reply = toStoredReply(stored, request.headers);
-    response.writeHead(reply.status, headers.concat(exchange.cors, reply.headers));
-    response.end(borrow(exchange, reply) ?? undefined);
+    answerStored(exchange, stored);
     return true;
   };
 
@@ -91,13 +70,24 @@ export function createListener(options: ListenerOptions): RequestListener {
     response.on('close', () => end(exchange));
     try {
       request.url = toOriginForm(request.url!);
-      if (answerStored(exchange, request.url)) return;
+      if (answerFile(exchange, request.url)) return;
       keepExchange(exchange);
-      handle(request, response).catch((error: unknown) => fail(exchange, error));
+      ask(app, request, response).catch((error: unknown) => fail(exchange, error));
     } catch (error) {
       fail(exchange, error);
     }
   };
+}
+
+/** Answers what the app did not catch, and what is no request for it. */
+function fail(exchange: Exchange, error: unknown): void {
+  if (!(error instanceof Problem)) exchange.failure = error;
+  if (exchange.response.headersSent) {
+    exchange.response.destroy();
+    return;
+  }
+  const { status, headers, body } = renderError(error, undefined);
+  answer(exchange, status, Object.entries(headers).flat(), body);
 }
 
 /** The target of a request as a path (RFC 9112 3.2); whatever host a client names there means nothing here. */
@@ -118,4 +108,10 @@ function isDecodable(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Asks the app, which answers by the exchange; what h3 returns counts only where it has answered by itself. */
+async function ask(app: H3, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const returned = await app.fetch(new NodeRequest({ req: request, res: response }));
+  if (!response.headersSent) await sendNodeResponse(response, returned);
 }
