@@ -85,7 +85,7 @@ async function serve(
   const { body: asked, limit } = endpoint;
   const maxBytes = limit && rules.maxBodyBytes[limit];
   const text = asked || takesIdempotencyKey(endpoint) ? await readBody(request, { ...asked, maxBytes }) : '';
-  const body = asked && text !== '' ? parseJsonBody(text, asked.schema, asked.invalid) : undefined;
+  const body = asked && text !== '' ? await parseJsonBody(text, asked.schema, asked.invalid) : undefined;
   const run = route.check({ query: endpoint.query ? event.url.searchParams : noQuery, body, caller, rest: rest || id });
   if (!caller || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
 

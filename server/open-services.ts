@@ -7,8 +7,7 @@ import type { Logger } from './log.ts';
 import { createRateLimit } from './middleware/rate-limit.ts';
 import type { RateLimit } from './middleware/rate-limit.ts';
 import { createChat } from './providers/chat.ts';
-import { demoProviders, loadProviders } from './providers/config.ts';
-import { createDomainRegistries, createPriceSource, createProviders } from './providers/index.ts';
+import { createDomainRegistries, createPriceSource } from './providers/domain-sources.ts';
 import { probe } from './providers/probe.ts';
 import type { Provider } from './providers/types.ts';
 import { createUptimeKuma } from './providers/uptime-kuma.ts';
@@ -82,16 +81,24 @@ export async function openServices(options: ServicesOptions): Promise<OpenServic
   return { services, store, ...hosting };
 }
 
-async function openHosting(options: ServicesOptions, store: Store) {
-  const { env, log, lifecycle, environment, demo, publicUrl, opened } = options;
-  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
-  const providers = createProviders(
+/** Loads what speaks to panels and clouds only where there are any: a server of content alone starts without. */
+async function openProviders({ env, log, environment, demo }: ServicesOptions, timeoutMs: number) {
+  if (env.PROVIDERS_FILE === undefined && !demo) return new Map<string, Provider>();
+  const { demoProviders, loadProviders } = await import('./providers/config.ts');
+  const { createProviders } = await import('./providers/index.ts');
+  return createProviders(
     {
       ...(env.PROVIDERS_FILE !== undefined && loadProviders(env.PROVIDERS_FILE, environment)),
       ...(demo && demoProviders(environment)),
     },
     { dataDir: env.DATA_DIR, log, timeoutMs },
   );
+}
+
+async function openHosting(options: ServicesOptions, store: Store) {
+  const { env, log, lifecycle, publicUrl, opened } = options;
+  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  const providers = await openProviders(options, timeoutMs);
   opened.defer(() => Promise.all([...providers.values()].map((provider) => provider.close())).then(() => undefined));
   const actionLimit = createRateLimit({
     name: 'actions',

@@ -1,5 +1,4 @@
 import { createSecretKey, randomUUID } from 'node:crypto';
-import { SignJWT, errors, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { ServerName } from '#contract/api-keys.ts';
 import { systemClock } from './clock.ts';
@@ -55,7 +54,8 @@ const Payload = z.object({
 export function createStreamTokens({ secret, ttlSeconds, clock = systemClock }: StreamTokenOptions): StreamTokens {
   const key = createSecretKey(secret, 'utf8');
   return {
-    issue({ server, keyId, mode }) {
+    async issue({ server, keyId, mode }) {
+      const { SignJWT } = await import('jose');
       const now = Math.floor(clock.now() / 1000);
       return new SignJWT({ server, mode })
         .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
@@ -68,6 +68,7 @@ export function createStreamTokens({ secret, ttlSeconds, clock = systemClock }: 
         .sign(key);
     },
     async verify(token) {
+      const { errors, jwtVerify } = await import('jose');
       try {
         // Naming the algorithm is what keeps `none` and keys of another kind out (RFC 8725 3.1).
         const { payload } = await jwtVerify(token, key, {

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { parseDocument } from 'yaml';
 import type { z } from 'zod';
 import type { ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
@@ -44,7 +43,11 @@ export async function readBody(
 }
 
 /** Parses a JSON body and checks it; throws a Problem where it is not JSON or not what the schema says. */
-export function parseJsonBody(text: string, schema: z.ZodType, invalid: ProblemCode = 'validation_error'): unknown {
+export async function parseJsonBody(
+  text: string,
+  schema: z.ZodType,
+  invalid: ProblemCode = 'validation_error',
+): Promise<unknown> {
   let json: unknown;
   try {
     json = JSON.parse(text);
@@ -53,7 +56,7 @@ export function parseJsonBody(text: string, schema: z.ZodType, invalid: ProblemC
   }
   const result = schema.safeParse(json);
   if (!result.success) throw new Problem(invalid, describe(result.error));
-  if (holdsKeyTwice(text)) throw new Problem(invalid, 'The body names a field twice');
+  if (await holdsKeyTwice(text)) throw new Problem(invalid, 'The body names a field twice');
   return result.data;
 }
 
@@ -63,7 +66,8 @@ function isJson(type: string): boolean {
 }
 
 /** JSON.parse takes the last of two equal keys, so that `{"force":false,"force":true}` would confirm what it denies. */
-function holdsKeyTwice(json: string): boolean {
+async function holdsKeyTwice(json: string): Promise<boolean> {
+  const { parseDocument } = await import('yaml');
   const { errors } = parseDocument(json, { schema: 'json', uniqueKeys: true, prettyErrors: false });
   return errors.some(({ code }) => code === 'DUPLICATE_KEY');
 }

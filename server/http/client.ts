@@ -1,7 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import { createFetch } from 'ofetch';
-import { Agent, Headers as UpstreamHeaders, fetch as upstreamFetch } from 'undici';
-import type { Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { problems } from '#contract/problem.ts';
 // oxlint-disable-next-line no-restricted-imports -- the one part of http/ that faces upstreams, and so speaks their errors
 import { ProviderError } from '../providers/types.ts';
@@ -64,28 +62,25 @@ const defaultMaxBytes = 1024 * 1024;
 /** The words of an upstream that go into a log line at most. */
 const excerptLength = 300;
 
-/** The fetch of the undici that the agents are of: Node's own may be of another version. */
-const ofetch = createFetch({
-  fetch: upstreamFetch as unknown as typeof globalThis.fetch,
-  Headers: UpstreamHeaders as unknown as typeof globalThis.Headers,
-});
-
 /** Creates the way to an upstream, with connections of its own that are kept alive. */
 export function createClient(clientOptions: ClientOptions): Client {
   const { baseUrl, headers, secrets = [], timeoutMs, ca, lookup } = clientOptions;
   const { maxBytes = defaultMaxBytes, redirects = 'fail' } = clientOptions;
-  const agent = new Agent({
-    connections: 32,
-    connect: { timeout: timeoutMs, ...(ca !== undefined && { ca }), ...(lookup && { lookup }) },
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
   const scrub = createScrubber(headers, secrets);
+  let agent: Agent | undefined;
   let closed: Promise<void> | undefined;
+  // Loaded for the first request only: it takes as long as a third of the server's start.
+  const open = async () => {
+    const { createAgent, ofetch } = await import('./transport.ts');
+    agent ??= createAgent({ timeoutMs, ca, lookup });
+    if (closed) await agent.destroy();
+    return { agent, ofetch };
+  };
   return {
     async request(method, path, options = {}) {
       const url = baseUrl + path;
-      const exchange = watch(agent);
+      const { agent: connections, ofetch } = await open();
+      const exchange = watch(connections);
       const fail = (detail: string): ProviderError =>
         new ProviderError(problems.provider_error.message, {
           outcome: exchange.sent() ? 'unknown' : 'refused',
@@ -129,7 +124,7 @@ export function createClient(clientOptions: ClientOptions): Client {
         },
       };
     },
-    close: () => (closed ??= agent.destroy()),
+    close: () => (closed ??= agent?.destroy() ?? Promise.resolve()),
   };
 }
 

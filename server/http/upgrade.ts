@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import createAdapter from 'crossws/adapters/node';
 import type { Peer } from 'crossws';
 import { ServerName } from '#contract/api-keys.ts';
 import type { Relay, StreamClient } from '../console/relay.ts';
@@ -70,40 +69,45 @@ export function createUpgradeHandler({
   const streams = new Map<Peer, OpenStream>();
   let emptied: (() => void) | undefined;
 
-  const adapter = createAdapter({
-    idleTimeout: pingSeconds,
-    // By default crossws keeps a set of peers for every path ever asked for.
-    getNamespace: () => 'console',
-    serverOptions,
-    hooks: {
-      upgrade(request) {
-        const link = links.get(request)!;
-        return { headers: { 'X-Request-Id': link.client.requestId }, context: { link } };
+  const createAdapter = async () => {
+    const { default: create } = await import('crossws/adapters/node');
+    return create({
+      idleTimeout: pingSeconds,
+      // By default crossws keeps a set of peers for every path ever asked for.
+      getNamespace: () => 'console',
+      serverOptions,
+      hooks: {
+        upgrade(request) {
+          const link = links.get(request)!;
+          return { headers: { 'X-Request-Id': link.client.requestId }, context: { link } };
+        },
+        open(peer) {
+          const link = peer.context.link as Link;
+          const session = relay.connect(toClientSocket(peer, link.socket), link.server, link.client);
+          streams.set(peer, { ...link, session, openedAt: performance.now() });
+        },
+        message(peer, { rawData }) {
+          streams.get(peer)?.session.message(typeof rawData === 'string' ? rawData : undefined);
+        },
+        ping: (peer) => streams.get(peer)?.session.control(),
+        pong: (peer) => streams.get(peer)?.session.control(),
+        drain: (peer) => streams.get(peer)?.session.drained(),
+        close(peer, { code }) {
+          const stream = streams.get(peer);
+          if (!stream) return;
+          streams.delete(peer);
+          stream.session.closed();
+          const { server, session, client, openedAt } = stream;
+          const seconds = Math.round((performance.now() - openedAt) / 100) / 10;
+          const line = { id: client.requestId, ip: client.address, server, key: session.keyId(), code, seconds };
+          log.info(line, 'console stream closed');
+          if (streams.size === 0) emptied?.();
+        },
       },
-      open(peer) {
-        const link = peer.context.link as Link;
-        const session = relay.connect(toClientSocket(peer, link.socket), link.server, link.client);
-        streams.set(peer, { ...link, session, openedAt: performance.now() });
-      },
-      message(peer, { rawData }) {
-        streams.get(peer)?.session.message(typeof rawData === 'string' ? rawData : undefined);
-      },
-      ping: (peer) => streams.get(peer)?.session.control(),
-      pong: (peer) => streams.get(peer)?.session.control(),
-      drain: (peer) => streams.get(peer)?.session.drained(),
-      close(peer, { code }) {
-        const stream = streams.get(peer);
-        if (!stream) return;
-        streams.delete(peer);
-        stream.session.closed();
-        const { server, session, client, openedAt } = stream;
-        const seconds = Math.round((performance.now() - openedAt) / 100) / 10;
-        const line = { id: client.requestId, ip: client.address, server, key: session.keyId(), code, seconds };
-        log.info(line, 'console stream closed');
-        if (streams.size === 0) emptied?.();
-      },
-    },
-  });
+    });
+  };
+  // Made for the first stream.
+  let adapter: ReturnType<typeof createAdapter> | undefined;
 
   const admit = (request: IncomingMessage, socket: Duplex, client: StreamClient): Link => {
     const [, id = ''] = streamTarget.exec(request.url!) ?? [];
@@ -141,7 +145,7 @@ export function createUpgradeHandler({
     // crossws would build a request of the Host header; this one only leads to its link.
     const handle = new Request('http://localhost');
     links.set(handle, link);
-    await adapter.handleUpgrade(request, socket, head, handle);
+    await (await (adapter ??= createAdapter())).handleUpgrade(request, socket, head, handle);
   };
   const handle = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     // Between the HTTP parser and ws nobody listens: a reset would be an uncaught exception.
@@ -161,11 +165,12 @@ export function createUpgradeHandler({
     },
     async close() {
       relay.close();
-      await adapter.close(closeCodes.restart, 'service restart');
-      if (streams.size === 0) return;
+      const opened = await adapter;
+      await opened?.close(closeCodes.restart, 'service restart');
+      if (!opened || streams.size === 0) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       emptied = resolve;
-      const timer = setTimeout(() => adapter.closeAll(undefined, undefined, true), closeMs);
+      const timer = setTimeout(() => opened.closeAll(undefined, undefined, true), closeMs);
       await promise;
       clearTimeout(timer);
     },

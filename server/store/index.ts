@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { createPostgresStore } from './postgres.ts';
 import { createSqliteStore } from './sqlite.ts';
 import type { Store } from './types.ts';
 
@@ -11,8 +10,10 @@ export interface StoreOptions {
 }
 
 /** Opens the store and brings its tables to this version; throws a StoreError whose message says what is wrong. */
-export function openStore({ databaseUrl, dataDir }: StoreOptions): Promise<Store> {
-  return databaseUrl === undefined ? createSqliteStore(databaseFile({ dataDir })) : createPostgresStore(databaseUrl);
+export async function openStore({ databaseUrl, dataDir }: StoreOptions): Promise<Store> {
+  if (databaseUrl === undefined) return createSqliteStore(databaseFile({ dataDir }));
+  const { createPostgresStore } = await import('./postgres.ts');
+  return createPostgresStore(databaseUrl);
 }
 
 /** The SQLite file of a store that has no PostgreSQL database. */

@@ -1,0 +1,62 @@
+import { flushCompileCache } from 'node:module';
+import { EnvError, loadEnvFile, readEnv } from './env.ts';
+import type { Env } from './env.ts';
+import { ListenError } from './http/server.ts';
+import { createLog } from './log.ts';
+import { ReleaseError } from './services/release-reader.ts';
+import { startServer } from './start.ts';
+import { StoreError } from './store/error.ts';
+
+try {
+  loadEnvFile();
+  const env = readEnv(process.env);
+  const format = env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json');
+  const log = createLog({ level: env.LOG_LEVEL, format });
+
+  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env) });
+  let stopping = false;
+  const stop = async (signal: string): Promise<void> => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    const server = await starting;
+    const stopped = server.stop();
+    log.info({ signal }, 'draining');
+    await stopped;
+    log.info('stopped');
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
+  const { demoKey } = await starting;
+  // Now, since a server that is killed has no end at which it would be written.
+  flushCompileCache();
+  if (demoKey) process.stdout.write(welcome(demoKey));
+} catch (error) {
+  process.stderr.write(`${await describe(error as Error)}\n`);
+  process.exit(1);
+}
+
+/** How to try the hosting controls: a header file for curl, since what stands in arguments is seen by all users. */
+function welcome(key: string): string {
+  return `
+The demo key, which opens game:demo and vps:demo, is shown this once. Keep it in a file:
+
+  echo 'Authorization: Bearer ${key}' > .key
+
+The README says what to try with it, under "For customers".
+
+`;
+}
+
+/** Only `npm start` asks for the demo servers, and never where somebody configured real ones. */
+function wantsDemo(env: Env): boolean {
+  return process.argv.includes('--demo') && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
+}
+
+/** What an operator can mend is said in a line; anything else is a defect, and its stack is wanted. */
+async function describe(error: Error): Promise<string> {
+  const { ProvidersError } = await import('./providers/config.ts');
+  const expected = [EnvError, ReleaseError, ListenError, StoreError, ProvidersError].some(
+    (kind) => error instanceof kind,
+  );
+  return expected ? error.message : (error.stack ?? error.message);
+}
