@@ -1,8 +1,25 @@
+/** Headers that are remembered. */
+const remembered = 100;
+
+/** Creates {@link negotiateEncoding} for what is available; it remembers what it said, as browsers send few headers. */
+export function createNegotiator(available: readonly string[]): (header: string) => string {
+  const known = new Map<string, string>();
+  return (header) => {
+    let encoding = known.get(header);
+    if (encoding === undefined) {
+      encoding = negotiateEncoding(header, available);
+      if (known.size >= remembered) known.clear();
+      known.set(header, encoding);
+    }
+    return encoding;
+  };
+}
+
 /**
  * Picks the encoding of an answer (RFC 9110 12.5.3): of those available, best first, the one that the client weighs
  * most; `identity` where it takes none of them, since an answer that it did not ask for beats none.
  */
-export function negotiateEncoding(header: string, available: readonly string[]): string {
+function negotiateEncoding(header: string, available: readonly string[]): string {
   const weights = new Map<string, number>();
   for (const part of header.toLowerCase().split(',')) {
     const [coding = '', ...parameters] = part.split(';').map((text) => text.trim());

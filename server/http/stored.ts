@@ -5,7 +5,7 @@ import { createMemoryPack } from '../services/pack.ts';
 import type { Loan } from '../services/pack.ts';
 import type { Span } from '../services/release-reader.ts';
 import type { StoredFile } from '../services/releases.ts';
-import { negotiateEncoding } from './encoding.ts';
+import { createNegotiator } from './encoding.ts';
 
 /** An answer with bytes that are kept. */
 export interface StoredReply {
@@ -25,8 +25,8 @@ interface Replies {
 
 /** The answers that a file can give: each is made when it is first asked for, and then a request only picks. */
 export interface Stored {
-  /** In which it is beside its plain form, best first. */
-  readonly encodings: readonly string[];
+  /** Picks the encoding for an Accept-Encoding header. */
+  readonly negotiate: (header: string) => string;
   readonly replies: (encoding: string) => Replies;
 }
 
@@ -48,9 +48,9 @@ function toSpan(bytes: Buffer, offset: number): Span {
 }
 
 /** Picks the answer to a request: in the encoding that the client takes, or 304 where the client has that version. */
-export function toStoredReply({ encodings, replies }: Stored, headers: IncomingHttpHeaders): StoredReply {
+export function toStoredReply({ negotiate, replies }: Stored, headers: IncomingHttpHeaders): StoredReply {
   const accepted = headers['accept-encoding'];
-  const { etag, found, unchanged } = replies(accepted ? negotiateEncoding(accepted, encodings) : 'identity');
+  const { etag, found, unchanged } = replies(accepted ? negotiate(accepted) : 'identity');
   const match = headers['if-none-match'];
   return match !== undefined && matches(match, etag) ? unchanged : found;
 }
@@ -67,12 +67,19 @@ function matches(ifNoneMatch: string, etag: string): boolean {
 /** What a CDN may keep for a minute, and serve for a day when this service is down. */
 const usualCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
+const negotiators = {
+  both: createNegotiator(['br', 'gzip']),
+  br: createNegotiator(['br']),
+  gzip: createNegotiator(['gzip']),
+  none: createNegotiator([]),
+};
+
 /** Prepares the answers that a file can give. */
 export function toStored(file: StoredFile): Stored {
   const { identity, gzip, br } = file;
   const known: { [encoding: string]: Replies | undefined } = { identity: undefined, gzip: undefined, br: undefined };
   return {
-    encodings: br ? (gzip ? ['br', 'gzip'] : ['br']) : gzip ? ['gzip'] : [],
+    negotiate: br ? (gzip ? negotiators.both : negotiators.br) : gzip ? negotiators.gzip : negotiators.none,
     replies: (encoding) =>
       (known[encoding] ??= toReplies(file, encoding, encoding === 'br' ? br! : encoding === 'gzip' ? gzip! : identity)),
   };
