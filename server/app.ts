@@ -41,8 +41,7 @@ export function createApp(services: Services, rules: Rules): H3 {
     app.all(path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id'), (event) => {
       // A trailing slash is another URL, and a second address for one resource would be cached twice.
       if (event.url.pathname.endsWith('/')) return fail(new Problem('not_found'), event, undefined);
-      // Caught here and not by h3, which would wrap what was thrown in an error of its own.
-      return serve(event, own, services, rules).catch((error: unknown) => fail(error, event, own[0]!.endpoint));
+      return serve(event, own, services, rules);
     });
   }
   app.all('/**', (event) => fail(new Problem('not_found'), event, undefined));
@@ -65,43 +64,55 @@ async function serve(
   { lifecycle }: Services,
   rules: Rules,
 ): Promise<Response> {
-  const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
-  const { request, headers, client } = exchange;
-  const { rest = '', id = '' } = event.context.params ?? {};
-  const isKeyed = routes.some(({ endpoint }) => endpoint.access);
-  if (isKeyed) exchange.cors = rules.cors(request.headers.origin, isKeyed);
+  // Caught here and not by h3, which would wrap it; nor by whoever awaits it, which costs a rejection more.
+  try {
+    const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
+    const { request, headers, client } = exchange;
+    const { rest = '', id = '' } = event.context.params ?? {};
+    const isKeyed = routes.some(({ endpoint }) => endpoint.access);
+    if (isKeyed) exchange.cors = rules.cors(request.headers.origin, isKeyed);
 
-  const route = routes.find(({ endpoint }) => endpoint.method === (request.method === 'HEAD' ? 'GET' : request.method));
-  if (!route) return refuseMethod(exchange, routes, isKeyed);
-  const { endpoint } = route;
+    const route = routes.find(
+      ({ endpoint }) => endpoint.method === (request.method === 'HEAD' ? 'GET' : request.method),
+    );
+    if (!route) return refuseMethod(exchange, routes, isKeyed);
+    const { endpoint } = route;
 
-  if (isLimited(endpoint.path)) {
-    draw(exchange, (exchange.verdict ??= rules.limit(client.key)));
+    if (isLimited(endpoint.path)) {
+      draw(exchange, (exchange.verdict ??= rules.limit(client.key)));
+    }
+
+    if (endpoint.limit) draw(exchange, rules.limits[endpoint.limit](client.key));
+
+    const caller = endpoint.access && (await rules.authorize(exchange, endpoint, id));
+    const { body: asked, limit } = endpoint;
+    const maxBytes = limit && rules.maxBodyBytes[limit];
+    const text = asked || takesIdempotencyKey(endpoint) ? await readBody(request, { ...asked, maxBytes }) : '';
+    const body = asked && text !== '' ? await parseJsonBody(text, asked.schema, asked.invalid) : undefined;
+    const run = route.check({
+      query: endpoint.query ? event.url.searchParams : noQuery,
+      body,
+      caller,
+      rest: rest || id,
+    });
+    if (!caller || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
+
+    // An action goes on where the client goes away: its outcome is noted all the same.
+    const { replayed, ...outcome } = await lifecycle.finish(() =>
+      rules.idempotency(
+        {
+          apiKeyId: caller.key.id,
+          key: request.headers['idempotency-key'],
+          parts: [endpoint.method, endpoint.path, caller.server, text],
+        },
+        async () => toText((await run()) as JsonReply),
+      ),
+    );
+    if (replayed) headers.push('Idempotent-Replayed', 'true');
+    return respondJson(exchange, outcome);
+  } catch (error) {
+    return fail(error, event, routes[0]!.endpoint);
   }
-
-  if (endpoint.limit) draw(exchange, rules.limits[endpoint.limit](client.key));
-
-  const caller = endpoint.access && (await rules.authorize(exchange, endpoint, id));
-  const { body: asked, limit } = endpoint;
-  const maxBytes = limit && rules.maxBodyBytes[limit];
-  const text = asked || takesIdempotencyKey(endpoint) ? await readBody(request, { ...asked, maxBytes }) : '';
-  const body = asked && text !== '' ? await parseJsonBody(text, asked.schema, asked.invalid) : undefined;
-  const run = route.check({ query: endpoint.query ? event.url.searchParams : noQuery, body, caller, rest: rest || id });
-  if (!caller || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
-
-  // An action goes on where the client goes away: its outcome is noted all the same.
-  const { replayed, ...outcome } = await lifecycle.finish(() =>
-    rules.idempotency(
-      {
-        apiKeyId: caller.key.id,
-        key: request.headers['idempotency-key'],
-        parts: [endpoint.method, endpoint.path, caller.server, text],
-      },
-      async () => toText((await run()) as JsonReply),
-    ),
-  );
-  if (replayed) headers.push('Idempotent-Replayed', 'true');
-  return respondJson(exchange, outcome);
 }
 
 /** Says what is left of a limit, and throws where nothing is. */

@@ -45,7 +45,7 @@ export interface RawRequest {
 export interface Route {
   readonly endpoint: Endpoint;
   /** Throws a Problem where the request is not what the endpoint takes, before anything else is done. */
-  readonly check: (request: RawRequest) => () => Promise<RouteReply>;
+  readonly check: (request: RawRequest) => () => RouteReply | Promise<RouteReply>;
 }
 
 /** Binds an endpoint to its function: the request is checked before it is called, and its reply after it. */
@@ -54,15 +54,18 @@ export function handle<Name extends EndpointName>(
   answer: (request: RouteRequest<Name>) => RouteReply | Promise<RouteReply>,
 ): Route {
   const endpoint: Endpoint = endpoints[name];
+  const check = (reply: RouteReply): RouteReply => {
+    if ('replies' in reply) return reply;
+    return { status: reply.status, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
+  };
   return {
     endpoint,
     check({ query, body, ...rest }) {
       if (endpoint.body?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       const request = { query: readQuery(endpoint, query), body, ...rest } as RouteRequest<Name>;
-      return async () => {
-        const reply = await answer(request);
-        if ('replies' in reply) return reply;
-        return { status: reply.status, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
+      return () => {
+        const reply = answer(request);
+        return reply instanceof Promise ? reply.then(check) : check(reply);
       };
     },
   };
