@@ -10,6 +10,8 @@ import { parseApiKey } from '../services/api-key.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import type { RateLimit } from './rate-limit.ts';
 
+type ParsedKey = NonNullable<ReturnType<typeof parseApiKey>>;
+
 /** What decides over a request for a customer's server. */
 export interface AuthorizeOptions {
   readonly apiKeys: Store['apiKeys'];
@@ -20,7 +22,7 @@ export interface AuthorizeOptions {
   readonly now?: () => number;
 }
 
-/** Lets a request for a server through, as its caller. Throws 401, 429 or 403, in that order. */
+/** Lets a request for a server through, as its caller. Throws, or rejects with, 401, 429 or 403, in that order. */
 export type Authorize = (exchange: Exchange, endpoint: Endpoint, id: string) => Promise<Caller>;
 
 /**
@@ -28,9 +30,9 @@ export type Authorize = (exchange: Exchange, endpoint: Endpoint, id: string) => 
  * key's list (403 forbidden), the scope (403 insufficient_scope). A key learns nothing of servers that are not its own.
  */
 export function createAuthorize({ apiKeys, limit, onTouchFailure, now = Date.now }: AuthorizeOptions): Authorize {
-  return async (exchange, endpoint, id) => {
+  const admit = async (exchange: Exchange, endpoint: Endpoint, id: string, given: ParsedKey): Promise<Caller> => {
     const { kind, scope } = endpoint.access!;
-    const key = await authenticate(apiKeys, exchange.request.headers.authorization, now());
+    const key = await authenticate(apiKeys, given, now());
     await apiKeys.touch(key.id, now()).catch(onTouchFailure);
     if (endpoint.method === 'POST') {
       const { allowed, headers, retryAfter } = limit(key.id);
@@ -51,15 +53,22 @@ export function createAuthorize({ apiKeys, limit, onTouchFailure, now = Date.now
     }
     return { key, server, id, requestId: exchange.id, ip: exchange.client.address };
   };
+  // What holds no key is refused before there is a promise.
+  return (exchange, endpoint, id) => admit(exchange, endpoint, id, readKey(exchange.request.headers.authorization));
 }
 
-async function authenticate(apiKeys: Store['apiKeys'], header: string | undefined, now: number): Promise<ApiKeyRecord> {
+function readKey(header: string | undefined): ParsedKey {
   if (header === undefined) throw new Problem('unauthorized', undefined, challenge('realm="hosting"'));
   const [, text] = /^Bearer +([\x21-\x7e]+)$/i.exec(header) ?? [];
   // A mistyped or made-up key fails its checksum here, and costs no look-up.
   const parsed = text === undefined ? undefined : parseApiKey(text);
-  const key = parsed && (await apiKeys.find(parsed.id));
-  if (!key || !isActive(key, now) || !holdsSecret(key, parsed.secretHash, now)) {
+  if (!parsed) throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
+  return parsed;
+}
+
+async function authenticate(apiKeys: Store['apiKeys'], given: ParsedKey, now: number): Promise<ApiKeyRecord> {
+  const key = await apiKeys.find(given.id);
+  if (!key || !isActive(key, now) || !holdsSecret(key, given.secretHash, now)) {
     throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
   }
   return key;
