@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { H3 } from 'h3';
 import { NodeRequest, sendNodeResponse } from 'srvx/node';
 import { isLimited } from '#contract/endpoint.ts';
@@ -9,6 +9,7 @@ import type { createCors } from '../middleware/cors.ts';
 import type { RateLimit } from '../middleware/rate-limit.ts';
 import { toRequestId } from '../middleware/request-id.ts';
 import { Problem } from '../problem.ts';
+import type { Serve } from './connections.ts';
 import { answer, answerStored, keepExchange } from './exchange.ts';
 import type { Exchange } from './exchange.ts';
 import { renderError } from './render.ts';
@@ -31,7 +32,7 @@ export interface ListenerOptions {
  * A request for a file of the release in its usual spelling is answered at once; all others go through the app,
  * which answers the same at a higher cost.
  */
-export function createListener(options: ListenerOptions): RequestListener {
+export function createListener(options: ListenerOptions): Serve {
   const { app, findFile, findClient, cors, limit, log, draining } = options;
   /** Answers with a file of the release; false where none is meant, or the client has asked for too much. */
   const answerFile = (exchange: Exchange, target: string): boolean => {
@@ -67,15 +68,16 @@ export function createListener(options: ListenerOptions): RequestListener {
       headers,
       cors: cors(request.headers.origin, false),
     };
-    response.on('close', () => end(exchange));
     try {
       request.url = toOriginForm(request.url!);
-      if (answerFile(exchange, request.url)) return;
-      keepExchange(exchange);
-      ask(app, request, response).catch((error: unknown) => fail(exchange, error));
+      if (!answerFile(exchange, request.url)) {
+        keepExchange(exchange);
+        ask(app, request, response).catch((error: unknown) => fail(exchange, error));
+      }
     } catch (error) {
       fail(exchange, error);
     }
+    return () => end(exchange);
   };
 }
 

@@ -1,6 +1,7 @@
 import type { RequestListener, Server } from 'node:http';
 import { listen } from 'listhen';
-import { watchConnections } from './connections.ts';
+import { createConnections } from './connections.ts';
+import type { Serve } from './connections.ts';
 
 /** An HTTP server that listens, and how it stops. */
 export interface HttpServer {
@@ -19,10 +20,12 @@ export class ListenError extends Error {
 const keepAliveMs = 65_000;
 
 /**
- * Opens a listener by listhen, without what listhen adds for development; port 0 picks a free one. Throws a
+ * Opens a server by listhen, without what listhen adds for development; port 0 picks a free one. Throws a
  * {@link ListenError} where the port is taken.
  */
-export async function listenOn(listener: RequestListener, host: string, port: number): Promise<HttpServer> {
+export async function listenOn(serve: Serve, host: string, port: number): Promise<HttpServer> {
+  const connections = createConnections(serve);
+  const { listener } = connections;
   const refused = `cannot listen on port ${port} of ${host}: it is taken, reserved or not allowed`;
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
@@ -50,5 +53,5 @@ export async function listenOn(listener: RequestListener, host: string, port: nu
   opened.keepAliveTimeout = keepAliveMs;
   opened.headersTimeout = 15_000;
   opened.requestTimeout = 30_000;
-  return { url: url.replace(/\/$/, ''), http: opened, stop: watchConnections(opened) };
+  return { url: url.replace(/\/$/, ''), http: opened, stop: connections.watch(opened) };
 }
