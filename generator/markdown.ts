@@ -42,31 +42,46 @@ const processor = unified()
 const maxRenderMs = 5000;
 
 /**
- * Renders the Markdown of the article at a site path. Throws a {@link MarkdownError} where it is beyond the limits
- * or takes too long.
+ * Renders articles, each given by its Markdown and its site path. In place of one that is beyond the limits or takes too
+ * long stands a {@link MarkdownError}.
  */
-export function renderMarkdown(markdown: string, sitePath: string): Rendered {
-  checkMarkup(markdown);
+export function renderAll(
+  articles: readonly { readonly markdown: string; readonly sitePath: string }[],
+): (Rendered | MarkdownError)[] {
+  const outcomes: (Rendered | MarkdownError)[] = [];
   try {
-    return withTimeLimit(() => {
-      const file = new VFile({ value: markdown, data: { sitePath } });
-      const tree = parseMarkdown(markdown);
-      checkTables(tree);
-      const words = countWords(tree);
-      const html = processor.stringify(processor.runSync(tree, file), file);
-      return { html, words, references: file.data.references ?? [], ids: file.data.ids ?? [] };
+    // To set a limit costs as much as to render a short article: they share one.
+    withTimeLimit(() => {
+      for (const { markdown, sitePath } of articles) outcomes.push(render(markdown, sitePath));
     });
+    return outcomes;
   } catch (error) {
-    const { code } = error as { code?: string };
-    if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') {
-      throw new MarkdownError(
-        `the article takes more than ${maxRenderMs / 1000} s to render`,
-        1,
-        'look for very long lines, lists or tables; split it up',
-      );
-    }
+    if ((error as { code?: string }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+    if (articles.length === 1) return [tooSlow];
+    // Whichever it was: from here on, each has the time for itself.
+    return [...outcomes, ...articles.slice(outcomes.length).flatMap((article) => renderAll([article]))];
+  }
+}
+
+const tooSlow = new MarkdownError(
+  `the article takes more than ${maxRenderMs / 1000} s to render`,
+  1,
+  'look for very long lines, lists or tables; split it up',
+);
+
+function render(markdown: string, sitePath: string): Rendered | MarkdownError {
+  try {
+    checkMarkup(markdown);
+    const file = new VFile({ value: markdown, data: { sitePath } });
+    const tree = parseMarkdown(markdown);
+    checkTables(tree);
+    const words = countWords(tree);
+    const html = processor.stringify(processor.runSync(tree, file), file);
+    return { html, words, references: file.data.references ?? [], ids: file.data.ids ?? [] };
+  } catch (error) {
+    if (error instanceof MarkdownError) return error;
     // The stack ends where elements are nested by the thousand, which only a mistake or an attack does.
-    if (error instanceof RangeError) throw new MarkdownError('the article is nested too deeply', 1, 'flatten it');
+    if (error instanceof RangeError) return new MarkdownError('the article is nested too deeply', 1, 'flatten it');
     throw error;
   }
 }
@@ -75,7 +90,7 @@ export function renderMarkdown(markdown: string, sitePath: string): Rendered {
 const timed = createContext({ work: (): unknown => undefined });
 const callWork = new Script('work()');
 
-function withTimeLimit<Result>(work: () => Result): Result {
+function withTimeLimit(work: () => void): void {
   timed.work = work;
-  return callWork.runInContext(timed, { timeout: maxRenderMs }) as Result;
+  callWork.runInContext(timed, { timeout: maxRenderMs });
 }

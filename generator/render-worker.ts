@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { MarkdownError } from './limits.ts';
-import { renderMarkdown } from './markdown.ts';
 import type { Rendered } from './markdown.ts';
+import { renderSoon } from './render-queue.ts';
 
 /** An article to render. */
 export interface RenderRequest {
@@ -16,16 +16,16 @@ export type RenderReply = { readonly id: number } & (
   | { readonly refused: Pick<MarkdownError, 'message' | 'line' | 'hint'> }
 );
 
-parentPort!.on('message', ({ id, markdown, sitePath }: RenderRequest) => {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- A thread has no origin.
-  parentPort!.postMessage({ id, ...attempt(markdown, sitePath) } satisfies RenderReply);
-});
+parentPort!.on('message', ({ id, markdown, sitePath }: RenderRequest) => void render(id, markdown, sitePath));
 
-function attempt(markdown: string, sitePath: string) {
-  try {
-    return { rendered: renderMarkdown(markdown, sitePath) };
-  } catch (error) {
-    if (!(error instanceof MarkdownError)) throw error;
-    return { refused: { message: error.message, line: error.line, hint: error.hint } };
-  }
+async function render(id: number, markdown: string, sitePath: string): Promise<void> {
+  const outcome = await renderSoon(markdown, sitePath).then(
+    (rendered) => ({ rendered }),
+    (error: unknown) => {
+      if (!(error instanceof MarkdownError)) throw error;
+      return { refused: { message: error.message, line: error.line, hint: error.hint } };
+    },
+  );
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- A thread has no origin.
+  parentPort!.postMessage({ id, ...outcome } satisfies RenderReply);
 }
