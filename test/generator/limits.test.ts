@@ -35,3 +35,15 @@ test.each([
   const root = createProject({ 'content/knowledgebase/vps/large.md': guide('Large', markdown) });
   expect((await buildProject(root)).diagnostics).toEqual([]);
 });
+
+test('an article that takes too long is refused alone, and those that came with it are not', async () => {
+  const root = createProject({
+    'content/knowledgebase/vps/a-slow.md': guide('Slow', `${'*a_'.repeat(4000)}\n`),
+    'content/knowledgebase/vps/b-too-slow.md': guide('Too slow', `${'*a_'.repeat(12_000)}\n`),
+    'content/knowledgebase/vps/c-slow.md': guide('Slow too', `${'*a_'.repeat(3000)}\n`),
+  });
+  const { diagnostics } = await buildProject(root);
+  expect(diagnostics.map(({ file, message }) => [file.split('/').at(-1), message])).toEqual([
+    ['b-too-slow.md', 'the article takes more than 5 s to render'],
+  ]);
+});
