@@ -149,7 +149,7 @@ export function toOutline(
   const { collection } = folder;
   const { value } = parsed.frontMatter;
   const facts = { path: addressOf(folder, file).path, category: name, words: rendered.words };
-  return {
+  const outline: Outline = {
     source: file.sha256,
     category: name,
     declared: declaredBy({ file, known: undefined, parsed }),
@@ -164,6 +164,8 @@ export function toOutline(
     })),
     ids: rendered.ids,
   };
+  // A copy: parts of a text, as V8 makes them, keep the whole text in memory, and an outline outlives its article.
+  return JSON.parse(JSON.stringify(outline)) as Outline;
 }
 
 function locate({ frontMatter }: Parsed, text: string, field: readonly PropertyKey[]): Located {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fingerprint } from './fingerprint.ts';
 import type { Rendered } from './markdown.ts';
@@ -53,12 +53,9 @@ function read(file: string): Rendered | undefined {
 
 function write(file: string, rendered: Rendered): void {
   const json = JSON.stringify(rendered);
-  const temporary = `${file}.${process.pid}`;
   try {
-    writeFileSync(temporary, `${hash('sha256', json)}\n${json}`);
-    renameSync(temporary, file);
+    writeFileSync(file, `${hash('sha256', json)}\n${json}`);
   } catch {
-    // A cache that cannot be written costs time, never a build.
-    rmSync(temporary, { force: true });
+    // A cache that cannot be written costs time, never a build; what was written in part does not prove itself.
   }
 }

@@ -63,9 +63,10 @@ export function toSources({ work, lenient }: Corpus, out: string, content = join
   return [...sources, ...(lenient ? ['--lenient'] : [])];
 }
 
-/** Compiles the corpus into a folder, which is not measured. */
+/** Compiles the corpus into a folder, which is not measured; from the same folder as the others, which messages name. */
 export function buildRelease(corpus: Corpus, out: string): void {
-  execFileSync(node, [generatorMain, 'build', ...toSources(corpus, out)], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const args = [generatorMain, 'build', ...toSources(corpus, out)];
+  execFileSync(node, args, { cwd: corpus.work, stdio: ['ignore', 'ignore', 'pipe'], maxBuffer: 1e9 });
 }
 
 /** Every way that there is on this machine, and what was left out. */
