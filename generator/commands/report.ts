@@ -24,10 +24,8 @@ export function report(result: BuildResult, format: DiagnosticFormat, seconds: n
     process.stdout.write(`${JSON.stringify({ ...summary, diagnostics })}\n`);
     return;
   }
-  for (const diagnostic of diagnostics) {
-    const stream = format === 'github' ? process.stdout : process.stderr;
-    stream.write(`${formatDiagnostic(diagnostic, format)}\n`);
-  }
+  const stream = format === 'github' ? process.stdout : process.stderr;
+  stream.write(diagnostics.map((diagnostic) => `${formatDiagnostic(diagnostic, format)}\n`).join(''));
   const parts = [...summarize(result), ...(release ? [`${(bytes / 1000).toFixed(0)} kB`] : [])];
   const outcome = release ? `release ${release.id} in ${displayPath(out!)}` : errors > 0 ? 'failed' : 'ok';
   process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s\n`);
