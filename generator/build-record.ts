@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Outline } from './articles.ts';
-import type { BuildOptions, BuildResult } from './build.ts';
+import type { BuildOptions, BuildResult } from './build-options.ts';
 import type { Known } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
 import { hashManifest, openFormerRelease } from './former-release.ts';

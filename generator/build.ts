@@ -1,44 +1,9 @@
-import type { Manifest } from '#contract/release.ts';
-import type { StatusWidget } from '#contract/status.ts';
+import type { BuildOptions, BuildResult } from './build-options.ts';
 import { readBuildRecord, renderCacheOf, writeBuildRecord } from './build-record.ts';
 import { makeCurrent, readCurrent } from './current.ts';
 import { createDiagnostics } from './diagnostics.ts';
-import type { Diagnostic } from './diagnostics.ts';
 import { loadFolder } from './load.ts';
-import type { Compression } from './release-stage.ts';
 import { createRenderer } from './renderer.ts';
-
-/** What to build, and how. */
-export interface BuildOptions {
-  readonly content: string;
-  readonly catalog: string;
-  /** Where releases are kept; without it everything is checked and nothing written. */
-  readonly out?: string;
-  /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
-  readonly now: string;
-  /** Takes dead references for warnings. */
-  readonly lenient: boolean;
-  /** Makes everything anew. */
-  readonly noCache: boolean;
-  readonly compression: Compression;
-  /** Threads that render; as many as pay if left out. */
-  readonly threads?: number;
-  /** Is told how many of how many articles are compiled. */
-  readonly progress?: (done: number, total: number) => void;
-}
-
-/** What came of a build. */
-export interface BuildResult {
-  readonly diagnostics: readonly Diagnostic[];
-  /** The new release; undefined where there were errors or nothing was to be written. */
-  readonly release: Manifest | undefined;
-  readonly counts: Manifest['counts'];
-  readonly drafts: number;
-  readonly scheduled: number;
-  readonly nextChangeAt: string | null;
-  /** How a page embeds the status widget of this build. */
-  readonly widget: StatusWidget;
-}
 
 /**
  * Builds a release from content/ and catalog/. What is wrong in them is in the result; a release with errors is never

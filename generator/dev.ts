@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { BuildResult } from './build.ts';
+import type { BuildResult } from './build-options.ts';
 import { renderCacheOf } from './build-record.ts';
 import { openRenderCache } from './cache.ts';
 import { compile } from './compile.ts';

@@ -2,10 +2,9 @@ import { Worker } from 'node:worker_threads';
 import { MarkdownError } from './limits.ts';
 import type { Rendered } from './markdown.ts';
 import type { RenderReply, RenderRequest } from './render-worker.ts';
-import type { Renderer } from './renderer.ts';
 
 /** Starts a thread that renders what it is sent, one article after the other. */
-export function startRenderThread(): Renderer {
+export function startRenderThread() {
   const worker = new Worker(new URL('render-worker.ts', import.meta.url));
   const waiting = new Map<number, PromiseWithResolvers<Rendered>>();
   let last = 0;
@@ -18,7 +17,7 @@ export function startRenderThread(): Renderer {
   // What it throws of itself, or its end where memory does not suffice, ends the build.
   worker.on('error', (error) => waiting.forEach(({ reject }) => reject(error)));
   return {
-    render(markdown, sitePath) {
+    render(markdown: string, sitePath: string): Promise<Rendered> {
       const id = (last += 1);
       const reply = Promise.withResolvers<Rendered>();
       waiting.set(id, reply);
@@ -26,6 +25,6 @@ export function startRenderThread(): Renderer {
       worker.postMessage({ id, markdown, sitePath } satisfies RenderRequest);
       return reply.promise;
     },
-    close: async () => void (await worker.terminate()),
+    close: async (): Promise<void> => void (await worker.terminate()),
   };
 }

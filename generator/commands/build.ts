@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { ArgsDef } from 'citty';
 import { build } from '../build.ts';
-import type { BuildResult } from '../build.ts';
+import type { BuildResult } from '../build-options.ts';
 import { CommandError, defineStrictCommand } from '../cli.ts';
 import type { DiagnosticFormat } from '../diagnostics.ts';
 import type { Compression } from '../release-stage.ts';

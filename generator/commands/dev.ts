@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { resolve } from 'node:path';
-import type { BuildResult } from '../build.ts';
+import type { BuildResult } from '../build-options.ts';
 import { defineStrictCommand } from '../cli.ts';
 import { liveFolderOf, watchAndBuild } from '../dev.ts';
 import { formatDiagnostic } from '../diagnostics.ts';

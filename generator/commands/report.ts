@@ -1,4 +1,4 @@
-import type { BuildResult } from '../build.ts';
+import type { BuildResult } from '../build-options.ts';
 import { formatDiagnostic } from '../diagnostics.ts';
 import type { DiagnosticFormat } from '../diagnostics.ts';
 import { displayPath } from '../load.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { build } from '../../generator/build.ts';
-import type { BuildOptions, BuildResult } from '../../generator/build.ts';
+import type { BuildOptions, BuildResult } from '../../generator/build-options.ts';
 
 /** Files by path; undefined leaves one of the sound project out. */
 export type Files = Readonly<Record<string, string | Buffer | undefined>>;
