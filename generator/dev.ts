@@ -31,9 +31,16 @@ export function liveFolderOf(out: string): string {
 
 /**
  * Keeps a live release up to date with content/ and catalog/: what changes is compiled, checked with all the rest, and
- * written; where there are errors, the live release stays as it was. Resolves when the first build is done.
+ * written; where there are errors, the live release stays as it was. Resolves when the first build is done, with the
+ * function that ends it.
  */
-export async function watchAndBuild({ content, catalog, out, lenient, report }: DevOptions): Promise<void> {
+export async function watchAndBuild({
+  content,
+  catalog,
+  out,
+  lenient,
+  report,
+}: DevOptions): Promise<() => Promise<void>> {
   const live = createLiveRelease(liveFolderOf(out));
   const renderer = createRenderer();
   const renders = openRenderCache(renderCacheOf(out), renderer.render);
@@ -59,6 +66,10 @@ export async function watchAndBuild({ content, catalog, out, lenient, report }: 
     report({ ...result, diagnostics: diagnostics.list(), widget: result.known.widget }, performance.now() - started);
   };
 
-  await watchFolders([content, catalog], update);
+  const watcher = await watchFolders([content, catalog], update);
   await update({ files: new Set(), structure: true });
+  return async () => {
+    await watcher.close();
+    await renderer.close();
+  };
 }
