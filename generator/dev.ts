@@ -22,6 +22,8 @@ export interface DevOptions {
   readonly lenient: boolean;
   /** Is told what came of each build, and how many milliseconds it took. */
   readonly report: (result: BuildResult, ms: number) => void;
+  /** Is told why a build could not be made at all, as where the disk does not take it; the next change tries again. */
+  readonly fail: (error: unknown) => void;
 }
 
 /** The folder of the live release below `out`: its `current` can be served like that of any release. */
@@ -40,6 +42,7 @@ export async function watchAndBuild({
   out,
   lenient,
   report,
+  fail,
 }: DevOptions): Promise<() => Promise<void>> {
   const live = createLiveRelease(liveFolderOf(out));
   const renderer = createRenderer();
@@ -47,27 +50,27 @@ export async function watchAndBuild({
   let sources: Sources | undefined;
   let known: Known | undefined;
 
-  const update = async ({ files, structure }: Changes): Promise<void> => {
+  const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
     const diagnostics = createDiagnostics(lenient);
-    sources =
+    const found =
       structure || !sources
         ? { content: loadFolder(content, diagnostics), catalog: loadFolder(catalog, diagnostics) }
         : {
             content: reloadFiles(sources.content, files, diagnostics),
             catalog: reloadFiles(sources.catalog, files, diagnostics),
           };
-    // What was found in listing the folders would be forgotten with the next change: they are listed anew then.
+    // Without what was listed, the folders are listed anew: else what was wrong there would be forgotten.
+    sources = undefined;
     const listed = !diagnostics.failed();
     const now = new Date().toISOString().slice(0, 10);
-    const result = await compile({ sources, now, diagnostics, stage: live.begin(), known, renders });
-    if (!listed) sources = undefined;
+    const result = await compile({ sources: found, now, diagnostics, stage: live.begin(), known, renders });
+    if (listed) sources = found;
     if (result.release) ({ known } = result);
     report({ ...result, diagnostics: diagnostics.list(), widget: result.known.widget }, performance.now() - started);
   };
 
-  const watcher = await watchFolders([content, catalog], update);
-  await update({ files: new Set(), structure: true });
+  const watcher = await watchFolders([content, catalog], (changes) => build(changes).catch(fail));
   return async () => {
     await watcher.close();
     await renderer.close();

@@ -4,6 +4,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import pLimit from 'p-limit';
 import { contractVersion, idSource } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
 import { makeCurrent, stageName } from './current.ts';
@@ -12,7 +13,6 @@ import type { FormerRelease } from './former-release.ts';
 import { flush, moveIntoPlace, removeAbandoned } from './publish.ts';
 import { fileOf, toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
-import { createTurns } from './turns.ts';
 
 /** How hard files are compressed: `fast` costs less than rendering does, `best` is for a CDN's last percent. */
 export type Compression = Manifest['compression'];
@@ -22,7 +22,7 @@ const compress = {
   brotli: promisify(brotliCompress),
 };
 /** The threads of libuv, which compress: more at a time would only take memory. */
-const turn = createTurns(4);
+const turn = pLimit(4);
 const levels: Record<Compression, { gzip: number; brotli: number }> = {
   fast: { gzip: 6, brotli: 5 },
   best: { gzip: 9, brotli: 11 },

@@ -14,8 +14,9 @@ export interface Changes {
 const pauseMs = 10;
 
 /**
- * Watches folders, dot files aside. After each pause it tells what changed since the last; the next is told once that
- * was dealt with. Resolves when it sees every change from then on.
+ * Watches folders, dot files aside. It tells of their structure at once, and after each pause of what changed since; what
+ * comes meanwhile is told once that was dealt with, so that two are never dealt with at a time. Resolves when the first
+ * was. What deals with changes must not throw.
  */
 export async function watchFolders(
   roots: readonly string[],
@@ -53,6 +54,8 @@ export async function watchFolders(
   const watcher = watch([...roots], { ignoreInitial: true, followSymlinks: false, ignored: isHidden });
   await once(watcher, 'ready');
   watcher.on('all', note);
+  structure = true;
+  await deal();
   return {
     async close() {
       clearTimeout(timer);

@@ -34,7 +34,7 @@ export const devCommand = defineStrictCommand({
       served = true;
       serve(liveFolderOf(out));
     };
-    await watchAndBuild({ content, catalog, out, lenient: args.lenient, report });
+    await watchAndBuild({ content, catalog, out, lenient: args.lenient, report, fail });
     process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; Ctrl-C ends\n`);
   },
 });
@@ -54,6 +54,10 @@ function createReport(): (result: BuildResult, ms: number) => void {
     const outcome = result.release ? 'built' : 'failed, the files stay as they were';
     process.stderr.write(`${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
   };
+}
+
+function fail(error: unknown): void {
+  process.stderr.write(`nothing could be built, the next change tries again: ${(error as Error).message}\n`);
 }
 
 /** The server is a program of its own: it is started, and never imported. Where it ends, so does this. */

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { isDeepStrictEqual } from 'node:util';
 import type { StatusCatalog } from '#contract/status.ts';
 import { toPlatformStatus } from '../platform-status.ts';
@@ -47,7 +48,7 @@ const undecidedMs = 5000;
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
   const { catalog: currentCatalog, probe, onChange, now = Date.now, random = Math.random } = options;
-  const takeTurn = createTurnstile(checksAtOnce);
+  const takeTurn = pLimit(checksAtOnce);
   let catalog: StatusCatalog | undefined;
   let windows: MaintenanceWindow[] = [];
   let monitors = new Map<string, Monitor>();
@@ -135,21 +136,4 @@ function carryOver(former: Monitor | undefined, { url, tcp }: MonitorSettings): 
 function end({ ending, timer }: Monitor): void {
   clearTimeout(timer);
   ending.abort();
-}
-
-/** Lets so much work run at one time; the rest waits in its order. */
-function createTurnstile(most: number): <Value>(work: () => Promise<Value>) => Promise<Value> {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return async (work) => {
-    if (running < most) running += 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running -= 1;
-    }
-  };
 }

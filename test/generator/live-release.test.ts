@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BuildResult } from '../../generator/build-options.ts';
@@ -10,19 +10,21 @@ const eventually = { timeout: 20_000, interval: 10 };
 async function follow() {
   const root = createProject();
   const results: BuildResult[] = [];
+  const failures: unknown[] = [];
   const close = await watchAndBuild({
     content: join(root, 'content'),
     catalog: join(root, 'catalog'),
     out: join(root, 'dist'),
     lenient: false,
     report: (result) => results.push(result),
+    fail: (error) => failures.push(error),
   });
   onTestFinished(close);
   const read = (file: string): string => {
     const path = join(liveFolderOf(join(root, 'dist')), 'current', file);
     return existsSync(path) ? readFileSync(path, 'utf8') : '';
   };
-  return { root, results, close, read };
+  return { root, results, failures, close, read };
 }
 
 test('a live release holds what the folders hold, and its manifest says so', async () => {
@@ -52,4 +54,42 @@ test('a live release stays as it was while there are errors, and when nobody wat
   writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nMended.\n') });
   await new Promise((resolve) => setTimeout(resolve, 300));
   expect(results).toHaveLength(2);
+});
+
+test('a live release that the disk does not take is tried again with the next change', async () => {
+  const { root, results, failures, read } = await follow();
+  const first = 'v1/blog/article/news/first.json';
+  const obstacle = join(liveFolderOf(join(root, 'dist')), 'live', `${first}.next`);
+  mkdirSync(obstacle);
+  writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nOnce.\n') });
+  await expect.poll(() => failures.length, eventually).toBe(1);
+  expect(read(first)).toContain('Hello');
+  rmSync(obstacle, { recursive: true });
+  writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nTwice.\n') });
+  await expect.poll(() => read(first), eventually).toContain('Twice');
+  expect(results.at(-1)?.release).toBeDefined();
+});
+
+test('what is saved while the first build is made is built behind it', async () => {
+  const text = guide('Page', 'Text. '.repeat(2000));
+  const pages = Array.from({ length: 60 }, (_, index) => [`content/knowledgebase/dns/page-${index}.md`, text]);
+  const root = createProject(Object.fromEntries(pages) as Record<string, string>);
+  const out = join(root, 'dist');
+  const results: BuildResult[] = [];
+  const failures: unknown[] = [];
+  const started = watchAndBuild({
+    content: join(root, 'content'),
+    catalog: join(root, 'catalog'),
+    out,
+    lenient: false,
+    report: (result) => results.push(result),
+    fail: (error) => failures.push(error),
+  });
+  const file = join(liveFolderOf(out), 'live/v1/kb/article/dns/page-59.json');
+  // The first files of the build wait beside where they will be: it is under way.
+  await expect.poll(() => existsSync(join(liveFolderOf(out), 'live/v1')), { ...eventually, interval: 1 }).toBe(true);
+  writeFiles(root, { 'content/knowledgebase/dns/page-59.md': guide('Page', 'Saved meanwhile.\n') });
+  onTestFinished(await started);
+  await expect.poll(() => existsSync(file) && readFileSync(file, 'utf8'), eventually).toContain('Saved meanwhile');
+  expect(failures).toEqual([]);
 });
