@@ -1,7 +1,7 @@
 import { cpSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { generatorMain, knows, names, node, toEleventy, toSources } from './generator-rows.ts';
+import { generatorMain, names, node, toEleventy, toSources } from './generator-rows.ts';
 import type { GeneratorOptions } from './generator.ts';
 import { readResident, readTreeCpu } from './measure.ts';
 import { start } from './processes.ts';
@@ -53,11 +53,7 @@ export async function runDev(options: GeneratorOptions): Promise<Section> {
   const { rounds, chosen, say } = options;
   const notes = ['ms: from saving an article until its output and the lists, where they are told, hold the new text.'];
   const edited = pickArticle(join(options.work, 'content'));
-  const hasDev = knows([], 'dev');
-  if (!hasDev) notes.push('Left out: ours; the generator has no dev.');
-  const watchers = createWatchers(options, edited).filter(
-    ({ name }) => chosen(name) && (hasDev || name !== devNames.ours),
-  );
+  const watchers = createWatchers(options, edited).filter(({ name }) => chosen(name));
   const running = new Map<Watcher, Started>();
   try {
     for (const watcher of watchers) {

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, cpSync, globSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import type { Command } from './processes.ts';
 import { noise } from './rows.ts';
 
@@ -41,21 +40,11 @@ export const names = {
   compression: 'compression alone, of what ours writes',
   cold: 'ours, cold',
   coldTwo: 'ours, cold, two threads',
-  native: 'ours, cold, native engine',
-  nativeTwo: 'ours, cold, native engine, two threads',
   same: 'ours, nothing changed',
   changed: 'ours, one article changed',
   eleventy: 'Eleventy',
   velite: 'Velite',
 } as const;
-
-/** Whether the generator knows a command or an option yet: a row that needs one it does not know is left out. */
-export function knows(command: readonly string[], word: string): boolean {
-  const help = execFileSync(node, [generatorMain, ...command, '--help'], { encoding: 'utf8' });
-  return stripVTControlCharacters(help)
-    .split(/[^\w-]+/)
-    .includes(word);
-}
 
 /** The options that tell the generator what to compile, and where to. */
 export function toSources({ work, lenient }: Corpus, out: string, content = join(work, 'content')): string[] {
@@ -110,15 +99,7 @@ export function createWays(corpus: Corpus): { ways: Way[]; notes: string[] } {
     peer(names.plain, 'plain', script('plain.ts', content, at('plain'))),
   ];
   const notes: string[] = [];
-  const hasThreads = knows(['build'], '--threads');
-  const threads = (count: number): string[] => (hasThreads ? ['--threads', String(count)] : []);
-  ways.push(cold(names.cold, ...threads(1)));
-  if (hasThreads) ways.push(cold(names.coldTwo, ...threads(2)));
-  else notes.push('Left out: two threads; the generator has no --threads.');
-  if (knows(['build'], '--engine')) {
-    ways.push(cold(names.native, '--engine', 'native', ...threads(1)));
-    if (hasThreads) ways.push(cold(names.nativeTwo, '--engine', 'native', ...threads(2)));
-  } else notes.push('Left out: the native engine; the generator has no --engine.');
+  ways.push(cold(names.cold, '--threads', '1'), cold(names.coldTwo, '--threads', '2'));
   ways.push(
     { name: names.compression, command: script('compress.ts', at('same/current'), at('compressed')) },
     {

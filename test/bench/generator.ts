@@ -33,7 +33,7 @@ const columns: readonly Column[] = [
 export async function runGenerator(options: GeneratorOptions): Promise<Section> {
   const { rounds, articles, chosen, say } = options;
   const { ways, notes } = createWays(options);
-  const computed = [names.cold, names.native].filter((name) => chosen(toLessCompression(name)));
+  const computed = [names.cold].filter((name) => chosen(toLessCompression(name)));
   const needed = [noise, names.floor, names.plain, ...computed, ...(computed.length > 0 ? [names.compression] : [])];
   const taken = ways.filter(({ name }) => needed.some((other) => other === name) || chosen(name));
   const rows = await measureInTurn(taken, rounds, async ({ name, prepare, command, peerOutput }, round) => {
@@ -52,7 +52,7 @@ export const toLessCompression = (name: string): string => `${name}, less compre
 /** What a cold build costs without compressing, which no peer does: computed in each round, and marked so. */
 function lessCompression(row: Row, rows: readonly Row[]): Row[] {
   const compression = rows.find(({ name }) => name === names.compression);
-  if (!compression || ![names.cold, names.native].some((name) => name === row.name)) return [];
+  if (!compression || row.name !== names.cold) return [];
   const cost = (from: Row, round: number): number => from.rounds[round]!.cpuSeconds!;
   const toRound = (_: Figures, round: number): Figures => ({ cpuSeconds: cost(row, round) - cost(compression, round) });
   return [{ name: toLessCompression(row.name), rounds: row.rounds.map(toRound) }];
