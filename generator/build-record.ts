@@ -31,12 +31,12 @@ interface Kept {
   readonly result: Omit<BuildResult, 'release'> & { readonly release: string };
 }
 
-/** Where builds of `out` keep what they can use again: the record, and the render cache in a folder of its own. */
+/** Where builds of `out` keep what they can use again: the record, and the render cache in a file of its own. */
 const cacheOf = (out: string): string => join(out, '.cache');
 
-/** The folder of the render cache. */
+/** The file of the render cache. */
 export function renderCacheOf(out: string): string {
-  return join(cacheOf(out), 'renders');
+  return join(cacheOf(out), 'renders.sqlite');
 }
 
 /** Reads the record of the last build into `out`; undefined where there is none that can be used. */

@@ -32,8 +32,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     import('./cache.ts'),
   ]);
   const renderer = createRenderer(options.threads);
+  const cache = openRenderCache(out === undefined || noCache ? undefined : renderCacheOf(out), renderer.render);
   try {
-    const cache = openRenderCache(out === undefined || noCache ? undefined : renderCacheOf(out), renderer.render);
     const { known, ...compiled } = await compile({
       sources,
       now: options.now,
@@ -50,6 +50,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     }
     return result;
   } finally {
+    cache.close();
     await renderer.close();
   }
 }

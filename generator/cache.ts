@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
 import { fingerprint } from './fingerprint.ts';
 import type { Rendered } from './markdown.ts';
 import type { Render } from './renderer.ts';
@@ -11,51 +13,126 @@ export interface RenderCache {
   render(source: string, sitePath: string, markdown: string): Promise<Rendered>;
   /** Removes all but what the source files of those hashes became at those site paths. */
   prune(articles: Iterable<readonly [source: string, sitePath: string]>): void;
+  /** Writes what is not yet written, and ends. */
+  close(): void;
 }
 
 /**
- * Opens the cache in a folder; without one, nothing is remembered. An entry is named after everything that the result
+ * Opens the cache in a file; without one, nothing is remembered. An entry is named after everything that the result
  * depends on: the source file, the path of the article, and the fingerprint of the generator. One that does not prove
  * itself by its own checksum is rendered anew.
  */
-export function openRenderCache(directory: string | undefined, render: Render): RenderCache {
-  if (directory === undefined) return { render: (_, sitePath, markdown) => render(markdown, sitePath), prune() {} };
+export function openRenderCache(file: string | undefined, render: Render): RenderCache {
+  if (file === undefined) {
+    return { render: (_, sitePath, markdown) => render(markdown, sitePath), prune() {}, close() {} };
+  }
   const pipeline = fingerprint();
   const toName = (source: string, sitePath: string): string => hash('sha256', `${pipeline} ${source} ${sitePath}`);
-  mkdirSync(directory, { recursive: true });
+  const entries = openEntries(file);
   return {
     async render(source, sitePath, markdown) {
-      const file = join(directory, toName(source, sitePath));
-      const known = read(file);
-      if (known) return known;
+      const name = toName(source, sitePath);
+      const known = entries.read(name);
+      if (known?.startsWith(checksum(name, known.slice(checksumLength)))) {
+        return JSON.parse(known.slice(checksumLength)) as Rendered;
+      }
       const rendered = await render(markdown, sitePath);
-      write(file, rendered);
+      const json = JSON.stringify(rendered);
+      entries.write(name, checksum(name, json) + json);
       return rendered;
     },
-    prune(articles) {
-      const used = new Set(Array.from(articles, ([source, sitePath]) => toName(source, sitePath)));
-      for (const name of readdirSync(directory)) {
-        if (!used.has(name)) rmSync(join(directory, name), { force: true });
-      }
+    prune: (articles) => entries.keepOnly(Array.from(articles, ([source, sitePath]) => toName(source, sitePath))),
+    close: () => entries.close(),
+  };
+}
+
+const checksumLength = 64;
+
+function checksum(name: string, json: string): string {
+  return hash('sha256', `${name} ${json}`);
+}
+
+/** Texts by name, in one file: on many disks, to make a file for each takes longer than to render a short article. */
+interface Entries {
+  read(name: string): string | undefined;
+  write(name: string, text: string): void;
+  keepOnly(names: readonly string[]): void;
+  close(): void;
+}
+
+/** Entries that are written together, so that other builds need not wait long for this one. */
+const batch = 64;
+
+/** Opens entries. Where that cannot be done, or no longer, they are empty: that costs time, never a build. */
+function openEntries(file: string): Entries {
+  let connection = connect(file) ?? connect(file);
+  const waiting = new Map<string, string>();
+  const attempt = <Result>(work: (open: Connection) => Result): Result | undefined => {
+    try {
+      return connection && work(connection);
+    } catch (error) {
+      connection?.database.close();
+      removeDamaged(file, error);
+      connection = undefined;
+      return undefined;
+    }
+  };
+  const flush = (): void => {
+    attempt(({ database, write }) => {
+      database.exec('BEGIN IMMEDIATE');
+      for (const [name, text] of waiting) write.run(name, text);
+      database.exec('COMMIT');
+    });
+    waiting.clear();
+  };
+  return {
+    read: (name) => waiting.get(name) ?? attempt(({ read }) => read.get(name)?.['text'] as string | undefined),
+    write(name, text) {
+      waiting.set(name, text);
+      if (waiting.size >= batch) flush();
+    },
+    keepOnly(names) {
+      flush();
+      attempt(({ keepOnly }) => keepOnly.run(JSON.stringify(names)));
+    },
+    close() {
+      flush();
+      connection?.database.close();
+      connection = undefined;
     },
   };
 }
 
-function read(file: string): Rendered | undefined {
+interface Connection {
+  readonly database: DatabaseSync;
+  readonly read: StatementSync;
+  readonly write: StatementSync;
+  readonly keepOnly: StatementSync;
+}
+
+/** Opens the file, which is made where it is missing; where it cannot be used, answers undefined, and has removed one that is damaged. */
+function connect(file: string): Connection | undefined {
   try {
-    const text = readFileSync(file, 'utf8');
-    const json = text.slice(65);
-    return text.startsWith(`${hash('sha256', json)}\n`) ? (JSON.parse(json) as Rendered) : undefined;
-  } catch {
+    mkdirSync(dirname(file), { recursive: true });
+    const database = new DatabaseSync(file, { timeout: 5000 });
+    // What a loss of power leaves half written does not prove itself later on.
+    database.exec('PRAGMA synchronous = OFF; CREATE TABLE IF NOT EXISTS entries (name TEXT PRIMARY KEY, text TEXT)');
+    return {
+      database,
+      read: database.prepare('SELECT text FROM entries WHERE name = ?'),
+      write: database.prepare('INSERT OR REPLACE INTO entries (name, text) VALUES (?, ?)'),
+      keepOnly: database.prepare('DELETE FROM entries WHERE name NOT IN (SELECT value FROM json_each(?))'),
+    };
+  } catch (error) {
+    removeDamaged(file, error);
     return undefined;
   }
 }
 
-function write(file: string, rendered: Rendered): void {
-  const json = JSON.stringify(rendered);
-  try {
-    writeFileSync(file, `${hash('sha256', json)}\n${json}`);
-  } catch {
-    // A cache that cannot be written costs time, never a build; what was written in part does not prove itself.
-  }
+/** SQLite's codes for what is no table of ours, a damaged file, and no database at all. */
+const damaged = new Set([1, 11, 26]);
+
+function removeDamaged(file: string, error: unknown): void {
+  if (!damaged.has((error as { errcode?: number }).errcode!)) return;
+  for (const path of [file, `${file}-journal`]) rmSync(path, { force: true });
 }

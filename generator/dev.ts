@@ -73,6 +73,7 @@ export async function watchAndBuild({
   const watcher = await watchFolders([content, catalog], (changes) => build(changes).catch(fail));
   return async () => {
     await watcher.close();
+    renders.close();
     await renderer.close();
   };
 }

@@ -7,6 +7,9 @@ import { setFlagsFromString } from 'node:v8';
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/hosting-api'));
 // An article leaves much behind and little stays: left alone, V8 lets 600 MB gather where 60 MB live, and is no faster.
 setFlagsFromString('--heap-growing-percent=150');
+// Where articles are under way at a collection, V8 takes what they are made of for long-lived and makes it among what is
+// old: all that hangs on it then lives until the next full collection. In every other build, that took a third more time.
+setFlagsFromString('--no-allocation-site-pretenuring');
 const [{ runMain }, { generatorCommand }] = await Promise.all([import('citty'), import('./commands/index.ts')]);
 
 await runMain(generatorCommand);

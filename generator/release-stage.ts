@@ -3,7 +3,8 @@ import { copyFileSync, linkSync, mkdirSync, readFileSync, writeFileSync } from '
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
+import { brotliCompress, brotliCompressSync, constants, gzip, gzipSync } from 'node:zlib';
+import type { BrotliOptions } from 'node:zlib';
 import pLimit from 'p-limit';
 import { contractVersion, idSource } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
@@ -17,16 +18,35 @@ import type { Stage } from './stage.ts';
 /** How hard files are compressed: `fast` costs less than rendering does, `best` is for a CDN's last percent. */
 export type Compression = Manifest['compression'];
 
-const compress = {
-  gzip: promisify(gzip),
-  brotli: promisify(brotliCompress),
-};
-/** The threads of libuv, which compress: more at a time would only take memory. */
+/** Both compressed forms of a file. */
+interface Forms {
+  readonly gz: Buffer;
+  readonly br: Buffer;
+}
+
+/** At `best`, this is most of a build, and worth the threads of libuv; more at a time would only take memory. */
 const turn = pLimit(4);
-const levels: Record<Compression, { gzip: number; brotli: number }> = {
-  fast: { gzip: 6, brotli: 5 },
-  best: { gzip: 9, brotli: 11 },
+const inThreads = { gzip: promisify(gzip), brotli: promisify(brotliCompress) };
+
+const compress: Record<Compression, (bytes: Buffer) => Forms | Promise<Forms>> = {
+  // To hand a short file to another thread and take it back costs more than to compress it.
+  fast: (bytes) => ({ gz: gzipSync(bytes, { level: 6 }), br: brotliCompressSync(bytes, toBrotliOptions(bytes, 5)) }),
+  best: (bytes) =>
+    turn(async () => ({
+      gz: await inThreads.gzip(bytes, { level: 9 }),
+      br: await inThreads.brotli(bytes, toBrotliOptions(bytes, 11)),
+    })),
 };
+
+function toBrotliOptions(bytes: Buffer, quality: number): BrotliOptions {
+  return {
+    params: {
+      [constants.BROTLI_PARAM_QUALITY]: quality,
+      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    },
+  };
+}
 
 /**
  * Begins a release below `out`, and removes what builds that were killed have left there. Files that are as they were
@@ -73,14 +93,9 @@ export async function createReleaseStage(
     const sha256 = hash('sha256', bytes);
     if (former?.manifest.files[file]?.sha256 === sha256 && takeOver(file)) return;
     put(file, bytes, sha256);
-    const { gzip: gzipLevel, brotli: brotliLevel } = levels[compression];
-    const params = {
-      [constants.BROTLI_PARAM_QUALITY]: brotliLevel,
-      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
-    };
-    put(`${file}.gz`, await turn(() => compress.gzip(bytes, { level: gzipLevel })));
-    put(`${file}.br`, await turn(() => compress.brotli(bytes, { params })));
+    const { gz, br } = await compress[compression](bytes);
+    put(`${file}.gz`, gz);
+    put(`${file}.br`, br);
   };
 
   return {

@@ -1,14 +1,4 @@
-import {
-  appendFileSync,
-  cpSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, realpathSync, renameSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { verifyRelease } from '../../generator/publish.ts';
@@ -23,7 +13,6 @@ import {
   writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { flipBit } from './damage.ts';
 import { changedPaths, readTree } from './tree.ts';
 
 async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
@@ -64,46 +53,6 @@ describe('the same sources give the same release, to the byte,', () => {
     const before = readTree(join(root, 'dist'));
     await buildAndRead(root);
     expect(readTree(join(root, 'dist'))).toEqual(before);
-  });
-
-  test('with a cache, when it is filled, when it is used, and when it is of another build', async () => {
-    const plain = await buildAndRead(createProject());
-    const root = createProject();
-    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-    const entries = readdirSync(join(root, 'dist/.cache/renders'));
-    expect(entries).toHaveLength(4);
-    rmSync(join(root, 'dist/releases'), { recursive: true });
-    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-    expect(readdirSync(join(root, 'dist/.cache/renders'))).toEqual(entries);
-    const other = createProject({ 'content/blog/news/first.md': article({}, '# Details\n') });
-    cpSync(join(root, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
-    expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
-  });
-
-  test('with a cache, where two articles in different folders have the same text', async () => {
-    const text = guide('Same', '[here](same.md) ![map](../../media/kb/map.svg) [there](../dns/records.md)\n');
-    const files = { 'content/knowledgebase/vps/same.md': text, 'content/knowledgebase/dns/same.md': text };
-    const plain = await buildAndRead(createProject(files));
-    const root = createProject(files);
-    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-  });
-
-  test.each<[string, (entry: string) => void]>([
-    ['with a bit that is another', flipBit],
-    ['that end early', (entry) => truncateSync(entry, 100)],
-    ['that are empty', (entry) => truncateSync(entry, 0)],
-    ['that go on too long', (entry) => appendFileSync(entry, ' ')],
-    ['of something else', (entry) => writeFileSync(entry, '{"html":"<script>alert(1)</script>"}')],
-  ])('with a cache of entries %s', async (_, damage) => {
-    const root = createProject();
-    const plain = await buildAndRead(root, { noCache: false });
-    const cache = join(root, 'dist/.cache/renders');
-    const sound = readTree(cache);
-    for (const entry of readdirSync(cache)) damage(join(cache, entry));
-    rmSync(join(root, 'dist/releases'), { recursive: true });
-    expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-    expect(readTree(cache)).toEqual(sound);
   });
 
   test('and the same id however the articles are found, as long as they are the same', async () => {

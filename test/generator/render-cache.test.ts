@@ -1,0 +1,112 @@
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { article, buildProject, createProject, guide } from '../helpers/project.ts';
+import { readTree } from './tree.ts';
+
+async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
+  const { release, diagnostics } = await buildProject(root, options);
+  expect(diagnostics).toEqual([]);
+  return { id: release!.id, tree: readTree(realpathSync(join(root, 'dist/current'))) };
+}
+
+const cacheFile = 'dist/.cache/renders.sqlite';
+
+function openCache(root: string): DatabaseSync {
+  return new DatabaseSync(join(root, cacheFile));
+}
+
+function readCache(root: string): unknown[] {
+  return openCache(root).prepare('SELECT * FROM entries ORDER BY name').all();
+}
+
+/** Destroys a page of the cache: the first has the names of its tables, the next what is in them. */
+function overwrite(file: string, position: number): void {
+  const descriptor = openSync(file, 'r+');
+  writeSync(descriptor, Buffer.alloc(4096, 0xee), 0, 4096, position);
+  closeSync(descriptor);
+}
+
+test('a release is the same when the render cache is filled, when it is used, and when it is of another build', async () => {
+  const plain = await buildAndRead(createProject());
+  const root = createProject();
+  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  const entries = readCache(root);
+  expect(entries).toHaveLength(4);
+  rmSync(join(root, 'dist/releases'), { recursive: true });
+  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  expect(readCache(root)).toEqual(entries);
+  const other = createProject({ 'content/blog/news/first.md': article({}, '# Details\n') });
+  cpSync(join(root, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
+  expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
+});
+
+test('the render cache keeps apart what has the same text in different folders', async () => {
+  const text = guide('Same', '[here](same.md) ![map](../../media/kb/map.svg) [there](../dns/records.md)\n');
+  const files = { 'content/knowledgebase/vps/same.md': text, 'content/knowledgebase/dns/same.md': text };
+  const plain = await buildAndRead(createProject(files));
+  const root = createProject(files);
+  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+});
+
+test.each([
+  ['with another letter', `UPDATE entries SET text = replace(text, 'Hello', 'Hallo')`],
+  ['that end early', 'UPDATE entries SET text = substr(text, 1, 100)'],
+  ['that are empty', `UPDATE entries SET text = ''`],
+  ['that are nothing', 'UPDATE entries SET text = NULL'],
+  ['that go on too long', `UPDATE entries SET text = text || ' '`],
+  ['that stand for one another', 'UPDATE entries SET text = (SELECT text FROM entries AS other ORDER BY name LIMIT 1)'],
+])('entries of the render cache %s are made anew', async (_, damage) => {
+  const root = createProject();
+  const plain = await buildAndRead(root, { noCache: false });
+  const sound = readCache(root);
+  openCache(root).exec(damage);
+  expect(readCache(root)).not.toEqual(sound);
+  rmSync(join(root, 'dist/releases'), { recursive: true });
+  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  expect(readCache(root)).toEqual(sound);
+});
+
+test.each<[string, (file: string) => void]>([
+  ['that is no database', (file) => writeFileSync(file, '{"html":"<script>alert(1)</script>"}')],
+  ['that is empty', (file) => truncateSync(file, 0)],
+  ['that ends early', (file) => truncateSync(file, 5000)],
+  ['whose table is overwritten', (file) => overwrite(file, 4096)],
+  ['whose index is overwritten', (file) => overwrite(file, 8192)],
+  [
+    'with another table',
+    (file) => {
+      rmSync(file);
+      new DatabaseSync(file).exec('CREATE TABLE entries (other TEXT)');
+    },
+  ],
+])('a render cache %s is made anew', async (_, damage) => {
+  const root = createProject();
+  const plain = await buildAndRead(root, { noCache: false });
+  const sound = readCache(root);
+  damage(join(root, cacheFile));
+  for (const attempt of ['found out', 'filled again']) {
+    rmSync(join(root, 'dist/releases'), { recursive: true });
+    // oxlint-disable-next-line no-await-in-loop -- One build after the other.
+    expect(await buildAndRead(root, { noCache: false }), attempt).toEqual(plain);
+  }
+  expect(readCache(root)).toEqual(sound);
+});
+
+test('a render cache that cannot be written costs time, and nothing else', async () => {
+  const root = createProject();
+  mkdirSync(join(root, cacheFile), { recursive: true });
+  expect(await buildAndRead(root, { noCache: false })).toEqual(await buildAndRead(createProject()));
+});
