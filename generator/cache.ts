@@ -52,7 +52,7 @@ function checksum(name: string, json: string): string {
   return hash('sha256', `${name} ${json}`);
 }
 
-/** Texts by name, in one file: on many disks, to make a file for each takes longer than to render a short article. */
+/** Texts by name, in one file, which is made, copied and removed faster than a file for each. */
 interface Entries {
   read(name: string): string | undefined;
   write(name: string, text: string): void;
@@ -65,6 +65,7 @@ const batch = 64;
 
 /** Opens entries. Where that cannot be done, or no longer, they are empty: that costs time, never a build. */
 function openEntries(file: string): Entries {
+  // The second time without what was damaged.
   let connection = connect(file) ?? connect(file);
   const waiting = new Map<string, string>();
   const attempt = <Result>(work: (open: Connection) => Result): Result | undefined => {

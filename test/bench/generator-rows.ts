@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, cpSync, globSync, rmSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, globSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from './processes.ts';
 import { noise } from './rows.ts';
@@ -62,6 +62,11 @@ export function buildRelease(corpus: Corpus, out: string): void {
 export function createWays(corpus: Corpus): { ways: Way[]; notes: string[] } {
   const { work } = corpus;
   const at = (name: string): string => join(work, name);
+  // Not deleted: for half a minute, ext4 searches its way around whatever was just freed, file by file.
+  const setAside = (name: string): void => {
+    mkdirSync(at('aside'), { recursive: true });
+    if (existsSync(at(name))) renameSync(at(name), at(`aside/${readdirSync(at('aside')).length}`));
+  };
   const content = at('content');
   const ours = (out: string, ...options: string[]): Command => ({
     program: node,
@@ -71,12 +76,12 @@ export function createWays(corpus: Corpus): { ways: Way[]; notes: string[] } {
   const cold = (name: string, ...options: string[]): Way => ({
     name,
     command: ours('cold', ...options),
-    prepare: () => rmSync(at('cold'), { recursive: true, force: true }),
+    prepare: () => setAside('cold'),
   });
   const peer = (name: string, out: string, command: Command): Way => ({
     name,
     command: { cwd: work, ...command },
-    prepare: () => rmSync(at(out), { recursive: true, force: true }),
+    prepare: () => setAside(out),
     peerOutput: at(out),
   });
   const script = (file: string, ...args: string[]): Command => ({
@@ -101,11 +106,15 @@ export function createWays(corpus: Corpus): { ways: Way[]; notes: string[] } {
   const notes: string[] = [];
   ways.push(cold(names.cold, '--threads', '1'), cold(names.coldTwo, '--threads', '2'));
   ways.push(
-    { name: names.compression, command: script('compress.ts', at('same/current'), at('compressed')) },
+    {
+      name: names.compression,
+      command: script('compress.ts', at('same/current'), at('compressed')),
+      prepare: () => setAside('compressed'),
+    },
     {
       name: 'ours, everything in the render cache',
       command: ours('warm'),
-      prepare: () => ['releases', 'current'].forEach((name) => rmSync(at(`warm/${name}`), { recursive: true })),
+      prepare: () => ['releases', 'current'].forEach((name) => setAside(`warm/${name}`)),
     },
     { name: names.same, command: ours('same') },
     {
