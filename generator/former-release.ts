@@ -30,7 +30,7 @@ export function openFormerRelease(directory: string, manifestHash: string): Form
     const manifest = JSON.parse(text.toString('utf8')) as Manifest;
     const writtenMs = statSync(path).mtimeMs;
     const isUntouched = (file: string): boolean => {
-      const stat = statSync(join(directory, file), { throwIfNoEntry: false });
+      const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
       return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
     };
     return {

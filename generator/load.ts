@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
-import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
@@ -59,7 +59,7 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
   for (const { path, dirent } of entries.toSorted((a, b) => compareText(a.path, b.path))) {
     if (dirent.isDirectory()) continue;
     const absolute = join(root, path);
-    const display = displayPath(absolute);
+    const display = folder.display === '.' ? path : `${folder.display}/${path}`;
     const place = { file: display, line: 1, column: 1 };
     if (!dirent.isFile()) {
       const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'this is not a regular file';
@@ -95,11 +95,11 @@ export function reloadFiles(
 /** Hashes one file of a folder. Reports one that cannot be read or is above the size limits, and returns undefined. */
 function loadFile(path: string, absolute: string, display: string, diagnostics: Diagnostics): SourceFile | undefined {
   const place = { file: display, line: 1, column: 1 };
+  const limit = /\.(?:md|yaml)$/.test(path) ? maxTextBytes : maxMediaBytes;
   try {
-    const { size } = statSync(absolute);
-    const limit = /\.(?:md|yaml)$/.test(path) ? maxTextBytes : maxMediaBytes;
-    if (size <= limit) return { path, absolute, display, bytes: size, sha256: hashFile(absolute) };
-    diagnostics.error(place, `the file has ${size} bytes, more than the limit of ${limit}`, 'split it up');
+    const { bytes, sha256 } = hashFile(absolute, limit);
+    if (sha256 !== undefined) return { path, absolute, display, bytes, sha256 };
+    diagnostics.error(place, `the file has ${bytes} bytes, more than the limit of ${limit}`, 'split it up');
   } catch (error) {
     diagnostics.error(place, `the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
@@ -109,14 +109,17 @@ function loadFile(path: string, absolute: string, display: string, diagnostics: 
 /** One for all files: a buffer for each of ten thousand would cost as much as reading them. */
 const buffer = Buffer.allocUnsafe(KIB * KIB);
 
-function hashFile(path: string): string {
+/** The size of a file, and the hash of one that is within the limit. Most take one read, and need not be asked first. */
+function hashFile(path: string, limit: number): { bytes: number; sha256?: string } {
   const file = openSync(path, 'r');
   try {
     let length = readSync(file, buffer);
-    if (length < buffer.length) return hash('sha256', buffer.subarray(0, length));
+    const bytes = length < buffer.length ? length : fstatSync(file).size;
+    if (bytes > limit) return { bytes };
+    if (bytes === length) return { bytes, sha256: hash('sha256', buffer.subarray(0, length)) };
     const whole = createHash('sha256');
     for (; length > 0; length = readSync(file, buffer)) whole.update(buffer.subarray(0, length));
-    return whole.digest('hex');
+    return { bytes, sha256: whole.digest('hex') };
   } finally {
     closeSync(file);
   }

@@ -8,7 +8,7 @@ interface Waiting extends PromiseWithResolvers<Rendered> {
 }
 
 /** Characters that are rendered in one turn of the event loop, which has the replies of others to deal with as well. */
-const turnLength = 120_000;
+const turnLength = 60_000;
 
 const queue: Waiting[] = [];
 
