@@ -27,8 +27,8 @@ try {
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
   const { demoKey } = await starting;
-  // Now, since a server that is killed has no end at which it would be written.
-  flushCompileCache();
+  // Soon, since a server that is killed has no end at which it would be written; not before the first request.
+  setTimeout(flushCompileCache, 1000).unref();
   if (demoKey) process.stdout.write(welcome(demoKey));
 } catch (error) {
   process.stderr.write(`${await describe(error as Error)}\n`);

@@ -62,7 +62,7 @@ function fail(error: unknown): void {
 
 /** The server is a program of its own: it is started, and never imported. Where it ends, so does this. */
 function serve(dist: string): void {
-  const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url));
+  const main = fileURLToPath(new URL('../../server/main.js', import.meta.url));
   const server = spawn(process.execPath, [main], { env: { ...process.env, DIST_DIR: dist }, stdio: 'inherit' });
   server.once('exit', (code) => process.exit(code ?? 1));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => server.kill(signal));

@@ -27,7 +27,7 @@ const folder = import.meta.dirname;
 /** The Node.js that runs everything. */
 export const node = process.execPath;
 /** The program of the generator. */
-export const generatorMain = resolve(folder, '../../generator/main.ts');
+export const generatorMain = resolve(folder, '../../generator/main.js');
 /** What the noise of the machine is read from. */
 export const fixedLoop: Command = {
   program: node,

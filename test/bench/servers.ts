@@ -17,7 +17,7 @@ const logging = `${serverNames.ours}, with access log`;
 export function toOurs(dist: string, data: string, settings: Readonly<Record<string, string>> = {}) {
   return (port: number): Command => ({
     program: node,
-    args: [resolve(folder, '../../server/main.ts')],
+    args: [resolve(folder, '../../server/main.js')],
     cwd: data,
     env: {
       PORT: String(port),

@@ -7,7 +7,7 @@ import { findFreePort } from '../helpers/free-port.ts';
 import { article, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
-const main = resolve(import.meta.dirname, '../../generator/main.ts');
+const main = resolve(import.meta.dirname, '../../generator/main.js');
 const eventually = { timeout: 20_000, interval: 10 };
 
 /** A running `dev`. */

@@ -11,7 +11,7 @@ import { verifyRelease } from '../../generator/publish.ts';
 import { article, buildProject, createProject, runGenerator, writeFiles } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
 
-const main = resolve(import.meta.dirname, '../../generator/main.ts');
+const main = resolve(import.meta.dirname, '../../generator/main.js');
 
 /** Articles enough that writing them takes a while, the last of them 24 kB large; each says which version it is. */
 function writeVersion(root: string, version: number): void {

@@ -116,7 +116,7 @@ export function runGenerator(
     const env = { ...process.env, ...options.env };
     execFile(
       process.execPath,
-      [join(repository, 'generator/main.ts'), ...args],
+      [join(repository, 'generator/main.js'), ...args],
       { cwd: options.cwd ?? repository, env, maxBuffer: 64 * 1024 * 1024 },
       (error, stdout, stderr) => done({ status: error ? (error.code ?? error.signal ?? 'failed') : 0, stdout, stderr }),
     );

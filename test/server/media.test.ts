@@ -98,7 +98,7 @@ test.each([
   '/v1/blog/article/news/first.json',
   '/v1/kb/list/vps.json',
   '/package.json',
-  '/server/main.ts',
+  '/server/main.js',
 ])('no file can be reached by %s', async (target) => {
   const app = await serveShared();
   const answer = await ask(app, target);

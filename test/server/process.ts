@@ -21,9 +21,9 @@ export interface ServerProcess {
   ended(): Promise<number | string>;
 }
 
-const main = resolve(import.meta.dirname, '../../server/main.ts');
+const main = resolve(import.meta.dirname, '../../server/main.js');
 
-/** Starts `node server/main.ts` with these settings and no others, and with arguments; it ends with the test at the latest. */
+/** Starts `node server/main.js` with these settings and no others, and with arguments; it ends with the test at the latest. */
 export function startProcess(
   settings: Readonly<Record<string, string>>,
   { cwd = temporaryFolder(), args = [] }: { cwd?: string; args?: readonly string[] } = {},
