@@ -134,6 +134,12 @@ function connect(file: string): Connection | undefined {
 const damaged = new Set([1, 11, 26]);
 
 function removeDamaged(file: string, error: unknown): void {
-  if (!damaged.has((error as { errcode?: number }).errcode!)) return;
-  for (const path of [file, `${file}-journal`]) rmSync(path, { force: true });
+  const { errcode = 0 } = error as { errcode?: number };
+  // The low byte: what is above it tells the kinds of damage apart.
+  if (!damaged.has(errcode & 0xff)) return;
+  try {
+    for (const path of [file, `${file}-journal`]) rmSync(path, { force: true });
+  } catch {
+    // In a folder that cannot be written it stays, and is of no use to the next build either.
+  }
 }

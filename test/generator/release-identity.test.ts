@@ -13,13 +13,8 @@ import {
   writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
+import { buildAndRead } from './sound-build.ts';
 import { changedPaths, readTree } from './tree.ts';
-
-async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
-  const { release, diagnostics } = await buildProject(root, options);
-  expect(diagnostics).toEqual([]);
-  return { id: release!.id, tree: readTree(realpathSync(join(root, 'dist/current'))) };
-}
 
 describe('the same sources give the same release, to the byte,', () => {
   test('in another folder, whose files were written in another order and at another time', async () => {

@@ -1,25 +1,9 @@
-import {
-  closeSync,
-  cpSync,
-  mkdirSync,
-  openSync,
-  realpathSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, cpSync, mkdirSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { article, buildProject, createProject, guide } from '../helpers/project.ts';
-import { readTree } from './tree.ts';
-
-async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
-  const { release, diagnostics } = await buildProject(root, options);
-  expect(diagnostics).toEqual([]);
-  return { id: release!.id, tree: readTree(realpathSync(join(root, 'dist/current'))) };
-}
+import { article, createProject, guide } from '../helpers/project.ts';
+import { buildAndRead } from './sound-build.ts';
 
 const cacheFile = 'dist/.cache/renders.sqlite';
 

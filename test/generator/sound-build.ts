@@ -1,0 +1,12 @@
+import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { buildProject } from '../helpers/project.ts';
+import { readTree } from './tree.ts';
+
+/** Builds a project in which nothing is wrong, and reads the release, to the byte. */
+export async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
+  const { release, diagnostics } = await buildProject(root, options);
+  expect(diagnostics).toEqual([]);
+  return { id: release!.id, tree: readTree(realpathSync(join(root, 'dist/current'))) };
+}
