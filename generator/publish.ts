@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { closeSync, existsSync, fdatasyncSync, lstatSync, openSync, readdirSync } from 'node:fs';
+import { closeSync, fdatasyncSync, lstatSync, openSync, readdirSync } from 'node:fs';
 import { readFile, realpath, rename, rm, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -22,23 +22,36 @@ export async function verifyRelease(directory: string): Promise<Manifest> {
 
 /**
  * Puts a stage that `complete` makes whole where its release belongs, as if in one step. A sound release that is there
- * already holds the same, and stays.
+ * already, or that another build puts there meanwhile, holds the same, and stays.
  */
 export async function moveIntoPlace(stage: string, release: string, complete: () => Promise<void>): Promise<void> {
   const now = new Date();
-  if (existsSync(release) && (await isSound(release))) {
+  if (await isSound(release)) {
     await rm(stage, { recursive: true, force: true });
   } else {
     await complete();
-    const broken = existsSync(release) ? await hide(release) : undefined;
-    await rename(stage, release).catch(async (error: NodeJS.ErrnoException) => {
-      // Another build of the same input was faster; its release holds the same.
-      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
-      await rm(stage, { recursive: true });
-    });
-    if (broken) await rm(broken, { recursive: true });
+    await replaceUnsound(stage, release);
   }
   await utimes(release, now, now);
+}
+
+async function replaceUnsound(stage: string, release: string): Promise<void> {
+  if (await renameOntoNothing(stage, release)) return;
+  if (await isSound(release)) return rm(stage, { recursive: true });
+  const broken = await hide(release);
+  await renameOntoNothing(stage, release);
+  await rm(broken, { recursive: true });
+}
+
+/** Answers false where something is there already: only an empty folder gives way. */
+async function renameOntoNothing(stage: string, release: string): Promise<boolean> {
+  return rename(stage, release).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (!['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(error.code ?? '')) throw error;
+      return false;
+    },
+  );
 }
 
 /** Removes a release; it is renamed first, so that it is there whole or not at all. */

@@ -1,13 +1,24 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, realpathSync, symlinkSync, utimesSync, watch } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  watch,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { readCurrent } from '../../generator/current.ts';
-import { verifyRelease } from '../../generator/publish.ts';
+import { moveIntoPlace, verifyRelease } from '../../generator/publish.ts';
 import { article, buildProject, createProject, runGenerator, writeFiles } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
 
@@ -155,6 +166,20 @@ describe('builds at once', () => {
     const [id] = readdirSync(join(root, 'dist/releases'));
     expect((await verifyRelease(join(root, 'dist/current'))).id).toBe(id);
     expect(leftoversIn(root)).toEqual([]);
+  });
+
+  test('of the same sources leave the release that is there first where it is', async () => {
+    const root = createProject();
+    const { release } = await buildProject(root);
+    const path = join(root, 'dist/releases', release!.id);
+    const [first, second] = [`${path}-first`, `${path}-second`];
+    for (const stage of [first, second]) cpSync(path, stage, { recursive: true });
+    rmSync(path, { recursive: true });
+    const inode = statSync(first).ino;
+    await moveIntoPlace(second, path, () => moveIntoPlace(first, path, async () => {}));
+    expect(statSync(path).ino).toBe(inode);
+    expect(readdirSync(join(root, 'dist/releases'))).toEqual([release!.id]);
+    await verifyRelease(path);
   });
 });
 
