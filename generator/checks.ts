@@ -1,106 +1,101 @@
 import type { Aliases } from '#contract/content.ts';
-import type { Article } from './articles.ts';
-import type { Content } from './content.ts';
-import type { Diagnostics, Place } from './diagnostics.ts';
+import type { Article, Outline } from './articles.ts';
+import type { Diagnostic, Diagnostics } from './diagnostics.ts';
 import { placeOf } from './load.ts';
 import { idPrefix, toSafeId } from './plugins/rehype-heading-ids.ts';
+import type { Reference } from './plugins/rehype-links.ts';
+import { createSite, isSameSite } from './site.ts';
+import type { Site, SiteParts } from './site.ts';
 import { suggest } from './suggest.ts';
 
-/** Checks every link, anchor, image and cover of the articles against what the release will hold. */
+/** Which references of articles are dead in a site. */
+export interface CheckedReferences {
+  readonly site: Site;
+  readonly dead: ReadonlyMap<Outline, readonly Diagnostic[]>;
+}
+
+/**
+ * Checks every link, anchor, image and cover of the articles against what the release will hold. What was found `before`
+ * is reported again where neither the article nor the site has changed.
+ */
 export function checkReferences(
-  articles: readonly Article[],
-  content: Content,
-  aliases: Aliases,
+  parts: SiteParts,
   diagnostics: Diagnostics,
-): void {
-  const byPath = new Map(articles.map((article) => [article.path, article]));
-  const nearby = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
-  // An article that could not be compiled is a problem of its own, not of those who link to it.
-  let sources: Set<string> | undefined;
-  const isBroken = (path: string): boolean => {
-    sources ??= new Set(content.categories.flatMap((category) => category.articles.map((file) => file.path)));
-    return sources.has(`${path.slice(1)}.md`);
-  };
-  const folders = new Set(
-    content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
-  );
-  for (const article of articles) {
-    const { file, outline } = article;
-    for (const { text: path, line, column } of outline.media) {
-      if (content.media.has(path)) continue;
-      diagnostics.deadReference(placeOf(file, line, column), `there is no ${path} in content/`, () => nearby(path));
-    }
-    // A draft is work in progress: what it leads to need not be there yet.
-    if (article.state === 'draft') continue;
-    for (const { path, id, url, line, column } of outline.references) {
-      const place = placeOf(file, line, column);
-      if (path === undefined) {
-        diagnostics.deadReference(place, `the link "${url}" leads out of content/`);
-      } else if (path.startsWith('/media/')) {
-        if (!content.media.has(path))
-          diagnostics.deadReference(place, `there is no ${path} in content/`, () => nearby(path));
-      } else if (isArticlePath(path)) {
-        const target = byPath.get(aliases[path] ?? path);
-        if (target) checkTarget(article, target, id, place, diagnostics);
-        else if (!folders.has(path.replace(/\/$/, '')) && !isBroken(path)) {
-          diagnostics.deadReference(place, `there is no article ${path}`, () => nearby(path));
-        }
-      }
-    }
+  before: CheckedReferences | undefined,
+): CheckedReferences {
+  const same = before && isSameSite(parts, before.site.parts) ? before : undefined;
+  // The one before, so that what was found keeps no more than one.
+  const site = same?.site ?? createSite(parts);
+  const dead = new Map<Outline, readonly Diagnostic[]>();
+  for (const article of parts.articles) {
+    const again = same?.dead.get(article.outline);
+    if (again) diagnostics.report(again);
+    dead.set(article.outline, again ?? checkArticle(article, site, diagnostics));
   }
+  return { site, dead };
 }
 
-/** Suggests a path that was moved to another folder, or one of a like name in the same folder. */
-function createSuggester(list: () => readonly string[]): (path: string) => string | undefined {
-  let index: { byName: Map<string, string[]>; byFolder: Map<string, string[]> } | undefined;
-  const hints = new Map<string, string | undefined>();
-  const find = (written: string): string | undefined => {
-    const path = written.replace(/\/$/, '');
-    const paths = index ? [] : list();
-    index ??= { byName: Map.groupBy(paths, nameOf), byFolder: Map.groupBy(paths, folderOf) };
-    const moved = index.byName.get(nameOf(path));
-    if (moved?.length === 1) return `did you mean "${moved[0]}"?`;
-    const folder = folderOf(path);
-    const names = (index.byFolder.get(folder) ?? []).map(nameOf);
-    return suggest(nameOf(path), names)?.replace('"', `"${folder}/`);
+/** Why a reference is dead, and a search for what may be meant. */
+interface Fault {
+  readonly message: string;
+  readonly findHint?: () => string | undefined;
+}
+
+function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): Diagnostic[] {
+  const { file, outline, state } = article;
+  const found: Diagnostic[] = [];
+  const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
+    if (fault) found.push(diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint));
   };
-  return (path) => {
-    if (!hints.has(path)) hints.set(path, find(path));
-    return hints.get(path);
-  };
+  for (const located of outline.media) report(located, checkMedia(located.text, site));
+  // A draft is work in progress: what it leads to need not be there yet.
+  if (state === 'draft') return found;
+  for (const reference of outline.references) report(reference, checkReference(article, reference, site));
+  return found;
 }
 
-const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
-const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
-
-function isArticlePath(path: string): boolean {
-  return /^\/(?:blog|knowledgebase)(?:\/|$)/.test(path);
+function checkReference(from: Article, { path, id, url }: Reference, site: Site): Fault | undefined {
+  if (path === undefined) return { message: `the link "${url}" leads out of content/` };
+  if (path.startsWith('/media/')) return checkMedia(path, site);
+  if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
+  const target = site.find(path);
+  if (target) return checkTarget(from, target, id);
+  // One that could not be compiled is a problem of its own, not of those who link to it.
+  if (site.hasFolder(path) || site.hasSource(path)) return undefined;
+  return { message: `there is no article ${path}`, findHint: () => site.suggest(path) };
 }
 
-function checkTarget(from: Article, target: Article, id: string, place: Place, diagnostics: Diagnostics): void {
-  const { ids } = target.outline;
+function checkMedia(path: string, site: Site): Fault | undefined {
+  if (site.parts.content.media.has(path)) return undefined;
+  return { message: `there is no ${path} in content/`, findHint: () => site.suggest(path) };
+}
+
+function checkTarget(from: Article, target: Article, id: string): Fault | undefined {
+  const { ids, due } = target.outline;
   if (target.state !== 'published' && from.state === 'published') {
-    const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${target.outline.due}`;
-    diagnostics.deadReference(place, `the article ${target.path} ${reason}`);
-  } else if (id !== '' && id !== toSafeId('top') && !ids.includes(id)) {
-    const anchor = id.replace(idPrefix, '');
-    const findHint = (): string | undefined => {
-      // The sanitiser prefixes the ids of raw HTML, which a link from another article has to name in full.
-      if (ids.includes(idPrefix + id)) return `write #${idPrefix}${id}`;
-      return suggest(
-        anchor,
-        ids.map((known) => known.replace(idPrefix, '')),
-      );
-    };
-    diagnostics.deadReference(place, `there is no heading or anchor #${anchor} in ${target.path}`, findHint);
+    const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${due}`;
+    return { message: `the article ${target.path} ${reason}` };
   }
+  if (id === '' || id === toSafeId('top') || ids.includes(id)) return undefined;
+  const anchor = id.replace(idPrefix, '');
+  const findHint = (): string | undefined => {
+    // The sanitiser prefixes the ids of raw HTML, which a link from another article has to name in full.
+    if (ids.includes(idPrefix + id)) return `write #${idPrefix}${id}`;
+    return suggest(
+      anchor,
+      ids.map((known) => known.replace(idPrefix, '')),
+    );
+  };
+  return { message: `there is no heading or anchor #${anchor} in ${target.path}`, findHint };
 }
 
 /** Collects the former paths of published articles. Reports one that is taken, by an article or another alias. */
 export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
+  const moved = articles.filter(({ outline }) => outline.aliases.length > 0);
+  if (moved.length === 0) return {};
   const taken = new Map(articles.map(({ path, file }) => [path, file.display]));
   const aliases = new Map<string, string>();
-  for (const { path, outline, file, state } of articles) {
+  for (const { path, outline, file, state } of moved) {
     for (const { text: alias, line, column } of outline.aliases) {
       const owner = taken.get(alias);
       if (owner !== undefined) {

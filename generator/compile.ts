@@ -6,6 +6,7 @@ import type { RenderCache } from './cache.ts';
 import { readCatalog } from './catalog.ts';
 import type { Catalog } from './catalog.ts';
 import { checkReferences, collectAliases } from './checks.ts';
+import type { CheckedReferences } from './checks.ts';
 import { collections } from './collections/index.ts';
 import { sortContent } from './content.ts';
 import type { Content } from './content.ts';
@@ -34,6 +35,8 @@ export interface CompileOptions {
 export interface Known {
   /** By path below content/. */
   readonly outlines: ReadonlyMap<string, Outline>;
+  /** Where this process has checked them. */
+  readonly references?: CheckedReferences;
   readonly widget: StatusWidget;
 }
 
@@ -63,7 +66,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
 
     const articles = await compileArticles(content, options);
     const aliases = collectAliases(articles, diagnostics);
-    checkReferences(articles, content, aliases, diagnostics);
+    const references = checkReferences({ articles, content, aliases }, diagnostics, known?.references);
 
     const published = articles.filter(({ state }) => state === 'published');
     const lists = collections.flatMap((collection) => {
@@ -100,7 +103,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
       drafts,
       scheduled: scheduled.length,
       nextChangeAt,
-      known: { outlines, widget },
+      known: { outlines, references, widget },
     };
   } catch (error) {
     await stage.discard();
@@ -111,7 +114,10 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
 async function compileArticles(content: Content, options: CompileOptions): Promise<Article[]> {
   const { diagnostics, known, progress } = options;
   const total = content.categories.reduce((sum, { articles }) => sum + articles.length, 0);
-  function* open(): Generator<[OpenedCategory, OpenedArticle]> {
+  /** In the order of the files; one that cannot be compiled leaves its place empty. */
+  const articles: (Article | undefined)[] = [];
+  let done = 0;
+  function* openUnknown(): Generator<[place: number, OpenedCategory, OpenedArticle]> {
     for (const folder of content.categories) {
       const category = openCategory(
         folder,
@@ -121,31 +127,40 @@ async function compileArticles(content: Content, options: CompileOptions): Promi
         },
         diagnostics,
       );
-      for (const article of category.articles) yield [category, article];
+      for (const opened of category.articles) {
+        const article = takeOver(category, opened, options);
+        const place = articles.push(article) - 1;
+        if (article) done += 1;
+        else yield [place, category, opened];
+      }
     }
   }
-  const articles: Article[] = [];
-  const compiled = mapInOrder(open(), concurrency, ([category, article]) => compileArticle(category, article, options));
-  for await (const article of compiled) {
-    if (article) articles.push(article);
-    progress?.(articles.length, total);
-  }
-  return articles;
+  const compiled = mapInOrder(openUnknown(), concurrency, async ([place, category, opened]) => {
+    articles[place] = await compileArticle(category, opened, options);
+  });
+  for await (const _ of compiled) progress?.((done += 1), total);
+  return articles.filter((article) => article !== undefined);
+}
+
+/** Takes an article over from the build before, where nothing that it depends on has changed. */
+function takeOver(
+  { folder, name }: OpenedCategory,
+  { file, known }: OpenedArticle,
+  { now, stage }: CompileOptions,
+): Article | undefined {
+  if (known?.category !== name) return undefined;
+  const article = toArticle(folder, file, known, now);
+  const isThere = article.state !== 'published' || stage.reuse(folder.collection.articleResource, article.params);
+  return isThere ? article : undefined;
 }
 
 async function compileArticle(
   category: OpenedCategory,
-  { file, known, parsed: opened }: OpenedArticle,
+  { file, parsed: opened }: OpenedArticle,
   { now, stage, renders, diagnostics }: CompileOptions,
 ): Promise<Article | undefined> {
-  const { folder, name } = category;
+  const { folder } = category;
   const { collection } = folder;
-  if (known?.category === name) {
-    const article = toArticle(folder, file, known, now);
-    if (article.state !== 'published' || stage.reuse(collection.articleResource, article.params)) {
-      return article;
-    }
-  }
   const parsed = opened ?? parseArticle(file, collection, diagnostics);
   const { path } = addressOf(folder, file);
   const render = (markdown: string): Promise<Rendered> => renders.render(file.sha256, path, markdown);

@@ -20,7 +20,9 @@ export interface Diagnostics {
   /** Reports what no release may hold. */
   error(place: Place, message: string, hint?: string): void;
   /** Reports a dead reference: an error, or a warning in a lenient build. The hint is looked for when it is read. */
-  deadReference(place: Place, message: string, findHint?: () => string | undefined): void;
+  deadReference(place: Place, message: string, findHint?: () => string | undefined): Diagnostic;
+  /** Reports again what an earlier build found. */
+  report(found: readonly Diagnostic[]): void;
   /** Whether an error was reported. */
   failed(): boolean;
   /** Everything reported, ordered by file, line and column. */
@@ -30,13 +32,18 @@ export interface Diagnostics {
 /** Creates an empty collection; a lenient one takes dead references for warnings. */
 export function createDiagnostics(lenient: boolean): Diagnostics {
   const all: Diagnostic[] = [];
+  const add = (diagnostic: Diagnostic): Diagnostic => {
+    all.push(diagnostic);
+    return diagnostic;
+  };
   return {
     error: ({ file, line, column }, message, hint) =>
-      void all.push({ severity: 'error', file, line, column, message, ...(hint && { hint }) }),
+      void add({ severity: 'error', file, line, column, message, ...(hint && { hint }) }),
     deadReference({ file, line, column }, message, findHint) {
       const diagnostic = { severity: lenient ? 'warning' : 'error', file, line, column, message } as const;
-      all.push(findHint ? withHint(diagnostic, findHint) : diagnostic);
+      return add(findHint ? withHint(diagnostic, findHint) : diagnostic);
     },
+    report: (found) => found.forEach(add),
     failed: () => all.some(({ severity }) => severity === 'error'),
     list: () => all.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
   };

@@ -1,0 +1,59 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { build } from '../../generator/build.ts';
+import type { BuildResult } from '../../generator/build-options.ts';
+import { watchAndBuild } from '../../generator/dev.ts';
+import { article, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+
+const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
+const [records, map] = ['content/knowledgebase/dns/records.md', 'content/media/kb/map.svg'];
+
+/** Changes after which other articles than the one that was saved may have dead references, or none any more. */
+const changes: [string, Files, found: number][] = [
+  ['a text', { [second]: article({}, 'See [first](first.md#details), once more.\n') }, 1],
+  ['a heading less', { [first]: article({}, 'No heading.\n') }, 2],
+  ['a heading more', { [first]: article({}, '# Details\n\nOne heading.\n') }, 1],
+  ['an article less', { [first]: undefined }, 2],
+  ['an article more', { [first]: article({}, '# Details\n\nBack.\n') }, 1],
+  ['a draft', { [first]: article({ draft: 'true' }, '# Details\n') }, 2],
+  ['a scheduled article', { [first]: article({ date: '2100-01-01' }, '# Details\n') }, 2],
+  ['another day for it', { [first]: article({ date: '2100-02-02' }, '# Details\n') }, 2],
+  ['what was missed as an alias', { [first]: article({ aliases: '[/blog/news/gone]' }, '# Details\n') }, 0],
+  ['the same for another', { [first]: article({ aliases: '[/blog/news/other]' }, '# Details\n') }, 1],
+  ['an image less', { [map]: undefined }, 2],
+  ['an image more', { [map]: soundProject[map] }, 1],
+  ['an article in what was a dead end', { 'content/blog/news/gone.md': article({}, 'Text.\n') }, 0],
+  ['the same broken', { 'content/blog/news/gone.md': article({ date: 'soon' }, 'Text.\n') }, 1],
+  ['the same gone', { 'content/blog/news/gone.md': undefined }, 1],
+  ['a link to a folder that is not there', { [second]: article({}, '[All](/knowledgebase/extra)\n') }, 2],
+  ['that folder, without articles', { 'content/knowledgebase/extra/category.yaml': 'name: Extra\n' }, 1],
+];
+
+test('what is saved changes what is found in all other articles, as in a first build', async () => {
+  const root = createProject({
+    [records]: guide('DNS records', '[Gone](/blog/news/gone) and [SSH](../vps/ssh.md).\n'),
+  });
+  const [content, catalog] = [join(root, 'content'), join(root, 'catalog')];
+  let last: BuildResult['diagnostics'] = [];
+  const stop = await watchAndBuild({
+    content,
+    catalog,
+    out: join(root, 'dist'),
+    lenient: true,
+    report: ({ diagnostics }) => (last = diagnostics),
+    fail: (error) => expect.unreachable(String(error)),
+  });
+  onTestFinished(stop);
+  for (const [what, files, found] of changes) {
+    writeFiles(root, files);
+    for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path));
+    const now = new Date().toISOString().slice(0, 10);
+    // oxlint-disable-next-line no-await-in-loop -- One change after the other.
+    const fresh = await build({ content, catalog, now, lenient: true, noCache: true, compression: 'fast' });
+    expect(fresh.diagnostics, what).toHaveLength(found);
+    // oxlint-disable-next-line no-await-in-loop
+    await expect.poll(() => last, { timeout: 10_000, message: what }).toEqual(fresh.diagnostics);
+  }
+});
