@@ -36,6 +36,9 @@ export interface StartOptions {
 /** Past the time of its action, a request may wait this long for the store in all. */
 const storeMs = 30_000;
 
+/** Past that, a client that reads nothing of its answer is cut: what it is sent is kept for it in memory. */
+const stalledClientMs = 120_000;
+
 /** Puts the service together and opens it: services, limits, app, listener. Throws where it cannot serve. */
 export async function startServer(
   env: Env,
@@ -97,7 +100,8 @@ export async function startServer(
   const draining = () => lifecycle.state() === 'draining';
   const findFile = createStaticTable(services.releases);
   const listener = createListener({ app, findFile, limit, log, findClient, cors, draining });
-  const server = await listenOn(listener, env.HOST, env.PORT);
+  const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
+  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
   opened.defer(() => server.stop(env.SHUTDOWN_GRACE_SECONDS));
   const upgrades = createUpgradeHandler({ relay, findClient, limit, log });
   upgrades.attach(server.http);

@@ -19,11 +19,20 @@ export class ListenError extends Error {
 /** Longer than the 60 s that nginx keeps an idle upstream connection, so that it is never the server that closes first. */
 const keepAliveMs = 65_000;
 
+/** Where a server listens, and how long it waits. */
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  /** A connection on which nothing comes or goes for so long while a request is under way is cut. */
+  readonly stalledMs: number;
+}
+
 /**
- * Opens a server by listhen, without what listhen adds for development; port 0 picks a free one. Throws a
- * {@link ListenError} where the port is taken.
+ * Opens a server by listhen, without what listhen adds for development. Throws a {@link ListenError} where the port is
+ * taken.
  */
-export async function listenOn(serve: Serve, host: string, port: number): Promise<HttpServer> {
+export async function listenOn(serve: Serve, { host, port, stalledMs }: ListenOptions): Promise<HttpServer> {
   const connections = createConnections(serve);
   const { listener } = connections;
   const refused = `cannot listen on port ${port} of ${host}: it is taken, reserved or not allowed`;
@@ -50,6 +59,7 @@ export async function listenOn(serve: Serve, host: string, port: number): Promis
     opened.close();
     throw new ListenError(refused);
   }
+  opened.timeout = stalledMs;
   opened.keepAliveTimeout = keepAliveMs;
   opened.headersTimeout = 15_000;
   opened.requestTimeout = 30_000;

@@ -52,44 +52,57 @@ interface Slab {
   /** Raised when it is overwritten: what was known of its bytes is no longer so. */
   turn: number;
   loans: number;
+  /** What it can lend, which is known for as long as its bytes are. */
+  lent: SlabLoan[];
+}
+
+interface SlabLoan extends Loan {
+  readonly lender: Slab;
+  /** The turn of the lender in which these bytes are the ones. */
+  readonly turn: number;
 }
 
 const slabs = 8;
 
 /**
  * A pack in a file that is open. What was read of late is kept, in `cacheBytes` of memory that is used again and again,
- * the oldest first: buffers that are left to the garbage collector would swell the process to many times that.
+ * the oldest first: buffers that are left to the garbage collector would swell the process to many times that. What is
+ * still being sent stays as well, and whoever asks for the same shares it: of no bytes are there two copies.
  */
 export function createFilePack(file: number, cacheBytes: number): Pack {
   const slabBytes = Math.floor(cacheBytes / slabs);
   const ring: Slab[] = [];
   let at = 0;
   const findRoom = (size: number): Slab => {
+    if (size > slabBytes) return createSlab(size);
     const current = ring[at];
     if (current && current.used + size <= slabBytes) return current;
     at = (at + 1) % slabs;
     const next = ring[at];
-    if (next) next.turn += 1;
-    // What is still being sent stays as it is, and is left to the garbage collector.
     if (!next || next.loans > 0) return (ring[at] = createSlab(slabBytes));
+    next.turn += 1;
     next.used = 0;
+    next.lent = [];
     return next;
   };
-  const read = ({ offset, size }: Span, slab: Slab): Buffer => {
-    const bytes = slab.memory.subarray(slab.used, slab.used + size);
+  const read = ({ offset, size }: Span): SlabLoan => {
+    const lender = findRoom(size);
+    const bytes = lender.memory.subarray(lender.used, lender.used + size);
     if (readSync(file, bytes, 0, size, offset) !== size) throw new Error('the release was cut on disk');
-    slab.used += size;
-    return bytes;
+    lender.used += size;
+    const loan = { bytes, lender, turn: lender.turn };
+    lender.lent.push(loan);
+    return loan;
   };
   return {
     reader(span) {
-      let loan: { readonly bytes: Buffer; readonly lender: Slab } | undefined;
-      let turn = 0;
+      // Weak, since what prepares answers outlives the memory.
+      let known: WeakRef<SlabLoan> | undefined;
       return () => {
-        if (!loan || loan.lender.turn !== turn) {
-          const lender = span.size > slabBytes ? createSlab(span.size) : findRoom(span.size);
-          loan = { bytes: read(span, lender), lender };
-          turn = span.size > slabBytes ? -1 : lender.turn;
+        let loan = known?.deref();
+        if (!loan || loan.turn !== loan.lender.turn) {
+          loan = read(span);
+          known = new WeakRef(loan);
         }
         loan.lender.loans += 1;
         return loan;
@@ -100,5 +113,5 @@ export function createFilePack(file: number, cacheBytes: number): Pack {
 }
 
 function createSlab(bytes: number): Slab {
-  return { memory: Buffer.allocUnsafeSlow(bytes), used: 0, turn: 0, loans: 0 };
+  return { memory: Buffer.allocUnsafeSlow(bytes), used: 0, turn: 0, loans: 0, lent: [] };
 }

@@ -57,7 +57,7 @@ async function createBroken() {
     cors,
     draining: () => false,
   });
-  const server = await listenOn(listener, '127.0.0.1', 0);
+  const server = await listenOn(listener, { host: '127.0.0.1', port: 0, stalledMs: 60_000 });
   onTestFinished(() => server.stop(0));
   const lines = () =>
     written
