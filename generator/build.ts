@@ -1,7 +1,8 @@
 import type { BuildOptions, BuildResult } from './build-options.ts';
 import { readBuildRecord, renderCacheOf, writeBuildRecord } from './build-record.ts';
-import { makeCurrent, readCurrent } from './current.ts';
+import { readCurrent } from './current.ts';
 import { createDiagnostics } from './diagnostics.ts';
+import type { FormerRelease } from './former-release.ts';
 import { loadFolder } from './load.ts';
 import { createRenderer } from './renderer.ts';
 
@@ -18,11 +19,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   };
 
   const record = out === undefined || noCache ? undefined : readBuildRecord(out, options, sources);
-  if (record?.unchanged && !diagnostics.failed()) {
-    const { id } = record.former.manifest;
-    if ((await readCurrent(out!)) !== id) await makeCurrent(out!, id);
-    return record.unchanged;
-  }
+  if (record?.unchanged && !diagnostics.failed() && (await isPublished(out!, record.former))) return record.unchanged;
 
   // Loaded here, as reading the libraries takes longer than finding that there is nothing to do.
   const [{ compile }, { createReleaseStage }, { createDryStage }, { openRenderCache }] = await Promise.all([
@@ -53,4 +50,11 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     cache.close();
     await renderer.close();
   }
+}
+
+/** Whether a release that is whole is the current one, or could be made so again. */
+async function isPublished(out: string, former: FormerRelease): Promise<boolean> {
+  if ((await readCurrent(out)) === former.manifest.id) return true;
+  const { publishAgain } = await import('./publish.ts');
+  return publishAgain(out, former);
 }

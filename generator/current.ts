@@ -1,14 +1,25 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { readlink, rename, symlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
-/** A new name for a folder in the making, or in removal; it says which process of which machine works there. */
+/** A new name for a folder in the making, or in removal; it says which process works there, and where that number is its. */
 export function stageName(): string {
-  return `.stage-${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
+  return `.stage-${readMachine()}-${process.pid}-${randomBytes(4).toString('hex')}`;
 }
 
-/** Makes a release the current one, in one atomic step: a reader sees the old or the new one. */
+/** Names where process ids are those of this process: a machine since it was started, or a container on it. */
+export function readMachine(): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8');
+    return `${hostname()}-${hash('sha256', boot + readlinkSync('/proc/self/ns/pid')).slice(0, 8)}`;
+  } catch {
+    return hostname();
+  }
+}
+
+/** Makes a release the current one, in one atomic step: a reader sees the old or the new one. Only {@link inTurn}. */
 export async function makeCurrent(out: string, id: string): Promise<void> {
   const link = join(out, 'releases', stageName());
   await symlink(join('releases', id), link);

@@ -10,7 +10,7 @@ export interface FormerRelease {
   /** A file and its compressed forms, as the manifest has them; undefined where one is missing or was touched. */
   formsOf(file: string): [string, Manifest['files'][string]][] | undefined;
   /** Whether no file is missing or was touched. */
-  isWhole(): boolean;
+  readonly isWhole: () => boolean;
 }
 
 /** What proves that a manifest is the one that a build wrote. */

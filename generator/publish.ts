@@ -2,11 +2,12 @@ import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { closeSync, fdatasyncSync, lstatSync, openSync, readdirSync } from 'node:fs';
 import { readFile, realpath, rename, rm, utimes } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Manifest, idSource } from '#contract/release.ts';
-import { stageName } from './current.ts';
+import { makeCurrent, readMachine, stageName } from './current.ts';
+import type { FormerRelease } from './former-release.ts';
+import { inTurn } from './lock.ts';
 
 /** Reads the manifest of a release and proves every byte of it. Throws an error that names the first wrong file. */
 export async function verifyRelease(directory: string): Promise<Manifest> {
@@ -54,7 +55,18 @@ async function renameOntoNothing(stage: string, release: string): Promise<boolea
   );
 }
 
-/** Removes a release; it is renamed first, so that it is there whole or not at all. */
+/** Makes a release that is kept the current and the last published one; answers false where it is no longer whole. */
+export function publishAgain(out: string, { directory, manifest, isWhole }: FormerRelease): Promise<boolean> {
+  return inTurn(out, async () => {
+    if (!isWhole()) return false;
+    const now = new Date();
+    await utimes(directory, now, now);
+    await makeCurrent(out, manifest.id);
+    return true;
+  });
+}
+
+/** Removes a release, or a stage; it is renamed first, so that it is there whole or not at all. */
 export async function removeRelease(release: string): Promise<void> {
   await rm(await hide(release), { recursive: true });
 }
@@ -98,12 +110,14 @@ const abandonedAfterMs = 24 * 60 * 60 * 1000;
 
 /** Removes the stages of builds that no longer run: of this machine by their process, of others by their age. */
 export async function removeAbandoned(releases: string): Promise<void> {
+  const here = readMachine();
   for (const name of readdirSync(releases)) {
-    const [, host, pid] = /^\.stage-(.+)-(\d+)-[0-9a-f]+$/.exec(name) ?? [];
-    if (host === undefined) continue;
+    const [, machine, pid] = /^\.stage-(.+)-(\d+)-[0-9a-f]+$/.exec(name) ?? [];
+    if (machine === undefined) continue;
     const path = join(releases, name);
-    const abandoned = host === hostname() ? !isRunning(Number(pid)) : ageOf(path) > abandonedAfterMs;
-    if (abandoned) await rm(path, { recursive: true, force: true });
+    const abandoned = machine === here ? !isRunning(Number(pid)) : ageOf(path) > abandonedAfterMs;
+    // Another build may be at it as well; and what cannot be removed is in nobody's way.
+    if (abandoned) await removeRelease(path).catch(() => undefined);
   }
 }
 

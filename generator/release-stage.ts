@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { copyFileSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,6 +11,7 @@ import type { Manifest } from '#contract/release.ts';
 import { makeCurrent, stageName } from './current.ts';
 import { compareText } from './diagnostics.ts';
 import type { FormerRelease } from './former-release.ts';
+import { inTurn } from './lock.ts';
 import { flush, moveIntoPlace, removeAbandoned } from './publish.ts';
 import { fileOf, toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
@@ -62,7 +63,6 @@ export async function createReleaseStage(
   await removeAbandoned(releases);
   const root = join(releases, stageName());
   const files = new Map<string, Manifest['files'][string]>();
-  const linked: string[] = [];
   const folders = new Set<string>();
 
   const pathOf = (file: string): string => {
@@ -79,13 +79,16 @@ export async function createReleaseStage(
   };
 
   const takeOver = (file: string): boolean => {
-    const forms = former?.formsOf(file);
-    if (!forms) return false;
-    for (const [form, entry] of forms) {
-      files.set(form, entry);
-      linked.push(form);
+    const forms = former?.formsOf(file) ?? [];
+    try {
+      for (const [form] of forms) linkOrCopy(join(former!.directory, form), pathOf(form));
+    } catch {
+      // The former release is being removed: what it had is made anew.
+      for (const [form] of forms) rmSync(pathOf(form), { force: true });
+      return false;
     }
-    return true;
+    for (const [form, entry] of forms) files.set(form, entry);
+    return forms.length > 0;
   };
 
   const putText = async (file: string, text: string): Promise<void> => {
@@ -115,12 +118,13 @@ export async function createReleaseStage(
       const sorted = Object.fromEntries([...files].toSorted(([a], [b]) => compareText(a, b)));
       const body = { contractVersion, compression, counts, nextChangeAt, files: sorted };
       const manifest: Manifest = { id: hash('sha256', idSource(body)).slice(0, 16), ...body };
-      await moveIntoPlace(root, join(releases, manifest.id), async () => {
-        for (const file of linked) linkOrCopy(join(former!.directory, file), pathOf(file));
-        put('manifest.json', Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`));
-        await flush(root, [...files.keys()]);
+      await inTurn(out, async () => {
+        await moveIntoPlace(root, join(releases, manifest.id), async () => {
+          put('manifest.json', Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`));
+          await flush(root, [...files.keys()]);
+        });
+        await makeCurrent(out, manifest.id);
       });
-      await makeCurrent(out, manifest.id);
       return manifest;
     },
 

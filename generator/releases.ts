@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Manifest, isCompressed } from '#contract/release.ts';
 import { makeCurrent, readCurrent } from './current.ts';
 import { compareText } from './diagnostics.ts';
+import { inTurn } from './lock.ts';
 import { removeRelease, verifyRelease } from './publish.ts';
 
 /** A release that is kept. */
@@ -35,11 +36,13 @@ export async function listReleases(out: string): Promise<ReleaseEntry[]> {
   const entries: ReleaseEntry[] = [];
   for (const id of existsSync(root) ? readdirSync(root) : []) {
     const manifest = id.startsWith('.') ? undefined : await readManifest(join(root, id)).catch(() => undefined);
-    if (!manifest) continue;
+    // One that is being removed may go at any moment.
+    const stats = statSync(join(root, id), { throwIfNoEntry: false });
+    if (!manifest || !stats) continue;
     const { blogArticles, knowledgeBaseArticles } = manifest.counts;
     entries.push({
       id,
-      publishedAt: statSync(join(root, id)).mtime,
+      publishedAt: stats.mtime,
       current: id === current,
       articles: blogArticles + knowledgeBaseArticles,
       bytes: Object.values(manifest.files).reduce((sum, file) => sum + file.bytes, 0),
@@ -52,7 +55,11 @@ export async function listReleases(out: string): Promise<ReleaseEntry[]> {
  * Makes an earlier release current again: the one named, or the one published before the current one. Throws a
  * {@link ReleasesError} where there is none or it does not verify.
  */
-export async function rollback(out: string, id?: string): Promise<string> {
+export function rollback(out: string, id?: string): Promise<string> {
+  return inTurn(out, () => goBack(out, id));
+}
+
+async function goBack(out: string, id: string | undefined): Promise<string> {
   const releases = await listReleases(out);
   const at = releases.findIndex(({ current }) => current);
   const target = id === undefined ? releases[at + 1]?.id : find(releases, id);
@@ -85,10 +92,12 @@ function namesOf(files: Manifest['files']): string[] {
 }
 
 /** Removes all but the last published `keep` releases and the current one; answers the ids of the removed. */
-export async function pruneReleases(out: string, keep: number): Promise<string[]> {
-  const old = (await listReleases(out)).slice(keep).filter(({ current }) => !current);
-  for (const { id } of old) await removeRelease(join(out, 'releases', id));
-  return old.map(({ id }) => id);
+export function pruneReleases(out: string, keep: number): Promise<string[]> {
+  return inTurn(out, async () => {
+    const old = (await listReleases(out)).slice(keep).filter(({ current }) => !current);
+    for (const { id } of old) await removeRelease(join(out, 'releases', id));
+    return old.map(({ id }) => id);
+  });
 }
 
 function find(releases: readonly ReleaseEntry[], id: string): string {

@@ -17,7 +17,7 @@ import { join, resolve } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { readCurrent } from '../../generator/current.ts';
+import { readCurrent, readMachine } from '../../generator/current.ts';
 import { moveIntoPlace, verifyRelease } from '../../generator/publish.ts';
 import { article, buildProject, createProject, runGenerator, writeFiles } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
@@ -34,7 +34,7 @@ function writeVersion(root: string, version: number): void {
 
 /** Everything that a build could have left behind: all but the releases, the link to one, and the cache. */
 function leftoversIn(root: string): string[] {
-  const kept = new Set(['current', 'releases', '.cache']);
+  const kept = new Set(['current', 'releases', '.cache', '.lock']);
   const beside = readdirSync(join(root, 'dist')).filter((name) => !kept.has(name));
   return [...beside, ...readdirSync(join(root, 'dist/releases')).filter((name) => !/^[0-9a-f]{16}$/.test(name))];
 }
@@ -91,9 +91,10 @@ describe('a build that is killed', () => {
     await buildProject(root);
     const child = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
     await once(child, 'exit');
-    const abandoned = `${hostname()}-${child.pid}-0123abcd`;
-    const running = `.stage-${hostname()}-${process.pid}-0123abcd`;
-    const elsewhere = '.stage-another-machine-1-0123abcd';
+    const abandoned = `${readMachine()}-${child.pid}-0123abcd`;
+    const running = `.stage-${readMachine()}-${process.pid}-0123abcd`;
+    // Of a container, say, where that number is another's.
+    const elsewhere = `.stage-${hostname()}-0123abcd-${child.pid}-0123abcd`;
     const longAgo = '.stage-another-machine-2-0123abcd';
     for (const name of [`.stage-${abandoned}`, running, elsewhere, longAgo]) {
       mkdirSync(join(root, 'dist/releases', name, 'v1'), { recursive: true });
@@ -166,6 +167,30 @@ describe('builds at once', () => {
     const [id] = readdirSync(join(root, 'dist/releases'));
     expect((await verifyRelease(join(root, 'dist/current'))).id).toBe(id);
     expect(leftoversIn(root)).toEqual([]);
+  });
+
+  test('of the same sources mend a release that is damaged', async () => {
+    const root = createProject();
+    const { release } = await buildProject(root);
+    for (let round = 0; round < 5; round += 1) {
+      rmSync(join(root, 'dist/releases', release!.id, 'v1/plans.json'));
+      await Promise.all([1, 2, 3, 4].map(() => buildProject(root)));
+      await verifyAll(root);
+    }
+    expect(readdirSync(join(root, 'dist/releases'))).toEqual([release!.id]);
+  });
+
+  test('do not need the release before, which may be removed meanwhile', async () => {
+    const root = createProject();
+    await buildProject(root, { noCache: false });
+    const former = join(root, 'dist/releases', (await readCurrent(join(root, 'dist')))!);
+    writeVersion(root, 1);
+    const { release } = await buildProject(root, {
+      noCache: false,
+      progress: () => rmSync(former, { recursive: true, force: true }),
+    });
+    await verifyRelease(join(root, 'dist/current'));
+    expect(release!.id).toBe(await readCurrent(join(root, 'dist')));
   });
 
   test('of the same sources leave the release that is there first where it is', async () => {

@@ -72,7 +72,7 @@ describe('the release of the sound project', () => {
   test('is what current leads to, by a path that stays right when dist is moved', async () => {
     const root = createProject();
     const { release } = await buildProject(root);
-    expect(readdirSync(join(root, 'dist')).toSorted()).toEqual(['current', 'releases']);
+    expect(readdirSync(join(root, 'dist')).toSorted()).toEqual(['.lock', 'current', 'releases']);
     expect(readdirSync(join(root, 'dist/releases'))).toEqual([release!.id]);
     expect(currentOf(root)).toBe(realpathSync(join(root, 'dist/releases', release!.id)));
   });
