@@ -13,6 +13,7 @@ import type { Content } from './content.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { writeGeneratorFiles } from './generator-files.ts';
 import { mapInOrder } from './in-order.ts';
+import { readSource } from './load.ts';
 import type { Sources } from './load.ts';
 import type { Rendered } from './markdown.ts';
 import type { Stage } from './stage.ts';
@@ -82,7 +83,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
       ...[...content.media].map(
         ([path, file]) =>
           () =>
-            stage.copyMedia(path.slice('/media/'.length), file),
+            stage.writeMedia(path.slice('/media/'.length), file, () => readSource(file, diagnostics)),
       ),
       () => stage.write('plans', {}, catalog.plans),
       () => stage.write('aliases', {}, aliases),

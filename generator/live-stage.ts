@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, rmdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { contractVersion, idSource } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
@@ -20,6 +20,8 @@ export interface LiveRelease {
  */
 export function createLiveRelease(folder: string): LiveRelease {
   const root = join(folder, 'live');
+  /** Where the next state of files waits until all of them are there. */
+  const waiting = join(folder, `next-${process.pid}`);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(root, { recursive: true });
   symlinkSync('live', join(folder, 'current'));
@@ -27,16 +29,14 @@ export function createLiveRelease(folder: string): LiveRelease {
   let lists = new Map<string, readonly unknown[]>();
   return {
     begin() {
+      rmSync(waiting, { recursive: true, force: true });
       const files: Files = new Map();
       const nextLists = new Map<string, readonly unknown[]>();
       const written: string[] = [];
 
-      /** Where the next state of a file waits until all of them are there. */
       const next = (file: string): string => {
         written.push(file);
-        const path = join(root, `${file}.next`);
-        mkdirSync(dirname(path), { recursive: true });
-        return path;
+        return makeRoom(waiting, file);
       };
       const put = (file: string, text: string): void => {
         const bytes = Buffer.from(text);
@@ -57,10 +57,11 @@ export function createLiveRelease(folder: string): LiveRelease {
 
         writeScript: async (name, params, script) => put(fileOf(name, params), script),
 
-        async copyMedia(path, { absolute, bytes, sha256 }) {
+        async writeMedia(path, { bytes, sha256 }, read) {
           const file = fileOf('media', { path });
+          const content = present.get(file)?.sha256 === sha256 ? undefined : read();
+          if (content) writeFileSync(next(file), content);
           files.set(file, { bytes, sha256 });
-          if (present.get(file)?.sha256 !== sha256) copyFileSync(absolute, next(file));
         },
 
         reuse(name, params) {
@@ -71,10 +72,14 @@ export function createLiveRelease(folder: string): LiveRelease {
         },
 
         async publish(counts, nextChangeAt) {
-          for (const file of written) renameSync(join(root, `${file}.next`), join(root, file));
-          for (const file of present.keys()) if (!files.has(file)) rmSync(join(root, file));
-          present = files;
-          lists = nextLists;
+          const before = present;
+          // Until all of it is done, nothing is known of what is there.
+          present = new Map();
+          lists = new Map();
+          if (before.size === 0) empty(root);
+          // First, as a folder may be where a file was, or the other way round.
+          for (const file of before.keys()) if (!files.has(file)) remove(root, file);
+          for (const file of written) renameSync(join(waiting, file), makeRoom(root, file));
           const body = { contractVersion, compression: 'fast' as const, counts, nextChangeAt };
           const manifest = { ...body, files: Object.fromEntries(files) };
           const id = hash('sha256', idSource(manifest)).slice(0, 16);
@@ -82,15 +87,36 @@ export function createLiveRelease(folder: string): LiveRelease {
           renameSync(join(root, 'manifest.json.next'), join(root, 'manifest.json'));
           // A server looks at the time of the folder, which a change further down does not touch.
           utimesSync(root, new Date(), new Date());
+          present = files;
+          lists = nextLists;
           return { id, ...manifest };
         },
 
-        async discard() {
-          for (const file of written) rmSync(join(root, `${file}.next`), { force: true });
-        },
+        discard: async () => rmSync(waiting, { recursive: true, force: true }),
       };
     },
   };
+}
+
+/** The path of a file below a folder, in which there is room for it then. */
+function makeRoom(root: string, file: string): string {
+  const path = join(root, file);
+  mkdirSync(dirname(path), { recursive: true });
+  return path;
+}
+
+/** Removes a file, and the folders that hold nothing without it. */
+function remove(root: string, file: string): void {
+  rmSync(join(root, file));
+  for (let folder = dirname(file); folder !== '.' && isEmpty(join(root, folder)); folder = dirname(folder)) {
+    rmdirSync(join(root, folder));
+  }
+}
+
+const isEmpty = (folder: string): boolean => readdirSync(folder).length === 0;
+
+function empty(folder: string): void {
+  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
 }
 
 /** Whether two lists hold the very same entries: one that was compiled anew is another. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
@@ -111,7 +111,8 @@ const buffer = Buffer.allocUnsafe(KIB * KIB);
 
 /** The size of a file, and the hash of one that is within the limit. Most take one read, and need not be asked first. */
 function hashFile(path: string, limit: number): { bytes: number; sha256?: string } {
-  const file = openSync(path, 'r');
+  // A link is refused where the folder is listed; it may take the place of a file later on.
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     let length = readSync(file, buffer);
     const bytes = length < buffer.length ? length : fstatSync(file).size;
@@ -125,16 +126,29 @@ function hashFile(path: string, limit: number): { bytes: number; sha256?: string
   }
 }
 
+/** Reads a file whole. Reports one that is no longer what was listed, and returns undefined for it. */
+export function readSource(file: SourceFile, diagnostics: Diagnostics): Buffer | undefined {
+  const bytes = readWhole(file.absolute);
+  if (bytes && hash('sha256', bytes) === file.sha256) return bytes;
+  diagnostics.error(placeOf(file), 'the file was changed while the build read it', 'build once more');
+  return undefined;
+}
+
+function readWhole(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Reads a text file as UTF-8 with LF line ends, whatever its line ends are and whether or not it has a byte order
  * mark. Reports what is not text, or no longer what was listed, and returns undefined for it.
  */
 export function readText(file: SourceFile, diagnostics: Diagnostics): string | undefined {
-  const bytes = readFileSync(file.absolute);
-  if (hash('sha256', bytes) !== file.sha256) {
-    diagnostics.error(placeOf(file), 'the file was changed while the build read it', 'build once more');
-    return undefined;
-  }
+  const bytes = readSource(file, diagnostics);
+  if (!bytes) return undefined;
   if (!isUtf8(bytes)) {
     const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
     diagnostics.error(

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { copyFileSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -106,10 +106,11 @@ export async function createReleaseStage(
 
     writeScript: (name, params, script) => putText(fileOf(name, params), script),
 
-    async copyMedia(path, from) {
+    async writeMedia(path, { sha256 }, read) {
       const file = fileOf('media', { path });
-      if (former?.manifest.files[file]?.sha256 === from.sha256 && takeOver(file)) return;
-      put(file, readFileSync(from.absolute));
+      if (former?.manifest.files[file]?.sha256 === sha256 && takeOver(file)) return;
+      const bytes = read();
+      if (bytes) put(file, bytes, sha256);
     },
 
     reuse: (name, params) => takeOver(fileOf(name, params)),

@@ -15,9 +15,14 @@ export function startRenderThread() {
     else reject(new MarkdownError(reply.refused.message, reply.refused.line, reply.refused.hint));
   });
   // What it throws of itself, or its end where memory does not suffice, ends the build.
-  worker.on('error', (error) => waiting.forEach(({ reject }) => reject(error)));
+  let ended: Error | undefined;
+  worker.on('error', (error: Error) => {
+    ended = error;
+    for (const { reject } of waiting.values()) reject(error);
+  });
   return {
     render(markdown: string, sitePath: string): Promise<Rendered> {
+      if (ended) return Promise.reject(ended);
       const id = (last += 1);
       const reply = Promise.withResolvers<Rendered>();
       waiting.set(id, reply);

@@ -12,8 +12,8 @@ export interface Stage {
   write(name: ResourceName, params: Params, value: unknown): Promise<void>;
   /** Writes a script. */
   writeScript(name: ResourceName, params: Params, script: string): Promise<void>;
-  /** Copies a media file. */
-  copyMedia(path: string, from: SourceFile): Promise<void>;
+  /** Writes a media file, whose bytes are read where they are not there yet; without them, it is left out. */
+  writeMedia(path: string, from: SourceFile, read: () => Buffer | undefined): Promise<void>;
   /** Takes a file over from the build before, as it is there; answers false where it is not there or not whole. */
   reuse(name: ResourceName, params: Params): boolean;
   /** Lets the files be seen, in one step; answers their manifest, if there is one. */
@@ -40,7 +40,7 @@ export function createDryStage(): Stage {
       (resources[name] as Resource).schema?.parse(value);
     },
     writeScript: async () => {},
-    copyMedia: async () => {},
+    writeMedia: async () => {},
     reuse: () => false,
     publish: async () => undefined,
     discard: async () => {},

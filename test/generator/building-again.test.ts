@@ -1,7 +1,8 @@
 import { appendFileSync, readdirSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyRelease } from '../../generator/publish.ts';
+import { startRenderThread } from '../../generator/render-thread.ts';
 import { rollback } from '../../generator/releases.ts';
 import { article, buildProject, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
@@ -194,17 +195,23 @@ test.each<[string, (file: string) => void]>([
   }
 });
 
-test('a file that changes while it is built is an error, and the release stays as it was', async () => {
+const [late, image] = ['content/knowledgebase/vps/ssh.md', 'content/media/kb/map.svg'];
+
+test.each<[string, string, (root: string) => void]>([
+  ['an article is changed', late, (root) => writeFiles(root, { [late]: guide('Connect with SSH', 'Meanwhile.\n') })],
+  ['an article is removed', late, (root) => rmSync(join(root, late), { force: true })],
+  ['an image is changed', image, (root) => writeFiles(root, { [image]: '<svg/>' })],
+  ['an image is removed', image, (root) => rmSync(join(root, image), { force: true })],
+])('where %s while it is built, that is an error, and the release stays as it was', async (_, file, meanwhile) => {
   const text = article({}, 'Text.\n');
-  const more = Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`content/blog/news/page-${at}.md`, text]));
+  const more = Object.fromEntries(Array.from({ length: 90 }, (_none, at) => [`content/blog/news/page-${at}.md`, text]));
   const root = createProject(more);
   const { id } = await buildAndRead(root);
-  const late = 'content/knowledgebase/vps/ssh.md';
-  const progress = (): void => writeFiles(root, { [late]: guide('Connect with SSH', 'Written meanwhile.\n') });
+  const progress = (): void => meanwhile(root);
   const { release, diagnostics } = await buildProject(root, { noCache: true, progress });
   expect(release).toBeUndefined();
   expect(diagnostics).toMatchObject([
-    { file: expect.stringContaining(late), line: 1, message: 'the file was changed while the build read it' },
+    { file: expect.stringContaining(file), line: 1, message: 'the file was changed while the build read it' },
   ]);
   expect((await verifyRelease(currentOf(root))).id).toBe(id);
 });
@@ -228,5 +235,12 @@ describe('rendered by several threads', () => {
     expect(one.diagnostics).toHaveLength(1);
     expect(one.diagnostics[0]).toMatchObject({ line: 11, hint: 'flatten them' });
     expect(await buildAndRead(createProject({ ...files, ...deep }), { noCache: true, threads: 2 })).toEqual(one);
+  });
+
+  test('a thread that has ended is an error to whoever asks it, then and later', async () => {
+    const thread = startRenderThread();
+    onTestFinished(thread.close);
+    await expect(thread.render(undefined as never, '/blog/news/x')).rejects.toThrow(TypeError);
+    await expect(thread.render('Text.\n', '/blog/news/x')).rejects.toThrow(TypeError);
   });
 });

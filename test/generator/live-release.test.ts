@@ -56,18 +56,22 @@ test('a live release stays as it was while there are errors, and when nobody wat
   expect(results).toHaveLength(2);
 });
 
-test('a live release that the disk does not take is tried again with the next change', async () => {
+test('a live release that the disk does not take is made anew with the next change', async () => {
   const { root, results, failures, read } = await follow();
-  const first = 'v1/blog/article/news/first.json';
-  const obstacle = join(liveFolderOf(join(root, 'dist')), 'live', `${first}.next`);
+  const [first, second] = ['v1/blog/article/news/first.json', 'v1/blog/article/news/second.json'];
+  const obstacle = join(liveFolderOf(join(root, 'dist')), 'live', second);
+  rmSync(obstacle);
   mkdirSync(obstacle);
-  writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nOnce.\n') });
+  writeFiles(root, {
+    'content/blog/news/first.md': article({}, '## Details\n\nOnce.\n'),
+    'content/blog/news/second.md': article({}, 'Once.\n'),
+  });
   await expect.poll(() => failures.length, eventually).toBe(1);
-  expect(read(first)).toContain('Hello');
-  rmSync(obstacle, { recursive: true });
-  writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nTwice.\n') });
-  await expect.poll(() => read(first), eventually).toContain('Twice');
-  expect(results.at(-1)?.release).toBeDefined();
+  writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Keys', 'Twice.\n') });
+  await expect.poll(() => results.length, eventually).toBe(2);
+  expect(results[1]!.release!.id).toBe(JSON.parse(read('manifest.json')).id);
+  expect(read('v1/kb/article/vps/ssh.json')).toContain('Twice');
+  expect([read(first), read(second)]).toEqual([expect.stringContaining('Once'), expect.stringContaining('Once')]);
 });
 
 test('what is saved while the first build is made is built behind it', async () => {
@@ -87,7 +91,9 @@ test('what is saved while the first build is made is built behind it', async () 
   });
   const file = join(liveFolderOf(out), 'live/v1/kb/article/dns/page-59.json');
   // The first files of the build wait beside where they will be: it is under way.
-  await expect.poll(() => existsSync(join(liveFolderOf(out), 'live/v1')), { ...eventually, interval: 1 }).toBe(true);
+  await expect
+    .poll(() => existsSync(join(liveFolderOf(out), `next-${process.pid}`)), { ...eventually, interval: 1 })
+    .toBe(true);
   writeFiles(root, { 'content/knowledgebase/dns/page-59.md': guide('Page', 'Saved meanwhile.\n') });
   onTestFinished(await started);
   await expect.poll(() => existsSync(file) && readFileSync(file, 'utf8'), eventually).toContain('Saved meanwhile');

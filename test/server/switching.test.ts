@@ -90,34 +90,38 @@ interface Phase {
 test.each([
   ['in memory', {}],
   ['on disk', { RELEASE_CACHE_BYTES: '16384' }],
-])('while releases %s are switched and rolled back, no answer fails, and none is of two', async (_, settings) => {
-  const root = createProject();
-  const dist = join(root, 'dist');
-  const { ids, numbers } = await buildAll(root);
-  await makeCurrent(dist, ids[0]!);
-  const app = await createTestApp({ root, settings });
+])(
+  'while releases %s are switched and rolled back, no answer fails, and none is of two',
+  { timeout: 180_000 },
+  async (_, settings) => {
+    const root = createProject();
+    const dist = join(root, 'dist');
+    const { ids, numbers } = await buildAll(root);
+    await makeCurrent(dist, ids[0]!);
+    const app = await createTestApp({ root, settings });
 
-  const phase: Phase = { backwards: false, over: false };
-  const numberOf = (target: string, { body }: Answer) => numbers.get(`${target} ${hash('sha256', body)}`);
-  const expectServed = async (number: number): Promise<void> => {
-    await expect.poll(async () => numberOf(list, await ask(app, list)), eventually).toBe(number);
-  };
-  const readers = Array.from({ length: connections }, () => readOn(app, numberOf, phase));
-  for (const [number, id] of ids.entries()) {
-    await makeCurrent(dist, id);
-    await expectServed(number);
-  }
-  phase.backwards = true;
-  for (let step = 1; step <= rollbacks; step += 1) {
-    await rollback(dist);
-    await expectServed(switches - step);
-  }
-  phase.over = true;
+    const phase: Phase = { backwards: false, over: false };
+    const numberOf = (target: string, { body }: Answer) => numbers.get(`${target} ${hash('sha256', body)}`);
+    const expectServed = async (number: number): Promise<void> => {
+      await expect.poll(async () => numberOf(list, await ask(app, list)), eventually).toBe(number);
+    };
+    const readers = Array.from({ length: connections }, () => readOn(app, numberOf, phase));
+    for (const [number, id] of ids.entries()) {
+      await makeCurrent(dist, id);
+      await expectServed(number);
+    }
+    phase.backwards = true;
+    for (let step = 1; step <= rollbacks; step += 1) {
+      await rollback(dist);
+      await expectServed(switches - step);
+    }
+    phase.over = true;
 
-  for (const { count, wrong } of await Promise.all(readers)) {
-    expect(wrong).toEqual([]);
-    expect(count).toBeGreaterThan(switches + rollbacks);
-  }
-  expect(app.log().filter(({ msg }) => msg === 'new release')).toHaveLength(switches + rollbacks);
-  expect(app.log().filter(({ level }) => level === 'error')).toEqual([]);
-});
+    for (const { count, wrong } of await Promise.all(readers)) {
+      expect(wrong).toEqual([]);
+      expect(count).toBeGreaterThan(switches + rollbacks);
+    }
+    expect(app.log().filter(({ msg }) => msg === 'new release')).toHaveLength(switches + rollbacks);
+    expect(app.log().filter(({ level }) => level === 'error')).toEqual([]);
+  },
+);
