@@ -1,5 +1,5 @@
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
-import type { Node, YAMLMap } from 'yaml';
+import type { ErrorCode, Node, YAMLMap } from 'yaml';
 import { z } from 'zod';
 import type { Diagnostics, Place } from './diagnostics.ts';
 import { suggest } from './suggest.ts';
@@ -49,7 +49,7 @@ export function parseYaml<Schema extends z.ZodType>(
     return undefined;
   }
   for (const { code, pos, message } of [...document.errors, ...document.warnings]) {
-    report(pos[0], code === 'MULTIPLE_DOCS' ? 'there is more than one YAML document' : message);
+    report(pos[0], code === 'MULTIPLE_DOCS' ? 'there is more than one YAML document' : message, mends[code]);
   }
   visit(document, (_, node) => {
     if (isAlias(node)) {
@@ -71,15 +71,23 @@ export function parseYaml<Schema extends z.ZodType>(
   return undefined;
 }
 
+/** How the commonest slips are mended, by the code that the parser has for them. */
+const mends: Partial<Record<ErrorCode, string>> = {
+  BAD_SCALAR_START: 'put the text in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'put text that holds ": " in quotes',
+  TAB_AS_INDENT: 'indent with spaces',
+  UNEXPECTED_TOKEN: 'put the whole text in double quotes',
+};
+
 /** Keys that an object cannot tell apart or must not have: `1` beside `"1"`, lists, and the names of {@link reservedKeys}. */
-function reportKeys(map: YAMLMap, report: (offset: number, message: string) => void): void {
+function reportKeys(map: YAMLMap, report: (offset: number, message: string, hint?: string) => void): void {
   const seen = new Set<string>();
   for (const { key } of map.items) {
     const offset = (key as Node).range?.[0] ?? 0;
     const name = isScalar(key) ? String(key.value) : undefined;
     if (name === undefined) report(offset, 'a key must be a single value');
     else if (reservedKeys.has(name)) report(offset, `the key "${name}" is not allowed`);
-    else if (seen.has(name)) report(offset, 'Map keys must be unique');
+    else if (seen.has(name)) report(offset, `"${name}" is given twice`, 'keep one of the two');
     else seen.add(name);
   }
 }

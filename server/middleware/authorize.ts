@@ -58,7 +58,10 @@ export function createAuthorize({ apiKeys, limit, onTouchFailure, now = Date.now
 }
 
 function readKey(header: string | undefined): ParsedKey {
-  if (header === undefined) throw new Problem('unauthorized', undefined, challenge('realm="hosting"'));
+  // RFC 6750 3.1: who came without a key, or by another scheme, is told of no error.
+  if (header === undefined || !/^Bearer(?: |$)/i.test(header)) {
+    throw new Problem('unauthorized', undefined, challenge('realm="hosting"'));
+  }
   const [, text] = /^Bearer +([\x21-\x7e]+)$/i.exec(header) ?? [];
   // A mistyped or made-up key fails its checksum here, and costs no look-up.
   const parsed = text === undefined ? undefined : parseApiKey(text);

@@ -33,7 +33,7 @@ export function loadProviders(file: string, environment: Environment): Record<st
   try {
     text = readFileSync(file, 'utf8');
   } catch {
-    throw new ProvidersError(`${file}: the file cannot be read`);
+    throw new ProvidersError(`PROVIDERS_FILE: ${file} cannot be read`);
   }
   const folder = dirname(resolve(file));
   const provider = z.discriminatedUnion('type', [

@@ -25,7 +25,7 @@ describe('domains.yaml is refused where', () => {
       `${order} must be a URL that begins with https://`,
     ],
     ['its order_url is a number', 'order_url: 5\ntlds: {}\n', `${order} must be text, not a number (put it in quotes)`],
-    ['a TLD comes twice', 'tlds:\n  .com: {}\n  .com: {}\n', '3:3  Map keys must be unique'],
+    ['a TLD comes twice', 'tlds:\n  .com: {}\n  .com: {}\n', '3:3  ".com" is given twice (keep one of the two)'],
     ['a TLD is __proto__', 'tlds:\n  __proto__: {}\n', '2:3  the key "__proto__" is not allowed'],
     [
       'a TLD is merged from another',
@@ -102,7 +102,7 @@ describe('a TLD is refused where', () => {
     [
       'a term comes twice, once in quotes',
       '{ prices: { EUR: { 1: {register: 1, renew: 1, transfer: 1}, "1": {register: 2, renew: 2, transfer: 2} } } }',
-      '2:69  Map keys must be unique',
+      '2:69  "1" is given twice (keep one of the two)',
     ],
     [
       'its order_url holds {domain}',

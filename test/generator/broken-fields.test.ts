@@ -115,7 +115,7 @@ describe('the name of a category', () => {
     ['has no name', 'nam: VPS\n', ['1:1  missing field "name"', '1:1  unknown field "nam" (did you mean "name"?)']],
     ['is empty', '', ['1:1  must be a mapping of fields, not empty']],
     ['has an empty name', 'name: ""\n', ['1:7  "name" must not be empty']],
-    ['has a name twice', 'name: A\nname: B\n', ['2:1  Map keys must be unique']],
+    ['has a name twice', 'name: A\nname: B\n', ['2:1  "name" is given twice (keep one of the two)']],
   ])('is refused where category.yaml %s', async (_, text, problems) => {
     const path = 'content/knowledgebase/vps/category.yaml';
     expect(await problemsOf(createProject({ [path]: text }))).toEqual(problems.map((problem) => `${path}:${problem}`));

@@ -61,7 +61,7 @@ describe('a plan is refused where', () => {
       '12:5  the key "__proto__" is not allowed',
     ],
     ['a field is constructor', { constructor: 'x' }, '11:5  the key "constructor" is not allowed'],
-    ['a price is written twice', { price: '2\n    price: 3' }, '9:5  Map keys must be unique'],
+    ['a price is written twice', { price: '2\n    price: 3' }, '9:5  "price" is given twice (keep one of the two)'],
   ])('%s', async (_, fields, problem) => {
     expect(await problemsOf(createProject({ [file]: game(fields) }))).toEqual([`${file}:${problem}`]);
   });
@@ -98,7 +98,11 @@ describe('a game is refused where', () => {
       ['2:1  Flow sequence in block collection must be sufficiently indented and end with a ]'],
     ],
     ['it is two documents', `${game()}---\n${game()}`, ['11:1  there is more than one YAML document']],
-    ['it is indented with tabs', 'name: A\nplans:\n\t- name: B\n', ['3:1  Tabs are not allowed as indentation']],
+    [
+      'it is indented with tabs',
+      'name: A\nplans:\n\t- name: B\n',
+      ['3:1  Tabs are not allowed as indentation (indent with spaces)'],
+    ],
   ])('%s', async (_, text, problems) => {
     expect(await problemsOf(createProject({ [file]: text }))).toEqual(problems.map((problem) => `${file}:${problem}`));
   });

@@ -222,7 +222,7 @@ describe('a file as a whole', () => {
 
   test('that cannot be read is told by its name', () => {
     expect(() => loadProviders('/nowhere/providers.yaml', {})).toThrow(
-      '/nowhere/providers.yaml: the file cannot be read',
+      'PROVIDERS_FILE: /nowhere/providers.yaml cannot be read',
     );
   });
 

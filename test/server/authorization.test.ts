@@ -56,14 +56,17 @@ describe.each(keyedNames)('%s', (name) => {
     }
   }
 
-  test('is refused without a key', async () => {
-    await expectRefused(undefined, 'realm="hosting"');
+  test.each<[string, (key: string) => string | undefined]>([
+    ['no header', () => undefined],
+    ['an empty header', () => ''],
+    ['no scheme', (key) => key],
+    ['another scheme', (key) => `Basic ${Buffer.from(key).toString('base64')}`],
+  ])('is refused without a key, and without an error: %s', async (_, authorization) => {
+    const { key } = await sharedHosting();
+    await expectRefused(authorization(key), 'realm="hosting"');
   });
 
   test.each<[string, (key: string) => string]>([
-    ['nothing', () => ''],
-    ['no scheme', (key) => key],
-    ['another scheme', (key) => `Basic ${Buffer.from(key).toString('base64')}`],
     ['a scheme and no key', () => 'Bearer '],
     ['no key at all', () => 'Bearer nonsense'],
     ['two keys', (key) => `Bearer ${key} ${key}`],
