@@ -1,6 +1,8 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
+import { toRequestId } from '../middleware/request-id.ts';
 
 /** Answers a request, and returns what is to be done when the exchange has ended, however it does. */
 export type Serve = (request: IncomingMessage, response: ServerResponse) => () => void;
@@ -16,6 +18,15 @@ export interface Connections {
   watch(server: Server): (graceSeconds: number) => Promise<void>;
 }
 
+/** What is under way on a connection. */
+interface State {
+  answers: number;
+  /** When the last answer ended. */
+  bytesRead: number;
+  /** The last answer that is not at its end. */
+  last: ServerResponse | undefined;
+}
+
 /**
  * Keeps count of what is under way on each connection.
  *
@@ -23,14 +34,21 @@ export interface Connections {
  * slow client has yet to read; and for busy when nothing was ever sent on it, as browsers and load balancers do.
  */
 export function createConnections(serve: Serve): Connections {
-  const states = new Map<Socket, { answers: number; bytesRead: number }>();
+  const states = new Map<Socket, State>();
   const stateOf = (socket: Socket) => {
     const known = states.get(socket);
     if (known) return known;
-    const state = { answers: 0, bytesRead: 0 };
+    const state: State = { answers: 0, bytesRead: 0, last: undefined };
     states.set(socket, state);
     socket.once('close', () => states.delete(socket));
     return state;
+  };
+  /** Answers what Node cannot read, unless that would come in the middle of another answer, and closes the connection. */
+  const refuse = ({ code = '' }: NodeJS.ErrnoException, socket: Socket): void => {
+    const { answers, last } = stateOf(socket);
+    const isFree = answers === 0 || (answers === 1 && !last!.headersSent);
+    if (isFree && socket.writable) socket.write(toRefusal(refusals[code] ?? 400));
+    socket.destroySoon();
   };
   const closeIdle = (): void => {
     for (const [socket, { answers, bytesRead }] of states) {
@@ -48,22 +66,47 @@ export function createConnections(serve: Serve): Connections {
     clearInterval(idle);
     clearTimeout(end);
   };
+  const listener: RequestListener = (request, response) => {
+    const { socket } = request;
+    const state = stateOf(socket);
+    state.answers += 1;
+    state.last = response;
+    const ended = serve(request, response);
+    // The one listener of its kind: two would be an array more for each request.
+    response.on('close', () => {
+      state.answers -= 1;
+      state.bytesRead = socket.bytesRead;
+      if (state.answers === 0) state.last = undefined;
+      ended();
+    });
+  };
   return {
-    listener(request, response) {
-      const { socket } = request;
-      const state = stateOf(socket);
-      state.answers += 1;
-      const ended = serve(request, response);
-      // The one listener of its kind: two would be an array more for each request.
-      response.on('close', () => {
-        state.answers -= 1;
-        state.bytesRead = socket.bytesRead;
-        ended();
-      });
-    },
+    listener,
     watch(server) {
       server.on('connection', stateOf);
+      server.on('clientError', refuse);
+      // Without it, Node would answer 417 by itself.
+      server.on('checkExpectation', listener);
       return (graceSeconds) => stop(server, graceSeconds);
     },
   };
+}
+
+/** The statuses of what Node cannot read or waits for in vain, as its own answers have them; all else is 400. */
+const refusals: Partial<Record<string, number>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  HPE_HEADER_OVERFLOW: 431,
+};
+
+/** An answer without a body, with the headers that every answer has. */
+function toRefusal(status: number): string {
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `X-Request-Id: ${toRequestId(undefined)}`,
+    'X-Content-Type-Options: nosniff',
+    'Content-Length: 0',
+    'Connection: close',
+    '\r\n',
+  ].join('\r\n');
 }
