@@ -2,6 +2,7 @@ import type { AnyCollection, CommonFrontMatter } from './collections/collection.
 import type { CategoryFolder } from './content.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { parseFrontMatter } from './front-matter.ts';
+import type { Split } from './front-matter.ts';
 import { MarkdownError } from './limits.ts';
 import { placeOf, readText } from './load.ts';
 import type { SourceFile } from './load.ts';
@@ -47,7 +48,8 @@ export interface Article {
   /** `/blog/<category>/<slug>` or `/knowledgebase/<category>/<slug>`. */
   readonly path: string;
   readonly params: { readonly category: string; readonly slug: string };
-  readonly state: 'published' | 'draft' | 'scheduled';
+  /** One that is broken has no sound front matter: it is only there to be checked. */
+  readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
   readonly outline: Outline;
 }
 
@@ -58,12 +60,8 @@ export interface OpenedArticle {
   readonly parsed: Parsed | undefined;
 }
 
-/** An article's checked front matter and its Markdown. */
-interface Parsed {
-  readonly frontMatter: Checked<CommonFrontMatter>;
-  readonly body: string;
-  readonly bodyLine: number;
-}
+/** An article's front matter, where it is sound, and its Markdown. */
+type Parsed = Split<CommonFrontMatter>;
 
 /** A category whose articles were opened, and the display name that they agree on. */
 export interface OpenedCategory {
@@ -86,7 +84,7 @@ export function openCategory(
   return { folder, name: nameOf(folder, articles, diagnostics), articles };
 }
 
-/** Reads the front matter of an article. Reports what is broken, and then returns undefined. */
+/** Reads the front matter of an article. Reports what is broken; returns undefined where there is nothing to go on with. */
 export function parseArticle(
   file: SourceFile,
   { frontMatter }: AnyCollection,
@@ -98,8 +96,9 @@ export function parseArticle(
 
 function declaredBy({ known, parsed }: OpenedArticle): Located | undefined {
   if (!parsed) return known?.declared;
-  const { category } = parsed.frontMatter.value;
-  return category === undefined ? undefined : locate(parsed, category, ['category']);
+  const { frontMatter } = parsed;
+  const category = frontMatter?.value.category;
+  return category === undefined ? undefined : locate(frontMatter!, category, ['category']);
 }
 
 function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diagnostics: Diagnostics): string {
@@ -139,7 +138,7 @@ export function toArticle(folder: CategoryFolder, file: SourceFile, outline: Out
   return { collection: folder.collection, file, ...addressOf(folder, file), state, outline };
 }
 
-/** Makes the outline of an article whose body was rendered. */
+/** Makes the outline of an article whose body was rendered. Without front matter it holds what the body tells. */
 export function toOutline(
   { folder, name }: OpenedCategory,
   file: SourceFile,
@@ -147,29 +146,34 @@ export function toOutline(
   rendered: Rendered,
 ): Outline {
   const { collection } = folder;
-  const { value } = parsed.frontMatter;
-  const facts = { path: addressOf(folder, file).path, category: name, words: rendered.words };
+  const { frontMatter, bodyLine } = parsed;
+  const { path } = addressOf(folder, file);
   const outline: Outline = {
     source: file.sha256,
     category: name,
-    declared: declaredBy({ file, known: undefined, parsed }),
-    draft: value.draft ?? false,
-    due: collection.dueOn(value),
-    item: collection.toItem(value, facts),
-    aliases: (value.aliases ?? []).map((alias, index) => locate(parsed, alias, ['aliases', index])),
-    media: Object.entries(collection.media(value)).map(([field, path]) => locate(parsed, path, [field])),
-    references: rendered.references.map((reference) => ({
-      ...reference,
-      line: reference.line + parsed.bodyLine - 1,
-    })),
+    draft: false,
+    item: { path },
+    aliases: [],
+    media: [],
+    references: rendered.references.map((reference) => ({ ...reference, line: reference.line + bodyLine - 1 })),
     ids: rendered.ids,
+    ...(frontMatter && {
+      declared: declaredBy({ file, known: undefined, parsed }),
+      draft: frontMatter.value.draft ?? false,
+      due: collection.dueOn(frontMatter.value),
+      item: collection.toItem(frontMatter.value, { path, category: name, words: rendered.words }),
+      aliases: (frontMatter.value.aliases ?? []).map((alias, at) => locate(frontMatter, alias, ['aliases', at])),
+      media: Object.entries(collection.media(frontMatter.value)).map(([field, text]) =>
+        locate(frontMatter, text, [field]),
+      ),
+    }),
   };
   // A copy: parts of a text, as V8 makes them, keep the whole text in memory, and an outline outlives its article.
   return JSON.parse(JSON.stringify(outline)) as Outline;
 }
 
-function locate({ frontMatter }: Parsed, text: string, field: readonly PropertyKey[]): Located {
-  const { line, column } = frontMatter.place(field);
+function locate({ place }: Checked<CommonFrontMatter>, text: string, field: readonly PropertyKey[]): Located {
+  const { line, column } = place(field);
   return { text, line, column };
 }
 

@@ -72,7 +72,7 @@ function checkMedia(path: string, site: Site): Fault | undefined {
 
 function checkTarget(from: Article, target: Article, id: string): Fault | undefined {
   const { ids, due } = target.outline;
-  if (target.state !== 'published' && from.state === 'published') {
+  if ((target.state === 'draft' || target.state === 'scheduled') && from.state === 'published') {
     const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${due}`;
     return { message: `the article ${target.path} ${reason}` };
   }

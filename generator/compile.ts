@@ -95,7 +95,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     const counts = count(published, content, catalog);
     const scheduled = articles.filter(({ state }) => state === 'scheduled');
     const nextChangeAt = scheduled.map(({ outline }) => outline.due!).toSorted()[0] ?? null;
-    const drafts = articles.length - published.length - scheduled.length;
+    const drafts = articles.filter(({ state }) => state === 'draft').length;
     const release = diagnostics.failed() ? await stage.discard() : await stage.publish(counts, nextChangeAt);
     const outlines = new Map(articles.map(({ file, outline }) => [file.path, outline]));
     return {
@@ -169,6 +169,7 @@ async function compileArticle(
   if (!rendered) return undefined;
   const outline = toOutline(category, file, parsed, rendered);
   const article = toArticle(folder, file, outline, now);
+  if (!parsed.frontMatter) return { ...article, state: 'broken' };
   if (article.state === 'published') {
     const text = { body: parsed.body, html: rendered.html };
     await stage.write(collection.articleResource, article.params, { ...outline.item, ...text });

@@ -4,9 +4,9 @@ import type { Diagnostics } from './diagnostics.ts';
 import { parseYaml } from './yaml.ts';
 import type { Checked } from './yaml.ts';
 
-/** An article split in two: its checked front matter and its Markdown. */
+/** An article split in two: its checked front matter, unless that is broken, and its Markdown. */
 export interface Split<FrontMatter> {
-  readonly frontMatter: Checked<FrontMatter>;
+  readonly frontMatter: Checked<FrontMatter> | undefined;
   readonly body: string;
   /** The line of the file on which the body begins, from 1. */
   readonly bodyLine: number;
@@ -23,7 +23,7 @@ const splitOnly = {
 /** Far above any front matter; a search of gray-matter's takes time with the square of its blank lines. */
 const maxLength = 16_384;
 
-/** Parses an article. Reports every problem at its line and column, and then returns undefined. */
+/** Parses an article. Reports every problem at its line and column; returns undefined where it cannot be split. */
 export function parseFrontMatter<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
@@ -57,7 +57,6 @@ export function parseFrontMatter<Schema extends z.ZodType>(
   const bodyStart = Math.max(text.lastIndexOf('\n', firstText) + 1, end);
   // The YAML begins with the line break after the opening ---, so its lines are numbered as those of the file.
   const frontMatter = parseYaml(yaml, schema, file, diagnostics);
-  if (frontMatter === undefined) return undefined;
   return { frontMatter, body: text.slice(bodyStart), bodyLine: lineAt(text, bodyStart) };
 }
 

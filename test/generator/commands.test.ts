@@ -74,10 +74,10 @@ test('a release is built, replaced, compared, listed, rolled back and pruned', a
 });
 
 test('a check says what is wrong, for people and for a workflow, and fails', async () => {
-  const root = createProject({ 'content/blog/news/first.md': article({ titel: 'x' }, '[x](none.md)\n') });
+  const root = createProject({ 'content/blog/news/first.md': article({ titel: 'x' }, '## Details\n\n[x](none.md)\n') });
   const text = await run('check', ...foldersOf(root), '--now', '2026-11-20');
   expect(text.stderr).toMatch(
-    /first\.md:7:1 {2}unknown field "titel" \(did you mean "title"\?\)\nfailed: 3 articles, .*1 error/,
+    /first\.md:7:1 {2}unknown field "titel" \(did you mean "title"\?\)\n.*first\.md:12:1 {2}there is no article .*\nfailed: 3 articles, .*2 errors/,
   );
   expect(text.failed).toBe(true);
   const github = await run('check', ...foldersOf(root), '--format', 'github');

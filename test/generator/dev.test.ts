@@ -98,7 +98,7 @@ test('an error is said once, the files stay as they were until it is mended, and
   const dead = { 'content/blog/news/dead.md': article({}, '[gone](gone.md)\n') };
   const dev = await startDev(dead, ['--no-serve', '--lenient']);
   const before = dev.read(first);
-  writeFiles(dev.root, { 'content/blog/news/first.md': article({ date: 'soon' }, 'Changed.\n') });
+  writeFiles(dev.root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
   const error =
     /content\/blog\/news\/first\.md:4:7 {2}.+\nfailed, the files stay as they were: \d articles, .+1 error, /;
   await expect.poll(dev.said, eventually).toMatch(error);

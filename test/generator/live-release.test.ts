@@ -46,7 +46,7 @@ test('a live release holds what the folders hold, and its manifest says so', asy
 test('a live release stays as it was while there are errors, and when nobody watches any more', async () => {
   const { root, results, close, read } = await follow();
   const before = read('v1/blog/article/news/first.json');
-  writeFiles(root, { 'content/blog/news/first.md': article({ date: 'soon' }, 'Changed.\n') });
+  writeFiles(root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
   await expect.poll(() => results.length, eventually).toBe(2);
   expect(results[1]).toMatchObject({ release: undefined, diagnostics: [{ severity: 'error', line: 4 }] });
   expect(read('v1/blog/article/news/first.json')).toBe(before);

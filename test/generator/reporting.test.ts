@@ -4,14 +4,14 @@ import { article, buildProject, createProject, guide, runGenerator, writeFiles }
 import type { Files } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
 
-/** Two problems of the catalog, five of the content: of names, of front matter, of YAML, of links. */
+/** Two problems of the catalog, the others of the content: of names, of front matter, of YAML, of links. */
 const broken: Files = {
   'catalog/games/7.yaml': 'name: Seven\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n',
   'catalog/status.yaml': 'monitors: []\nmaintenance: soon\n',
   'content/blog/news/Bad Name.md': 'x',
-  'content/blog/news/first.md': article({ title: '1', cover: undefined, date: 'soon' }, 'Text.\n'),
+  'content/blog/news/first.md': article({ title: '1', cover: undefined, date: 'soon' }, '# Details\n'),
   'content/blog/news/second.md': article({}, 'A [b](none.md) [c](#none).\n'),
-  'content/knowledgebase/vps/ssh.md': guide('"', 'Text.\n'),
+  'content/knowledgebase/vps/ssh.md': guide('"', 'A [b](none.md).\n'),
 };
 
 const problems = [
@@ -24,6 +24,7 @@ const problems = [
   'content/blog/news/second.md:9:3  there is no article /blog/news/none',
   'content/blog/news/second.md:9:16  there is no heading or anchor #none in /blog/news/second',
   'content/knowledgebase/vps/ssh.md:3:29  Missing closing "quote',
+  'content/knowledgebase/vps/ssh.md:6:3  there is no article /knowledgebase/vps/none',
 ];
 
 /** The sound project, built, and then broken; `knowledgebase/dns/records.md` no longer leads to the broken article. */
@@ -44,7 +45,7 @@ describe('a build with problems in many files', () => {
     const { status, stdout, stderr } = await runGenerator(['build'], { cwd: root });
     expect(status).toBe(1);
     expect(stdout).toBe('');
-    expect(withoutDuration(stderr)).toBe(`${problems.join('\n')}\nfailed: 2 articles, 0 warnings, 9 errors\n`);
+    expect(withoutDuration(stderr)).toBe(`${problems.join('\n')}\nfailed: 2 articles, 0 warnings, 10 errors\n`);
   });
 
   test('leaves every file of dist as it was', async () => {
@@ -86,7 +87,7 @@ describe('a build with problems in many files', () => {
       widget: null,
       bytes: 0,
     });
-    expect(diagnostics).toHaveLength(9);
+    expect(diagnostics).toHaveLength(10);
     expect(diagnostics).toContainEqual({
       severity: 'error',
       file: 'content/blog/news/first.md',
