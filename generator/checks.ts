@@ -54,9 +54,10 @@ function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): D
   return found;
 }
 
-function checkReference(from: Article, { path, id, url }: Reference, site: Site): Fault | undefined {
+function checkReference(from: Article, { path, image, id, url }: Reference, site: Site): Fault | undefined {
   if (path === undefined) return { message: `the link "${url}" leads out of content/` };
   if (path.startsWith('/media/')) return checkMedia(path, site);
+  if (image) return { message: `the image "${url}" is not in content/media/`, findHint: () => site.suggest(path) };
   if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
   const target = site.find(path);
   if (target) return checkTarget(from, target, id);

@@ -10,6 +10,8 @@ export interface Reference {
   readonly url: string;
   /** The site path that it leads to, or undefined where it leaves content/. */
   readonly path: string | undefined;
+  /** Whether it is shown, and not only led to. */
+  readonly image: boolean;
   /** The id that it leads to there, or an empty text. */
   readonly id: string;
   readonly line: number;
@@ -39,14 +41,14 @@ export function rehypeLinks() {
     const ids = collectIds(tree);
     const references: Reference[] = [];
     let at = { line: 1, column: 1 };
-    const resolve = (url: string): string => {
+    const resolve = (url: string, image: boolean): string => {
       const target = toTarget(url, sitePath);
       if (!target) return url;
       const { path, query, hash } = target;
       // An id may itself be percent-encoded, as those of footnotes are.
       const own = [decode(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
       const id = (path === sitePath ? own : undefined) ?? toSafeId(decode(hash));
-      references.push({ url, path, id, line: at.line, column: at.column });
+      references.push({ url, path, image, id, line: at.line, column: at.column });
       if (path === undefined) return url;
       const fragment = id && `#${encodeURIComponent(id)}`;
       return url.startsWith('#') ? fragment || '#' : `${encodeURI(path)}${query}${fragment}`;
@@ -58,7 +60,7 @@ export function rehypeLinks() {
       const { properties } = node;
       const attribute = attributes[node.tagName];
       const value = attribute && properties[attribute];
-      if (attribute && typeof value === 'string') properties[attribute] = resolve(value);
+      if (attribute && typeof value === 'string') properties[attribute] = resolve(value, attribute === 'src');
       // A set of sources: addresses, each with its width or density behind it. The sanitiser looks at none of them.
       if (typeof properties.srcSet !== 'string') return;
       if (/(?:^|,)\s*(?!https?:)[a-z][a-z0-9+.-]*:/i.test(properties.srcSet)) {
@@ -66,7 +68,7 @@ export function rehypeLinks() {
       } else {
         properties.srcSet = properties.srcSet.replace(
           /([^\s,]\S*[^\s,])([^,]*)/g,
-          (_, url, size) => resolve(url) + size,
+          (_, url, size) => resolve(url, true) + size,
         );
       }
     });

@@ -106,7 +106,7 @@ describe('media is an error where', () => {
     [
       'it is looked for beside the article',
       '![x](map.svg)',
-      '9:1  there is no article /blog/news/map.svg (did you mean "/media/kb/map.svg"?)',
+      '9:1  the image "map.svg" is not in content/media/ (did you mean "/media/kb/map.svg"?)',
     ],
   ])('%s', async (_, markdown, problem) => {
     expect(await problemsOfMarkdown(`${markdown}\n`)).toEqual([`${file}:${problem}`]);
