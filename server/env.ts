@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import { Secret, UpstreamUrl, isLoopback } from './providers/settings.ts';
@@ -114,7 +114,7 @@ const Settings = z
     DNS_SERVERS: DnsServers.optional(),
     PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
     ...storeSettings,
-    PROVIDERS_FILE: z.string().optional(),
+    PROVIDERS_FILE: z.string().refine(isReadable, 'the file cannot be read').optional(),
     UPSTREAM_TIMEOUT_SECONDS: whole(1, 600).default(20),
     CONSOLE_TOKEN_TTL_SECONDS: whole(5, 86_400).default(600),
     LOG_LEVEL: z
@@ -156,6 +156,15 @@ export function readEnv(source: Environment): Env {
   const { settings, problems } = readSettings(Settings, source);
   if (!settings) throw new EnvError(problems.join('\n'));
   return Object.freeze(settings);
+}
+
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** An IP address, with a port or without; one of IPv6 stands in brackets where it has one. */

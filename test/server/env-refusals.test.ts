@@ -61,6 +61,7 @@ test.each<[string, RegExp, string[]]>([
   ],
   ['PUBLIC_URL', /: must be an http or https URL$/, ['api.example.com', 'ws://api.example.com', '/v1', 'https://']],
   ['DATABASE_URL', /: must be a URL such as postgres:/, ['mysql://db.example.com/hosting', 'hosting', '/var/db']],
+  ['PROVIDERS_FILE', /: the file cannot be read$/, ['/nowhere/providers.yaml', '/']],
   ['UPSTREAM_TIMEOUT_SECONDS', whole, ['0', '601', '20s']],
   // A timer of more than 24 days would be over at once.
   ['CONSOLE_TOKEN_TTL_SECONDS', whole, ['4', '86401', '10m']],
