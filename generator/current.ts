@@ -19,7 +19,7 @@ export function readMachine(): string {
   }
 }
 
-/** Makes a release the current one, in one atomic step: a reader sees the old or the new one. Only {@link inTurn}. */
+/** Makes a release the current one, in one atomic step: a reader sees the old or the new one. Called in turn, by `lock.ts`. */
 export async function makeCurrent(out: string, id: string): Promise<void> {
   const link = join(out, 'releases', stageName());
   await symlink(join('releases', id), link);

@@ -38,10 +38,10 @@ export async function moveIntoPlace(stage: string, release: string, complete: ()
 
 async function replaceUnsound(stage: string, release: string): Promise<void> {
   if (await renameOntoNothing(stage, release)) return;
-  if (await isSound(release)) return rm(stage, { recursive: true });
-  const broken = await hide(release);
-  await renameOntoNothing(stage, release);
-  await rm(broken, { recursive: true });
+  const broken = (await isSound(release)) ? undefined : await hide(release);
+  const isThere = broken === undefined || !(await renameOntoNothing(stage, release));
+  if (isThere) await rm(stage, { recursive: true });
+  if (broken !== undefined) await rm(broken, { recursive: true });
 }
 
 /** Answers false where something is there already: only an empty folder gives way. */
