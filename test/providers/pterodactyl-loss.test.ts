@@ -84,7 +84,7 @@ describe('a lost connection', () => {
   });
 
   test('a silent connection is kept by pings', async () => {
-    const { wings, follow } = await preparePanel({ pingMs: 30 });
+    const { wings, follow } = await preparePanel({ pingMs: 300 });
     const record = await follow();
     await until('it was pinged a few times', () => wings.pings() > 4);
     expect(record.gaps).toEqual([]);
