@@ -41,6 +41,8 @@ export interface ServicesOptions {
   readonly demo: boolean;
   /** Where clients reach this service. */
   readonly publicUrl: () => string;
+  /** What is done without a request waits for this, so that it does not hold up the start. */
+  readonly started: Promise<void>;
   /** Is given what must be closed, in the order in which it was opened. */
   readonly opened: AsyncDisposableStack;
 }
@@ -128,8 +130,8 @@ async function openHosting(options: ServicesOptions, store: Store) {
   return { hosting, relay, providers, actionLimit };
 }
 
-function openDomains({ env, log, opened }: ServicesOptions, releases: Releases) {
-  const registries = createDomainRegistries(env, log);
+function openDomains({ env, log, started, opened }: ServicesOptions, releases: Releases) {
+  const registries = createDomainRegistries(env, log, started);
   opened.defer(() => registries.close());
   const source = createPriceSource(env, log);
   const live =
@@ -141,6 +143,7 @@ function openDomains({ env, log, opened }: ServicesOptions, releases: Releases) 
         env.DATA_DIR,
         `domain-prices-${hash('sha256', env.WHMCS_URL ?? env.FOSSBILLING_URL ?? '').slice(0, 8)}.json`,
       ),
+      after: started,
       failed: (what, error) => log.error({ err: error }, what),
     });
   if (live) opened.defer(() => live.stop());
@@ -151,24 +154,27 @@ function openDomains({ env, log, opened }: ServicesOptions, releases: Releases) 
   });
 }
 
-function openMonitors(log: Logger, releases: Releases) {
+function openMonitors({ log, started }: ServicesOptions, releases: Releases) {
   return createMonitors({
     catalog: () => releases.current().status,
     probe,
+    after: started,
     onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
   });
 }
 
 /** An Uptime Kuma knows the state of the platform where there is one, else monitors of our own. */
-function openStatus({ env, log, opened }: ServicesOptions, releases: Releases) {
+function openStatus(options: ServicesOptions, releases: Releases) {
+  const { env, log, started, opened } = options;
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const known =
     url !== undefined && page !== undefined
       ? { source: createUptimeKuma({ url, page }, { timeoutMs: statusMs }) }
-      : { source: openMonitors(log, releases), cacheMs: 1000 };
+      : { source: openMonitors(options, releases), cacheMs: 1000 };
   const status = createStatus({
     ...known,
     file: env.STATUS_FILE,
+    after: started,
     onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),
     onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform is not known'),
   });

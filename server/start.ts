@@ -36,6 +36,9 @@ export interface StartOptions {
 /** Past the time of its action, a request may wait this long for the store in all. */
 const storeMs = 30_000;
 
+/** So long after it listens, a server begins what is done without a request: loading what asks others takes 40 ms. */
+const quietMs = 200;
+
 /** Past that, a client that reads nothing of its answer is cut: what it is sent is kept for it in memory. */
 const stalledClientMs = 120_000;
 
@@ -50,6 +53,7 @@ export async function startServer(
   let url = '';
   const lifecycle = createLifecycle();
   const publicUrl = () => env.PUBLIC_URL ?? url;
+  const { promise: started, resolve: begin } = Promise.withResolvers<void>();
   const { services, store, providers, relay, actionLimit } = await openServices({
     env,
     log,
@@ -57,6 +61,7 @@ export async function startServer(
     environment,
     demo,
     publicUrl,
+    started,
     opened,
   });
 
@@ -110,6 +115,7 @@ export async function startServer(
   if (env.PUBLIC_URL === undefined && isWildcard(env.HOST)) {
     log.warn('PUBLIC_URL is not set: clients are told to open console streams at an address that leads nowhere');
   }
+  setTimeout(begin, quietMs).unref();
   checkProviders(providers, log);
   const demoKey = demo ? await ensureDemo(store, 'demo') : undefined;
 

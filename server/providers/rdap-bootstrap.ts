@@ -10,6 +10,8 @@ export interface BootstrapOptions {
   readonly url: string | undefined;
   /** The base URL of each TLD, until it is read. */
   readonly builtIn: ReadonlyMap<string, string>;
+  /** What the first reading waits for; nothing if left out. */
+  readonly after?: Promise<void> | undefined;
   readonly userAgent: string;
   readonly refreshMs: number;
   readonly now: () => number;
@@ -45,7 +47,7 @@ const List = z.object({
 });
 
 /** Creates the list, begins to read it, and reads it again from time to time. */
-export function createBootstrap({ url, builtIn, userAgent, refreshMs, now, log }: BootstrapOptions): Bootstrap {
+export function createBootstrap({ url, builtIn, after, userAgent, refreshMs, now, log }: BootstrapOptions): Bootstrap {
   const client = createClient({
     baseUrl: '',
     headers: { 'user-agent': userAgent },
@@ -73,7 +75,7 @@ export function createBootstrap({ url, builtIn, userAgent, refreshMs, now, log }
     readAt = now();
   };
   const refresh = async (): Promise<void> => {
-    if (url === undefined) return;
+    if (url === undefined || closed) return;
     let nextMs = refreshMs;
     await read(url).catch((error: unknown) => {
       nextMs = Math.min(refreshMs, retryMs);
@@ -84,7 +86,7 @@ export function createBootstrap({ url, builtIn, userAgent, refreshMs, now, log }
     clearTimeout(timer);
     if (!closed) timer = setTimeout(() => void refresh(), nextMs).unref();
   };
-  const ready = refresh();
+  const ready = after ? after.then(refresh) : refresh();
   return {
     find(tld) {
       for (let entry = tld; entry !== ''; entry = entry.split('.').slice(1).join('.')) {

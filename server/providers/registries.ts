@@ -20,6 +20,8 @@ export interface RegistriesOptions {
   readonly dnsServers?: readonly string[] | 'off' | undefined;
   /** Where IANA's list of RDAP servers is read; left out, the built-in one stays. */
   readonly bootstrapUrl?: string | undefined;
+  /** What its first reading waits for; nothing if left out. */
+  readonly after?: Promise<void> | undefined;
   /** Who asks: a product, its version, and a URL to turn to. */
   readonly userAgent: string;
   readonly log: Logger;
@@ -64,9 +66,9 @@ const defaults: RegistryLimits = {
   maxBytes: 256 * 1024,
 };
 
-/** Creates the way to the registries of the world. The list of RDAP servers is read at once; nobody else is asked yet. */
+/** Creates the way to the registries of the world. The list of RDAP servers is read by itself; nobody else is asked yet. */
 export function createRegistries(options: RegistriesOptions): Registries {
-  const { dnsServers, bootstrapUrl, userAgent, log, now = () => performance.now() } = options;
+  const { dnsServers, bootstrapUrl, after, userAgent, log, now = () => performance.now() } = options;
   const limits = { ...defaults, ...options.limits };
   const noticed = (host: string, what: string): void => log.warn({ host }, `a registry ${what}`);
   const client = createClient({
@@ -80,6 +82,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
   const bootstrap = createBootstrap({
     url: bootstrapUrl,
     builtIn: listedBases,
+    after,
     userAgent,
     refreshMs: limits.refreshMs,
     now,

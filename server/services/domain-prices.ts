@@ -21,6 +21,8 @@ export interface LivePricesOptions {
   readonly source: PriceSource;
   /** Where the last good copy outlives this process; one file for each billing system. */
   readonly file: string;
+  /** What the first read waits for; nothing if left out. */
+  readonly after?: Promise<void>;
   /** Is told what the operator should know, with the error where there is one. */
   readonly failed: (what: string, error?: unknown) => void;
   readonly now?: () => number;
@@ -49,6 +51,7 @@ const CopyFile = z.strictObject({
 export function createLivePrices({
   source,
   file,
+  after,
   failed,
   now = Date.now,
   refreshMs = 600_000,
@@ -86,7 +89,9 @@ export function createLivePrices({
     if (stopped) return;
     timer = setTimeout(again, current() ? refreshMs : Math.min(retryMs, refreshMs)).unref();
   };
-  let running = run();
+  let running: Promise<void> | undefined;
+  if (after) void after.then(() => stopped || again());
+  else again();
   return {
     current,
     async stop() {

@@ -22,6 +22,8 @@ export interface MonitorsOptions {
   /** The catalog of the release that is being served; the same object while that does not change. */
   readonly catalog: () => StatusCatalog;
   readonly probe: Probe;
+  /** What the first checks wait for; nothing if left out. */
+  readonly after?: Promise<void>;
   /** Is told what changes for visitors, with the reason where a monitor goes down. */
   readonly onChange?: (name: string, up: boolean, reason: string | undefined) => void;
   readonly now?: () => number;
@@ -47,7 +49,7 @@ const undecidedMs = 5000;
  * it throws until the first round of checks has decided about every monitor, and where there is none.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
-  const { catalog: currentCatalog, probe, onChange, now = Date.now, random = Math.random } = options;
+  const { catalog: currentCatalog, probe, after, onChange, now = Date.now, random = Math.random } = options;
   const takeTurn = pLimit(checksAtOnce);
   let catalog: StatusCatalog | undefined;
   let windows: MaintenanceWindow[] = [];
@@ -99,7 +101,8 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     monitor.timer = setTimeout(() => void run(monitor), delay).unref();
   };
 
-  takeUpCatalog();
+  if (after) void after.then(takeUpCatalog);
+  else takeUpCatalog();
   return {
     // oxlint-disable-next-line require-await -- what it throws is a rejection
     async read() {

@@ -8,6 +8,8 @@ export interface StatusOptions {
   readonly source: StatusSource;
   /** Where the snapshot is written, for a CDN to carry. */
   readonly file?: string | undefined;
+  /** What the first read for the file waits for; nothing if left out. */
+  readonly after?: Promise<void>;
   /** Is told once when the file cannot be written, and not again before it could be. */
   readonly onFileFailure: (error: unknown) => void;
   /** Is told once when the state is not known, and not again before it was. */
@@ -36,7 +38,8 @@ const rewriteMs = 14_000;
 
 /** Creates the status service. With a file, it reads by itself, so that the snapshot is fresh also where nobody asks. */
 export function createStatus(options: StatusOptions): Status {
-  const { source, file, onFileFailure, onSourceFailure, now = Date.now, cacheMs = 15_000, unknownMs = 2000 } = options;
+  const { source, file, after, onFileFailure, onSourceFailure } = options;
+  const { now = Date.now, cacheMs = 15_000, unknownMs = 2000 } = options;
   const snapshot = file === undefined ? undefined : createSnapshot(file, { now, onFailure: onFileFailure });
   let latest: { readonly status: PlatformStatus | undefined; readonly readAt: number } | undefined;
   let reading: Promise<PlatformStatus | undefined> | undefined;
@@ -73,6 +76,8 @@ export function createStatus(options: StatusOptions): Status {
   };
 
   const watch = async (): Promise<void> => {
+    await after;
+    if (stopped) return;
     const status = await read();
     publish(status);
     // A timer may run a moment before its time by the other clock, and would be answered from the cache once more.
