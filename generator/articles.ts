@@ -8,6 +8,7 @@ import { placeOf, readText } from './load.ts';
 import type { SourceFile } from './load.ts';
 import type { Rendered } from './markdown.ts';
 import type { Reference } from './plugins/rehype-links.ts';
+import { fileOf } from './stage.ts';
 import type { Checked } from './yaml.ts';
 
 /**
@@ -48,6 +49,8 @@ export interface Article {
   /** `/blog/<category>/<slug>` or `/knowledgebase/<category>/<slug>`. */
   readonly path: string;
   readonly params: { readonly category: string; readonly slug: string };
+  /** The path of its file in a release. */
+  readonly output: string;
   /** One that is broken has no sound front matter: it is only there to be checked. */
   readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
   readonly outline: Outline;
@@ -128,7 +131,12 @@ function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diag
 /** Where an article of a category stands in the site. */
 export function addressOf({ collection, slug: category }: CategoryFolder, file: SourceFile) {
   const slug = file.path.slice(file.path.lastIndexOf('/') + 1, -'.md'.length);
-  return { path: `/${collection.folder}/${category}/${slug}`, params: { category, slug } };
+  const params = { category, slug };
+  return {
+    path: `/${collection.folder}/${category}/${slug}`,
+    params,
+    output: fileOf(collection.articleResource, params),
+  };
 }
 
 /** Places an article in a build of the day `now`, YYYY-MM-DD. */

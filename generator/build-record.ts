@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Outline } from './articles.ts';
+import type { Article, Outline } from './articles.ts';
 import type { BuildOptions, BuildResult } from './build-options.ts';
 import type { Known } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -68,10 +68,10 @@ export function writeBuildRecord(
   options: BuildOptions,
   sources: Sources,
   { release, ...result }: BuildResult,
-  outlines: Known['outlines'],
+  articles: readonly Article[],
 ): void {
   if (!release) return;
-  const text = JSON.stringify([...outlines]);
+  const text = JSON.stringify(articles.map(({ file, outline }) => [file.path, outline]));
   const kept: Kept = {
     basis: basisOf(options),
     input: inputOf(options, sources),

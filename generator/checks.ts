@@ -8,10 +8,10 @@ import { createSite, isSameSite } from './site.ts';
 import type { Site, SiteParts } from './site.ts';
 import { suggest } from './suggest.ts';
 
-/** Which references of articles are dead in a site. */
+/** What was found out about a site: which references of an article are dead, by its outline. */
 export interface CheckedReferences {
   readonly site: Site;
-  readonly dead: ReadonlyMap<Outline, readonly Diagnostic[]>;
+  readonly dead: WeakMap<Outline, readonly Diagnostic[]>;
 }
 
 /**
@@ -24,15 +24,14 @@ export function checkReferences(
   before: CheckedReferences | undefined,
 ): CheckedReferences {
   const same = before && isSameSite(parts, before.site.parts) ? before : undefined;
-  // The one before, so that what was found keeps no more than one.
-  const site = same?.site ?? createSite(parts);
-  const dead = new Map<Outline, readonly Diagnostic[]>();
+  const checked: CheckedReferences = same ?? { site: createSite(parts), dead: new WeakMap() };
+  const { site, dead } = checked;
   for (const article of parts.articles) {
-    const again = same?.dead.get(article.outline);
-    if (again) diagnostics.report(again);
-    dead.set(article.outline, again ?? checkArticle(article, site, diagnostics));
+    const known = dead.get(article.outline);
+    if (known) diagnostics.report(known);
+    else dead.set(article.outline, checkArticle(article, site, diagnostics));
   }
-  return { site, dead };
+  return checked;
 }
 
 /** Why a reference is dead, and a search for what may be meant. */

@@ -32,8 +32,10 @@ export interface Diagnostics {
 /** Creates an empty collection; a lenient one takes dead references for warnings. */
 export function createDiagnostics(lenient: boolean): Diagnostics {
   const all: Diagnostic[] = [];
+  let failed = false;
   const add = (diagnostic: Diagnostic): Diagnostic => {
     all.push(diagnostic);
+    failed ||= diagnostic.severity === 'error';
     return diagnostic;
   };
   return {
@@ -44,7 +46,7 @@ export function createDiagnostics(lenient: boolean): Diagnostics {
       return add(findHint ? withHint(diagnostic, findHint) : diagnostic);
     },
     report: (found) => found.forEach(add),
-    failed: () => all.some(({ severity }) => severity === 'error'),
+    failed: () => failed,
     list: () => all.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
   };
 }

@@ -3,6 +3,7 @@ import { renderOpenApi } from '#contract/openapi.ts';
 import { sources } from '#contract/resources.ts';
 import type { ResourceName } from '#contract/resources.ts';
 import type { StatusWidget } from '#contract/status.ts';
+import { fileOf } from './stage.ts';
 import type { Params, Stage } from './stage.ts';
 import { compileStatusWidget } from './status-widget.ts';
 
@@ -22,7 +23,7 @@ export async function writeGeneratorFiles(stage: Stage, known: StatusWidget | un
     ['statusWidgetVersion', { version }],
     ['statusWidgetIntegrity', {}],
   ];
-  if (known && files.every(([name, params]) => stage.reuse(name, params))) return known;
+  if (known && files.every(([name, params]) => stage.reuse(fileOf(name, params)))) return known;
 
   await stage.write('openapi', {}, renderOpenApi());
   for (const [source, schema] of Object.entries(sources)) {

@@ -64,8 +64,7 @@ export function createLiveRelease(folder: string): LiveRelease {
           files.set(file, { bytes, sha256 });
         },
 
-        reuse(name, params) {
-          const file = fileOf(name, params);
+        reuse(file) {
           const entry = present.get(file);
           if (entry) files.set(file, entry);
           return entry !== undefined;

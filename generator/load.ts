@@ -85,11 +85,11 @@ export function reloadFiles(
   changed: ReadonlySet<string>,
   diagnostics: Diagnostics,
 ): SourceFolder {
-  const files = folder.files.flatMap((file) => {
-    if (!changed.has(file.absolute)) return [file];
-    return loadFile(file.path, file.absolute, file.display, diagnostics) ?? [];
+  const files = folder.files.map((file) => {
+    if (!changed.has(file.absolute)) return file;
+    return loadFile(file.path, file.absolute, file.display, diagnostics);
   });
-  return { ...folder, files };
+  return { ...folder, files: files.filter((file) => file !== undefined) };
 }
 
 /** Hashes one file of a folder. Reports one that cannot be read or is above the size limits, and returns undefined. */

@@ -113,7 +113,7 @@ export async function createReleaseStage(
       if (bytes) put(file, bytes, sha256);
     },
 
-    reuse: (name, params) => takeOver(fileOf(name, params)),
+    reuse: takeOver,
 
     async publish(counts, nextChangeAt) {
       const sorted = Object.fromEntries([...files].toSorted(([a], [b]) => compareText(a, b)));

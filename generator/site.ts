@@ -53,17 +53,16 @@ export function isSameSite(one: SiteParts, other: SiteParts): boolean {
 }
 
 function isSameTarget(one: Article, other: Article): boolean {
+  if (one === other) return true;
   if (one.path !== other.path || one.state !== other.state) return false;
   const { ids, due } = one.outline;
   return one.outline === other.outline || (due === other.outline.due && isEach(ids, other.outline.ids, Object.is));
 }
 
 function isSameFolder(one: CategoryFolder, other: CategoryFolder): boolean {
-  return (
-    one.collection === other.collection &&
-    one.slug === other.slug &&
-    isEach(one.articles, other.articles, (file, before) => file.path === before.path)
-  );
+  if (one === other) return true;
+  if (one.collection !== other.collection || one.slug !== other.slug) return false;
+  return isEach(one.articles, other.articles, (file, before) => file.path === before.path);
 }
 
 function isEach<Item>(one: readonly Item[], other: readonly Item[], isSame: (a: Item, b: Item) => boolean): boolean {

@@ -14,8 +14,8 @@ export interface Stage {
   writeScript(name: ResourceName, params: Params, script: string): Promise<void>;
   /** Writes a media file, whose bytes are read where they are not there yet; without them, it is left out. */
   writeMedia(path: string, from: SourceFile, read: () => Buffer | undefined): Promise<void>;
-  /** Takes a file over from the build before, as it is there; answers false where it is not there or not whole. */
-  reuse(name: ResourceName, params: Params): boolean;
+  /** Takes a file over from the build before, by its path in the release; false where it is not there or not whole. */
+  reuse(file: string): boolean;
   /** Lets the files be seen, in one step; answers their manifest, if there is one. */
   publish(counts: Manifest['counts'], nextChangeAt: string | null): Promise<Manifest | undefined>;
   /** Forgets what was written: all that could be seen before stays as it was. */
