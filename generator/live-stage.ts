@@ -3,10 +3,17 @@ import { mkdirSync, readdirSync, renameSync, rmSync, rmdirSync, symlinkSync, uti
 import { dirname, join } from 'node:path';
 import { contractVersion, idSource } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
+import { compareText } from './diagnostics.ts';
 import { fileOf, toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
 
-type Files = Map<string, Manifest['files'][string]>;
+type Entry = Manifest['files'][string];
+
+/** A file that is there, and the last build that wants it there: to say so of ten thousand must take no time. */
+interface LiveFile {
+  readonly entry: Entry;
+  wantedBy: number;
+}
 
 /** A release for whoever writes: always the same folder, in which only the files that change are written. */
 export interface LiveRelease {
@@ -25,24 +32,31 @@ export function createLiveRelease(folder: string): LiveRelease {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(root, { recursive: true });
   symlinkSync('live', join(folder, 'current'));
-  let present: Files = new Map();
+  let present = new Map<string, LiveFile>();
+  let builds = 0;
   let lists = new Map<string, readonly unknown[]>();
   return {
     begin() {
       rmSync(waiting, { recursive: true, force: true });
-      const files: Files = new Map();
+      const build = (builds += 1);
+      const changed = new Map<string, Entry>();
       const nextLists = new Map<string, readonly unknown[]>();
-      const written: string[] = [];
 
-      const next = (file: string): string => {
-        written.push(file);
-        return makeRoom(waiting, file);
+      const want = (file: string): boolean => {
+        const there = present.get(file);
+        if (there) there.wantedBy = build;
+        return there !== undefined;
       };
-      const put = (file: string, text: string): void => {
+      const isSame = (file: string, sha256: string): boolean =>
+        present.get(file)?.entry.sha256 === sha256 && want(file);
+      const put = (file: string, bytes: Buffer, sha256: string): void => {
+        writeFileSync(makeRoom(waiting, file), bytes);
+        changed.set(file, { bytes: bytes.length, sha256 });
+      };
+      const putText = (file: string, text: string): void => {
         const bytes = Buffer.from(text);
-        const entry = { bytes: bytes.length, sha256: hash('sha256', bytes) };
-        files.set(file, entry);
-        if (present.get(file)?.sha256 !== entry.sha256) writeFileSync(next(file), bytes);
+        const sha256 = hash('sha256', bytes);
+        if (!isSame(file, sha256)) put(file, bytes, sha256);
       };
 
       return {
@@ -51,36 +65,37 @@ export function createLiveRelease(folder: string): LiveRelease {
           const list: readonly unknown[] | undefined = Array.isArray(value) ? value : undefined;
           if (list) nextLists.set(file, list);
           // The lists of ten thousand articles take longer to check and write than the one article that was saved.
-          if (list && isSameList(lists.get(file), list)) files.set(file, present.get(file)!);
-          else put(file, toJsonText(name, value));
+          if (!list || !isSameList(lists.get(file), list) || !want(file)) putText(file, toJsonText(name, value));
         },
 
-        writeScript: async (name, params, script) => put(fileOf(name, params), script),
+        writeScript: async (name, params, script) => putText(fileOf(name, params), script),
 
-        async writeMedia(path, { bytes, sha256 }, read) {
+        async writeMedia(path, { sha256 }, read) {
           const file = fileOf('media', { path });
-          const content = present.get(file)?.sha256 === sha256 ? undefined : read();
-          if (content) writeFileSync(next(file), content);
-          files.set(file, { bytes, sha256 });
+          const bytes = isSame(file, sha256) ? undefined : read();
+          if (bytes) put(file, bytes, sha256);
         },
 
-        reuse(file) {
-          const entry = present.get(file);
-          if (entry) files.set(file, entry);
-          return entry !== undefined;
-        },
+        reuse: want,
 
         async publish(counts, nextChangeAt) {
-          const before = present;
+          const files = present;
           // Until all of it is done, nothing is known of what is there.
           present = new Map();
           lists = new Map();
-          if (before.size === 0) empty(root);
+          if (files.size === 0) empty(root);
           // First, as a folder may be where a file was, or the other way round.
-          for (const file of before.keys()) if (!files.has(file)) remove(root, file);
-          for (const file of written) renameSync(join(waiting, file), makeRoom(root, file));
+          for (const [file, { wantedBy }] of files) {
+            if (wantedBy === build || changed.has(file)) continue;
+            remove(root, file);
+            files.delete(file);
+          }
+          for (const [file, entry] of changed) {
+            renameSync(join(waiting, file), makeRoom(root, file));
+            files.set(file, { entry, wantedBy: build });
+          }
           const body = { contractVersion, compression: 'fast' as const, counts, nextChangeAt };
-          const manifest = { ...body, files: Object.fromEntries(files) };
+          const manifest = { ...body, files: toManifest(files) };
           const id = hash('sha256', idSource(manifest)).slice(0, 16);
           writeFileSync(join(root, 'manifest.json.next'), JSON.stringify({ id, ...manifest }));
           renameSync(join(root, 'manifest.json.next'), join(root, 'manifest.json'));
@@ -95,6 +110,12 @@ export function createLiveRelease(folder: string): LiveRelease {
       };
     },
   };
+}
+
+/** The files of a manifest, in the same order whatever became of them before. */
+function toManifest(files: ReadonlyMap<string, LiveFile>): Manifest['files'] {
+  const sorted = [...files].toSorted(([a], [b]) => compareText(a, b));
+  return Object.fromEntries(sorted.map(([file, { entry }]) => [file, entry]));
 }
 
 /** The path of a file below a folder, in which there is room for it then. */
