@@ -1,4 +1,4 @@
-import type { AnyCollection, CommonFrontMatter } from './collections/collection.ts';
+import type { AnyCollection, CommonFrontMatter, ListItem } from './collections/collection.ts';
 import type { CategoryFolder } from './content.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { parseFrontMatter } from './front-matter.ts';
@@ -25,7 +25,7 @@ export interface Outline {
   readonly draft: boolean;
   /** The day from which it is published, where it has one. */
   readonly due?: string | undefined;
-  readonly item: { readonly path: string };
+  readonly item: ListItem;
   readonly aliases: readonly Located[];
   /** Media that the front matter shows. */
   readonly media: readonly Located[];
@@ -73,14 +73,18 @@ export interface OpenedCategory {
   readonly articles: readonly OpenedArticle[];
 }
 
-/** Opens the articles of a category, and reads those that are not `known`. Reports what is broken, and leaves it out. */
+/**
+ * Opens the articles of a category, and reads those that are not `known`, by their path below content/, as they are.
+ * Reports what is broken, and leaves it out.
+ */
 export function openCategory(
   folder: CategoryFolder,
-  known: (file: SourceFile) => Outline | undefined,
+  known: (path: string) => Outline | undefined,
   diagnostics: Diagnostics,
 ): OpenedCategory {
   const articles = folder.articles.flatMap((file): OpenedArticle[] => {
-    const outline = known(file);
+    const found = known(file.path);
+    const outline = found?.source === file.sha256 ? found : undefined;
     const parsed = outline ? undefined : parseArticle(file, folder.collection, diagnostics);
     return outline || parsed ? [{ file, known: outline, parsed }] : [];
   });

@@ -31,7 +31,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   const renderer = createRenderer(options.threads);
   const cache = openRenderCache(out === undefined || noCache ? undefined : renderCacheOf(out), renderer.render);
   try {
-    const { known, articles, ...compiled } = await compile({
+    const { known, categories, ...compiled } = await compile({
       sources,
       now: options.now,
       diagnostics,
@@ -42,6 +42,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     });
     const result = { ...compiled, diagnostics: diagnostics.list(), widget: known.widget };
     if (out !== undefined && !noCache && result.release) {
+      const articles = categories.flatMap((category) => category.articles);
       cache.prune(articles.map(({ file, path }) => [file.sha256, path]));
       writeBuildRecord(out, options, sources, result, articles);
     }

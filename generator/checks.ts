@@ -1,5 +1,6 @@
 import type { Aliases } from '#contract/content.ts';
-import type { Article, Outline } from './articles.ts';
+import type { Article } from './articles.ts';
+import type { CompiledCategory } from './category.ts';
 import type { Diagnostic, Diagnostics } from './diagnostics.ts';
 import { placeOf } from './load.ts';
 import { idPrefix, toSafeId } from './plugins/rehype-heading-ids.ts';
@@ -8,15 +9,15 @@ import { createSite, isSameSite } from './site.ts';
 import type { Site, SiteParts } from './site.ts';
 import { suggest } from './suggest.ts';
 
-/** What was found out about a site: which references of an article are dead, by its outline. */
+/** What was found out about a site: the dead references of its categories. */
 export interface CheckedReferences {
   readonly site: Site;
-  readonly dead: WeakMap<Outline, readonly Diagnostic[]>;
+  readonly dead: WeakMap<CompiledCategory, readonly Diagnostic[]>;
 }
 
 /**
  * Checks every link, anchor, image and cover of the articles against what the release will hold. What was found `before`
- * is reported again where neither the article nor the site has changed.
+ * is reported again where neither the category nor the site has changed.
  */
 export function checkReferences(
   parts: SiteParts,
@@ -26,10 +27,11 @@ export function checkReferences(
   const same = before && isSameSite(parts, before.site.parts) ? before : undefined;
   const checked: CheckedReferences = same ?? { site: createSite(parts), dead: new WeakMap() };
   const { site, dead } = checked;
-  for (const article of parts.articles) {
-    const known = dead.get(article.outline);
-    if (known) diagnostics.report(known);
-    else dead.set(article.outline, checkArticle(article, site, diagnostics));
+  for (const category of parts.categories) {
+    const found =
+      dead.get(category) ?? category.articles.flatMap((article) => checkArticle(article, site, diagnostics));
+    dead.set(category, found);
+    diagnostics.reportDead(found);
   }
   return checked;
 }
@@ -44,7 +46,7 @@ function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): D
   const { file, outline, state } = article;
   const found: Diagnostic[] = [];
   const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
-    if (fault) found.push(diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint));
+    if (fault) found.push(diagnostics.toDead(placeOf(file, line, column), fault.message, fault.findHint));
   };
   for (const located of outline.media) report(located, checkMedia(located.text, site));
   // A draft is work in progress: what it leads to need not be there yet.
@@ -90,10 +92,12 @@ function checkTarget(from: Article, target: Article, id: string): Fault | undefi
 }
 
 /** Collects the former paths of published articles. Reports one that is taken, by an article or another alias. */
-export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
-  const moved = articles.filter(({ outline }) => outline.aliases.length > 0);
+export function collectAliases(categories: readonly CompiledCategory[], diagnostics: Diagnostics): Aliases {
+  const moved = categories.flatMap((category) => category.moved);
   if (moved.length === 0) return {};
-  const taken = new Map(articles.map(({ path, file }) => [path, file.display]));
+  const taken = new Map(
+    categories.flatMap(({ articles }) => articles.map(({ path, file }) => [path, file.display] as const)),
+  );
   const aliases = new Map<string, string>();
   for (const { path, outline, file, state } of moved) {
     for (const { text: alias, line, column } of outline.aliases) {

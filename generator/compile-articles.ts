@@ -1,6 +1,8 @@
 import { addressOf, openCategory, parseArticle, renderBody, toArticle, toOutline } from './articles.ts';
 import type { Article, OpenedArticle, OpenedCategory, Outline } from './articles.ts';
 import type { RenderCache } from './cache.ts';
+import { toCategory } from './category.ts';
+import type { CompiledCategory } from './category.ts';
 import type { CategoryFolder, Content } from './content.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { mapInOrder } from './in-order.ts';
@@ -20,15 +22,10 @@ export interface ArticlesOptions {
 
 /** The articles of a build. */
 export interface CompiledArticles {
-  /** In the order of their files; one that cannot be compiled is left out. */
-  readonly all: readonly Article[];
+  /** The day of the build. */
   readonly now: string;
+  /** In the order of their folders, by `<folder of the collection>/<category>`. */
   readonly categories: ReadonlyMap<string, CompiledCategory>;
-}
-
-interface CompiledCategory {
-  readonly folder: CategoryFolder;
-  readonly articles: readonly Article[];
 }
 
 /** What is known of articles before they are compiled. */
@@ -41,6 +38,9 @@ export interface KnownArticles {
 
 /** Articles that are worked on at a time: enough to keep several threads busy, few enough to be small. */
 const concurrency = 48;
+
+/** The articles of a category; one that cannot be compiled leaves its place empty. */
+type Places = (Article | undefined)[];
 
 /**
  * Compiles the articles of content/ into the stage. One that is known, and is as it was, is taken over; and so is a
@@ -55,24 +55,19 @@ export async function compileArticles(
   const total = categories.reduce((sum, { articles }) => sum + articles.length, 0);
   let done = 0;
   const isThere = ({ state, output }: Article): boolean => state !== 'published' || stage.reuse(output);
-  /** One that cannot be compiled leaves its place empty. */
-  const compiled = new Map<CategoryFolder, (Article | undefined)[]>();
-  function* openUnknown(): Generator<[places: (Article | undefined)[], place: number, OpenedCategory, OpenedArticle]> {
+  const finish = new Map<CategoryFolder, () => CompiledCategory>();
+  function* openUnknown(): Generator<[Places, place: number, OpenedCategory, OpenedArticle]> {
     for (const folder of categories) {
       const former = before?.categories.get(keyOf(folder));
-      const places: (Article | undefined)[] = [];
-      compiled.set(folder, places);
       if (former?.folder === folder && before?.now === now && former.articles.every(isThere)) {
-        places.push(...former.articles);
-        done += places.length;
+        finish.set(folder, () => former);
+        done += former.articles.length;
         continue;
       }
       const known = former ? new Map(former.articles.map(({ file, outline }) => [file.path, outline])) : outlines;
-      const find = ({ path, sha256 }: { path: string; sha256: string }): Outline | undefined => {
-        const outline = known?.get(path);
-        return outline?.source === sha256 ? outline : undefined;
-      };
-      const category = openCategory(folder, find, diagnostics);
+      const category = openCategory(folder, (path) => known?.get(path), diagnostics);
+      const places: Places = [];
+      finish.set(folder, () => toCategory(folder, places.filter(isCompiled)));
       for (const opened of category.articles) {
         const article = takeOver(category, opened, now);
         const isDone = article && isThere(article);
@@ -86,14 +81,11 @@ export async function compileArticles(
     places[place] = await compileArticle(category, opened, options);
   });
   for await (const _ of compiling) progress?.((done += 1), total);
-  const found = [...compiled].map(([folder, places]): [string, CompiledCategory] => [
-    keyOf(folder),
-    { folder, articles: places.filter((article) => article !== undefined) },
-  ]);
-  return { all: found.flatMap(([, { articles }]) => articles), now, categories: new Map(found) };
+  return { now, categories: new Map([...finish].map(([folder, toCompiled]) => [keyOf(folder), toCompiled()])) };
 }
 
 const keyOf = ({ collection, slug }: CategoryFolder): string => `${collection.folder}/${slug}`;
+const isCompiled = (article: Article | undefined): article is Article => article !== undefined;
 
 /** The article that is known from the build before, where nothing that it depends on has changed. */
 function takeOver({ folder, name }: OpenedCategory, { file, known }: OpenedArticle, now: string): Article | undefined {

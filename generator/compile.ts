@@ -1,11 +1,15 @@
 import type { Manifest } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import type { Article, Outline } from './articles.ts';
+import type { Outline } from './articles.ts';
 import { readCatalog } from './catalog.ts';
 import type { Catalog } from './catalog.ts';
 import { checkReferences, collectAliases } from './checks.ts';
 import type { CheckedReferences } from './checks.ts';
+import type { CompiledCategory } from './category.ts';
+import type { AnyCollection } from './collections/collection.ts';
+import { blog } from './collections/blog.ts';
 import { collections } from './collections/index.ts';
+import { knowledgeBase } from './collections/knowledge-base.ts';
 import { compileArticles } from './compile-articles.ts';
 import type { ArticlesOptions, CompiledArticles } from './compile-articles.ts';
 import { sortContent } from './content.ts';
@@ -14,6 +18,8 @@ import { writeGeneratorFiles } from './generator-files.ts';
 import { mapInOrder } from './in-order.ts';
 import { readSource } from './load.ts';
 import type { Sources } from './load.ts';
+import { orderItems } from './ordered-items.ts';
+import type { OrderedItems } from './ordered-items.ts';
 
 /** What is compiled, and with what. */
 export interface CompileOptions extends ArticlesOptions {
@@ -31,10 +37,14 @@ export interface Known {
   readonly before?: Before;
 }
 
+/** The items of each kind of article. */
+type Ordered = ReadonlyMap<AnyCollection, OrderedItems>;
+
 interface Before {
   readonly content: Content;
   readonly articles: CompiledArticles;
   readonly references: CheckedReferences;
+  readonly ordered: Ordered;
 }
 
 /** What came of it. */
@@ -45,7 +55,7 @@ export interface Compiled {
   readonly drafts: number;
   readonly scheduled: number;
   readonly nextChangeAt: string | null;
-  readonly articles: readonly Article[];
+  readonly categories: readonly CompiledCategory[];
   readonly known: Known;
 }
 
@@ -64,15 +74,17 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     const catalog = readCatalog(sources.catalog, diagnostics);
 
     const compiled = await compileArticles(content, { before: before?.articles, outlines: known?.outlines }, options);
-    const articles = compiled.all;
-    const aliases = collectAliases(articles, diagnostics);
-    const references = checkReferences({ articles, content, aliases }, diagnostics, before?.references);
+    const categories = [...compiled.categories.values()];
+    const aliases = collectAliases(categories, diagnostics);
+    const references = checkReferences({ categories, content, aliases }, diagnostics, before?.references);
 
-    const published = articles.filter(({ state }) => state === 'published');
-    const lists = collections.flatMap((collection) => {
-      const own = published.filter((article) => article.collection === collection);
-      return collection.toLists(own.map(({ outline }) => outline.item));
-    });
+    const ordered = new Map(
+      collections.map((collection) => {
+        const own = categories.filter(({ folder }) => folder.collection === collection);
+        return [collection, orderItems(collection, own, before?.ordered.get(collection))];
+      }),
+    );
+    const lists = [...ordered].flatMap(([collection, { items }]) => collection.toLists(items));
     await runAll([
       ...lists.map(
         ({ resource, params, items }) =>
@@ -91,19 +103,18 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     ]);
     const widget = await writeGeneratorFiles(stage, known?.widget);
 
-    const counts = count(published, content, catalog);
-    const scheduled = articles.filter(({ state }) => state === 'scheduled');
-    const nextChangeAt = scheduled.map(({ outline }) => outline.due!).toSorted()[0] ?? null;
-    const drafts = articles.filter(({ state }) => state === 'draft').length;
+    const counts = count(ordered, content, catalog);
+    const due = categories.flatMap((category) => category.due).toSorted();
+    const nextChangeAt = due[0] ?? null;
     const release = diagnostics.failed() ? await stage.discard() : await stage.publish(counts, nextChangeAt);
     return {
       release: release ?? undefined,
       counts,
-      drafts,
-      scheduled: scheduled.length,
+      drafts: categories.reduce((sum, { drafts }) => sum + drafts, 0),
+      scheduled: due.length,
       nextChangeAt,
-      articles,
-      known: { widget, before: { content, articles: compiled, references } },
+      categories,
+      known: { widget, before: { content, articles: compiled, references, ordered } },
     };
   } catch (error) {
     await stage.discard();
@@ -115,11 +126,10 @@ async function runAll(tasks: readonly (() => Promise<void>)[]): Promise<void> {
   for await (const _ of mapInOrder(tasks, concurrency, (task) => task()));
 }
 
-function count(published: readonly Article[], content: Content, catalog: Catalog): Manifest['counts'] {
-  const of = (folder: string) => published.filter(({ collection }) => collection.folder === folder).length;
+function count(ordered: Ordered, content: Content, catalog: Catalog): Manifest['counts'] {
   return {
-    blogArticles: of('blog'),
-    knowledgeBaseArticles: of('knowledgebase'),
+    blogArticles: ordered.get(blog)!.items.length,
+    knowledgeBaseArticles: ordered.get(knowledgeBase)!.items.length,
     services: Object.keys(catalog.plans.services).length,
     games: Object.keys(catalog.plans.games).length,
     tlds: Object.keys(catalog.domains.tlds).length,

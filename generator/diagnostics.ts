@@ -19,10 +19,10 @@ export type DiagnosticFormat = 'text' | 'json' | 'github';
 export interface Diagnostics {
   /** Reports what no release may hold. */
   error(place: Place, message: string, hint?: string): void;
-  /** Reports a dead reference: an error, or a warning in a lenient build. The hint is looked for when it is read. */
-  deadReference(place: Place, message: string, findHint?: () => string | undefined): Diagnostic;
-  /** Reports again what an earlier build found. */
-  report(found: readonly Diagnostic[]): void;
+  /** Words a dead reference: an error, or a warning in a lenient build. The hint is looked for when it is read. */
+  toDead(place: Place, message: string, findHint?: () => string | undefined): Diagnostic;
+  /** Reports dead references, whether this build found them or one before. */
+  reportDead(references: readonly Diagnostic[]): void;
   /** Whether an error was reported. */
   failed(): boolean;
   /** Everything reported, ordered by file, line and column. */
@@ -31,23 +31,23 @@ export interface Diagnostics {
 
 /** Creates an empty collection; a lenient one takes dead references for warnings. */
 export function createDiagnostics(lenient: boolean): Diagnostics {
-  const all: Diagnostic[] = [];
-  let failed = false;
-  const add = (diagnostic: Diagnostic): Diagnostic => {
-    all.push(diagnostic);
-    failed ||= diagnostic.severity === 'error';
-    return diagnostic;
-  };
+  const errors: Diagnostic[] = [];
+  const dead: (readonly Diagnostic[])[] = [];
   return {
     error: ({ file, line, column }, message, hint) =>
-      void add({ severity: 'error', file, line, column, message, ...(hint && { hint }) }),
-    deadReference({ file, line, column }, message, findHint) {
+      void errors.push({ severity: 'error', file, line, column, message, ...(hint && { hint }) }),
+    toDead({ file, line, column }, message, findHint) {
       const diagnostic = { severity: lenient ? 'warning' : 'error', file, line, column, message } as const;
-      return add(findHint ? withHint(diagnostic, findHint) : diagnostic);
+      return findHint ? withHint(diagnostic, findHint) : diagnostic;
     },
-    report: (found) => found.forEach(add),
-    failed: () => failed,
-    list: () => all.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
+    reportDead(references) {
+      if (references.length > 0) dead.push(references);
+    },
+    failed: () => errors.length > 0 || (dead.length > 0 && !lenient),
+    list: () =>
+      [...errors, ...dead.flat()].toSorted(
+        (a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column,
+      ),
   };
 }
 

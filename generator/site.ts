@@ -1,11 +1,12 @@
 import type { Aliases } from '#contract/content.ts';
 import type { Article } from './articles.ts';
+import type { CompiledCategory } from './category.ts';
 import type { CategoryFolder, Content } from './content.ts';
 import { suggest } from './suggest.ts';
 
 /** What a site is made of. */
 export interface SiteParts {
-  readonly articles: readonly Article[];
+  readonly categories: readonly CompiledCategory[];
   readonly content: Content;
   readonly aliases: Aliases;
 }
@@ -24,8 +25,10 @@ export interface Site {
 
 /** Puts together what the articles of a build can refer to. */
 export function createSite(parts: SiteParts): Site {
-  const { articles, content, aliases } = parts;
-  const byPath = new Map(articles.map((article) => [article.path, article]));
+  const { categories, content, aliases } = parts;
+  const byPath = new Map(
+    categories.flatMap(({ articles }) => articles.map((article) => [article.path, article] as const)),
+  );
   const folders = new Set(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
   );
@@ -45,11 +48,15 @@ export function createSite(parts: SiteParts): Site {
 /** Whether the same references lead to the same in two sites, so that what was found in one holds for the other. */
 export function isSameSite(one: SiteParts, other: SiteParts): boolean {
   return (
-    isEach(one.articles, other.articles, isSameTarget) &&
+    isEach(one.categories, other.categories, hasSameTargets) &&
     isEach(one.content.categories, other.content.categories, isSameFolder) &&
     isEach([...one.content.media.keys()], [...other.content.media.keys()], Object.is) &&
     JSON.stringify(one.aliases) === JSON.stringify(other.aliases)
   );
+}
+
+function hasSameTargets(one: CompiledCategory, other: CompiledCategory): boolean {
+  return one === other || isEach(one.articles, other.articles, isSameTarget);
 }
 
 function isSameTarget(one: Article, other: Article): boolean {

@@ -21,11 +21,6 @@ export const blog: Collection<BlogFrontMatter, ContentItem> = {
     readTime: toReadTime(words),
     cover,
   }),
-  toLists: (items) => [
-    {
-      resource: 'blogList',
-      params: {},
-      items: items.toSorted((a, b) => compareText(b.date, a.date) || compareText(a.path, b.path)),
-    },
-  ],
+  compare: (a, b) => compareText(b.date, a.date) || compareText(a.path, b.path),
+  toLists: (items) => [{ resource: 'blogList', params: {}, items }],
 };

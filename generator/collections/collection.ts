@@ -27,8 +27,13 @@ export interface ListFile<Item> {
   readonly items: readonly Item[];
 }
 
+/** What lists show of an article of any kind. */
+export interface ListItem {
+  readonly path: string;
+}
+
 /** A kind of article: where it lives, what its front matter is, and what it becomes. */
-export interface Collection<FrontMatter extends CommonFrontMatter, Item extends { path: string }> {
+export interface Collection<FrontMatter extends CommonFrontMatter, Item extends ListItem> {
   /** Its folder in content/, and the first segment of its paths. */
   readonly folder: string;
   readonly frontMatter: z.ZodType<FrontMatter>;
@@ -39,9 +44,11 @@ export interface Collection<FrontMatter extends CommonFrontMatter, Item extends 
   media(frontMatter: FrontMatter): Readonly<Record<string, string>>;
   /** The entry that lists show; the article is the same with `body` and `html`. */
   toItem(frontMatter: FrontMatter, facts: ArticleFacts): Item;
-  /** The lists of all published articles, in their order. */
+  /** The order of lists, in which no two articles are equal. */
+  compare(a: Item, b: Item): number;
+  /** The lists of all published articles, which are in order. */
   toLists(items: readonly Item[]): ListFile<Item>[];
 }
 
 /** Any kind of article, for code that treats all alike. */
-export type AnyCollection = Collection<CommonFrontMatter, { path: string }>;
+export type AnyCollection = Collection<CommonFrontMatter, ListItem>;

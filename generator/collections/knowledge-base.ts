@@ -11,11 +11,11 @@ export const knowledgeBase: Collection<KnowledgeBaseFrontMatter, KnowledgeBaseSu
   dueOn: () => undefined,
   media: () => ({}),
   toItem: ({ title, description }, { path, category }) => ({ title, description, path, category }),
+  compare: (a, b) => compareText(a.title, b.title) || compareText(a.path, b.path),
   toLists: (items) => {
-    const sorted = items.toSorted((a, b) => compareText(a.title, b.title) || compareText(a.path, b.path));
-    const categories = Map.groupBy(sorted, ({ path }) => path.split('/')[2]!);
+    const categories = Map.groupBy(items, ({ path }) => path.split('/')[2]!);
     return [
-      { resource: 'knowledgeBaseList', params: {}, items: sorted },
+      { resource: 'knowledgeBaseList', params: {}, items },
       ...[...categories].map(([category, own]) => ({
         resource: 'knowledgeBaseCategory' as const,
         params: { category },
