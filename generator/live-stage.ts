@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { contractVersion, idSource } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
 import { compareText } from './diagnostics.ts';
+import { createListBytes } from './list-bytes.ts';
 import { fileOf, toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
 
@@ -35,6 +36,7 @@ export function createLiveRelease(folder: string): LiveRelease {
   let present = new Map<string, LiveFile>();
   let builds = 0;
   let lists = new Map<string, readonly unknown[]>();
+  const toListBytes = createListBytes();
   return {
     begin() {
       rmSync(waiting, { recursive: true, force: true });
@@ -53,8 +55,7 @@ export function createLiveRelease(folder: string): LiveRelease {
         writeFileSync(makeRoom(waiting, file), bytes);
         changed.set(file, { bytes: bytes.length, sha256 });
       };
-      const putText = (file: string, text: string): void => {
-        const bytes = Buffer.from(text);
+      const putChanged = (file: string, bytes: Buffer): void => {
         const sha256 = hash('sha256', bytes);
         if (!isSame(file, sha256)) put(file, bytes, sha256);
       };
@@ -62,13 +63,16 @@ export function createLiveRelease(folder: string): LiveRelease {
       return {
         async write(name, params, value) {
           const file = fileOf(name, params);
-          const list: readonly unknown[] | undefined = Array.isArray(value) ? value : undefined;
-          if (list) nextLists.set(file, list);
+          if (!Array.isArray(value)) {
+            putChanged(file, Buffer.from(toJsonText(name, value)));
+            return;
+          }
+          nextLists.set(file, value);
           // The lists of ten thousand articles take longer to check and write than the one article that was saved.
-          if (!list || !isSameList(lists.get(file), list) || !want(file)) putText(file, toJsonText(name, value));
+          if (!isSameList(lists.get(file), value) || !want(file)) putChanged(file, toListBytes(name, value));
         },
 
-        writeScript: async (name, params, script) => putText(fileOf(name, params), script),
+        writeScript: async (name, params, script) => putChanged(fileOf(name, params), Buffer.from(script)),
 
         async writeMedia(path, { sha256 }, read) {
           const file = fileOf('media', { path });
