@@ -47,7 +47,8 @@ const List = z.object({
 });
 
 /** Creates the list, begins to read it, and reads it again from time to time. */
-export function createBootstrap({ url, builtIn, after, userAgent, refreshMs, now, log }: BootstrapOptions): Bootstrap {
+export function createBootstrap(options: BootstrapOptions): Bootstrap {
+  const { url, builtIn, after = Promise.resolve(), userAgent, refreshMs, now, log } = options;
   const client = createClient({
     baseUrl: '',
     headers: { 'user-agent': userAgent },
@@ -86,7 +87,7 @@ export function createBootstrap({ url, builtIn, after, userAgent, refreshMs, now
     clearTimeout(timer);
     if (!closed) timer = setTimeout(() => void refresh(), nextMs).unref();
   };
-  const ready = after ? after.then(refresh) : refresh();
+  const ready = after.then(refresh);
   return {
     find(tld) {
       for (let entry = tld; entry !== ''; entry = entry.split('.').slice(1).join('.')) {

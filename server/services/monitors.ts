@@ -49,7 +49,8 @@ const undecidedMs = 5000;
  * it throws until the first round of checks has decided about every monitor, and where there is none.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
-  const { catalog: currentCatalog, probe, after, onChange, now = Date.now, random = Math.random } = options;
+  const { catalog: currentCatalog, probe, after = Promise.resolve(), onChange } = options;
+  const { now = Date.now, random = Math.random } = options;
   const takeTurn = pLimit(checksAtOnce);
   let catalog: StatusCatalog | undefined;
   let windows: MaintenanceWindow[] = [];
@@ -101,8 +102,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     monitor.timer = setTimeout(() => void run(monitor), delay).unref();
   };
 
-  if (after) void after.then(takeUpCatalog);
-  else takeUpCatalog();
+  void after.then(takeUpCatalog);
   return {
     // oxlint-disable-next-line require-await -- what it throws is a rejection
     async read() {
