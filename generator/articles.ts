@@ -44,7 +44,6 @@ export interface Located {
 
 /** An article in this build. */
 export interface Article {
-  readonly collection: AnyCollection;
   readonly file: SourceFile;
   /** `/blog/<category>/<slug>` or `/knowledgebase/<category>/<slug>`. */
   readonly path: string;
@@ -74,8 +73,8 @@ export interface OpenedCategory {
 }
 
 /**
- * Opens the articles of a category, and reads those that are not `known`, by their path below content/, as they are.
- * Reports what is broken, and leaves it out.
+ * Opens the articles of a category, and reads those that are not known, by their path below content/, for the same
+ * bytes. Reports what is broken, and leaves it out.
  */
 export function openCategory(
   folder: CategoryFolder,
@@ -147,7 +146,7 @@ export function addressOf({ collection, slug: category }: CategoryFolder, file: 
 export function toArticle(folder: CategoryFolder, file: SourceFile, outline: Outline, now: string): Article {
   const { draft, due } = outline;
   const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
-  return { collection: folder.collection, file, ...addressOf(folder, file), state, outline };
+  return { file, ...addressOf(folder, file), state, outline };
 }
 
 /** Makes the outline of an article whose body was rendered. Without front matter it holds what the body tells. */

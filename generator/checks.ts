@@ -17,7 +17,8 @@ export interface CheckedReferences {
 
 /**
  * Checks every link, anchor, image and cover of the articles against what the release will hold. What was found `before`
- * is reported again where neither the category nor the site has changed.
+ * is reported again where neither the category nor the site has changed; and where the site has not, what is found is
+ * added to it, and it is returned.
  */
 export function checkReferences(
   parts: SiteParts,
@@ -25,13 +26,14 @@ export function checkReferences(
   before: CheckedReferences | undefined,
 ): CheckedReferences {
   const same = before && isSameSite(parts, before.site.parts) ? before : undefined;
+  // The site of the build in which it last changed: what was found keeps no more than one.
   const checked: CheckedReferences = same ?? { site: createSite(parts), dead: new WeakMap() };
   const { site, dead } = checked;
   for (const category of parts.categories) {
     const found =
       dead.get(category) ?? category.articles.flatMap((article) => checkArticle(article, site, diagnostics));
     dead.set(category, found);
-    diagnostics.reportDead(found);
+    diagnostics.report(found);
   }
   return checked;
 }
@@ -46,7 +48,7 @@ function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): D
   const { file, outline, state } = article;
   const found: Diagnostic[] = [];
   const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
-    if (fault) found.push(diagnostics.toDead(placeOf(file, line, column), fault.message, fault.findHint));
+    if (fault) found.push(diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint));
   };
   for (const located of outline.media) report(located, checkMedia(located.text, site));
   // A draft is work in progress: what it leads to need not be there yet.

@@ -55,21 +55,21 @@ export async function compileArticles(
   const total = categories.reduce((sum, { articles }) => sum + articles.length, 0);
   let done = 0;
   const isThere = ({ state, output }: Article): boolean => state !== 'published' || stage.reuse(output);
-  const finish = new Map<CategoryFolder, () => CompiledCategory>();
+  const found: (CompiledCategory | { readonly folder: CategoryFolder; readonly places: Places })[] = [];
   function* openUnknown(): Generator<[Places, place: number, OpenedCategory, OpenedArticle]> {
     for (const folder of categories) {
       const former = before?.categories.get(keyOf(folder));
       if (former?.folder === folder && before?.now === now && former.articles.every(isThere)) {
-        finish.set(folder, () => former);
+        found.push(former);
         done += former.articles.length;
         continue;
       }
       const known = former ? new Map(former.articles.map(({ file, outline }) => [file.path, outline])) : outlines;
       const category = openCategory(folder, (path) => known?.get(path), diagnostics);
       const places: Places = [];
-      finish.set(folder, () => toCategory(folder, places.filter(isCompiled)));
+      found.push({ folder, places });
       for (const opened of category.articles) {
-        const article = takeOver(category, opened, now);
+        const article = toKnownArticle(category, opened, now);
         const isDone = article && isThere(article);
         const place = places.push(isDone ? article : undefined) - 1;
         if (isDone) done += 1;
@@ -81,14 +81,19 @@ export async function compileArticles(
     places[place] = await compileArticle(category, opened, options);
   });
   for await (const _ of compiling) progress?.((done += 1), total);
-  return { now, categories: new Map([...finish].map(([folder, toCompiled]) => [keyOf(folder), toCompiled()])) };
+  const compiled = found.map((one) => ('places' in one ? toCategory(one.folder, one.places.filter(isCompiled)) : one));
+  return { now, categories: new Map(compiled.map((category) => [keyOf(category.folder), category])) };
 }
 
 const keyOf = ({ collection, slug }: CategoryFolder): string => `${collection.folder}/${slug}`;
 const isCompiled = (article: Article | undefined): article is Article => article !== undefined;
 
 /** The article that is known from the build before, where nothing that it depends on has changed. */
-function takeOver({ folder, name }: OpenedCategory, { file, known }: OpenedArticle, now: string): Article | undefined {
+function toKnownArticle(
+  { folder, name }: OpenedCategory,
+  { file, known }: OpenedArticle,
+  now: string,
+): Article | undefined {
   return known?.category === name ? toArticle(folder, file, known, now) : undefined;
 }
 

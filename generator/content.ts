@@ -28,8 +28,8 @@ export interface Content {
 }
 
 /**
- * Sorts the files of content/. Reports every file that is out of place or has a name that cannot be a path. Categories
- * in which nothing was written again since `before`, which was sound, are the very same.
+ * Sorts the files of content/. Reports every file that is out of place or has a name that cannot be a path. Where only
+ * articles were written again since `before`, which was sound, the categories of all others are the very same.
  */
 export function sortContent(
   files: readonly SourceFile[],

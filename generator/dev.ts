@@ -64,10 +64,14 @@ export async function watchAndBuild({
     sources = undefined;
     const listed = !diagnostics.failed();
     const now = new Date().toISOString().slice(0, 10);
-    const result = await compile({ sources: found, now, diagnostics, stage: live.begin(), known, renders });
+    const {
+      known: next,
+      categories: _,
+      ...result
+    } = await compile({ sources: found, now, diagnostics, stage: live.begin(), known, renders });
     if (listed) sources = found;
-    if (result.release) ({ known } = result);
-    report({ ...result, diagnostics: diagnostics.list(), widget: result.known.widget }, performance.now() - started);
+    if (result.release) known = next;
+    report({ ...result, diagnostics: diagnostics.list(), widget: next.widget }, performance.now() - started);
   };
 
   const watcher = await watchFolders([content, catalog], (changes) => build(changes).catch(fail));

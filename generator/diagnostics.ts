@@ -20,9 +20,9 @@ export interface Diagnostics {
   /** Reports what no release may hold. */
   error(place: Place, message: string, hint?: string): void;
   /** Words a dead reference: an error, or a warning in a lenient build. The hint is looked for when it is read. */
-  toDead(place: Place, message: string, findHint?: () => string | undefined): Diagnostic;
+  deadReference(place: Place, message: string, findHint?: () => string | undefined): Diagnostic;
   /** Reports dead references, whether this build found them or one before. */
-  reportDead(references: readonly Diagnostic[]): void;
+  report(references: readonly Diagnostic[]): void;
   /** Whether an error was reported. */
   failed(): boolean;
   /** Everything reported, ordered by file, line and column. */
@@ -36,11 +36,11 @@ export function createDiagnostics(lenient: boolean): Diagnostics {
   return {
     error: ({ file, line, column }, message, hint) =>
       void errors.push({ severity: 'error', file, line, column, message, ...(hint && { hint }) }),
-    toDead({ file, line, column }, message, findHint) {
+    deadReference({ file, line, column }, message, findHint) {
       const diagnostic = { severity: lenient ? 'warning' : 'error', file, line, column, message } as const;
       return findHint ? withHint(diagnostic, findHint) : diagnostic;
     },
-    reportDead(references) {
+    report(references) {
       if (references.length > 0) dead.push(references);
     },
     failed: () => errors.length > 0 || (dead.length > 0 && !lenient),

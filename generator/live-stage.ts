@@ -10,7 +10,10 @@ import type { Stage } from './stage.ts';
 
 type Entry = Manifest['files'][string];
 
-/** A file that is there, and the last build that wants it there: to say so of ten thousand must take no time. */
+/**
+ * A file that is there, and the number of the last build that wanted it there, be it one that was discarded: to say so of
+ * ten thousand must take no time.
+ */
 interface LiveFile {
   readonly entry: Entry;
   wantedBy: number;

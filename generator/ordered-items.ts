@@ -10,7 +10,7 @@ export interface OrderedItems {
 /** Items that are put in their places one by one; more are ordered together with all others. */
 const few = 500;
 
-/** Orders the items of the categories of a collection. Those that were in order `before` are not compared again. */
+/** Orders the items of the categories of a collection. Where few are new since `before`, only they are put in place. */
 export function orderItems(
   collection: AnyCollection,
   categories: readonly CompiledCategory[],
@@ -24,12 +24,12 @@ export function orderItems(
     return { categories, items: categories.flatMap(({ items }) => items).toSorted(compare) };
   }
   const items = before.items.filter((item) => !gone.has(item));
-  for (const item of added) items.splice(placeOf(item, items, compare), 0, item);
+  for (const item of added) items.splice(rankOf(item, items, compare), 0, item);
   return { categories, items };
 }
 
 /** Where an item belongs among others that are in order. */
-function placeOf(item: ListItem, items: readonly ListItem[], compare: (a: ListItem, b: ListItem) => number): number {
+function rankOf(item: ListItem, items: readonly ListItem[], compare: (a: ListItem, b: ListItem) => number): number {
   let [from, to] = [0, items.length];
   while (from < to) {
     const middle = (from + to) >> 1;

@@ -41,8 +41,8 @@ export interface ServicesOptions {
   readonly demo: boolean;
   /** Where clients reach this service. */
   readonly publicUrl: () => string;
-  /** What is done without a request waits for this, so that it does not hold up the start. */
-  readonly started: Promise<void>;
+  /** Resolves a while after the start: what asks others without a request waits for it. */
+  readonly settled: Promise<void>;
   /** Is given what must be closed, in the order in which it was opened. */
   readonly opened: AsyncDisposableStack;
 }
@@ -130,8 +130,8 @@ async function openHosting(options: ServicesOptions, store: Store) {
   return { hosting, relay, providers, actionLimit };
 }
 
-function openDomains({ env, log, started, opened }: ServicesOptions, releases: Releases) {
-  const registries = createDomainRegistries(env, log, started);
+function openDomains({ env, log, settled, opened }: ServicesOptions, releases: Releases) {
+  const registries = createDomainRegistries(env, log, settled);
   opened.defer(() => registries.close());
   const source = createPriceSource(env, log);
   const live =
@@ -143,7 +143,7 @@ function openDomains({ env, log, started, opened }: ServicesOptions, releases: R
         env.DATA_DIR,
         `domain-prices-${hash('sha256', env.WHMCS_URL ?? env.FOSSBILLING_URL ?? '').slice(0, 8)}.json`,
       ),
-      after: started,
+      after: settled,
       failed: (what, error) => log.error({ err: error }, what),
     });
   if (live) opened.defer(() => live.stop());
@@ -154,18 +154,18 @@ function openDomains({ env, log, started, opened }: ServicesOptions, releases: R
   });
 }
 
-function openMonitors({ log, started }: ServicesOptions, releases: Releases) {
+function openMonitors({ log, settled }: ServicesOptions, releases: Releases) {
   return createMonitors({
     catalog: () => releases.current().status,
     probe,
-    after: started,
+    after: settled,
     onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
   });
 }
 
 /** An Uptime Kuma knows the state of the platform where there is one, else monitors of our own. */
 function openStatus(options: ServicesOptions, releases: Releases) {
-  const { env, log, started, opened } = options;
+  const { env, log, settled, opened } = options;
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const known =
     url !== undefined && page !== undefined
@@ -174,7 +174,7 @@ function openStatus(options: ServicesOptions, releases: Releases) {
   const status = createStatus({
     ...known,
     file: env.STATUS_FILE,
-    after: started,
+    after: settled,
     onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),
     onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform is not known'),
   });

@@ -36,7 +36,7 @@ export interface StartOptions {
 /** Past the time of its action, a request may wait this long for the store in all. */
 const storeMs = 30_000;
 
-/** So long after it listens, a server begins what is done without a request: loading what asks others takes 40 ms. */
+/** So long after it listens, a server begins to ask others by itself: to load what that needs takes 40 ms. */
 const quietMs = 200;
 
 /** Past that, a client that reads nothing of its answer is cut: what it is sent is kept for it in memory. */
@@ -53,7 +53,7 @@ export async function startServer(
   let url = '';
   const lifecycle = createLifecycle();
   const publicUrl = () => env.PUBLIC_URL ?? url;
-  const { promise: started, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: settled, resolve: settle } = Promise.withResolvers<void>();
   const { services, store, providers, relay, actionLimit } = await openServices({
     env,
     log,
@@ -61,7 +61,7 @@ export async function startServer(
     environment,
     demo,
     publicUrl,
-    started,
+    settled,
     opened,
   });
 
@@ -115,8 +115,9 @@ export async function startServer(
   if (env.PUBLIC_URL === undefined && isWildcard(env.HOST)) {
     log.warn('PUBLIC_URL is not set: clients are told to open console streams at an address that leads nowhere');
   }
-  setTimeout(begin, quietMs).unref();
-  checkProviders(providers, log);
+  const settling = setTimeout(settle, quietMs).unref();
+  opened.defer(() => clearTimeout(settling));
+  void settled.then(() => checkProviders(providers, log));
   const demoKey = demo ? await ensureDemo(store, 'demo') : undefined;
 
   const running = opened.move();
@@ -135,7 +136,7 @@ function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
 }
 
-/** Looks at the credentials beside the first requests: a panel that does not answer must not keep all else from starting. */
+/** Looks at the credentials beside requests: a panel that does not answer must not keep all else from starting. */
 function checkProviders(providers: ReadonlyMap<string, Provider>, log: Logger): void {
   const check = async (name: string, provider: Provider): Promise<void> => {
     for (const { level, message } of await provider.check()) log[level]({ provider: name }, message);

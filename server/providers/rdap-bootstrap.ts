@@ -46,7 +46,7 @@ const List = z.object({
   services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(fewestServices),
 });
 
-/** Creates the list, begins to read it, and reads it again from time to time. */
+/** Creates the list, which is read by itself, and again from time to time. */
 export function createBootstrap(options: BootstrapOptions): Bootstrap {
   const { url, builtIn, after = Promise.resolve(), userAgent, refreshMs, now, log } = options;
   const client = createClient({

@@ -45,7 +45,7 @@ const CopyFile = z.strictObject({
 });
 
 /**
- * Begins to read prices in the background, one read at a time, and keeps the last good copy in memory and on disk. A
+ * Reads prices in the background, one read at a time, and keeps the last good copy in memory and on disk. A
  * copy of the process before serves at once. Never throws.
  */
 export function createLivePrices({
@@ -90,8 +90,11 @@ export function createLivePrices({
     timer = setTimeout(again, current() ? refreshMs : Math.min(retryMs, refreshMs)).unref();
   };
   let running: Promise<void> | undefined;
-  if (after) void after.then(() => stopped || again());
-  else again();
+  const begin = (): void => {
+    if (!stopped) again();
+  };
+  if (after) void after.then(begin);
+  else begin();
   return {
     current,
     async stop() {

@@ -45,7 +45,7 @@ const checksAtOnce = 16;
 const undecidedMs = 5000;
 
 /**
- * Begins to check the monitors of the catalog, and goes on by itself. A read tells the latest, without a check of its own;
+ * Checks the monitors of the catalog, and goes on by itself. A read tells the latest, without a check of its own;
  * it throws until the first round of checks has decided about every monitor, and where there is none.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
@@ -65,8 +65,9 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
 
   /** Looks whether there is a new catalog: what it leaves as it was goes on undisturbed, in the middle of a check too. */
   const takeUpCatalog = (): void => {
+    if (closed) return;
     const next = currentCatalog();
-    if (closed || next === catalog) return;
+    if (next === catalog) return;
     catalog = next;
     windows = toWindows(next.maintenance);
     const former = monitors;

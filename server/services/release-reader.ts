@@ -9,6 +9,7 @@ import { Manifest, contractVersion, idSource, isCompressed } from '#contract/rel
 import { matchResource, resources } from '#contract/resources.ts';
 import type { Resource, ResourceName } from '#contract/resources.ts';
 import type { StatusCatalog } from '#contract/status.ts';
+import { toWindows } from './maintenance-windows.ts';
 
 /** A file in one encoding: where its bytes stand in a pack. */
 export interface Span {
@@ -154,7 +155,10 @@ export function writeAll(pack: number, content: Buffer): void {
 function parseFile(path: string, name: ResourceName, content: Buffer): unknown {
   const { schema }: Resource = resources[name];
   try {
-    return schema?.parse(JSON.parse(content.toString('utf8')));
+    const value = schema?.parse(JSON.parse(content.toString('utf8')));
+    // Whether this machine knows a time zone is only found by using it.
+    if (name === 'status') toWindows((value as StatusCatalog).maintenance);
+    return value;
   } catch (error) {
     throw new ReleaseError(`${path}: the file is not what this server understands`, { cause: error });
   }

@@ -25,6 +25,20 @@ const everyKind = [
   'manifest.json',
 ];
 
+/** A time zone of a later Node.js than the one that serves. */
+const elsewhere = {
+  monitors: [{ name: 'Website', url: 'https://www.example.com' }],
+  maintenance: [
+    {
+      title: 'Move',
+      monitors: ['Website'],
+      start: '2026-12-01T22:00',
+      end: '2026-12-02T02:00',
+      timezone: 'Mars/Olympus',
+    },
+  ],
+};
+
 /** Every kind of damage that a release may take. */
 export const damages: readonly Damage[] = [
   // Near its beginning a manifest says what it holds; a wrong digest further on is told as the file that it is of.
@@ -82,6 +96,11 @@ export const damages: readonly Damage[] = [
       apply: replaceConsistently(file, content),
     })),
   ),
+  {
+    name: 'maintenance is planned in a time zone that this machine does not know',
+    file: 'catalog/status.json',
+    apply: replaceConsistently('catalog/status.json', JSON.stringify(elsewhere)),
+  },
   ...['catalog/domains.json', 'catalog/aliases.json', 'v1/plans.json', 'v1/blog/list.json'].map((file) => ({
     name: `${file} is missing, and the manifest agrees`,
     file,
