@@ -54,6 +54,9 @@ export async function startServer(
   const lifecycle = createLifecycle();
   const publicUrl = () => env.PUBLIC_URL ?? url;
   const { promise: settled, resolve: settle } = Promise.withResolvers<void>();
+  let settling: NodeJS.Timeout | undefined;
+  // Ended last of all: what waits for it in a request that is under way must not wait for ever.
+  opened.defer(() => clearTimeout(settling));
   const { services, store, providers, relay, actionLimit } = await openServices({
     env,
     log,
@@ -115,9 +118,8 @@ export async function startServer(
   if (env.PUBLIC_URL === undefined && isWildcard(env.HOST)) {
     log.warn('PUBLIC_URL is not set: clients are told to open console streams at an address that leads nowhere');
   }
-  const settling = setTimeout(settle, quietMs).unref();
-  opened.defer(() => clearTimeout(settling));
-  void settled.then(() => checkProviders(providers, log));
+  settling = setTimeout(settle, quietMs).unref();
+  void settled.then(() => checkProviders(draining() ? new Map() : providers, log));
   const demoKey = demo ? await ensureDemo(store, 'demo') : undefined;
 
   const running = opened.move();

@@ -44,3 +44,18 @@ test('a server that is stopped before that asks nobody', async () => {
   await sleep(300);
   expect(upstream.seen).toEqual([]);
 });
+
+test('a search that waits for the list of RDAP servers does not hold up a stop', async () => {
+  vi.useRealTimers();
+  const upstream = await createUpstream(() => ({ status: 200, body: '{}' }));
+  const app = await createTestApp({
+    settings: { RDAP_BOOTSTRAP_URL: `${upstream.url}/list-of-rdap-servers`, SHUTDOWN_GRACE_SECONDS: '10' },
+  });
+  const search = app.request('/v1/domains/search?domain=some-name.com');
+  // Sent behind it, and answered at once: the search is under way.
+  await app.request('/health');
+  const stopped = app.stop().then(() => 'stopped');
+  // It waits for the list, or for its absence, and not until its own time is over.
+  expect(await Promise.race([stopped, sleep(4000)])).toBe('stopped');
+  expect((await search).status).toBe(502);
+});
