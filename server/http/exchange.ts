@@ -58,7 +58,7 @@ export function answer(
   more: readonly string[],
   body: string | Buffer | null,
 ): void {
-  response.writeHead(status, headers.concat(cors, more));
+  response.writeHead(status, [...headers, ...cors, ...more]);
   if (body === null || request.method === 'HEAD') response.end();
   else response.end(body);
 }

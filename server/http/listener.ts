@@ -40,7 +40,7 @@ export function createListener(options: ListenerOptions): Serve {
     const stored = request.method === 'GET' || request.method === 'HEAD' ? findFile(target) : undefined;
     if (!stored) return false;
     if (isLimited(target)) {
-      exchange.verdict = limit(client.key);
+      exchange.verdict = limit(client.key, exchange.began);
       if (!exchange.verdict.allowed) return false;
       headers.push(...exchange.verdict.headers);
     }

@@ -21,10 +21,21 @@ export interface Verdict {
   readonly retryAfter: number;
 }
 
-/** Counts a request of a client and says whether it is allowed, in one synchronous step. */
-export type RateLimit = (key: string) => Verdict;
+/**
+ * Counts a request of a client and says whether it is allowed, in one synchronous step. Whoever has read the clock
+ * already tells the time.
+ */
+export type RateLimit = (key: string, time?: number) => Verdict;
 
-/** A map is swept when it has this many entries, and then when it has twice as many as were left. */
+/** What is known of a key, in milliseconds of the clock. */
+interface Bucket {
+  /** When it is full again. */
+  fullAt: number;
+  /** When its block ends. */
+  blockedUntil: number;
+}
+
+/** The buckets are swept when there are so many, and then when there are twice as many as were left. */
 const sweepAtLeast = 10_000;
 
 /**
@@ -38,40 +49,51 @@ export function createRateLimit(
   const perToken = 1000 / rps;
   const capacity = burst * perToken;
   const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
-  /** When the bucket of a key is full again, or when its block ends. A key that is not in it has a full bucket. */
-  const fullAt = new Map<string, number>();
-  const blockedUntil = new Map<string, number>();
+  const buckets = new Map<string, Bucket>();
   let sweepAt = sweepAtLeast;
 
   const sweep = (time: number): void => {
-    for (const times of [fullAt, blockedUntil]) {
-      for (const [key, until] of times) if (until <= time) times.delete(key);
+    for (const [key, { fullAt, blockedUntil }] of buckets) {
+      if (fullAt <= time && blockedUntil <= time) buckets.delete(key);
     }
-    sweepAt = Math.max(sweepAtLeast, fullAt.size * 2);
+    sweepAt = Math.max(sweepAtLeast, buckets.size * 2);
   };
+  const toHeaders = (left: number, seconds: number): readonly string[] => [
+    'RateLimit-Policy',
+    policy,
+    'RateLimit',
+    `"${name}";r=${left};t=${seconds}`,
+  ];
+  // Clients that ask now and then are all told the same.
+  let told = { left: burst, seconds: 0, headers: toHeaders(burst, 0) };
   const toVerdict = (waitMs: number, fullMs: number): Verdict => {
     const left = Math.max(0, Math.floor((capacity - fullMs) / perToken + 1e-6));
-    const headers = ['RateLimit-Policy', policy, 'RateLimit', `"${name}";r=${left};t=${Math.ceil(fullMs / 1000)}`];
+    const seconds = Math.ceil(fullMs / 1000);
+    if (left !== told.left || seconds !== told.seconds) told = { left, seconds, headers: toHeaders(left, seconds) };
     return {
       allowed: waitMs <= 0,
-      headers,
+      headers: told.headers,
       retryAfter: retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6)),
     };
   };
 
-  return (key) => {
-    const time = now();
-    if (fullAt.size >= sweepAt) sweep(time);
-    const full = Math.max(fullAt.get(key) ?? time, time);
-    const blocked = (blockedUntil.get(key) ?? time) - time;
+  return (key, time = now()) => {
+    let bucket = buckets.get(key);
+    if (!bucket) {
+      if (buckets.size >= sweepAt) sweep(time);
+      bucket = { fullAt: time, blockedUntil: time };
+      buckets.set(key, bucket);
+    }
+    const full = Math.max(bucket.fullAt, time);
+    const blocked = bucket.blockedUntil - time;
     if (blocked > 0) return toVerdict(blocked, capacity);
     // A thousandth of a millisecond, so that rounding never takes a token away.
     const wait = full + perToken - time - capacity - 1e-3;
     if (wait <= 0) {
-      fullAt.set(key, full + perToken);
+      bucket.fullAt = full + perToken;
       return toVerdict(0, full + perToken - time);
     }
-    if (blockSeconds > 0) blockedUntil.set(key, time + blockSeconds * 1000);
+    if (blockSeconds > 0) bucket.blockedUntil = time + blockSeconds * 1000;
     return toVerdict(Math.max(wait, blockSeconds * 1000), full - time);
   };
 }
