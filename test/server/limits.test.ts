@@ -195,6 +195,28 @@ describe('over time, a client', () => {
     expect(askTurned()).toMatchObject({ allowed: false, retryAfter: 60 });
   });
 
+  test('is told what is left for it and when its bucket is full again, whoever asked before', () => {
+    let time = 1_000;
+    const limit = createRateLimit({ ...options, rps: 1, burst: 3 }, () => time);
+    const tell = (key: string) => limit(key).headers.at(-1);
+    expect([tell('a'), tell('b'), tell('a'), tell('b')]).toEqual([
+      '"default";r=2;t=1',
+      '"default";r=2;t=1',
+      '"default";r=1;t=2',
+      '"default";r=1;t=2',
+    ]);
+    time += 500;
+    // As much left as before, and full at another time.
+    expect([tell('a'), tell('a'), tell('c'), tell('a')]).toEqual([
+      '"default";r=0;t=3',
+      '"default";r=0;t=3',
+      '"default";r=2;t=1',
+      '"default";r=0;t=3',
+    ]);
+    time += 1_500;
+    expect([tell('a'), tell('b')]).toEqual(['"default";r=1;t=2', '"default";r=2;t=1']);
+  });
+
   test('keeps its limit while a hundred thousand others come and go', () => {
     const { turn, count, ask: askTurned } = createTurned({ rps: 1, burst: 2 });
     expect(count(3)).toBe(2);
