@@ -12,10 +12,18 @@ export interface Connections {
   /** Serves what comes in on them. */
   readonly listener: RequestListener;
   /**
-   * Watches the server that has this listener, and answers the function that ends it: no new connections, what is under
-   * way is finished, and what is left after the grace is cut.
+   * Watches the server that has this listener, cuts connections where its patience ends, and answers the function that
+   * ends it: no new connections, what is under way is finished, and what is left after the grace is cut.
    */
-  watch(server: Server): (graceSeconds: number) => Promise<void>;
+  watch(server: Server, patience: Patience): (graceSeconds: number) => Promise<void>;
+}
+
+/** For how long nothing need come or go on a connection, in milliseconds. */
+export interface Patience {
+  /** While a request is under way. */
+  readonly stalledMs: number;
+  /** While none is. */
+  readonly idleMs: number;
 }
 
 /** What is under way on a connection. */
@@ -25,7 +33,16 @@ interface State {
   bytesRead: number;
   /** The last answer that is not at its end. */
   last: ServerResponse | undefined;
+  /** What had been read when it was last looked at. */
+  seen: number;
+  /** When a look last found that it was in use. */
+  usedAt: number;
+  /** Whether Node.js keeps time for it. */
+  isTimed: boolean;
 }
+
+/** How often connections are looked at. */
+const lookMs = 1000;
 
 /**
  * Keeps count of what is under way on each connection.
@@ -38,7 +55,7 @@ export function createConnections(serve: Serve): Connections {
   const stateOf = (socket: Socket) => {
     const known = states.get(socket);
     if (known) return known;
-    const state: State = { answers: 0, bytesRead: 0, last: undefined };
+    const state: State = { answers: 0, bytesRead: 0, last: undefined, seen: -1, usedAt: 0, isTimed: false };
     states.set(socket, state);
     socket.once('close', () => states.delete(socket));
     return state;
@@ -51,8 +68,20 @@ export function createConnections(serve: Serve): Connections {
     socket.destroySoon();
   };
   const closeIdle = (): void => {
-    for (const [socket, { answers, bytesRead }] of states) {
-      if (answers === 0 && bytesRead === socket.bytesRead) socket.destroy();
+    for (const [socket, state] of states) if (isIdle(socket, state)) socket.destroy();
+  };
+  const look = ({ stalledMs, idleMs }: Patience): void => {
+    const now = performance.now();
+    for (const [socket, state] of states) {
+      const isAsBefore = state.seen === socket.bytesRead;
+      state.seen = socket.bytesRead;
+      if (!isAsBefore || !isIdle(socket, state)) state.usedAt = now;
+      if (now - state.usedAt >= idleMs) socket.destroy();
+      // What the kernel has yet to send, and whether it becomes less, only Node.js knows.
+      if (isAsBefore && state.answers > 0 && !state.isTimed) {
+        state.isTimed = true;
+        socket.setTimeout(stalledMs);
+      }
     }
   };
   const stop = async (server: Server, graceSeconds: number): Promise<void> => {
@@ -82,7 +111,13 @@ export function createConnections(serve: Serve): Connections {
   };
   return {
     listener,
-    watch(server) {
+    watch(server, patience) {
+      // Node's own timers are made anew for each connection at the end of each answer and the begin of the next, which is
+      // a twenty-fifth of what an article takes.
+      server.timeout = 0;
+      server.keepAliveTimeout = 0;
+      const looks = setInterval(look, lookMs, patience).unref();
+      server.once('close', () => clearInterval(looks));
       server.on('connection', stateOf);
       server.on('clientError', refuse);
       // Without it, Node would answer 417 by itself.
@@ -90,6 +125,11 @@ export function createConnections(serve: Serve): Connections {
       return (graceSeconds) => stop(server, graceSeconds);
     },
   };
+}
+
+/** Whether all that came on a connection is answered. */
+function isIdle(socket: Socket, { answers, bytesRead }: State): boolean {
+  return answers === 0 && bytesRead === socket.bytesRead;
 }
 
 /** The statuses of what Node cannot read or waits for in vain, as its own answers have them; all else is 400. */

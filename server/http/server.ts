@@ -17,7 +17,7 @@ export class ListenError extends Error {
 }
 
 /** Longer than the 60 s that nginx keeps an idle upstream connection, so that it is never the server that closes first. */
-const keepAliveMs = 65_000;
+const idleMs = 65_000;
 
 /** Where a server listens, and how long it waits. */
 export interface ListenOptions {
@@ -59,9 +59,7 @@ export async function listenOn(serve: Serve, { host, port, stalledMs }: ListenOp
     opened.close();
     throw new ListenError(refused);
   }
-  opened.timeout = stalledMs;
-  opened.keepAliveTimeout = keepAliveMs;
   opened.headersTimeout = 15_000;
   opened.requestTimeout = 30_000;
-  return { url: url.replace(/\/$/, ''), http: opened, stop: connections.watch(opened) };
+  return { url: url.replace(/\/$/, ''), http: opened, stop: connections.watch(opened, { stalledMs, idleMs }) };
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { buildSync } from 'esbuild';
 import { isInstalled, node } from './generator-rows.ts';
 import { prepareNginx } from './nginx.ts';
 import type { Command } from './processes.ts';
@@ -33,12 +34,22 @@ export function toOurs(dist: string, data: string, settings: Readonly<Record<str
   });
 }
 
-/** How a peer is started on recorded answers. */
+/**
+ * How a peer is started on recorded answers: as JavaScript, since to strip its types at each start would take longer than
+ * the rest of the start of raw node:http.
+ */
 export function toPeer(name: string, recording: string) {
-  return (port: number): Command => ({
-    program: node,
-    args: [join(folder, 'peers', `${name.split(' ')[0]}.ts`), recording, String(port)],
+  const [file] = name.split(' ');
+  const outfile = join(folder, `node_modules/.cache/${file}.js`);
+  buildSync({
+    entryPoints: [join(folder, 'peers', `${file}.ts`)],
+    outfile,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
   });
+  return (port: number): Command => ({ program: node, args: [outfile, recording, String(port)] });
 }
 
 /** A server that is asked in a case. */
