@@ -113,7 +113,7 @@ export function createConnections(serve: Serve): Connections {
     listener,
     watch(server, patience) {
       // Node's own timers are made anew for each connection at the end of each answer and the begin of the next, which is
-      // a twenty-fifth of what an article takes.
+      // a fiftieth of what an article takes.
       server.timeout = 0;
       server.keepAliveTimeout = 0;
       const looks = setInterval(look, lookMs, patience).unref();
