@@ -1,7 +1,7 @@
 import type { Manifest } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import type { Diagnostic } from './diagnostics.ts';
-import type { Compression } from './release-stage.ts';
+import type { Diagnostic } from './source/diagnostics.ts';
+import type { Compression } from './release/release-stage.ts';
 
 /** What to build, and how. */
 export interface BuildOptions {

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Article, Outline } from './articles.ts';
+import type { Article, Outline } from './articles/article.ts';
 import type { BuildOptions, BuildResult } from './build-options.ts';
 import type { Known } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
-import { hashManifest, openFormerRelease } from './former-release.ts';
-import type { FormerRelease } from './former-release.ts';
-import type { SourceFolder, Sources } from './load.ts';
+import { hashManifest, openFormerRelease } from './release/former-release.ts';
+import type { FormerRelease } from './release/former-release.ts';
+import type { SourceFolder, Sources } from './source/load.ts';
 
 /** What the last build of a folder of releases read and made, so that the next need not do it again. */
 export interface BuildRecord {

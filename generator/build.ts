@@ -1,10 +1,10 @@
 import type { BuildOptions, BuildResult } from './build-options.ts';
 import { readBuildRecord, renderCacheOf, writeBuildRecord } from './build-record.ts';
-import { readCurrent } from './current.ts';
-import { createDiagnostics } from './diagnostics.ts';
-import type { FormerRelease } from './former-release.ts';
-import { loadFolder } from './load.ts';
-import { createRenderer } from './renderer.ts';
+import { readCurrent } from './release/current.ts';
+import { createDiagnostics } from './source/diagnostics.ts';
+import type { FormerRelease } from './release/former-release.ts';
+import { loadFolder } from './source/load.ts';
+import { createRenderer } from './markdown/renderer.ts';
 
 /**
  * Builds a release from content/ and catalog/. What is wrong in them is in the result; a release with errors is never
@@ -24,9 +24,9 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   // Loaded here, as reading the libraries takes longer than finding that there is nothing to do.
   const [{ compile }, { createReleaseStage }, { createDryStage }, { openRenderCache }] = await Promise.all([
     import('./compile.ts'),
-    import('./release-stage.ts'),
-    import('./stage.ts'),
-    import('./cache.ts'),
+    import('./release/release-stage.ts'),
+    import('./release/stage.ts'),
+    import('./markdown/cache.ts'),
   ]);
   const renderer = createRenderer(options.threads);
   const cache = openRenderCache(out === undefined || noCache ? undefined : renderCacheOf(out), renderer.render);
@@ -56,6 +56,6 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
 /** Whether a release that is whole is the current one, or could be made so again. */
 async function isPublished(out: string, former: FormerRelease): Promise<boolean> {
   if ((await readCurrent(out)) === former.manifest.id) return true;
-  const { publishAgain } = await import('./publish.ts');
+  const { publishAgain } = await import('./release/publish.ts');
   return publishAgain(out, former);
 }

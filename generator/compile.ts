@@ -1,25 +1,25 @@
 import type { Manifest } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import type { Outline } from './articles.ts';
-import { readCatalog } from './catalog.ts';
-import type { Catalog } from './catalog.ts';
-import type { CompiledCategory } from './category.ts';
-import { checkReferences, collectAliases } from './checks.ts';
-import type { CheckedReferences } from './checks.ts';
-import { blog } from './collections/blog.ts';
-import type { AnyCollection } from './collections/collection.ts';
-import { collections } from './collections/index.ts';
-import { knowledgeBase } from './collections/knowledge-base.ts';
-import { compileArticles } from './compile-articles.ts';
-import type { ArticlesOptions, CompiledArticles } from './compile-articles.ts';
-import { sortContent } from './content.ts';
-import type { Content } from './content.ts';
-import { writeGeneratorFiles } from './generator-files.ts';
-import { mapInOrder } from './in-order.ts';
-import { readSource } from './load.ts';
-import type { Sources } from './load.ts';
-import { orderItems } from './ordered-items.ts';
-import type { OrderedItems } from './ordered-items.ts';
+import type { Outline } from './articles/article.ts';
+import { readCatalog } from './source/catalog.ts';
+import type { Catalog } from './source/catalog.ts';
+import type { CompiledCategory } from './articles/category.ts';
+import { checkReferences, collectAliases } from './articles/checks.ts';
+import type { CheckedReferences } from './articles/checks.ts';
+import { blog } from './articles/collections/blog.ts';
+import type { AnyCollection } from './articles/collections/collection.ts';
+import { collections } from './articles/collections/index.ts';
+import { knowledgeBase } from './articles/collections/knowledge-base.ts';
+import { compileArticles } from './articles/compile.ts';
+import type { ArticlesOptions, CompiledArticles } from './articles/compile.ts';
+import { sortContent } from './articles/content.ts';
+import type { Content } from './articles/content.ts';
+import { writeGeneratorFiles } from './release/generator-files.ts';
+import { mapInOrder } from './articles/in-order.ts';
+import { readSource } from './source/load.ts';
+import type { Sources } from './source/load.ts';
+import { orderItems } from './articles/ordered-items.ts';
+import type { OrderedItems } from './articles/ordered-items.ts';
 
 /** What is compiled, and with what. */
 export interface CompileOptions extends ArticlesOptions {

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import type { BuildResult } from './build-options.ts';
 import { renderCacheOf } from './build-record.ts';
-import { openRenderCache } from './cache.ts';
+import { openRenderCache } from './markdown/cache.ts';
 import { compile } from './compile.ts';
 import type { Known } from './compile.ts';
-import { createDiagnostics } from './diagnostics.ts';
-import { createLiveRelease } from './live-stage.ts';
-import { loadFolder, reloadFiles } from './load.ts';
-import type { Sources } from './load.ts';
-import { createRenderer } from './renderer.ts';
-import { watchFolders } from './watch.ts';
-import type { Changes } from './watch.ts';
+import { createDiagnostics } from './source/diagnostics.ts';
+import { createLiveRelease } from './release/live-stage.ts';
+import { loadFolder, reloadFiles } from './source/load.ts';
+import type { Sources } from './source/load.ts';
+import { createRenderer } from './markdown/renderer.ts';
+import { watchFolders } from './source/watch.ts';
+import type { Changes } from './source/watch.ts';
 
 /** What to watch, and where to. */
 export interface DevOptions {

@@ -8,15 +8,15 @@ import { parseJsonBody, readBody } from './http/body.ts';
 import { answer, answerStored, exchangeOf } from './http/exchange.ts';
 import type { Exchange } from './http/exchange.ts';
 import type { JsonReply, Route, RouteReply } from './http/handle.ts';
-import { renderError, toThrown } from './http/render.ts';
-import type { Authorize } from './middleware/authorize.ts';
-import { preflightHeaders } from './middleware/cors.ts';
-import type { createCors } from './middleware/cors.ts';
-import type { RateLimit, Verdict } from './middleware/rate-limit.ts';
+import { renderError, toThrown } from './http/errors.ts';
+import type { Authorize } from './keys/authorize.ts';
+import { preflightHeaders } from './http/cors.ts';
+import type { createCors } from './http/cors.ts';
+import type { RateLimit, Verdict } from './token-bucket.ts';
 import { Problem } from './problem.ts';
-import { createRoutes } from './routes/index.ts';
-import type { Services } from './routes/index.ts';
-import type { Idempotency } from './services/idempotency.ts';
+import { createRoutes } from './routes.ts';
+import type { Services } from './routes.ts';
+import type { Idempotency } from './hosting/idempotency.ts';
 
 /** What every request is held against. */
 export interface Rules {

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
-import { Secret, UpstreamUrl, isLoopback } from './providers/settings.ts';
+import { Secret, UpstreamUrl, isLoopback } from './upstream/settings.ts';
 import { readSettings } from './settings.ts';
 import type { Environment } from './settings.ts';
 import { storeSettings } from './store/env.ts';

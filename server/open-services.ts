@@ -1,28 +1,28 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import { createRelay } from './console/relay.ts';
-import type { Relay } from './console/relay.ts';
+import { createRelay } from './hosting/console/relay.ts';
+import type { Relay } from './hosting/console/relay.ts';
 import type { Env } from './env.ts';
 import type { Logger } from './log.ts';
-import { createRateLimit } from './middleware/rate-limit.ts';
-import type { RateLimit } from './middleware/rate-limit.ts';
-import { createChat } from './providers/chat.ts';
-import { createDomainRegistries, createPriceSource } from './providers/domain-sources.ts';
-import { probe } from './providers/probe.ts';
-import type { Provider } from './providers/types.ts';
-import { createUptimeKuma } from './providers/uptime-kuma.ts';
-import type { Services } from './routes/index.ts';
-import { createCheckAccess } from './services/access.ts';
-import { createAvailability } from './services/availability.ts';
-import { createLivePrices } from './services/domain-prices.ts';
-import { createDomains } from './services/domains.ts';
-import { createFeedback } from './services/feedback.ts';
-import { createHosting } from './services/hosting.ts';
-import type { Lifecycle } from './services/lifecycle.ts';
-import { createMonitors } from './services/monitors.ts';
-import { openReleases } from './services/releases.ts';
-import type { Releases } from './services/releases.ts';
-import { createStatus } from './services/status.ts';
+import { createRateLimit } from './token-bucket.ts';
+import type { RateLimit } from './token-bucket.ts';
+import { createChat } from './feedback/chat/index.ts';
+import { createDomainRegistries, createPriceSource } from './domains/sources.ts';
+import { probe } from './status/probe.ts';
+import type { Provider } from './hosting/providers/types.ts';
+import { createUptimeKuma } from './status/uptime-kuma.ts';
+import type { Services } from './routes.ts';
+import { createCheckAccess } from './keys/access.ts';
+import { createAvailability } from './domains/availability.ts';
+import { createLivePrices } from './domains/prices/live.ts';
+import { createDomains } from './domains/service.ts';
+import { createFeedback } from './feedback/service.ts';
+import { createHosting } from './hosting/service.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import { createMonitors } from './status/monitors.ts';
+import { openReleases } from './releases/service.ts';
+import type { Releases } from './releases/service.ts';
+import { createStatus } from './status/service.ts';
 import type { Environment } from './settings.ts';
 import { openStore } from './store/index.ts';
 import type { Store } from './store/types.ts';
@@ -86,8 +86,8 @@ export async function openServices(options: ServicesOptions): Promise<OpenServic
 /** Loads what speaks to panels and clouds only where there are any: a server of content alone starts without. */
 async function openProviders({ env, log, environment, demo }: ServicesOptions, timeoutMs: number) {
   if (env.PROVIDERS_FILE === undefined && !demo) return new Map<string, Provider>();
-  const { demoProviders, loadProviders } = await import('./providers/config.ts');
-  const { createProviders } = await import('./providers/index.ts');
+  const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');
+  const { createProviders } = await import('./hosting/providers/index.ts');
   return createProviders(
     {
       ...(env.PROVIDERS_FILE !== undefined && loadProviders(env.PROVIDERS_FILE, environment)),

@@ -1,9 +1,9 @@
 import { flushCompileCache } from 'node:module';
 import { EnvError, loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
-import { ListenError } from './http/server.ts';
+import { ListenError } from './http/listen.ts';
 import { createLog } from './log.ts';
-import { ReleaseError } from './services/release-reader.ts';
+import { ReleaseError } from './releases/load.ts';
 import { startServer } from './start.ts';
 import { StoreError } from './store/error.ts';
 
@@ -54,7 +54,7 @@ function wantsDemo(env: Env): boolean {
 
 /** What an operator can mend is said in a line; anything else is a defect, and its stack is wanted. */
 async function describe(error: Error): Promise<string> {
-  const { ProvidersError } = await import('./providers/config.ts');
+  const { ProvidersError } = await import('./hosting/providers/config.ts');
   const expected = [EnvError, ReleaseError, ListenError, StoreError, ProvidersError].some(
     (kind) => error instanceof kind,
   );

@@ -1,19 +1,19 @@
 import { createApp } from './app.ts';
 import type { Env } from './env.ts';
 import { createListener } from './http/listener.ts';
-import { createStaticTable } from './http/static-table.ts';
-import { listenOn } from './http/server.ts';
-import { createUpgradeHandler } from './http/upgrade.ts';
+import { createStaticTable } from './releases/serve.ts';
+import { listenOn } from './http/listen.ts';
+import { createUpgradeHandler } from './hosting/console/upgrade.ts';
 import type { Logger } from './log.ts';
-import { createAuthorize } from './middleware/authorize.ts';
-import { createClientFinder } from './middleware/client-ip.ts';
-import { createCors } from './middleware/cors.ts';
-import { createRateLimit } from './middleware/rate-limit.ts';
+import { createAuthorize } from './keys/authorize.ts';
+import { createClientFinder } from './http/client-ip.ts';
+import { createCors } from './http/cors.ts';
+import { createRateLimit } from './token-bucket.ts';
 import { openServices } from './open-services.ts';
-import type { Provider } from './providers/types.ts';
-import { ensureDemo } from './services/demo.ts';
-import { createIdempotency } from './services/idempotency.ts';
-import { createLifecycle } from './services/lifecycle.ts';
+import type { Provider } from './hosting/providers/types.ts';
+import { ensureDemo } from './hosting/demo/seed.ts';
+import { createIdempotency } from './hosting/idempotency.ts';
+import { createLifecycle } from './lifecycle.ts';
 import type { Environment } from './settings.ts';
 
 /** A server that answers. */

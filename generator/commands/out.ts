@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { CommandError } from '../cli.ts';
+import { CommandError } from '../common/command-line.ts';
 
 /** The folder where releases are kept: the one asked for, or DIST_DIR as the server reads it, from .env too. */
 export function resolveOut(asked: string | undefined): string {

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
-import { CommandError, defineStrictCommand } from '../cli.ts';
-import { ReleasesError, diffReleases, listReleases, pruneReleases, rollback } from '../releases.ts';
+import { CommandError, defineStrictCommand } from '../common/command-line.ts';
+import { ReleasesError, diffReleases, listReleases, pruneReleases, rollback } from '../release/releases.ts';
 import { outArg } from './arguments.ts';
 import { resolveOut } from './out.ts';
 

@@ -1,7 +1,7 @@
 import type { BuildResult } from '../build-options.ts';
-import { formatDiagnostic } from '../diagnostics.ts';
-import type { DiagnosticFormat } from '../diagnostics.ts';
-import { displayPath } from '../load.ts';
+import { formatDiagnostic } from '../source/diagnostics.ts';
+import type { DiagnosticFormat } from '../source/diagnostics.ts';
+import { displayPath } from '../source/load.ts';
 
 /** Prints what came of a build: every problem, and a line of figures. */
 export function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string | undefined): void {

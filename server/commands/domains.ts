@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { readEnv } from '../env.ts';
 import { createLog } from '../log.ts';
-import type { Diagnosis } from '../providers/domain-types.ts';
-import { createDomainRegistries, createPriceSource } from '../providers/domain-sources.ts';
-import { loadRelease } from '../services/releases.ts';
+import type { Diagnosis } from '../domains/types.ts';
+import { createDomainRegistries, createPriceSource } from '../domains/sources.ts';
+import { loadRelease } from '../releases/service.ts';
 import { CommandError, defineGroup, defineStrictCommand } from './command.ts';
 import { formatTable } from './table.ts';
 

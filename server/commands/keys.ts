@@ -1,4 +1,4 @@
-import { createApiKey, generateApiKey } from '../services/api-key.ts';
+import { createApiKey, generateApiKey } from '../keys/key.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import { CommandError, defineGroup, defineStrictCommand, didYouMean, show } from './command.ts';
 import { OutputError } from './context.ts';

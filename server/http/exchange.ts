@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Client } from '../middleware/client-ip.ts';
-import type { Verdict } from '../middleware/rate-limit.ts';
-import type { Loan } from '../services/pack.ts';
+import type { Client } from './client-ip.ts';
+import type { Verdict } from '../token-bucket.ts';
+import type { Loan } from '../releases/pack.ts';
 import { toStoredReply } from './stored.ts';
 import type { Stored } from './stored.ts';
 

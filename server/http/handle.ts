@@ -3,7 +3,7 @@ import { endpoints } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { Problem } from '../problem.ts';
-import type { Caller } from '../services/access.ts';
+import type { Caller } from '../keys/access.ts';
 import type { Stored } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];

@@ -3,17 +3,17 @@ import type { H3 } from 'h3';
 import { NodeRequest, sendNodeResponse } from 'srvx/node';
 import { isLimited } from '#contract/endpoint.ts';
 import type { Logger } from '../log.ts';
-import { logExchange } from '../middleware/access-log.ts';
-import type { createClientFinder } from '../middleware/client-ip.ts';
-import type { createCors } from '../middleware/cors.ts';
-import type { RateLimit } from '../middleware/rate-limit.ts';
-import { toRequestId } from '../middleware/request-id.ts';
+import { logExchange } from './access-log.ts';
+import type { createClientFinder } from './client-ip.ts';
+import type { createCors } from './cors.ts';
+import type { RateLimit } from '../token-bucket.ts';
+import { toRequestId } from './request-id.ts';
 import { Problem } from '../problem.ts';
-import type { Serve } from './connections.ts';
+import type { Serve } from './drain.ts';
 import { answer, answerStored, keepExchange } from './exchange.ts';
 import type { Exchange } from './exchange.ts';
-import { renderError } from './render.ts';
-import type { createStaticTable } from './static-table.ts';
+import { renderError } from './errors.ts';
+import type { createStaticTable } from '../releases/serve.ts';
 
 /** What stands in front of the app. */
 export interface ListenerOptions {

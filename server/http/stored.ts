@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { createMemoryPack } from '../services/pack.ts';
-import type { Loan } from '../services/pack.ts';
-import type { Span } from '../services/release-reader.ts';
-import type { StoredFile } from '../services/releases.ts';
+import { createMemoryPack } from '../releases/pack.ts';
+import type { Loan } from '../releases/pack.ts';
+import type { Span } from '../releases/load.ts';
+import type { StoredFile } from '../releases/service.ts';
 import { createNegotiator } from './encoding.ts';
 
 /** An answer with bytes that are kept. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core';
 import { expect, onTestFinished, vi } from 'vitest';
-import { compileStatusWidget } from '../../generator/status-widget.ts';
+import { compileStatusWidget } from '../../generator/release/status-widget.ts';
 
 /** What the API answers: JSON with 200, something else, or no answer at all. */
 export type Answer =

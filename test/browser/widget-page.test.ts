@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
-import { compileStatusWidget } from '../../generator/status-widget.ts';
+import { compileStatusWidget } from '../../generator/release/status-widget.ts';
 import { describeChromium } from './chromium.ts';
 import { createStage, embed, expectToast } from './stage.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { generateApiKey, parseApiKey } from '../../server/services/api-key.ts';
+import { generateApiKey, parseApiKey } from '../../server/keys/key.ts';
 import { brokenOutput, createCommandLine, createKey, onlyKey, runHere } from './run-command.ts';
 
 test('prints the key alone to stdout, and keeps only its hash', async () => {

@@ -1,9 +1,9 @@
 import { appendFileSync, readdirSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { verifyRelease } from '../../generator/publish.ts';
-import { startRenderThread } from '../../generator/render-thread.ts';
-import { rollback } from '../../generator/releases.ts';
+import { verifyRelease } from '../../generator/release/publish.ts';
+import { startRenderThread } from '../../generator/markdown/thread.ts';
+import { rollback } from '../../generator/release/releases.ts';
 import { article, buildProject, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { flipBit } from './damage.ts';

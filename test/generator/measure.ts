@@ -16,7 +16,7 @@ export async function measureGenerator(args: readonly string[], cwd: string): Pr
   const result = await runGenerator(args, {
     cwd,
     env: {
-      NODE_OPTIONS: `--import=${new URL('peak-memory.ts', import.meta.url).href}`,
+      NODE_OPTIONS: `--import=${new URL('./peak-memory.ts', import.meta.url).href}`,
       PEAK_MEMORY_FILE: memory,
     },
   });

@@ -2,7 +2,7 @@ import remarkGfm from 'remark-gfm';
 import remarkParse from 'remark-parse';
 import { unified } from 'unified';
 import { expect, test } from 'vitest';
-import { parseMarkdown } from '../../generator/parse-markdown.ts';
+import { parseMarkdown } from '../../generator/markdown/parse.ts';
 import { hostileMarkdown } from './hostile-markdown.ts';
 
 const reference = unified().use(remarkParse).use(remarkGfm).freeze();

@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path';
 import { build } from '../../generator/build.ts';
 import type { BuildOptions } from '../../generator/build-options.ts';
-import { formatDiagnostic } from '../../generator/diagnostics.ts';
+import { formatDiagnostic } from '../../generator/source/diagnostics.ts';
 
 /** What is wrong with a project: a line each, as a check prints them, with paths that begin at the project's folder. */
 export async function problemsOf(

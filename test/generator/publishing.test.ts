@@ -17,8 +17,8 @@ import { join, resolve } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { readCurrent, readMachine } from '../../generator/current.ts';
-import { moveIntoPlace, verifyRelease } from '../../generator/publish.ts';
+import { readCurrent, readMachine } from '../../generator/release/current.ts';
+import { moveIntoPlace, verifyRelease } from '../../generator/release/publish.ts';
 import { article, buildProject, createProject, runGenerator, writeFiles } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
 

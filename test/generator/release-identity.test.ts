@@ -1,8 +1,8 @@
 import { cpSync, realpathSync, renameSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { verifyRelease } from '../../generator/publish.ts';
-import { diffReleases } from '../../generator/releases.ts';
+import { verifyRelease } from '../../generator/release/publish.ts';
+import { diffReleases } from '../../generator/release/releases.ts';
 import {
   article,
   buildProject,

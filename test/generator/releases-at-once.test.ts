@@ -2,8 +2,8 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { verifyRelease } from '../../generator/publish.ts';
-import { ReleasesError, listReleases, pruneReleases, rollback } from '../../generator/releases.ts';
+import { verifyRelease } from '../../generator/release/publish.ts';
+import { ReleasesError, listReleases, pruneReleases, rollback } from '../../generator/release/releases.ts';
 import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 
 const rounds = 15;

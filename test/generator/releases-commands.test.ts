@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readCurrent } from '../../generator/current.ts';
-import { verifyRelease } from '../../generator/publish.ts';
+import { readCurrent } from '../../generator/release/current.ts';
+import { verifyRelease } from '../../generator/release/publish.ts';
 import { article, buildProject, createProject, runGenerator, writeFiles } from '../helpers/project.ts';
 import { flipBit } from './damage.ts';
 import { readTree } from './tree.ts';

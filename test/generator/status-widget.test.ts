@@ -7,7 +7,7 @@ import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { StatusWidget } from '#contract/status.ts';
-import { compileStatusWidget } from '../../generator/status-widget.ts';
+import { compileStatusWidget } from '../../generator/release/status-widget.ts';
 import { buildProject, createProject, runGenerator } from '../helpers/project.ts';
 
 const repository = resolve(import.meta.dirname, '../..');

@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { compareText } from '../../generator/diagnostics.ts';
+import { compareText } from '../../generator/source/diagnostics.ts';
 
 /** Every file below a folder by its path, with its bytes in base64; a link is the text of where it leads. */
 export function readTree(root: string): Record<string, string> {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
-import { createApiKey } from '../../server/services/api-key.ts';
+import { createApiKey } from '../../server/keys/key.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { ApiKeyRecord, Store } from '../../server/store/types.ts';
 import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';

@@ -1,8 +1,8 @@
 import { onTestFinished, vi } from 'vitest';
 import type { StatusCatalog } from '#contract/status.ts';
-import type { StatusSource } from '../../server/providers/status-types.ts';
-import { createMonitors } from '../../server/services/monitors.ts';
-import type { Probe } from '../../server/services/monitors.ts';
+import type { StatusSource } from '../../server/status/types.ts';
+import { createMonitors } from '../../server/status/monitors.ts';
+import type { Probe } from '../../server/status/monitors.ts';
 
 /** When the clock is stopped. */
 export const start = Date.parse('2026-11-20T12:00:00Z');

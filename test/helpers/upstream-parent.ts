@@ -1,5 +1,5 @@
 import { createLog } from '../../server/log.ts';
-import { createProviders } from '../../server/providers/index.ts';
+import { createProviders } from '../../server/hosting/providers/index.ts';
 
 /** A process that runs one local server and nothing else. Arguments: its data folder, and the command. */
 const [, , dataDir, ...command] = process.argv;

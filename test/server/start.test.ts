@@ -1,10 +1,10 @@
 import { rmSync, unlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ReleaseError } from '../../server/services/release-reader.ts';
-import { loadRelease, openReleases } from '../../server/services/releases.ts';
+import { ReleaseError } from '../../server/releases/load.ts';
+import { loadRelease, openReleases } from '../../server/releases/service.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { damages } from './damage.ts';
+import { damages } from '../releases/damage.ts';
 import { copyProject, sharedProject } from './shared.ts';
 import { readManifest, servedFiles } from './targets.ts';
 

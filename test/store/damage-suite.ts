@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { generateApiKey } from '../../server/services/api-key.ts';
+import { generateApiKey } from '../../server/keys/key.ts';
 import { StoreError } from '../../server/store/error.ts';
 import type { Store } from '../../server/store/types.ts';
 import { apiKey, auditEntry } from './samples.ts';

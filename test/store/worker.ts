@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { generateApiKey } from '../../server/services/api-key.ts';
+import { generateApiKey } from '../../server/keys/key.ts';
 import { readStoreEnv } from '../../server/store/env.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { Store } from '../../server/store/types.ts';

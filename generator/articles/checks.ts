@@ -1,0 +1,116 @@
+import type { Aliases } from '#contract/content.ts';
+import type { Article } from './article.ts';
+import type { CompiledCategory } from './category.ts';
+import type { Diagnostic, Diagnostics } from '../source/diagnostics.ts';
+import { placeOf } from '../source/load.ts';
+import { idPrefix, toSafeId } from '../markdown/plugins/rehype-heading-ids.ts';
+import type { Reference } from '../markdown/plugins/rehype-links.ts';
+import { createSite, isSameSite } from './site.ts';
+import type { Site, SiteParts } from './site.ts';
+import { suggest } from '../common/suggest.ts';
+
+/** What was found out about a site: the dead references of its categories. */
+export interface CheckedReferences {
+  readonly site: Site;
+  readonly dead: WeakMap<CompiledCategory, readonly Diagnostic[]>;
+}
+
+/**
+ * Checks every link, anchor, image and cover of the articles against what the release will hold. What was found `before`
+ * is reported again where neither the category nor the site has changed; and where the site has not, what is found is
+ * added to it, and it is returned.
+ */
+export function checkReferences(
+  parts: SiteParts,
+  diagnostics: Diagnostics,
+  before: CheckedReferences | undefined,
+): CheckedReferences {
+  const same = before && isSameSite(parts, before.site.parts) ? before : undefined;
+  // The site of the build in which it last changed: what was found keeps no more than one.
+  const checked: CheckedReferences = same ?? { site: createSite(parts), dead: new WeakMap() };
+  const { site, dead } = checked;
+  for (const category of parts.categories) {
+    const found =
+      dead.get(category) ?? category.articles.flatMap((article) => checkArticle(article, site, diagnostics));
+    dead.set(category, found);
+    diagnostics.report(found);
+  }
+  return checked;
+}
+
+/** Why a reference is dead, and a search for what may be meant. */
+interface Fault {
+  readonly message: string;
+  readonly findHint?: () => string | undefined;
+}
+
+function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): Diagnostic[] {
+  const { file, outline, state } = article;
+  const found: Diagnostic[] = [];
+  const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
+    if (fault) found.push(diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint));
+  };
+  for (const located of outline.media) report(located, checkMedia(located.text, site));
+  // A draft is work in progress: what it leads to need not be there yet.
+  if (state === 'draft') return found;
+  for (const reference of outline.references) report(reference, checkReference(article, reference, site));
+  return found;
+}
+
+function checkReference(from: Article, { path, image, id, url }: Reference, site: Site): Fault | undefined {
+  if (path === undefined) return { message: `the link "${url}" leads out of content/` };
+  if (path.startsWith('/media/')) return checkMedia(path, site);
+  if (image) return { message: `the image "${url}" is not in content/media/`, findHint: () => site.suggest(path) };
+  if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
+  const target = site.find(path);
+  if (target) return checkTarget(from, target, id);
+  // One that could not be compiled is a problem of its own, not of those who link to it.
+  if (site.hasFolder(path) || site.hasSource(path)) return undefined;
+  return { message: `there is no article ${path}`, findHint: () => site.suggest(path) };
+}
+
+function checkMedia(path: string, site: Site): Fault | undefined {
+  if (site.parts.content.media.has(path)) return undefined;
+  return { message: `there is no ${path} in content/`, findHint: () => site.suggest(path) };
+}
+
+function checkTarget(from: Article, target: Article, id: string): Fault | undefined {
+  const { ids, due } = target.outline;
+  if ((target.state === 'draft' || target.state === 'scheduled') && from.state === 'published') {
+    const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${due}`;
+    return { message: `the article ${target.path} ${reason}` };
+  }
+  if (id === '' || id === toSafeId('top') || ids.includes(id)) return undefined;
+  const anchor = id.replace(idPrefix, '');
+  const findHint = (): string | undefined => {
+    // The sanitiser prefixes the ids of raw HTML, which a link from another article has to name in full.
+    if (ids.includes(idPrefix + id)) return `write #${idPrefix}${id}`;
+    return suggest(
+      anchor,
+      ids.map((known) => known.replace(idPrefix, '')),
+    );
+  };
+  return { message: `there is no heading or anchor #${anchor} in ${target.path}`, findHint };
+}
+
+/** Collects the former paths of published articles. Reports one that is taken, by an article or another alias. */
+export function collectAliases(categories: readonly CompiledCategory[], diagnostics: Diagnostics): Aliases {
+  const moved = categories.flatMap((category) => category.moved);
+  if (moved.length === 0) return {};
+  const taken = new Map(
+    categories.flatMap(({ articles }) => articles.map(({ path, file }) => [path, file.display] as const)),
+  );
+  const aliases = new Map<string, string>();
+  for (const { path, outline, file, state } of moved) {
+    for (const { text: alias, line, column } of outline.aliases) {
+      const owner = taken.get(alias);
+      if (owner !== undefined) {
+        diagnostics.error(placeOf(file, line, column), `the alias ${alias} is taken by ${owner}`);
+        continue;
+      }
+      taken.set(alias, file.display);
+      if (state === 'published') aliases.set(alias, path);
+    }
+  }
+  return Object.fromEntries([...aliases].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,26 @@
+import { BlogFrontMatter } from '#contract/blog.ts';
+import type { ContentItem } from '#contract/blog.ts';
+import { compareText } from '../../source/diagnostics.ts';
+import { toReadTime } from '../../markdown/words.ts';
+import type { Collection } from './collection.ts';
+
+/** The blog: dated articles with an author and a cover, newest first. */
+export const blog: Collection<BlogFrontMatter, ContentItem> = {
+  folder: 'blog',
+  frontMatter: BlogFrontMatter,
+  articleResource: 'blogArticle',
+  dueOn: ({ date }) => date,
+  media: ({ cover }) => ({ cover }),
+  toItem: ({ title, description, date, author, cover }, { path, category, words }) => ({
+    title,
+    description,
+    path,
+    category,
+    date,
+    author,
+    readTime: toReadTime(words),
+    cover,
+  }),
+  compare: (a, b) => compareText(b.date, a.date) || compareText(a.path, b.path),
+  toLists: (items) => [{ resource: 'blogList', params: {}, items }],
+};

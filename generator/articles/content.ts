@@ -1,0 +1,123 @@
+import { basename, dirname, extname } from 'node:path';
+import { Category, mediaTypes } from '#contract/content.ts';
+import { MediaPath, Slug } from '#contract/primitives.ts';
+import { collections } from './collections/index.ts';
+import type { AnyCollection } from './collections/collection.ts';
+import type { Diagnostics } from '../source/diagnostics.ts';
+import { placeOf, readText } from '../source/load.ts';
+import type { SourceFile } from '../source/load.ts';
+import { suggest } from '../common/suggest.ts';
+import { parseYaml } from '../common/yaml.ts';
+
+/** A folder of articles. */
+export interface CategoryFolder {
+  readonly collection: AnyCollection;
+  readonly slug: string;
+  /** The name that its category.yaml gives, if it has one. */
+  name?: string;
+  readonly articles: SourceFile[];
+}
+
+/** The files of content/, each in its place; nothing but category.yaml has been read. */
+export interface Content {
+  readonly categories: readonly CategoryFolder[];
+  /** Media by site path. */
+  readonly media: ReadonlyMap<string, SourceFile>;
+  /** All that it was sorted from. */
+  readonly files: readonly SourceFile[];
+}
+
+/**
+ * Sorts the files of content/. Reports every file that is out of place or has a name that cannot be a path. Where only
+ * articles were written again since `before`, which was sound, the categories of all others are the very same.
+ */
+export function sortContent(
+  files: readonly SourceFile[],
+  diagnostics: Diagnostics,
+  before: Content | undefined,
+): Content {
+  const rewritten = before && findRewritten(before.files, files);
+  if (rewritten?.every(({ path }) => path.endsWith('.md'))) return exchangeArticles(before!, rewritten, files);
+  const categories = new Map<string, CategoryFolder>();
+  const media = new Map<string, SourceFile>();
+  for (const file of files) {
+    const [top, ...rest] = file.path.split('/');
+    const collection = collections.find(({ folder }) => folder === top);
+    if (top === 'media') {
+      if (isMedia(file, diagnostics)) media.set(`/${file.path}`, file);
+    } else if (collection && rest.length === 2) {
+      const key = `${top}/${rest[0]}`;
+      let category = categories.get(key);
+      if (!category && checkSlug(rest[0]!, file, diagnostics)) {
+        category = { collection, slug: rest[0]!, articles: [] };
+        categories.set(key, category);
+      }
+      if (category) sortIntoCategory(category, file, diagnostics);
+    } else if (file.path !== 'README.md') {
+      const hint = file.path.endsWith('.md')
+        ? `articles are ${collections.map(({ folder }) => `${folder}/<category>/<slug>.md`).join(' or ')}`
+        : 'images and other files for readers belong in media/';
+      diagnostics.error(placeOf(file), 'this file is out of place', hint);
+    }
+  }
+  return { categories: [...categories.values()], media, files };
+}
+
+/** The files that were written again; undefined where files came or went. */
+function findRewritten(before: readonly SourceFile[], after: readonly SourceFile[]): SourceFile[] | undefined {
+  if (before.length !== after.length) return undefined;
+  if (after.some((file, index) => file.path !== before[index]!.path)) return undefined;
+  return after.filter((file, index) => file !== before[index]);
+}
+
+function exchangeArticles(before: Content, rewritten: readonly SourceFile[], files: readonly SourceFile[]): Content {
+  const next = new Map(rewritten.map((file) => [file.path, file]));
+  const folders = new Set(rewritten.map(({ path }) => dirname(path)));
+  const categories = before.categories.map((category) => {
+    if (!folders.has(`${category.collection.folder}/${category.slug}`)) return category;
+    return { ...category, articles: category.articles.map((file) => next.get(file.path) ?? file) };
+  });
+  return { ...before, categories, files };
+}
+
+function sortIntoCategory(category: CategoryFolder, file: SourceFile, diagnostics: Diagnostics): void {
+  const name = basename(file.path);
+  if (name === 'category.yaml') {
+    const text = readText(file, diagnostics);
+    const checked = text === undefined ? undefined : parseYaml(text, Category, file.display, diagnostics);
+    if (checked) category.name = checked.value.name;
+  } else if (!name.endsWith('.md')) {
+    const hint = suggest(name, ['category.yaml']) ?? 'images and other files for readers belong in media/';
+    diagnostics.error(placeOf(file), 'this file is out of place', hint);
+  } else if (checkSlug(name.slice(0, -'.md'.length), file, diagnostics)) {
+    category.articles.push(file);
+  }
+}
+
+function checkSlug(slug: string, file: SourceFile, diagnostics: Diagnostics): boolean {
+  const { success, error } = Slug.safeParse(slug);
+  if (success) return true;
+  const mended = slug
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/\p{M}/gu, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+  diagnostics.error(placeOf(file), `"${slug}" ${error.issues[0]!.message}`, mended && `rename it to "${mended}"`);
+  return false;
+}
+
+function isMedia(file: SourceFile, diagnostics: Diagnostics): boolean {
+  const { success } = MediaPath.safeParse(`/${file.path}`);
+  const known = Object.hasOwn(mediaTypes, extname(file.path).slice(1));
+  if (!success) {
+    diagnostics.error(placeOf(file), 'a media path may hold only letters, digits, dots, hyphens and underscores');
+  } else if (!known) {
+    diagnostics.error(
+      placeOf(file),
+      `"${extname(file.path)}" is not a media type`,
+      `use ${Object.keys(mediaTypes).join(', ')}`,
+    );
+  }
+  return success && known;
+}

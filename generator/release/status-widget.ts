@@ -1,0 +1,45 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, transform } from 'esbuild';
+import { fillTemplate, resources } from '#contract/resources.ts';
+import type { StatusWidget } from '#contract/status.ts';
+
+/** The compiled status widget. */
+export interface CompiledWidget {
+  readonly script: string;
+  /** Tells this version of the script from all others, in its URL. */
+  readonly version: string;
+  readonly embed: StatusWidget;
+}
+
+const folder = join(import.meta.dirname, '../widget');
+let compiled: Promise<CompiledWidget> | undefined;
+
+/** Compiles the widget into one classic script; only once in a process, as its source does not change meanwhile. */
+export function compileStatusWidget(): Promise<CompiledWidget> {
+  return (compiled ??= compile());
+}
+
+async function compile(): Promise<CompiledWidget> {
+  const css = await transform(readFileSync(join(folder, 'style.css'), 'utf8'), { loader: 'css', minify: true });
+  const { outputFiles } = await build({
+    absWorkingDir: folder,
+    entryPoints: ['main.ts'],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+    target: 'es2020',
+    // In ASCII it means the same whatever the encoding of the page.
+    charset: 'ascii',
+    define: { STYLE: JSON.stringify(css.code.trim()) },
+    // No setting of a folder above may change the bytes.
+    tsconfigRaw: {},
+    logLevel: 'silent',
+  });
+  const script = outputFiles[0]!.text;
+  const version = hash('sha256', script).slice(0, 16);
+  const path = fillTemplate(resources.statusWidgetVersion.target, { version });
+  return { script, version, embed: { path, integrity: `sha384-${hash('sha384', script, 'base64')}` } };
+}

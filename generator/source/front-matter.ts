@@ -1,0 +1,67 @@
+import matter from 'gray-matter';
+import type { z } from 'zod';
+import type { Diagnostics } from './diagnostics.ts';
+import { parseYaml } from '../common/yaml.ts';
+import type { Checked } from '../common/yaml.ts';
+
+/** An article split in two: its checked front matter, unless that is broken, and its Markdown. */
+export interface Split<FrontMatter> {
+  readonly frontMatter: Checked<FrontMatter> | undefined;
+  readonly body: string;
+  /** The line of the file on which the body begins, from 1. */
+  readonly bodyLine: number;
+}
+
+/** gray-matter runs `---js` blocks as code by default, and asks each spelling of a language for an engine of its own. */
+const refuse = (): never => {
+  throw new Error('only YAML front matter is allowed');
+};
+const splitOnly = {
+  engines: { yaml: () => ({}), json: refuse, javascript: refuse, js: refuse, coffee: refuse, toml: refuse },
+};
+
+/** Far above any front matter; a search of gray-matter's takes time with the square of its blank lines. */
+const maxLength = 16_384;
+
+/** Parses an article. Reports every problem at its line and column; returns undefined where it cannot be split. */
+export function parseFrontMatter<Schema extends z.ZodType>(
+  text: string,
+  schema: Schema,
+  file: string,
+  diagnostics: Diagnostics,
+): Split<z.infer<Schema>> | undefined {
+  const firstLine = text.split('\n', 1)[0]!;
+  if (firstLine !== '---') {
+    const message = firstLine.startsWith('---')
+      ? 'the first line must be exactly ---; only YAML front matter is allowed'
+      : 'there is no front matter';
+    diagnostics.error({ file, line: 1, column: 1 }, message, 'begin the file with ---, its fields, and --- again');
+    return undefined;
+  }
+  const length = text.indexOf('\n---', firstLine.length);
+  const [closing = ''] = text.slice(length + 1).split('\n', 1);
+  const hint = 'end it with a line of exactly ---';
+  if (length < 0 || closing.trim() !== '---') {
+    const line = length < 0 ? 1 : lineAt(text, length + 1);
+    diagnostics.error({ file, line, column: 1 }, 'the front matter is not closed', hint);
+    return undefined;
+  }
+  if (length > maxLength) {
+    diagnostics.error({ file, line: 1, column: 1 }, `the front matter is longer than ${maxLength} characters`, hint);
+    return undefined;
+  }
+  // With an options object gray-matter neither caches the file nor hands out a shared result (its issue 166).
+  const yaml = matter(text, splitOnly).matter;
+  const end = length + '\n---'.length;
+  const firstText = end + text.slice(end).search(/\S|$/);
+  const bodyStart = Math.max(text.lastIndexOf('\n', firstText) + 1, end);
+  // The YAML begins with the line break after the opening ---, so its lines are numbered as those of the file.
+  const frontMatter = parseYaml(yaml, schema, file, diagnostics);
+  return { frontMatter, body: text.slice(bodyStart), bodyLine: lineAt(text, bodyStart) };
+}
+
+function lineAt(text: string, offset: number): number {
+  let line = 1;
+  for (let at = text.indexOf('\n'); at >= 0 && at < offset; at = text.indexOf('\n', at + 1)) line += 1;
+  return line;
+}

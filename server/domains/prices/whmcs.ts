@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { createClient } from '../../upstream/client.ts';
+import type { PriceSource } from '../types.ts';
+import { parseJson } from '../../upstream/reply.ts';
+import { Amount, collectPrices, maxPriceBytes, toPriceError } from './tld-prices.ts';
+import type { PriceSourceOptions } from './tld-prices.ts';
+
+/** Where WHMCS is, and its API credential. */
+export interface WhmcsSettings {
+  /** The base of the installation, without a slash at its end. */
+  readonly url: string;
+  readonly identifier: string;
+  readonly secret: string;
+}
+
+const Success = z.literal('success');
+
+/** The currencies; an installation always has one. */
+const Currencies = z
+  .looseObject({ result: Success })
+  .transform(listCurrencies)
+  .pipe(z.array(z.object({ id: z.union([z.int(), z.string()]), code: z.string() })).nonempty());
+
+const Pricing = z.object({
+  result: Success,
+  currency: z.object({ code: z.string() }),
+  // PHP writes an empty map as [].
+  pricing: z.union([z.record(z.string(), z.unknown()), z.tuple([])]),
+});
+
+/** Prices by years; a term that is not sold is not there. */
+const OneYear = z.object({ 1: Amount }).transform((years) => years[1]);
+const Entry = z.object({ register: OneYear, renew: OneYear, transfer: OneYear });
+
+/** Creates the source of the prices that a WHMCS sells at, by the actions GetCurrencies and GetTLDPricing of its API. */
+export function createWhmcs(settings: WhmcsSettings, { timeoutMs, warn }: PriceSourceOptions): PriceSource {
+  const client = createClient({
+    baseUrl: settings.url,
+    headers: {},
+    secrets: [settings.secret, settings.identifier, encodeURIComponent(settings.secret)],
+    timeoutMs,
+    maxBytes: maxPriceBytes,
+  });
+  const call = async <Schema extends z.ZodType>(
+    parameters: Readonly<Record<string, string>>,
+    schema: Schema,
+  ): Promise<z.infer<Schema>> => {
+    const { identifier, secret } = settings;
+    const body = new URLSearchParams({ identifier, secret, responsetype: 'json', ...parameters });
+    const reply = await client.request('POST', '/includes/api.php', { body });
+    const answer = reply.status < 300 ? parseJson(reply.text, schema) : undefined;
+    if (answer === undefined) throw toPriceError(reply);
+    return answer;
+  };
+  return {
+    async read() {
+      const currencies = await call({ action: 'GetCurrencies' }, Currencies);
+      const euro = currencies.find(({ code }) => code === 'EUR');
+      if (!euro) {
+        warn('WHMCS has no currency EUR');
+        return new Map();
+      }
+      const answer = await call({ action: 'GetTLDPricing', currencyid: String(euro.id) }, Pricing);
+      // What it answers for a currency that it does not know is undocumented. Its rates are not for converting: the
+      // prices in EUR are set by hand.
+      if (answer.currency.code !== 'EUR') {
+        warn('WHMCS answers with prices in another currency than EUR');
+        return new Map();
+      }
+      const entries = Object.entries(answer.pricing);
+      return collectPrices(
+        entries.map(([tld, entry]) => [tld, Entry.safeParse(entry).data]),
+        warn,
+      );
+    },
+    close: () => client.close(),
+  };
+}
+
+/** The currencies of an answer, in either of its shapes: nested, as installations answer, or flat, as is documented. */
+function listCurrencies(answer: Readonly<Record<string, unknown>>): unknown {
+  const nested = z.object({ currency: z.unknown() }).safeParse(answer['currencies']);
+  if (nested.success) return nested.data.currency;
+  return Object.entries(answer).flatMap(([key, id]) => {
+    const [, entry] = /^(currencies\[currency\]\[\d+\])\[id\]$/.exec(key) ?? [];
+    return entry === undefined ? [] : [{ id, code: answer[`${entry}[code]`] }];
+  });
+}

@@ -1,0 +1,12 @@
+import { handle } from '../http/handle.ts';
+import type { Feedback } from './service.ts';
+
+/** The routes of what readers say. */
+export function feedbackRoutes(feedback: Feedback) {
+  return {
+    sendFeedback: handle('sendFeedback', async ({ body }) => {
+      const status = (await feedback.record(body)) === 'told' ? 200 : 202;
+      return { status, body: { success: true } };
+    }),
+  };
+}

@@ -1,0 +1,175 @@
+import type { ServerName } from '#contract/api-keys.ts';
+import { problems } from '#contract/problem.ts';
+import { Problem } from '../../problem.ts';
+import { ProviderError } from '../providers/types.ts';
+import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
+import { createAccessWatch } from './access.ts';
+import type { CheckAccess } from './access.ts';
+import { systemClock } from './clock.ts';
+import type { Clock } from './clock.ts';
+import { createHub } from './hub.ts';
+import { createSession } from './session.ts';
+import type { Session } from './session.ts';
+import { closeCodes } from './socket.ts';
+import type { ClientSocket } from './socket.ts';
+import { createStreamTokens } from './token.ts';
+import type { StreamClaim } from './token.ts';
+
+/** Who opened a stream. */
+export interface StreamClient {
+  /** The id of the request that opened it. */
+  readonly requestId: string;
+  readonly address: string;
+  /** What limits count by. */
+  readonly key: string;
+}
+
+/** A console command that came in by a stream. */
+export interface StreamCommand {
+  readonly server: ServerName;
+  readonly keyId: string;
+  readonly command: string;
+  /** The id of the request that opened the stream. */
+  readonly requestId: string;
+  readonly ip: string;
+}
+
+/** What the relay needs of the rest of the service. */
+export interface RelayDependencies {
+  /** At least 256 bits, the same on every instance. */
+  readonly secret: string;
+  /** How long a stream token is good. */
+  readonly ttlSeconds: number;
+  /** Follows the console of a server. What it rejects with is told to viewers, where that is fit for them. */
+  readonly openSource: (server: ServerName, events: ConsoleEvents) => Promise<ConsoleSource>;
+  /** Sends a command that was validated, by a key that was allowed to a moment ago; limits and audit are its own. */
+  readonly sendCommand: (command: StreamCommand) => Promise<void>;
+  readonly checkAccess: CheckAccess;
+  /** Told what went wrong on our side or the provider's, for the log. */
+  readonly failed: (what: string, error: unknown) => void;
+  readonly limits?: Partial<RelayLimits>;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}
+
+/** Carries the consoles of game servers to the clients of the API. */
+export interface Relay {
+  /** A token that opens a stream, for a while. */
+  issueToken(claim: StreamClaim): Promise<string>;
+  /** Whether a client may open one more connection. */
+  admits(client: StreamClient): boolean;
+  /** Begins the stream of a connection. */
+  connect(socket: ClientSocket, server: ServerName, client: StreamClient): Session;
+  /** The last 150 lines of a console that is being followed, else none. */
+  history(server: ServerName): string[];
+  stats(): { readonly connections: number; readonly viewers: number; readonly upstreams: number };
+  /** Ends all streams by 1012: clients come back, to another instance or to the next process. */
+  close(): void;
+}
+
+/** What one client, and one customer, may have open. */
+export interface RelayLimits {
+  /** Connections of one client that have not sent a good token yet. */
+  readonly unauthenticated: number;
+  /** Streams of one API key. */
+  readonly viewersPerKey: number;
+}
+
+/**
+ * Both are far from what one person opens. After a restart all viewers of a customer's site come back within a second,
+ * perhaps behind one address, and each costs some 20 KB until its token is there (10 s at most); a viewer that does not
+ * read holds up to 128 KiB more.
+ */
+const usualLimits: RelayLimits = { unauthenticated: 2000, viewersPerKey: 2000 };
+
+/** Creates a relay that has no streams yet. */
+export function createRelay(dependencies: RelayDependencies): Relay {
+  const { openSource, sendCommand, checkAccess, failed, clock = systemClock, random = Math.random } = dependencies;
+  const limits = { ...usualLimits, ...dependencies.limits };
+  const tokens = createStreamTokens({ ...dependencies, clock });
+  const watch = createAccessWatch(checkAccess, clock, failed);
+  const sessions = new Set<Session>();
+  const unauthenticated = createCounter();
+  const viewers = createCounter();
+  let closed = false;
+
+  const hub = createHub({
+    openSource,
+    clock,
+    random,
+    describe(error) {
+      failed('a console could not be opened', error);
+      return toClientText(error);
+    },
+  });
+  const describe = (error: unknown): string => {
+    if (!(error instanceof ProviderError || error instanceof Problem)) failed('a console stream failed', error);
+    return toClientText(error);
+  };
+
+  return {
+    issueToken: (claim) => tokens.issue(claim),
+    admits: (client) => unauthenticated.of(client.key) < limits.unauthenticated,
+    connect(socket, server, client) {
+      unauthenticated.add(client.key, 1);
+      const session = createSession({
+        socket,
+        server,
+        clock,
+        tokens,
+        checkAccess,
+        watch,
+        describe,
+        join: (outlet) => hub.join(server, outlet),
+        admit(keyId) {
+          if (viewers.of(keyId) >= limits.viewersPerKey) return false;
+          viewers.add(keyId, 1);
+          unauthenticated.add(client.key, -1);
+          return true;
+        },
+        left(keyId) {
+          sessions.delete(session);
+          if (keyId === undefined) unauthenticated.add(client.key, -1);
+          else viewers.add(keyId, -1);
+        },
+        sendCommand: (keyId, command) =>
+          sendCommand({ server, keyId, command, requestId: client.requestId, ip: client.address }),
+      });
+      sessions.add(session);
+      if (closed) session.end(closeCodes.restart, 'service restart');
+      return session;
+    },
+    history: (server) => hub.history(server),
+    stats: () => ({ connections: sessions.size, viewers: viewers.total(), upstreams: hub.upstreams() }),
+    close() {
+      closed = true;
+      for (const session of sessions) session.end(closeCodes.restart, 'service restart');
+      watch.close();
+      hub.close();
+    },
+  };
+}
+
+/** Only what was written for clients is said to them. */
+function toClientText(error: unknown): string {
+  return error instanceof ProviderError || error instanceof Problem ? error.message : problems.internal_error.message;
+}
+
+interface Counter {
+  of(name: string): number;
+  add(name: string, change: 1 | -1): void;
+  total(): number;
+}
+
+function createCounter(): Counter {
+  const counts = new Map<string, number>();
+  return {
+    of: (name) => counts.get(name) ?? 0,
+    add(name, change) {
+      const count = (counts.get(name) ?? 0) + change;
+      if (count > 0) counts.set(name, count);
+      else counts.delete(name);
+    },
+    total: () => counts.values().reduce((sum, count) => sum + count, 0),
+  };
+}

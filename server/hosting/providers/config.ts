@@ -1,0 +1,84 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { HetznerSettings } from './hetzner.ts';
+import { localSettings } from './local/index.ts';
+import type { LocalSettings } from './local/index.ts';
+import { proxmoxSettings } from './proxmox.ts';
+import type { ProxmoxSettings } from './proxmox.ts';
+import { PterodactylSettings } from './pterodactyl/index.ts';
+import { parseSettings } from './config-yaml.ts';
+import type { Environment } from '../../settings.ts';
+
+/** The settings of a provider, by its type. */
+export type ProviderSettings = HetznerSettings | ProxmoxSettings | PterodactylSettings | LocalSettings;
+
+/** A PROVIDERS_FILE that cannot be used; the message has a line for each problem, and never holds a value. */
+export class ProvidersError extends Error {
+  override readonly name = 'ProvidersError';
+}
+
+const providerName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, hyphens and underscores');
+
+/**
+ * Loads PROVIDERS_FILE. "${NAME}" in a text is taken from the environment; paths count from the file's folder. Throws
+ * a {@link ProvidersError} that names every problem as `file:line:column  message`.
+ */
+export function loadProviders(file: string, environment: Environment): Record<string, ProviderSettings> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    throw new ProvidersError(`PROVIDERS_FILE: ${file} cannot be read`);
+  }
+  const folder = dirname(resolve(file));
+  const provider = z.discriminatedUnion('type', [
+    PterodactylSettings,
+    HetznerSettings,
+    proxmoxSettings(certificatesOf(folder)),
+    localSettings(folder, environment),
+  ]);
+  const { value, problems } = parseSettings(
+    text,
+    z.strictObject({ providers: z.record(providerName, provider) }),
+    environment,
+  );
+  if (value) return value.providers;
+  throw new ProvidersError(
+    problems.map(({ line, column, message }) => `${file}:${line}:${column}  ${message}`).join('\n'),
+  );
+}
+
+/** A path, turned into the certificates that stand in its file. */
+function certificatesOf(folder: string) {
+  return z.string().transform((path, context) => {
+    try {
+      const pem = readFileSync(resolve(folder, path), 'utf8');
+      void new X509Certificate(pem);
+      return pem;
+    } catch {
+      context.addIssue('must be the path of a readable file with certificates in PEM');
+      return z.NEVER;
+    }
+  });
+}
+
+/** The provider that runs the demo servers of a first start, as children of this process. */
+export function demoProviders(environment: Environment): Record<string, LocalSettings> {
+  const settings = localSettings(import.meta.dirname, environment).parse({
+    type: 'local',
+    servers: {
+      'game-demo': { kind: 'game', command: toCommand(new URL('../demo/game-server.ts', import.meta.url)) },
+      'vps-demo': { kind: 'vps', command: toCommand(new URL('../demo/vps.ts', import.meta.url)) },
+    },
+  });
+  return { demo: settings };
+}
+
+function toCommand(program: URL): string[] {
+  return [process.execPath, fileURLToPath(program)];
+}

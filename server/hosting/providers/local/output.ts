@@ -1,0 +1,151 @@
+import { createWriteStream, mkdirSync, renameSync, statSync } from 'node:fs';
+import type { WriteStream } from 'node:fs';
+import { constants, open, realpath } from 'node:fs/promises';
+import { once } from 'node:events';
+import { dirname, sep } from 'node:path';
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../../../log.ts';
+import { handedLogBytes, toLogEnd } from '../../game-log.ts';
+
+/** What a local server printed: the newest lines in memory, and more in a file. */
+export interface Output {
+  /** Takes all that a stream brings, until it ends. Never throws. */
+  pump(stream: Readable): Promise<void>;
+  /** The newest lines. */
+  lines(): readonly string[];
+  /** Tells each new line; answers how to stop that. */
+  follow(line: (text: string) => void): () => void;
+  /** The end of the log file; undefined where there is none. */
+  latest(): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+/** How many lines a new reader is given, as Wings does (websocket_log_count). */
+const keptLines = 150;
+const maxLineLength = 64 * 1024;
+const maxFileBytes = 4 * 1024 * 1024;
+
+/** As many lines as Wings lets through; a faster server waits, and loses none. */
+const linesPerMs = 20;
+
+/** Creates the output of a server, whose log file goes on where it ended and is set aside when it is full. */
+export function createOutput(file: string, log: Logger): Output {
+  const previous = `${file}.1`;
+  const kept: string[] = [];
+  const followers = new Set<(text: string) => void>();
+  let stream: WriteStream | undefined;
+  let size = 0;
+  /** Until the next start: a full disk must not end the server whose words it cannot take. */
+  let broken = false;
+
+  const fail = (error: unknown): void => {
+    if (!broken) log.error({ err: error, file }, 'a log cannot be written');
+    broken = true;
+  };
+  const openFile = (): WriteStream | undefined => {
+    try {
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+      if (size > maxFileBytes) {
+        renameSync(file, previous);
+        size = 0;
+      }
+      return createWriteStream(file, { flags: 'a', mode: 0o600 }).on('error', fail);
+    } catch (error) {
+      fail(error);
+      return undefined;
+    }
+  };
+  const write = async (lines: readonly string[]): Promise<void> => {
+    if (lines.length === 0) return;
+    for (const line of lines) {
+      kept.push(line);
+      for (const follower of followers) follower(line);
+    }
+    kept.splice(0, kept.length - keptLines);
+    if (broken) return;
+    if (size > maxFileBytes || stream?.destroyed) {
+      stream?.end();
+      stream = undefined;
+    }
+    stream ??= openFile();
+    if (!stream) return;
+    const text = `${lines.join('\n')}\n`;
+    size += Buffer.byteLength(text);
+    const target = stream;
+    await new Promise((written) => target.write(text, written));
+  };
+  return {
+    async pump(source) {
+      const decoder = new StringDecoder('utf8');
+      let rest = '';
+      broken = false;
+      try {
+        for await (const chunk of source as AsyncIterable<Buffer>) {
+          const lines = (rest + decoder.write(chunk)).split('\n').map((line) => line.replace(/\r$/, ''));
+          rest = lines.pop()!;
+          if (rest.length > maxLineLength) {
+            lines.push(rest);
+            rest = '';
+          }
+          await write(lines);
+          if (lines.length > linesPerMs) await sleep(lines.length / linesPerMs);
+        }
+      } catch {
+        // Destroyed, with a server that would not let go of its pipes.
+      }
+      if (rest) await write([rest]);
+    },
+    lines: () => kept,
+    follow(follower) {
+      followers.add(follower);
+      return () => followers.delete(follower);
+    },
+    async latest() {
+      const newest = await readEnd(file);
+      if (newest === undefined || newest.length > handedLogBytes) return newest && toLogEnd(newest);
+      const before = await readEnd(previous);
+      return toLogEnd(Buffer.concat([before ?? Buffer.alloc(0), newest]));
+    },
+    async close() {
+      if (!stream) return;
+      const closed = once(stream, 'close').catch(() => undefined);
+      stream.end();
+      if (!stream.closed) await closed;
+    },
+  };
+}
+
+/**
+ * The end of a file of a server's folder; undefined where there is none. A server may write what it likes there, so a
+ * link out of the folder leads nowhere, and nor does what is no regular file.
+ */
+export async function readServerFile(folder: string, path: string): Promise<string | undefined> {
+  try {
+    const real = await realpath(path);
+    if (!real.startsWith((await realpath(folder)) + sep)) return undefined;
+    const bytes = await readEnd(real);
+    return bytes && toLogEnd(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The last bytes of a file: one more than is handed over, so that a cut can be told. */
+async function readEnd(path: string): Promise<Buffer | undefined> {
+  // Non-blocking, as the opening of a pipe without a writer would wait for one.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(path, flags).catch(() => undefined);
+  if (!handle) return undefined;
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile()) return undefined;
+    const length = Math.min(stats.size, handedLogBytes + 1);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, stats.size - length);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { createClient } from '../../../upstream/client.ts';
+import type { Client, Reply, RequestOptions } from '../../../upstream/client.ts';
+import type { Logger } from '../../../log.ts';
+import { toLogEnd } from '../../game-log.ts';
+import { checkPanel } from './check.ts';
+import { createConsoleDoor } from './console.ts';
+import type { ConsoleTimings } from './session.ts';
+import { offline, parseJson, toProviderError, toRefusal } from '../../../upstream/reply.ts';
+import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
+import type { GameProvider, Outcome, Provider, ProviderError } from '../types.ts';
+
+/** The settings of a Pterodactyl or Pelican panel. */
+export const PterodactylSettings = z.strictObject({
+  type: z.literal('pterodactyl'),
+  url: UpstreamUrl,
+  /** Client key of a user with control.console, control.start, control.stop, control.restart on the servers. */
+  token: Secret,
+  /** Client key of a user with websocket.connect alone; without it there are no consoles. */
+  read_only_token: Secret.optional(),
+});
+export type PterodactylSettings = z.infer<typeof PterodactylSettings>;
+
+/** What the provider needs beside its settings. */
+export interface PterodactylOptions {
+  readonly timeoutMs: number;
+  readonly log: Logger;
+  readonly timings?: Partial<ConsoleTimings>;
+}
+
+const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
+const Resources = z.object({ attributes: z.object({ current_state: z.string() }) });
+
+/** States in which a server has no console to type into. */
+const deadStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
+
+/** What a panel itself says of a file that it does not hand out; the second is Pelican's. */
+const fileFailures = new Set(['FileSizeTooLargeException', 'FileNotFoundException']);
+
+/** A file of a panel is at most 4 MiB (files/contents), and an answer may hold no more than that. */
+const logFileBytes = 4 * 1024 * 1024 + 1024;
+
+/** Creates the provider of game servers of a panel; a server's `ref` is its UUID there, or the first 8 digits of it. */
+export function createPterodactyl(settings: PterodactylSettings, options: PterodactylOptions): Provider {
+  const { timeoutMs, log } = options;
+  // No Origin here: a request with the panel's own makes Laravel Sanctum ask for a session and a CSRF token.
+  const connect = (token: string): Client =>
+    createClient({ baseUrl: `${settings.url}/api/client`, headers: { authorization: `Bearer ${token}` }, timeoutMs });
+  const client = connect(settings.token);
+  const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
+  const door = createConsoleDoor({
+    client: reader,
+    origin: new URL(settings.url).origin,
+    log,
+    timings: options.timings,
+  });
+
+  const game: GameProvider = {
+    async power(ref, action, deadline) {
+      const reply = await client.request('POST', `${pathOf(ref)}/power`, {
+        body: { signal: action },
+        signal: deadline,
+      });
+      // Exactly 204: what a proxy or a login page answers with 200 is no power action.
+      if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
+    },
+    async command(ref, command, deadline) {
+      const path = pathOf(ref);
+      const isOffline = (): Promise<boolean> => isDead(client, path, { timeoutMs: timeoutMs / 4, signal: deadline });
+      // Keys of Pelican are not ptlc_; it answers 204 to commands that an offline server never gets.
+      if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
+      const reply = await client.request('POST', `${path}/command`, { body: { command }, signal: deadline });
+      if (reply.status === 204) return;
+      // The answer for a server that is offline, and for a 502 of a proxy before the node, which may have passed it on.
+      const isDoubtful = reply.status === 502 && failureOf(reply).code === 'HttpException';
+      if (isDoubtful && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
+      throw toCommandError(reply);
+    },
+    async latestLog(ref, file) {
+      const path = new URLSearchParams({ file: `/${(file ?? 'logs/latest.log').replace(/^\/+/, '')}` });
+      const reply = await client.request('GET', `${pathOf(ref)}/files/contents?${path.toString()}`, {
+        maxBytes: logFileBytes,
+        headers: { accept: 'application/json, text/plain' },
+      });
+      // A page of a proxy is no log, whatever its status says.
+      const isPage = reply.headers.get('content-type')?.startsWith('text/html');
+      if (reply.status === 200 && !isPage) return toLogEnd(Buffer.from(reply.text));
+      const { code } = failureOf(reply);
+      // A file that is not there, is a folder or is too large, as Wings says it.
+      const noFile = fileFailures.has(code) || (reply.status < 500 && code === 'DaemonConnectionException');
+      if (isDenied(reply) || noFile) return undefined;
+      throw toProviderError(reply, 'refused');
+    },
+    openConsole: (ref, events) => door.open(ref, refPattern.test(ref) ? pathOf(ref) : undefined, events),
+  };
+  return {
+    game,
+    async check() {
+      const { findings, readerCanWrite } = await checkPanel(client, reader);
+      if (readerCanWrite) door.lock();
+      return findings;
+    },
+    async close() {
+      door.close();
+      await Promise.all([client.close(), reader?.close()]);
+    },
+  };
+}
+
+const refPattern = /^[0-9A-Za-z][0-9A-Za-z-]{0,63}$/;
+
+function pathOf(ref: string): string {
+  if (!refPattern.test(ref)) throw toRefusal(`"${ref}" is not the identifier of a panel's server`);
+  return `/servers/${ref}`;
+}
+
+/** Whether a server is surely not running; a look-up that fails says nothing, and the action itself will. */
+async function isDead(client: Client, path: string, limits: RequestOptions): Promise<boolean> {
+  const reply = await client.request('GET', `${path}/resources`, limits).catch(() => undefined);
+  const state = reply?.status === 200 ? parseJson(reply.text, Resources)?.attributes.current_state : undefined;
+  return state !== undefined && deadStates.has(state);
+}
+
+function failureOf({ text }: Reply): { code: string; detail: string } {
+  return parseJson(text, Failure)?.errors[0] ?? { code: '', detail: '' };
+}
+
+function toCommandError(reply: Reply): ProviderError {
+  return toProviderError(reply, toOutcome(reply), isDenied(reply) ? { code: 'provider_permission_denied' } : {});
+}
+
+/** Whether the key lacks a permission on the server. One of the wrong kind or for other addresses is our own mistake. */
+function isDenied(reply: Reply): boolean {
+  return reply.status === 403 && !/application API key|IP address/i.test(failureOf(reply).detail);
+}
+
+/** The panel decides a 4xx before it calls its node; past that, the node may have done it. */
+function toOutcome({ status }: Reply): Outcome {
+  return status >= 400 && status < 500 && status !== 408 ? 'refused' : 'unknown';
+}

@@ -1,0 +1,46 @@
+import { handle } from '../http/handle.ts';
+import { toStored, toStoredJson } from '../http/stored.ts';
+import type { Stored } from '../http/stored.ts';
+import { Problem } from '../problem.ts';
+import type { Releases } from './service.ts';
+
+const emptyList = toStoredJson([]);
+
+/** The routes that answer with files of the release. */
+export function contentRoutes(releases: Releases) {
+  const find = (target: string): Stored | undefined => {
+    const file = releases.current().find(target);
+    return file && toStored(file);
+  };
+  const listed = (target: string): Stored => {
+    const file = find(target);
+    if (!file) throw new Error(`${target} is not in the release`);
+    return file;
+  };
+  const article = (endpoint: string, path: string): Stored => {
+    const file = find(`${endpoint}?path=${path}`);
+    if (!file) throw new Problem('article_not_found');
+    return file;
+  };
+  return {
+    listBlogArticles: handle('listBlogArticles', () => listed('/v1/blog/list')),
+    getBlogArticle: handle('getBlogArticle', ({ query }) => article('/v1/blog/article', query.path)),
+    listKnowledgeBaseArticles: handle('listKnowledgeBaseArticles', ({ query: { category } }) => {
+      return category === undefined ? listed('/v1/kb/list') : (find(`/v1/kb/list?category=${category}`) ?? emptyList);
+    }),
+    getKnowledgeBaseArticle: handle('getKnowledgeBaseArticle', ({ query }) => article('/v1/kb/article', query.path)),
+    getStatusWidget: handle('getStatusWidget', () => listed('/v1/service-status.js')),
+    getStatusWidgetVersion: handle('getStatusWidgetVersion', ({ rest }) => {
+      const file = find(`/v1/service-status.${rest}.js`);
+      if (!file) throw new Problem('not_found');
+      return file;
+    }),
+    getPlans: handle('getPlans', () => listed('/v1/plans')),
+    getOpenApi: handle('getOpenApi', () => listed('/v1/openapi.json')),
+    getMedia: handle('getMedia', ({ rest }) => {
+      const file = find(`/media/${rest}`);
+      if (!file) throw new Problem('media_not_found');
+      return file;
+    }),
+  };
+}

@@ -1,0 +1,193 @@
+import { expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { createTestApp } from '../helpers/app.ts';
+import type { TestApp } from '../helpers/app.ts';
+import { buildProject, createProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
+import type { RdapUpstream } from '../helpers/upstream-rdap.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+import type { Upstream } from '../helpers/upstream.ts';
+import { ask } from '../server/ask.ts';
+import { eventually } from '../server/shared.ts';
+import { wrongNames } from '../server/wrong-names.ts';
+
+const generous = { DOMAIN_RATELIMIT_BURST: '100000' };
+const price = '{ EUR: { 1: { register: 10, renew: 12, transfer: 0 } } }';
+
+function catalogOf(base: string): string {
+  return [
+    'order_url: "https://clients.example.com/?name={domain}"',
+    'tlds:',
+    `  .com: { active: true, prices: ${price}, lookup: { rdap: "${base}" } }`,
+    `  .co.uk: { prices: ${price}, order_url: "https://clients.example.com/uk", lookup: { rdap: "${base}" } }`,
+    `  .eu: { active: false, prices: ${price} }`,
+    `  .de: { active: true, prices: ${price}, lookup: none }`,
+    '',
+  ].join('\n');
+}
+
+async function serve(
+  settings: Record<string, string> = {},
+): Promise<{ app: TestApp; rdap: RdapUpstream; root: string }> {
+  const rdap = await createRdapUpstream();
+  const root = createProject({ 'catalog/domains.yaml': catalogOf(rdap.base) });
+  await buildProject(root);
+  const app = await createTestApp({ root, settings: { ...generous, DATA_DIR: temporaryFolder(), ...settings } });
+  return { app, rdap, root };
+}
+
+async function search(app: TestApp, name: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  const { status, text } = await ask(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`);
+  return { status, body: JSON.parse(text) as Record<string, unknown> };
+}
+
+async function listed(app: TestApp): Promise<{ status: number; tlds: { tld: string; pricing: unknown }[] }> {
+  const { status, text } = await ask(app, '/v1/domains/tlds');
+  return { status, tlds: (JSON.parse(text) as { tlds: { tld: string; pricing: unknown }[] }).tlds };
+}
+
+test('a free name and a taken one are told apart, with their prices and where they are ordered', async () => {
+  const { app, rdap } = await serve();
+  rdap.taken.add('taken.com');
+  const pricing = { currency: 'EUR', term: 1, period: 'year', register: 10, renew: 12, transfer: 0 };
+  expect(await search(app, 'Free.com')).toEqual({
+    status: 200,
+    body: {
+      success: true,
+      domain: 'free.com',
+      tld: '.com',
+      available: true,
+      pricing,
+      order_url: 'https://clients.example.com/?name=free.com',
+    },
+  });
+  expect((await search(app, 'taken.com')).body).toMatchObject({ available: false, domain: 'taken.com' });
+  expect((await search(app, 'free.co.uk')).body).toMatchObject({
+    tld: '.co.uk',
+    available: true,
+    order_url: 'https://clients.example.com/uk',
+  });
+});
+
+test('what is listed can be searched for at the same prices, and nothing else can', async () => {
+  const { app } = await serve();
+  const { tlds } = await listed(app);
+  expect(tlds.map(({ tld }) => tld)).toEqual(['.co.uk', '.com', '.de']);
+  for (const { tld, pricing } of tlds) {
+    const { status, body } = await search(app, `a-name-to-search-for${tld}`);
+    // Nobody may be asked for a name under .de here: what nobody knows is no answer.
+    if (tld === '.de') expect(status).toBe(502);
+    else expect(body).toMatchObject({ tld, pricing });
+  }
+  for (const tld of ['.eu', '.org', '.uk']) {
+    const { status, body } = await search(app, `a-name${tld}`);
+    expect({ tld, status, error: body.error }).toEqual({ tld, status: 404, error: 'tld_not_found' });
+  }
+});
+
+test('a registry that fails, or is not there, is 502 and never an answer', async () => {
+  const { app, rdap } = await serve();
+  await search(app, 'warm-up.com');
+  for (const fault of [{ status: 500 }, { status: 403 }, 'garbage', { status: 200, body: '{}' }] as const) {
+    rdap.fail(fault);
+    const { status, body } = await search(app, `name-${JSON.stringify(fault).length}.com`);
+    expect({ fault, status, error: body.error }).toEqual({ fault, status: 502, error: 'provider_error' });
+  }
+  await rdap.stop();
+  expect((await search(app, 'nobody-there.com')).status).toBe(502);
+});
+
+test('no input that is no name asks anybody', async () => {
+  const { app, rdap } = await serve();
+  // A bare TLD is one by the catalog, and that of this test is another. What is no Unicode cannot be in a URL.
+  const { 'in front of the TLD': _, ...wrong } = wrongNames;
+  for (const name of Object.values(wrong)
+    .flat()
+    .filter((one) => one.isWellFormed())) {
+    const { status, body } = await search(app, name);
+    const known = body.error === 'tld_not_found' ? 404 : 400;
+    expect({ name, status }).toEqual({ name, status: known });
+  }
+  expect(rdap.asked()).toEqual([]);
+});
+
+test('a search without a name, or with two, is 400', async () => {
+  const { app } = await serve();
+  for (const query of ['', '?domain=a.com&domain=b.com', '?name=a.com']) {
+    const { status, text } = await ask(app, `/v1/domains/search${query}`);
+    expect({ query, status }).toEqual({ query, status: 400 });
+    expect(text).toContain('"error":"invalid_domain"');
+  }
+});
+
+test('200 searches of one name at once are one look-up, and an answer is kept for a while', async () => {
+  const { app, rdap } = await serve();
+  await search(app, 'warm-up.com');
+  const before = rdap.asked().length;
+  const answers = await Promise.all(Array.from({ length: 200 }, () => search(app, 'popular.com')));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  await search(app, 'POPULAR.com.');
+  expect(rdap.asked().slice(before)).toEqual(['popular.com']);
+});
+
+test('a client has a limit of its own on searches', async () => {
+  const { app } = await serve({ DOMAIN_RATELIMIT_BURST: '2', DOMAIN_RATELIMIT_RPS: '1' });
+  const statuses = [];
+  for (let count = 0; count < 3; count += 1) statuses.push((await search(app, 'com')).status);
+  expect(statuses).toEqual([400, 400, 429]);
+  const { text, headers } = await ask(app, '/v1/domains/search?domain=com');
+  expect(text).toBe(renderProblem('json', 'rate_limited'));
+  expect(headers['ratelimit-policy']).toContain('"domains";q=2;w=2');
+  expect((await listed(app)).status).toBe(200);
+});
+
+test('the list has an ETag, and changes with the release', async () => {
+  const { app, rdap, root } = await serve();
+  const first = await ask(app, '/v1/domains/tlds');
+  expect(first.headers.etag).toMatch(/^"[0-9a-f]{32}"$/);
+  const same = await ask(app, '/v1/domains/tlds', { headers: { 'If-None-Match': first.headers.etag } });
+  expect(same.status).toBe(304);
+  writeFiles(root, { 'catalog/domains.yaml': catalogOf(rdap.base).replace('register: 10', 'register: 11') });
+  await buildProject(root);
+  await expect
+    .poll(async () => (await ask(app, '/v1/domains/tlds')).headers.etag, eventually)
+    .not.toBe(first.headers.etag);
+});
+
+/** A stand-in for WHMCS that sells what it is told. */
+async function createWhmcs(pricing: unknown): Promise<Upstream> {
+  return createUpstream(({ body }) => {
+    const { action } = Object.fromEntries(new URLSearchParams(body));
+    const currency = { id: 2, code: 'EUR' };
+    const answer = action === 'GetCurrencies' ? { currencies: { currency: [currency] } } : { currency, pricing };
+    return { status: 200, body: JSON.stringify({ result: 'success', ...answer }) };
+  });
+}
+
+const year = { register: { 1: '7.00' }, renew: { 1: '8.00' }, transfer: { 1: '0.00' } };
+const whmcs = { DOMAIN_PRICES: 'whmcs', WHMCS_IDENTIFIER: 'an-identifier', WHMCS_SECRET: 'a-secret-of-the-tests' };
+
+test('live prices come from WHMCS, outlive its failure, and outlive a restart of ours', async () => {
+  const billing = await createWhmcs({ com: year, org: { ...year, renew: [] }, de: year });
+  const settings = { ...whmcs, WHMCS_URL: billing.url };
+  const { app, rdap, root } = await serve({ ...settings, DATA_DIR: temporaryFolder() });
+  await expect.poll(async () => (await listed(app)).status, eventually).toBe(200);
+  expect((await listed(app)).tlds.map(({ tld }) => tld)).toEqual(['.com', '.de']);
+  expect((await search(app, 'free.com')).body).toMatchObject({ available: true, pricing: { register: 7, renew: 8 } });
+  await billing.stop();
+  expect((await listed(app)).status).toBe(200);
+  expect(JSON.stringify(app.log())).not.toContain('a-secret-of-the-tests');
+  expect(rdap.asked()).toContain('free.com');
+  expect(root).not.toBe('');
+});
+
+test('live prices that were never read are 502; read and not one complete, 500', async () => {
+  const none = await serve({ ...whmcs, WHMCS_URL: 'http://127.0.0.1:9' });
+  expect(await search(none.app, 'a.com')).toMatchObject({ status: 502, body: { error: 'provider_error' } });
+  expect((await listed(none.app)).status).toBe(502);
+
+  const billing = await createWhmcs([]);
+  const empty = await serve({ ...whmcs, WHMCS_URL: billing.url });
+  await expect.poll(async () => (await listed(empty.app)).status, eventually).toBe(500);
+  expect(await search(empty.app, 'a.com')).toMatchObject({ status: 500, body: { error: 'pricing_unavailable' } });
+});

@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest';
+import { listedBases, toExistingName } from '../../../server/domains/lookup/registry-table.ts';
+import { createRdapUpstream, createTextUpstream } from '../../helpers/upstream-registry.ts';
+import { createListedRegistries, createTestRegistries } from './harness.ts';
+
+const free = { name: 'some-name.io', tld: 'io' };
+const hours = 60 * 60 * 1000;
+
+test('a server that IANA does not list is believed once it has a name that must exist', async () => {
+  const upstream = await createRdapUpstream(['nic.io', 'taken.io']);
+  const registries = createTestRegistries();
+  const lookup = { rdap: upstream.url };
+  expect(await registries.check({ name: 'taken.io', tld: 'io' }, lookup)).toBe('taken');
+  expect(await registries.check(free, lookup)).toBe('free');
+  expect(await registries.check(free, lookup)).toBe('free');
+  const asked = (name: string): number => upstream.seen.filter(({ path }) => path === `/domain/${name}`).length;
+  expect([asked('taken.io'), asked('some-name.io'), asked('nic.io')]).toEqual([1, 2, 1]);
+  registries.pass(6 * hours);
+  expect(await registries.check(free, lookup)).toBe('free');
+  expect(asked('nic.io')).toBe(2);
+});
+
+test('a server that denies a name that must exist is disabled, and asked again after six hours', async () => {
+  const upstream = await createRdapUpstream();
+  const registries = createTestRegistries();
+  const lookup = { rdap: upstream.url };
+  for (let count = 0; count < 5; count += 1) expect(await registries.check(free, lookup)).toBe('unknown');
+  expect(upstream.seen.map(({ path }) => path)).toEqual(['/domain/some-name.io', '/domain/nic.io']);
+  expect(registries.written()).toContain('denies a name that exists');
+  registries.pass(6 * hours);
+  expect(await registries.check(free, lookup)).toBe('unknown');
+  expect(upstream.seen).toHaveLength(4);
+});
+
+test('a proof that could not be had is asked for again', async () => {
+  const upstream = await createRdapUpstream(['nic.io']);
+  const registries = createTestRegistries();
+  upstream.fail({ status: 500 }, ({ path }) => path.endsWith('/nic.io'));
+  expect(await registries.check(free, { rdap: upstream.url })).toBe('unknown');
+  upstream.fail(undefined);
+  expect(await registries.check(free, { rdap: upstream.url })).toBe('free');
+});
+
+test('many names at once need one proof', async () => {
+  const upstream = await createRdapUpstream(['nic.io']);
+  const registries = createTestRegistries();
+  const names = Array.from({ length: 20 }, (_, index) => ({ name: `name${index}.io`, tld: 'io' }));
+  const answers = await Promise.all(names.map((domain) => registries.check(domain, { rdap: upstream.url })));
+  expect(new Set(answers)).toEqual(new Set(['free']));
+  expect(upstream.seen.filter(({ path }) => path.endsWith('/nic.io'))).toHaveLength(1);
+});
+
+test('a proof is for one TLD: the same server has to prove each', async () => {
+  const upstream = await createRdapUpstream(['nic.io']);
+  const registries = createTestRegistries();
+  expect(await registries.check(free, { rdap: upstream.url })).toBe('free');
+  expect(await registries.check({ name: 'some-name.co', tld: 'co' }, { rdap: upstream.url })).toBe('unknown');
+});
+
+test('a server that IANA lists is believed without a proof, for its TLD alone', async () => {
+  const upstream = await createRdapUpstream();
+  const registries = await createListedRegistries({ com: `${upstream.url}/`, uk: `${upstream.url}/` });
+  expect(await registries.check({ name: 'some-name.com', tld: 'com' })).toBe('free');
+  expect(await registries.check({ name: 'some-name.com', tld: 'com' }, { rdap: upstream.url })).toBe('free');
+  expect(await registries.check({ name: 'some-name.co.uk', tld: 'co.uk' })).toBe('free');
+  expect(upstream.seen).toHaveLength(3);
+  // uk.com is not the registry's of .com, which denies all its names.
+  expect(await registries.check({ name: 'some-name.uk.com', tld: 'uk.com' })).toBe('unknown');
+  expect(upstream.seen.at(-1)!.path).toBe('/domain/nic.uk.com');
+});
+
+test('an end of two labels may be proved like any other', async () => {
+  const upstream = await createRdapUpstream(['nic.com.pl']);
+  const registries = await createListedRegistries({ pl: `${upstream.url}/` });
+  expect(await registries.check({ name: 'some-name.com.pl', tld: 'com.pl' })).toBe('free');
+});
+
+test('an entry of two labels is preferred', async () => {
+  const [one, two] = [await createRdapUpstream(), await createRdapUpstream()];
+  const registries = await createListedRegistries({ pl: `${one.url}/`, 'com.pl': `${two.url}/` });
+  expect(await registries.check({ name: 'some-name.com.pl', tld: 'com.pl' })).toBe('free');
+  expect([one.seen.length, two.seen.length]).toEqual([0, 1]);
+});
+
+test('a TLD that may be asked nowhere is unknown', async () => {
+  const registries = await createListedRegistries({});
+  expect(await registries.check({ name: 'some-name.es', tld: 'es' })).toBe('unknown');
+  expect(await registries.check({ name: 'some-name.com', tld: 'com' }, 'none')).toBe('unknown');
+  expect(await registries.check({ name: 'some-name.constructor', tld: 'constructor' })).toBe('unknown');
+});
+
+test.each([
+  ['de', { rdap: 'https://rdap.denic.de/' }, 'denic.de'],
+  ['nl', { rdap: 'https://rdap.sidn.nl/' }, 'sidn.nl'],
+  ['fi', { rdap: 'https://rdap.fi/rdap/rdap/' }, 'rdap.fi'],
+  ['eu', { das: 'das.eu:4343' }, 'das.eu'],
+  ['be', { das: 'das.dns.be:4343' }, 'dns.be'],
+  ['it', { whois: 'whois.nic.it' }, 'nic.it'],
+  ['io', { rdap: 'https://rdap.identitydigital.services/rdap/' }, 'nic.io'],
+  ['shop', undefined, 'nic.shop'],
+  ['co.uk', { rdap: 'https://rdap.nominet.uk/uk/' }, 'bbc.co.uk'],
+] as const)('in .%s a name that must exist is, by %j, %s', (tld, source, name) => {
+  expect(toExistingName(tld, source)).toBe(name);
+});
+
+test('the built-in list has what the registries of Europe have', () => {
+  expect(listedBases.size).toBeGreaterThan(1150);
+  expect(listedBases.get('nl')).toBe('https://rdap.sidn.nl/');
+  expect(listedBases.get('store')).toBe('https://rdap.radix.host/rdap/');
+  for (const base of listedBases.values()) expect(base).toMatch(/^https:\/\/[^:/]+\/(?:.*\/)?$/);
+});
+
+test('a diagnosis asks for a name that must exist and for one that must not', async () => {
+  const upstream = await createRdapUpstream(['nic.io']);
+  const registries = createTestRegistries();
+  const found = await registries.diagnose('io', { rdap: `${upstream.url}/` });
+  expect(found).toMatchObject({
+    source: `rdap ${upstream.url}/`,
+    existing: { name: 'nic.io', availability: 'taken' },
+    missing: { availability: 'free' },
+  });
+  expect(found.missing.name).toMatch(/^x[0-9a-f]{24}\.io$/);
+  expect(found.ms).toBeGreaterThan(0);
+});
+
+test('a diagnosis shows what does not work', async () => {
+  const upstream = await createRdapUpstream();
+  const text = await createTextUpstream(() => 'what is this');
+  const registries = createTestRegistries();
+  expect(await registries.diagnose('io', { rdap: upstream.url })).toMatchObject({
+    existing: { availability: 'unknown' },
+    missing: { availability: 'unknown' },
+  });
+  expect(await registries.diagnose('se', { whois: text.address })).toMatchObject({
+    source: `whois ${text.address}`,
+    existing: { name: 'nic.se', availability: 'unknown' },
+  });
+  expect(await registries.diagnose('es', 'none')).toMatchObject({ source: 'none' });
+});

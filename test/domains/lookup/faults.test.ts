@@ -1,0 +1,153 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Availability } from '../../../server/domains/types.ts';
+import { createDnsUpstream } from '../../helpers/upstream-dns.ts';
+import type { DnsAnswer } from '../../helpers/upstream-dns.ts';
+import { createRdapUpstream, createTextUpstream, toDomainObject } from '../../helpers/upstream-registry.ts';
+import type { TextAnswer } from '../../helpers/upstream-registry.ts';
+import type { Fault } from '../../helpers/upstream.ts';
+import { createListedRegistries, createTestRegistries } from './harness.ts';
+
+/** Every search here is of a name that is taken, or of which nothing is known: `free` is wrong each time. */
+const tally = { cases: 0, free: 0, taken: 0, unknown: 0 };
+function expectNotFree(availability: Availability, expected: Availability = 'unknown'): void {
+  tally.cases += 1;
+  tally[availability] += 1;
+  expect(availability).toBe(expected);
+}
+afterAll(() => console.log(`faults: ${tally.cases} cases, ${tally.free} wrong answers`, tally));
+
+const limits = { answerMs: 250, lookupMs: 800, dnsMs: 100 };
+const name = 'some-name.shop';
+const shop = { name, tld: 'shop' };
+const json = (body: unknown, status = 200): Fault => ({ status, body: JSON.stringify(body) });
+const redirect = (location: string): Fault => ({ status: 302, headers: { location } });
+
+const statuses = [
+  201, 202, 203, 204, 206, 300, 304, 305, 400, 401, 402, 403, 405, 406, 408, 409, 410, 418, 421, 422, 425, 429, 451,
+  500, 501, 502, 503, 504, 511, 520, 522, 530,
+];
+
+const rdapFaults: [string, Fault][] = [
+  ...statuses.map((status): [string, Fault] => [`status ${status}`, { status }]),
+  ['no answer', 'hang'],
+  ['half an answer, and then nothing', 'stall'],
+  ['half an answer', 'cut'],
+  ['a lost connection', 'drop'],
+  ['another protocol', 'garbage'],
+  ['an endless answer', 'huge'],
+  ['an endless 404', { status: 404, body: ' '.repeat(300 * 1024) }],
+  ['a 404 that is cut', { status: 404, headers: { 'content-length': '1000' }, body: 'Not' }],
+  ['a 404 that is not unpacked', { status: 404, headers: { 'content-encoding': 'gzip' }, body: 'not gzip' }],
+  ['a 404 with another code', json({ errorCode: 500 }, 404)],
+  ['a 404 with the object', { status: 404, body: toDomainObject(name) }],
+  ['an empty body', { status: 200, body: '' }],
+  ['a page for people', { status: 200, body: '<h1>404 Not Found</h1>' }],
+  ['half of the JSON', { status: 200, body: toDomainObject(name).slice(0, -5) }],
+  ['null', json(null)],
+  ['an array', json([toDomainObject(name)])],
+  ['text', json('not found')],
+  ['an error object', json({ errorCode: 404, title: 'Not Found', description: ['free'] })],
+  ['another domain', { status: 200, body: toDomainObject('other.shop') }],
+  ['a name below it', { status: 200, body: toDomainObject(`www.${name}`) }],
+  ['a name of another kind', { status: 200, body: toDomainObject(name, { ldhName: 5 }) }],
+  ['an entity', json({ objectClassName: 'entity', handle: name, ldhName: name })],
+  ['a search result', json({ domainSearchResults: [] })],
+  ['a redirect to nowhere', { status: 302 }],
+  ['a redirect to itself', redirect(`/domain/${name}`)],
+  ['a redirect to a private address', redirect('https://10.0.0.1/')],
+  ['a redirect to metadata', redirect('http://169.254.169.254/')],
+  ['a redirect to a file', redirect('file:///etc/passwd')],
+  ['a redirect to what is no URL', redirect('https://')],
+  ['a redirect to another port of a name', redirect('https://rdap.example.com:8443/')],
+  ['a redirect to plain http', redirect('http://rdap.example.com/')],
+];
+
+test.each(rdapFaults)('RDAP: %s is not free', async (_, fault) => {
+  const upstream = await createRdapUpstream();
+  const registries = await createListedRegistries({ shop: `${upstream.url}/` }, { limits });
+  upstream.fail(fault);
+  expectNotFree(await registries.check(shop));
+  expectNotFree(await createTestRegistries({ limits }).check(shop, { rdap: upstream.url }));
+});
+
+test('RDAP: a server that is away, and one that no longer exists, are not free', async () => {
+  const upstream = await createRdapUpstream();
+  await upstream.stop();
+  const registries = createTestRegistries({ limits });
+  expectNotFree(await registries.check(shop, { rdap: upstream.url }));
+  expectNotFree(await registries.check(shop, { rdap: 'https://rdap.registry.invalid/' }));
+  expectNotFree(await registries.check(shop, { rdap: 'https://192.0.2.1/' }));
+  expectNotFree(await registries.check(shop, { rdap: 'http://rdap.example.com/' }));
+});
+
+test('RDAP: a canary that fails in any way is no proof', async () => {
+  for (const fault of [{ status: 404 }, { status: 500 }, { status: 429 }, 'hang', 'cut', 'huge', 'garbage'] as const) {
+    const upstream = await createRdapUpstream();
+    upstream.fail(fault, ({ path }) => path.endsWith('/nic.shop'));
+    expectNotFree(await createTestRegistries({ limits }).check(shop, { rdap: upstream.url }));
+  }
+});
+
+const free: Record<string, string> = {
+  'whois de': 'Domain: some-name.de\r\nStatus: free\r\n',
+  'whois com': 'No match for "SOME-NAME.COM".\r\n',
+  'whois fr': '%% No entries found in the AFNIC Database.\r\n',
+  'das be': 'Domain: some-name.be\r\nRC: 0\r\nStatus: AVAILABLE\r\n',
+  'das eu': 'Domain: some-name\r\nStatus: FREE\r\n',
+};
+
+const textFaults: [string, (text: string) => TextAnswer][] = [
+  ['nothing', () => ''],
+  ['blanks', () => '\r\n \r\n'],
+  ['no end', () => () => undefined],
+  ['the answer, and no end', (text) => (socket) => socket.write(text)],
+  ['the answer, and a lost connection', (text) => (socket) => socket.write(text, () => socket.resetAndDestroy())],
+  ['half of the answer', (text) => text.slice(0, text.length / 2)],
+  ['all but the end of the answer', (text) => text.slice(0, -4)],
+  ['too long an answer', (text) => Buffer.concat([Buffer.alloc(300 * 1024, '%\n'), Buffer.from(text)])],
+  ['bytes', () => Buffer.from(Array.from({ length: 500 }, (_, index) => index % 256))],
+  ['the answer for another name', (text) => text.replaceAll(/some-name/gi, 'other-name').replace('%% No', '%% Other')],
+  ['the answer within a line', (text) => text.trim().replaceAll(/^/gm, 'remarks: ')],
+  ['the answer and a refusal', (text) => `${text}Too many requests\r\n`],
+  [
+    'a legal header',
+    () => '% It does not tell whether a name is available or not, or free.\r\n% not found, no match\r\n',
+  ],
+  ['a web page', () => 'HTTP/1.1 404 Not Found\r\n\r\n<h1>Not found</h1>'],
+];
+
+describe.each(Object.keys(free))('%s', (which) => {
+  const [kind, tld] = which.split(' ') as ['whois' | 'das', string];
+  test('its answer is free', async () => {
+    const { address } = await createTextUpstream(() => free[which]!);
+    const lookup = kind === 'das' ? { das: address } : { whois: address };
+    expect(await createTestRegistries().check({ name: `some-name.${tld}`, tld }, lookup)).toBe('free');
+  });
+
+  test.each(textFaults)('%s is not free', async (_, fault) => {
+    const { address } = await createTextUpstream(() => fault(free[which]!));
+    const lookup = kind === 'das' ? { das: address } : { whois: address };
+    expectNotFree(await createTestRegistries({ limits }).check({ name: `some-name.${tld}`, tld }, lookup));
+  });
+});
+
+test.each<[string, DnsAnswer]>([
+  ['no such name', { code: 3 }],
+  ['no data', {}],
+  ['a failure', { code: 2 }],
+  ['a refusal', { code: 5 }],
+  ['a format error', { code: 1 }],
+  ['silence', 'silence'],
+  ['no DNS', Buffer.from('x')],
+  ['another number', { id: 1, code: 3 }],
+  ['records that end too early', { answers: [{ owner: '@', type: 'NS', data: Buffer.alloc(0) }], truncated: true }],
+  ['a name that leads to itself', Buffer.from('000081800001000100000000c00c00020001', 'hex')],
+])('DNS: %s is not free where the registry is silent, and taken where it says so', async (_, answer) => {
+  const dns = await createDnsUpstream(() => answer);
+  const upstream = await createRdapUpstream([name]);
+  const options = { dnsServers: [dns.address], limits };
+  const registries = await createListedRegistries({ shop: `${upstream.url}/` }, options);
+  expectNotFree(await registries.check(shop), 'taken');
+  upstream.fail({ status: 500 });
+  expectNotFree(await registries.check(shop));
+});

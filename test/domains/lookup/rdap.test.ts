@@ -1,0 +1,214 @@
+import { expect, test } from 'vitest';
+import { createRdapUpstream, toDomainObject } from '../../helpers/upstream-registry.ts';
+import { createUpstream, until } from '../../helpers/upstream.ts';
+import type { Answer } from '../../helpers/upstream.ts';
+import { createListedRegistries, createTestRegistries } from './harness.ts';
+
+const shop = { name: 'some-name.shop', tld: 'shop' };
+const json = (body: unknown, status = 200): Answer => ({ status, body: JSON.stringify(body) });
+
+/** Asks registries of which IANA lists one server, which answers so. */
+async function askListed(answer: Answer, domain = shop) {
+  const upstream = await createUpstream(() => answer);
+  const registries = await createListedRegistries({ [domain.tld]: `${upstream.url}/rdap/` });
+  return { availability: await registries.check(domain), upstream, registries };
+}
+
+test.each<[string, Answer, string]>([
+  ['the object of the name', { status: 200, body: toDomainObject(shop.name) }, 'taken'],
+  ['a name in capitals, as Verisign has it', { status: 200, body: toDomainObject('SOME-NAME.SHOP') }, 'taken'],
+  ['a name with a dot at its end', { status: 200, body: toDomainObject('some-name.shop.') }, 'taken'],
+  [
+    'a name in redemption',
+    { status: 200, body: toDomainObject(shop.name, { status: ['redemption period'] }) },
+    'taken',
+  ],
+  ['the displayed name alone', json({ objectClassName: 'domain', unicodeName: 'Some-Name.shop' }), 'taken'],
+  ['the object of another domain', { status: 200, body: toDomainObject('other.shop') }, 'unknown'],
+  ['an error object with status 200', json({ errorCode: 404, title: 'Not Found' }), 'unknown'],
+  ['an object with an error in it', { status: 200, body: toDomainObject(shop.name, { errorCode: 404 }) }, 'unknown'],
+  ['another kind of object', json({ objectClassName: 'ip network', ldhName: shop.name }), 'unknown'],
+  ['a domain without a name', json({ objectClassName: 'domain' }), 'unknown'],
+  ['a page for people with status 200', { status: 200, body: '<html>Not found</html>' }, 'unknown'],
+  ['404 as RDAP has it', json({ errorCode: 404, title: 'Not Found' }, 404), 'free'],
+  ['404 without a body', { status: 404 }, 'free'],
+  ['404 as a page for people', { status: 404, body: '<html>Object not found</html>' }, 'free'],
+  ['404 with another error in it', json({ errorCode: 429 }, 404), 'unknown'],
+  ['404 with the domain in it', { status: 404, body: toDomainObject(shop.name) }, 'unknown'],
+  ['400', json({ errorCode: 400 }, 400), 'unknown'],
+  ['403', { status: 403 }, 'unknown'],
+  ['451', { status: 451 }, 'unknown'],
+  ['500', { status: 500 }, 'unknown'],
+])('RDAP: %s', async (_, answer, expected) => {
+  const { availability, upstream, registries } = await askListed(answer);
+  expect(availability).toBe(expected);
+  expect(upstream.seen).toMatchObject([
+    {
+      method: 'GET',
+      path: '/rdap/domain/some-name.shop',
+      headers: {
+        accept: 'application/rdap+json, application/json;q=0.5',
+        'user-agent': 'hosting-api/test (+https://www.example.com)',
+      },
+    },
+  ]);
+  // What people look for is nobody's business, the operator's log included.
+  expect(registries.written()).not.toContain('some-name');
+});
+
+test('an internationalised name is compared as A-labels', async () => {
+  const domain = { name: 'xn--mller-kva.shop', tld: 'shop' };
+  const { availability } = await askListed(json({ objectClassName: 'domain', unicodeName: 'Müller.shop' }), domain);
+  expect(availability).toBe('taken');
+});
+
+test.each([
+  [502, 2],
+  [503, 2],
+  [504, 2],
+  [500, 1],
+  [429, 1],
+])('status %i is asked %i times', async (status, times) => {
+  const { availability, upstream } = await askListed({ status });
+  expect(availability).toBe('unknown');
+  expect(upstream.seen).toHaveLength(times);
+});
+
+test('a second try may find the answer', async () => {
+  let asked = 0;
+  const upstream = await createUpstream(() => ({ status: (asked += 1) === 1 ? 503 : 404 }));
+  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
+  expect(await registries.check(shop)).toBe('free');
+});
+
+test.each([301, 302, 303, 307, 308])('%i is followed on the same host, where a 404 counts', async (status) => {
+  const upstream = await createUpstream(({ path }) =>
+    path.startsWith('/new/') ? { status: 404 } : { status, headers: { location: `/new${path}` } },
+  );
+  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
+  expect(await registries.check(shop)).toBe('free');
+});
+
+test('another host proves a name taken, but none free', async () => {
+  const elsewhere = await createRdapUpstream([shop.name]);
+  const upstream = await createUpstream(({ path }) => ({ status: 302, headers: { location: elsewhere.url + path } }));
+  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
+  expect(await registries.check(shop)).toBe('taken');
+  expect(await registries.check({ name: 'other.shop', tld: 'shop' })).toBe('unknown');
+  expect(elsewhere.seen).toHaveLength(2);
+});
+
+test('a detour over another host proves nothing free either', async () => {
+  const elsewhere = await createUpstream(() => ({ status: 302, headers: { location: `${upstream.url}/back` } }));
+  const upstream = await createUpstream(({ path }) =>
+    path === '/back' ? { status: 404 } : { status: 302, headers: { location: elsewhere.url } },
+  );
+  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
+  expect(await registries.check(shop)).toBe('unknown');
+});
+
+test.each([
+  [3, 'free', 4],
+  [4, 'unknown', 4],
+])('%i redirects: %s, after %i requests', async (redirects, expected, requests) => {
+  const upstream = await createUpstream(() =>
+    upstream.seen.length > redirects ? { status: 404 } : { status: 302, headers: { location: '/again' } },
+  );
+  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
+  expect(await registries.check(shop)).toBe(expected);
+  expect(upstream.seen).toHaveLength(requests);
+});
+
+test.each<[string, Answer['headers'], number]>([
+  ['as many seconds as it says', { 'retry-after': '30' }, 30_000],
+  ['until the time that it says', { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }, 60_000],
+  ['10 s where it does not say', {}, 10_000],
+  ['10 s where it says what is no time', { 'retry-after': 'later' }, 10_000],
+  ['a second at least', { 'retry-after': '0' }, 1000],
+  ['five minutes at most', { 'retry-after': '86400' }, 300_000],
+])('after 429 a host is left alone %s, and others are not', async (_, headers, ms) => {
+  const throttled = await createRdapUpstream();
+  const other = await createRdapUpstream();
+  const registries = await createListedRegistries({ shop: `${throttled.url}/`, nl: `${other.url}/` });
+  throttled.fail({ status: 429, ...(headers && { headers }) });
+  expect(await registries.check(shop)).toBe('unknown');
+  throttled.fail(undefined);
+  // A date is whole seconds, and some time passes by itself.
+  registries.pass(ms - 5000 > 0 ? ms - 5000 : 0);
+  for (let count = 0; count < 5; count += 1) expect(await registries.check(shop)).toBe('unknown');
+  expect(throttled.seen).toHaveLength(1);
+  expect(await registries.check({ name: 'some-name.nl', tld: 'nl' })).toBe('free');
+  registries.pass(5000);
+  expect(await registries.check(shop)).toBe('free');
+});
+
+test('1,000 names at once: four at a time reach a host, the rest in their turn or not at all', async () => {
+  const upstream = await createRdapUpstream();
+  let running = 0;
+  let most = 0;
+  upstream.server.removeAllListeners('request');
+  upstream.server.on('request', (_, response) => {
+    most = Math.max(most, (running += 1));
+    setTimeout(() => {
+      running -= 1;
+      response.writeHead(404).end();
+    }, 50);
+  });
+  const registries = await createListedRegistries(
+    { shop: `${upstream.url}/` },
+    { limits: { rate: { perSecond: 20, burst: 20 }, lookupMs: 2000 } },
+  );
+  const memory = process.memoryUsage().rss;
+  const start = performance.now();
+  const names = Array.from({ length: 1000 }, (_, index) => ({ name: `name${index}.shop`, tld: 'shop' }));
+  const answers = await Promise.all(names.map((domain) => registries.check(domain)));
+  const ms = Math.round(performance.now() - start);
+  const count = (of: string): number => answers.filter((answer) => answer === of).length;
+  console.log(
+    `1,000 names at once, 20 a second, 2 s each: ${most} at a time, ${count('free')} free, ` +
+      `${count('unknown')} unknown, ${ms} ms, ${Math.round((process.memoryUsage().rss - memory) / 1024)} KiB more`,
+  );
+  expect(most).toBe(4);
+  expect(count('free')).toBeLessThanOrEqual(60);
+  expect(count('free')).toBeGreaterThanOrEqual(20);
+  expect(count('free') + count('unknown')).toBe(1000);
+  expect(ms).toBeLessThan(4000);
+});
+
+test('slow answers keep the others waiting, four at a time', async () => {
+  const upstream = await createRdapUpstream();
+  upstream.fail('hang');
+  const registries = await createListedRegistries(
+    { shop: `${upstream.url}/` },
+    { limits: { lookupMs: 1000, answerMs: 800 } },
+  );
+  const names = Array.from({ length: 50 }, (_, index) => ({ name: `name${index}.shop`, tld: 'shop' }));
+  const answers = Promise.all(names.map((domain) => registries.check(domain)));
+  await until('four are asked', () => upstream.seen.length === 4);
+  expect(new Set(await answers)).toEqual(new Set(['unknown']));
+  expect(upstream.seen.length).toBeLessThanOrEqual(8);
+});
+
+test('what is closed asks nobody', async () => {
+  const upstream = await createRdapUpstream();
+  const registries = createTestRegistries();
+  upstream.fail('hang');
+  const running = registries.check(shop, { rdap: upstream.url });
+  await until('it is asked', () => upstream.seen.length === 1);
+  await registries.close();
+  expect(await running).toBe('unknown');
+  expect(await registries.check(shop, { rdap: upstream.url })).toBe('unknown');
+  expect(upstream.seen).toHaveLength(1);
+});
+
+test.each([
+  { name: 'a/b.shop', tld: 'shop' },
+  { name: 'a\r\nb.shop', tld: 'shop' },
+  { name: 'a.b.shop', tld: 'shop' },
+  { name: 'shop', tld: 'shop' },
+  { name: 'some-name.com', tld: 'shop' },
+])('$name is asked nowhere', async (domain) => {
+  const upstream = await createRdapUpstream();
+  expect(await createTestRegistries().check(domain, { rdap: upstream.url })).toBe('unknown');
+  expect(upstream.seen).toHaveLength(0);
+});

@@ -1,0 +1,209 @@
+import { expect, test } from 'vitest';
+import { createTextUpstream } from '../../helpers/upstream-registry.ts';
+import { until } from '../../helpers/upstream.ts';
+import { createTestRegistries } from './harness.ts';
+
+/** Asks registries whose server for a TLD answers so, with its lines ended as the protocol has it. */
+async function ask(kind: 'whois' | 'das', tld: string, text: string | Buffer) {
+  const answer = typeof text === 'string' ? text.replaceAll('\n', '\r\n') : text;
+  const upstream = await createTextUpstream(() => answer);
+  const registries = createTestRegistries();
+  const lookup = kind === 'das' ? { das: upstream.address } : { whois: upstream.address };
+  const availability = await registries.check({ name: `some-name.${tld}`, tld }, lookup);
+  return { availability, upstream, registries, lookup };
+}
+
+test.each([
+  ['com', 'No match for "SOME-NAME.COM".\n>>> Last update of whois database: 2026-11-20T14:00:00Z <<<\n'],
+  ['net', 'No match for domain "SOME-NAME.NET".\n'],
+  ['org', 'Domain not found.\n>>> Last update of WHOIS database <<<\n\nTerms of Use: whether it is available or not\n'],
+  ['io', 'NOT FOUND\n'],
+  ['cloud', 'The queried object does not exist: DOMAIN NOT FOUND\n'],
+  ['de', '% Restricted rights.\n%\nDomain: some-name.de\nStatus: free\n'],
+  ['eu', '% This is the .eu WHOIS\nDomain: some-name.eu\nScript: LATIN\n\nStatus: AVAILABLE\n'],
+  ['nl', 'some-name.nl is free\n'],
+  ['be', '% .be Whois Server\n\nDomain:\tsome-name.be\nStatus:\tAVAILABLE\n'],
+  ['fr', '%%\n%% This is the AFNIC Whois server.\n%%\n\n%% NOT FOUND\n'],
+  ['fr', '%% No entries found in the AFNIC Database.\n'],
+  ['it', 'Domain:             some-name.it\nStatus:             AVAILABLE\n'],
+  ['at', '% Copyright (c)2026 by NIC.AT (1)\n%\n% Quotas apply.\n\n% nothing found\n\n'],
+  ['ch', 'We do not have an entry in our database matching your query.\n'],
+  [
+    'se',
+    '# Copyright (c) 1997- The Swedish Internet Foundation.\n# All rights reserved.\ndomain "some-name.se" not found.\n',
+  ],
+  ['pl', 'No information available about domain name some-name.pl in the Registry NASK database.\n'],
+  ['uk', '\n    No match for "some-name.uk".\n\n    This domain name has not been registered.\n\n'],
+  ['co.uk', '\n    No match for "some-name.co.uk".\n\n    This domain name has not been registered.\n'],
+  ['cz', '%ERROR:101: no entries found\n%\n% No entries found.\n'],
+  ['dk', '# Version: 5.0.2\n#\nNo entries found for the selected source.\n'],
+  ['fi', '\nDomain not found\n'],
+  ['no', '% No match\n'],
+  ['pt', 'some-name.pt - No Match\n'],
+  ['ro', '% No entries found for the selected source(s).\n'],
+  ['sk', 'Domain not found.\n'],
+  ['sk', 'Not found.\n'],
+  ['si', '% No entries found for the selected source(s).\n'],
+  ['lt', 'Domain:\t\t\tsome-name.lt\nStatus:\t\t\tavailable\n'],
+  ['lu', '% No such domain\n'],
+  ['hu', '% Whois server 4.0\n\nNo match\n'],
+  ['ee', 'Estonia .ee Top Level Domain WHOIS server\n\nDomain not found\n'],
+])('WHOIS .%s: free', async (tld, text) => {
+  expect((await ask('whois', tld, text)).availability).toBe('free');
+});
+
+test.each([
+  ['com', '   Domain Name: SOME-NAME.COM\n   Registry Domain ID: 1\n   Registrar: A\n'],
+  ['org', 'Domain Name: some-name.org\nRegistry Domain ID: 1\nRemarks: not found\nNot found.\n'],
+  ['io', 'Reserved by Registry\n'],
+  ['de', 'Domain: some-name.de\nStatus: connect\n'],
+  ['de', 'Domain: some-name.de\nStatus: failed\n'],
+  ['de', 'Domain: some-name.de\nStatus: redemptionPeriod\n'],
+  ['de', 'Domain: some-name.de\nStatus: invalid\n'],
+  ['eu', 'Domain: some-name.eu\n\nRegistrar:\n        Name: A\n\nName servers:\n        ns1.example.net\n'],
+  ['eu', 'Domain: some-name.eu\nStatus: NOT AVAILABLE\n'],
+  ['eu', 'Domain: some-name.eu\nStatus: RESERVED\n'],
+  ['nl', 'Domain name: some-name.nl\nStatus:      active\n'],
+  ['nl', 'some-name.nl is active\n'],
+  ['nl', 'some-name.nl is in quarantine\n'],
+  ['nl', 'some-name.nl is excluded\n'],
+  ['be', 'Domain:\tsome-name.be\nStatus:\tNOT AVAILABLE\n'],
+  ['be', 'Domain:\tsome-name.be\nStatus:\tNOT ALLOWED\n'],
+  ['fr', 'domain:                        some-name.fr\nstatus:                        ACTIVE\n'],
+  ['fr', 'status: BLOCKED\n'],
+  ['it', 'Domain:             some-name.it\nStatus:             ok\n'],
+  ['it', 'Domain:             some-name.it\nStatus:             UNASSIGNABLE\n'],
+  ['it', 'Domain:             some-name.it\nStatus:             RESERVED\n'],
+  ['at', 'domain:         some-name.at\nregistrar:      A ( https://nic.at/registrar/1 )\n% nothing found\n'],
+  ['ch', 'Domain name:\nsome-name.ch\n\nHolder of domain name:\nA\n'],
+  ['se', 'state:            active\ndomain:           some-name.se\nholder:           a1\n'],
+  ['pl', 'DOMAIN NAME:           some-name.pl\nregistrant type:       organization\n'],
+  [
+    'uk',
+    '\n    Domain name:\n        some-name.uk\n\n    Registration status:\n        Registered until expiry date.\n',
+  ],
+  ['uk', '\n    This domain name cannot be registered.\n'],
+  ['cz', 'domain:       some-name.cz\nregistrant:   A\n'],
+  ['dk', 'Domain:               some-name.dk\nDNS:                  some-name.dk\n'],
+  ['dk', 'Domain:               some-name.dk\nStatus:               Reserved\n'],
+  ['lt', 'Domain:\t\t\tsome-name.lt\nStatus:\t\t\tregistered\n'],
+  ['ee', 'Domain:\nname:       some-name.ee\nstatus:     ok (paid and in zone)\n'],
+  ['hu', 'domain:         some-name.hu\nrecord created: 2020-01-01\n'],
+])('WHOIS .%s: taken, or not to be had', async (tld, text) => {
+  expect((await ask('whois', tld, text)).availability).toBe('taken');
+});
+
+test.each([
+  ['com', 'Quota exceeded\n'],
+  ['com', 'The WHOIS database is currently down. No match for "SOME-NAME.COM".\n'],
+  ['org', 'WHOIS LIMIT EXCEEDED - SEE WWW.PIR.ORG/WHOIS FOR DETAILS\nNot found.\n'],
+  ['de', '% Error: 55000000002 Connection refused; access control limit exceeded.\nStatus: free\n'],
+  ['eu', '-1: Excessive querying, grace period of 34 seconds.\nStatus: AVAILABLE\n'],
+  ['nl', 'Server too busy, try again later\n'],
+  ['nl', 'Error: only 1 request per second allowed, please try again later.\n'],
+  ['be', '-2: Still in grace period, wait!\n'],
+  ['fr', '%% Too many requests...\n%% No entries found in the AFNIC Database.\n'],
+  ['it', 'Service temporarily unavailable\nStatus: AVAILABLE\n'],
+  ['at', '% Quota exceeded\n% nothing found\n'],
+  ['ch', 'Requests of this client are not permitted.\nWe do not have an entry in our database matching your query.\n'],
+  ['pl', 'request limit exceeded for 192.0.2.1\n'],
+  ['uk', 'Your query quota for this period has been exceeded.\nThis domain name has not been registered.\n'],
+  ['no', 'Too many requests\n% No match\n'],
+])('WHOIS .%s: a refusal is no answer, and the server is left alone for a while', async (tld, text) => {
+  const { availability, upstream, registries, lookup } = await ask('whois', tld, text);
+  expect(availability).toBe('unknown');
+  const again = () => registries.check({ name: `other-name.${tld}`, tld }, lookup);
+  expect(await again()).toBe('unknown');
+  expect(upstream.seen).toHaveLength(1);
+  registries.pass(10_000);
+  await again();
+  expect(upstream.seen).toHaveLength(2);
+});
+
+test.each([
+  ['be', 'Domain: some-name.be\nRC: 0\nStatus: AVAILABLE\n', 'free'],
+  ['be', 'Domain: some-name.be\nRC: 0\nStatus: NOT AVAILABLE\n', 'taken'],
+  ['be', 'Domain: some-name.be\nRC: 0\nStatus: NOT ALLOWED\n', 'taken'],
+  ['be', 'Domain: some-name.be\nStatus: AVAILABLE\n', 'unknown'],
+  ['be', 'Domain: other.be\nRC: 0\nStatus: AVAILABLE\n', 'unknown'],
+  ['be', 'RC: -1\nStatus: AVAILABLE\n', 'unknown'],
+  ['be', 'RC: -2\n', 'unknown'],
+  ['be', 'RC: -3\n', 'unknown'],
+  ['eu', 'Domain: some-name\nStatus: FREE\n', 'free'],
+  ['eu', 'Domain: some-name\nStatus: REGISTERED\n', 'taken'],
+  ['eu', 'Domain: some-name\nStatus: RESERVED\n', 'taken'],
+  ['eu', 'Domain: some-name\nStatus: BLOCKED\n', 'taken'],
+  ['eu', 'Domain: other\nStatus: FREE\n', 'unknown'],
+  ['eu', 'Status: ERROR\n', 'unknown'],
+  ['eu', '-1: Excessive querying\nStatus: FREE\n', 'unknown'],
+  ['shop', 'Status: available\n', 'free'],
+  ['shop', 'Status: registered\n', 'taken'],
+])('DAS .%s: %j is %s', async (tld, text, expected) => {
+  expect((await ask('das', tld, text)).availability).toBe(expected);
+});
+
+test.each([
+  ['whois', 'com', 'domain some-name.com'],
+  ['whois', 'net', 'domain some-name.net'],
+  ['whois', 'de', '-T dn,ace some-name.de'],
+  ['whois', 'nl', 'is some-name.nl'],
+  ['whois', 'it', 'some-name.it'],
+  ['whois', 'co.uk', 'some-name.co.uk'],
+  ['whois', 'uk.com', 'some-name.uk.com'],
+  ['das', 'be', 'some-name.be'],
+  ['das', 'eu', 'get 1.0 some-name'],
+] as const)('%s .%s is asked as its registry has it', async (kind, tld, line) => {
+  expect((await ask(kind, tld, 'x')).upstream.seen).toEqual([line]);
+});
+
+test.each([
+  ['utf8', 'taken'],
+  ['latin1', 'taken'],
+] as const)('an answer in %s is read', async (charset, expected) => {
+  const text = Buffer.from('% Größe\r\nDomain: some-name.de\r\nHolder: Müller\r\nStatus: connect\r\n', charset);
+  expect((await ask('whois', 'de', text)).availability).toBe(expected);
+});
+
+test('an internationalised name is known in its displayed form', async () => {
+  const upstream = await createTextUpstream(() => 'Domain: Müller.de\r\nStatus: free\r\n');
+  const registries = createTestRegistries();
+  const lookup = { whois: upstream.address };
+  expect(await registries.check({ name: 'xn--mller-kva.de', tld: 'de' }, lookup)).toBe('free');
+  expect(await registries.check({ name: 'xn--mllr-hra.de', tld: 'de' }, lookup)).toBe('unknown');
+});
+
+test('a server that cannot be reached is tried twice; other addresses than a name or loopback never', async () => {
+  const registries = createTestRegistries({ limits: { lookupMs: 2000 } });
+  const domain = { name: 'some-name.it', tld: 'it' };
+  expect(await registries.check(domain, { whois: '127.0.0.1:1' })).toBe('unknown');
+  expect(registries.written().match(/could not be reached/g)).toHaveLength(2);
+  for (const whois of ['192.0.2.1', '10.0.0.1:43', '169.254.169.254:80', 'intranet']) {
+    expect(await registries.check(domain, { whois })).toBe('unknown');
+  }
+  expect(registries.written().match(/could not be reached/g)).toHaveLength(2);
+});
+
+test('a server of text is asked four at a time too', async () => {
+  let running = 0;
+  let most = 0;
+  const upstream = await createTextUpstream((line) => (socket) => {
+    most = Math.max(most, (running += 1));
+    setTimeout(() => {
+      running -= 1;
+      socket.end(`${line} is free\r\n`.replace('is ', ''));
+    }, 30);
+  });
+  const registries = createTestRegistries();
+  const names = Array.from({ length: 40 }, (_, index) => ({ name: `name${index}.nl`, tld: 'nl' }));
+  const answers = await Promise.all(names.map((one) => registries.check(one, { whois: upstream.address })));
+  expect(new Set(answers)).toEqual(new Set(['free']));
+  expect(most).toBe(4);
+});
+
+test('a connection is ended with the search that it was for', async () => {
+  let closed = false;
+  const upstream = await createTextUpstream(() => (socket) => socket.once('close', () => (closed = true)));
+  const registries = createTestRegistries({ limits: { answerMs: 100 } });
+  expect(await registries.check({ name: 'some-name.it', tld: 'it' }, { whois: upstream.address })).toBe('unknown');
+  await until('it is closed', () => closed);
+});

@@ -1,0 +1,160 @@
+import { expect, onTestFinished, test } from 'vitest';
+import type { PriceSource } from '../../../server/domains/types.ts';
+import { createFossBilling } from '../../../server/domains/prices/fossbilling.ts';
+import { createFossBillingUpstream, failure, fossBillingTld } from '../../helpers/upstream-fossbilling.ts';
+import { failureOf } from '../../helpers/fault-suite.ts';
+import { testPriceSource } from './price-suite.ts';
+
+testPriceSource(
+  'FOSSBilling',
+  ['currency/get', 'servicedomain/tlds'].map((name) => ({ name, matches: ({ path }) => path.endsWith(name) })),
+  async () => {
+    const { upstream } = await createFossBillingUpstream();
+    return {
+      upstream,
+      create: (timeoutMs) => createFossBilling({ url: `${upstream.url}/billing` }, { timeoutMs, warn: () => {} }),
+      secrets: [],
+    };
+  },
+);
+
+async function prepare() {
+  const { upstream, shop } = await createFossBillingUpstream();
+  const warnings: string[] = [];
+  const source: PriceSource = createFossBilling(
+    { url: `${upstream.url}/billing` },
+    { timeoutMs: 20_000, warn: (message) => warnings.push(message) },
+  );
+  onTestFinished(() => source.close());
+  return { upstream, shop, source, warnings };
+}
+
+test('prices are read without a credential', async () => {
+  const { upstream, source, warnings } = await prepare();
+  expect(Object.fromEntries(await source.read())).toEqual({
+    com: { register: 11.49, renew: 13.49, transfer: 11.49 },
+    'co.uk': { register: 11.49, renew: 13.49, transfer: 0 },
+  });
+  expect(upstream.seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'GET /billing/api/guest/currency/get',
+    'GET /billing/api/guest/servicedomain/tlds',
+  ]);
+  expect(warnings).toEqual([]);
+});
+
+test.each([
+  ['a 404', { status: 404, body: 'Not Found' }],
+  ['its start page', { status: 200, headers: { 'content-type': 'text/html' }, body: '\n<!DOCTYPE html><html></html>' }],
+])('a web server that does not rewrite paths, and answers %s, is asked the other way', async (_, answer) => {
+  const { upstream, shop, source } = await prepare();
+  shop.withoutRewriting = answer;
+  expect(await source.read()).toHaveProperty('size', 2);
+  expect(upstream.seen.map(({ path }) => path)).toEqual([
+    '/billing/api/guest/currency/get',
+    '/billing/index.php?_url=/api/guest/currency/get',
+    '/billing/api/guest/servicedomain/tlds',
+    '/billing/index.php?_url=/api/guest/servicedomain/tlds',
+  ]);
+});
+
+test.each([
+  ['a 404', { status: 404 }],
+  ['a page', { status: 200, body: '<html>' }],
+])('%s both ways is a failure after two requests', async (_, answer) => {
+  const { upstream, source } = await prepare();
+  upstream.fail(answer);
+  await failureOf(source.read());
+  expect(upstream.seen).toHaveLength(2);
+});
+
+test('a page with an error status is not asked for twice', async () => {
+  const { upstream, source } = await prepare();
+  upstream.fail({ status: 503, body: '<html>' });
+  await failureOf(source.read());
+  expect(upstream.seen).toHaveLength(1);
+});
+
+test('without EUR as the default currency there are no prices, and the operator is told', async () => {
+  const { shop, source, warnings } = await prepare();
+  shop.currency = 'USD';
+  expect(await source.read()).toEqual(new Map());
+  expect(warnings).toEqual(['the default currency of FOSSBilling is not EUR']);
+});
+
+test('a shop without TLDs is an answer, and no failure', async () => {
+  const { shop, source } = await prepare();
+  shop.tlds = [];
+  expect(await source.read()).toEqual(new Map());
+});
+
+test.each([
+  ['is not active', { active: false }],
+  ['is not active, by a number', { active: 0 }],
+  ['is not active, by a string', { active: '0' }],
+  ['cannot be registered', { allow_register: false }],
+  ['does not say whether it can be registered', { allow_register: null }],
+  ['is sold for two years at least', { min_years: 2 }],
+  ['is sold for two years at least, by a string', { min_years: '2' }],
+  ['does not say for how long it is sold', { min_years: null }],
+  ['is not sold for one year', { periods: [2, 3] }],
+  ['has no price to register', { price_registration: null }],
+  ['has no price to renew', { price_renew: '' }],
+  ['has no price to transfer', { price_transfer: undefined }],
+  ['has a price below zero', { price_transfer: '-1.00' }],
+  ['has a number below zero as its price', { price_renew: -1 }],
+  ['has a price that is none', { price_renew: 'free' }],
+  ['has no name', { tld: null }],
+])('a TLD that %s is left out', async (_, changes) => {
+  const { shop, source } = await prepare();
+  shop.tlds = [fossBillingTld('.net', changes), 'x', null, [], fossBillingTld('.de')];
+  expect([...(await source.read()).keys()]).toEqual(['de']);
+});
+
+test.each([
+  ['strings', { active: '1', allow_register: '1', min_years: '1' }],
+  ['numbers', { active: 1, allow_register: 1, min_years: 1, price_registration: 11.49, price_renew: 0 }],
+  ['booleans', { active: true, allow_register: true, periods: [1, 2, 5] }],
+])('values may be %s, as the database driver has them', async (_, changes) => {
+  const { shop, source } = await prepare();
+  shop.tlds = [fossBillingTld('.net', changes)];
+  expect((await source.read()).get('net')).toMatchObject({ register: 11.49, transfer: 11.49 });
+});
+
+test('TLDs are A-labels without a dot; what is none or there twice is left out, and the operator is told', async () => {
+  const { shop, source, warnings } = await prepare();
+  shop.tlds = ['.de', 'nl', '.РФ', 'de', '.a b'].map((tld) => fossBillingTld(tld));
+  expect([...(await source.read()).keys()]).toEqual(['de', 'nl', 'xn--p1ai']);
+  expect(warnings).toEqual(['left out, as they are no TLDs or there twice: "de", ".a b"']);
+});
+
+test('a TLD that is not on sale does not stand in the way of one that is', async () => {
+  const { shop, source, warnings } = await prepare();
+  shop.tlds = [fossBillingTld('.de', { active: false }), fossBillingTld('de')];
+  expect([...(await source.read()).keys()]).toEqual(['de']);
+  expect(warnings).toEqual([]);
+});
+
+test.each([
+  ['Unauthorized IP', 1002, 401],
+  ['Invalid request. Make sure request origin is https://shop.example.com', 1004, 401],
+  ['Domain module is not activated', 715, 200],
+])('%s is a failure, whatever the status, and told to the operator alone', async (message, code, status) => {
+  const { upstream, source } = await prepare();
+  upstream.fail(failure(message, code, status), ({ path }) => path.endsWith('tlds'));
+  const error = await failureOf(source.read());
+  expect(error.message).toBe('The request could not be completed');
+  expect(String(error.cause)).toContain(message);
+});
+
+test('a sound body under an error status is a failure', async () => {
+  const { upstream, source } = await prepare();
+  upstream.fail({ status: 500, body: '{"result":[],"error":null}' }, ({ path }) => path.endsWith('tlds'));
+  await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
+});
+
+test('an error beside a sound result is a failure', async () => {
+  const { upstream, source } = await prepare();
+  const body = '{"result":[],"error":{"message":"No","code":1}}';
+  upstream.fail({ status: 200, body }, ({ path }) => path.endsWith('tlds'));
+  await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
+});

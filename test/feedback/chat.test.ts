@@ -1,0 +1,189 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createChat } from '../../server/feedback/chat/index.ts';
+import type { ChatOptions } from '../../server/feedback/chat/index.ts';
+import type { FeedbackMessage } from '../../server/feedback/chat/types.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+import type { Answer, Fault } from '../helpers/upstream.ts';
+import { failureOf } from '../helpers/fault-suite.ts';
+
+const token = 'Zk2-webhook-token-0123456789abcdefghijklmnopqrstuvwxyz';
+const path = `/api/webhooks/1234567890/${token}`;
+const message: FeedbackMessage = {
+  article: 'Connect with SSH',
+  path: '/knowledgebase/vps/ssh',
+  helpful: true,
+  at: new Date('2026-11-20T12:34:56.789Z'),
+};
+
+async function prepare(options: Partial<ChatOptions> = {}, answer: Answer = { status: 200, body: '{"id":"1"}' }) {
+  const upstream = await createUpstream(() => answer);
+  const chat = createChat({ kind: 'discord', url: upstream.url + path, version: '1.2.3', ...options });
+  onTestFinished(() => chat.close());
+  const body = (at = 0) => JSON.parse(upstream.seen[at]!.body) as Record<string, unknown>;
+  return { upstream, chat, body };
+}
+
+interface Embed {
+  readonly fields: readonly { readonly name: string; readonly value: string }[];
+}
+
+async function fieldsOf(changes: Partial<FeedbackMessage>): Promise<Record<string, string>> {
+  const { chat, body } = await prepare();
+  await chat.send({ ...message, ...changes });
+  const [{ fields }] = body().embeds as [Embed];
+  return Object.fromEntries(fields.map(({ name, value }) => [name, value]));
+}
+
+describe('a Discord webhook', () => {
+  test('gets one embed with the verdict, by the version of its API that we know, and pings nobody', async () => {
+    const { upstream, chat, body } = await prepare();
+    await chat.send(message);
+    expect(upstream.seen).toHaveLength(1);
+    expect(upstream.seen[0]).toMatchObject({
+      method: 'POST',
+      path: `/api/v10/webhooks/1234567890/${token}?wait=true`,
+      headers: { 'content-type': 'application/json', 'user-agent': 'hosting-api/1.2.3' },
+    });
+    expect(body()).toEqual({
+      embeds: [
+        {
+          title: 'Knowledge base feedback',
+          color: 0x2e7d32,
+          fields: [
+            { name: 'Article', value: 'Connect with SSH' },
+            { name: 'Path', value: '/knowledgebase/vps/ssh' },
+            { name: 'Helpful', value: 'Yes' },
+          ],
+          timestamp: '2026-11-20T12:34:56.789Z',
+        },
+      ],
+      allowed_mentions: { parse: [] },
+    });
+  });
+
+  test('is told by fallback labels what the reader did not say', async () => {
+    for (const nothing of [undefined, '', '   ', '\u202E\u200F', '\u0000\n']) {
+      expect(await fieldsOf({ article: nothing, path: nothing, helpful: false })).toEqual({
+        Article: 'Untitled article',
+        Path: 'Unknown path',
+        Helpful: 'No',
+      });
+    }
+  });
+
+  test.each([
+    ['mentions', '@everyone <@123> <@&456> <#789> <:e:1> <t:1> <id:home>'],
+    ['masked links', '[free nitro](https://evil.example)'],
+    ['bare links', 'https://evil.example'],
+    ['code', '`code` ```js\nevil()\n```'],
+    ['headings and lists', '# big\n- one\n> quote\n1. two'],
+    ['emphasis and spoilers', '*a* **b** _c_ ~~d~~ ||e||'],
+    ['backslashes', '\\*not escaped\\'],
+  ])('shows %s as they were written', async (_, text) => {
+    const { Article: value } = await fieldsOf({ article: text });
+    expect(value!.replace(/\\(.)/gu, '$1')).toBe(text.replace(/\s+/g, ' '));
+    expect(value!.replace(/\\./gu, '')).not.toMatch(/[`*_~|>#[\]()<@:]/);
+  });
+
+  test.each([
+    ['10,000 characters', 'x'.repeat(10_000)],
+    ['10,000 characters to escape', '*'.repeat(10_000)],
+    ['surrogate pairs', '😀'.repeat(5_000)],
+    ['an odd start before pairs', `x${'😀'.repeat(5_000)}`],
+    ['surrogate halves', '\uD83D'.repeat(5_000)],
+  ])('gets no more of %s than it takes', async (_, text) => {
+    const { Article: value } = await fieldsOf({ article: text });
+    expect(value!.length).toBeLessThanOrEqual(1024);
+    expect(value!.isWellFormed()).toBe(true);
+    expect(value!.replace(/…$/, '')).not.toMatch(/(?<!\\)(?:\\\\)*\\$/);
+  });
+
+  test('sees no character that turns text around, or breaks its line', async () => {
+    const { Article: value } = await fieldsOf({ article: 'a\u202Eb\u2066c\u200Fd\ne\r\nf\u0007g\u2028h' });
+    expect(value).toBe('abcd e fg h');
+  });
+});
+
+test('a Slack webhook gets text that is not formatted, and mentions nobody', async () => {
+  const { upstream, chat, body } = await prepare({ kind: 'slack' }, { status: 200, body: 'ok' });
+  await chat.send({ ...message, article: '<!channel> & <https://evil.example|free>', path: undefined });
+  expect(upstream.seen[0]!.path).toBe(path);
+  const text = JSON.stringify(body());
+  expect(text).toContain('Article: &lt;!channel&gt; &amp; &lt;https://evil.example|free&gt;');
+  expect(text).toContain('Path: Unknown path');
+  expect(text).toContain('Helpful: Yes');
+  expect(text).not.toContain('mrkdwn');
+});
+
+test('a Mattermost webhook gets an attachment that mentions nobody', async () => {
+  const { chat, body } = await prepare({ kind: 'mattermost' }, { status: 200, body: 'ok' });
+  await chat.send({ ...message, article: '@all [free](https://evil.example) `x`' });
+  const text = JSON.stringify(body());
+  expect(text).not.toMatch(/@all/);
+  expect(text).toContain(String.raw`\\[free\\]\\(https\\:`);
+  expect(text).toContain('2026-11-20T12:34:56.789Z');
+});
+
+describe('a message', () => {
+  const limited = (seconds: number): Answer => ({ status: 429, body: JSON.stringify({ retry_after: seconds }) });
+
+  test('is sent once more where the chat asks for a moment', async () => {
+    const { upstream, chat } = await prepare();
+    upstream.fail(limited(0.05), () => upstream.seen.length === 1);
+    await chat.send(message);
+    expect(upstream.seen).toHaveLength(2);
+  });
+
+  test.each<[string, Answer, number]>([
+    ['for longer than 2 s', limited(2.5), 1],
+    ['without a word on how long', { status: 429, body: '<html>blocked</html>' }, 1],
+    ['twice', limited(0.05), 2],
+  ])('is given up where the chat refuses it %s', async (_, answer, times) => {
+    const { upstream, chat } = await prepare();
+    upstream.fail(answer);
+    await failureOf(chat.send(message));
+    expect(upstream.seen).toHaveLength(times);
+  });
+
+  test.each<[string, Fault]>([
+    ['400', { status: 400, body: '{"code":50035}' }],
+    ['401', { status: 401 }],
+    ['404', { status: 404, body: '{"code":10015,"message":"Unknown Webhook"}' }],
+    ['500', { status: 500 }],
+    ['a redirect', { status: 302, headers: { location: '/elsewhere' } }],
+    ['a dropped connection', 'drop'],
+    ['garbage', 'garbage'],
+    ['50 MB', 'huge'],
+  ])('that is answered with %s is sent once, and its failure holds nothing of the webhook', async (_, fault) => {
+    const { upstream, chat } = await prepare();
+    upstream.fail(typeof fault === 'object' ? { ...fault, body: `${fault.body} ${upstream.url}${path}` } : fault);
+    const error = await failureOf(chat.send(message));
+    expect(upstream.seen).toHaveLength(1);
+    expect(`${error.message} ${String(error.cause)}`).not.toContain(token);
+  });
+
+  test('is not sent again where there is no time left to wait', async () => {
+    const { upstream, chat } = await prepare({ timeoutMs: 1000 });
+    upstream.fail(limited(1.5));
+    const started = performance.now();
+    await failureOf(chat.send(message));
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(upstream.seen).toHaveLength(1);
+  });
+
+  test('that fails holds nothing of a webhook whose credential is in its query', async () => {
+    const { upstream } = await prepare();
+    const url = `${upstream.url}/hook?key=SUPERSECRETVALUE1234`;
+    const chat = createChat({ kind: 'slack', url, version: '1.2.3' });
+    onTestFinished(() => chat.close());
+    upstream.fail({ status: 500 });
+    expect(String((await failureOf(chat.send(message))).cause)).not.toContain('SUPERSECRET');
+  });
+
+  test('that nobody answers is given up in time', async () => {
+    const { upstream, chat } = await prepare({ timeoutMs: 300 });
+    upstream.fail('hang');
+    expect(String((await failureOf(chat.send(message))).cause)).not.toContain(token);
+    expect(upstream.seen).toHaveLength(1);
+  });
+});

@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { openStore } from '../../server/store/index.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
+import { ask } from '../server/ask.ts';
+import { generous, send, serve, target, token } from './harness.ts';
+
+const invalid = (message?: string) => ({ status: 400, text: renderProblem('text', 'invalid_feedback', message) });
+const success = '{"success":true}\n';
+
+describe('the rules', () => {
+  test('1: a body that is no JSON, has an unknown field or lacks helpful is 400 as text, and told to nobody', async () => {
+    const { app, chat } = await serve();
+    const bodies = [
+      undefined,
+      '{}',
+      '{',
+      'null',
+      '[]',
+      '"helpful"',
+      '{"helpful":null}',
+      '{"helpful":"true"}',
+      '{"helpful":1}',
+      '{"Helpful":true}',
+      '{"helpful":true,"email":"a@example.com"}',
+      '{"helpful":true,"title":1}',
+      '{"helpful":true,"slug":null}',
+      '{"helpful":true,"helpful":false}',
+      '{"__proto__":{"helpful":true}}',
+      '{"helpful":true,"__proto__":1}',
+      '['.repeat(10_000),
+      '{"a":'.repeat(5_000),
+      'helpful=true',
+      '\uFEFF{"helpful":true}',
+    ];
+    for (const body of bodies) {
+      const { status, headers } = await send(app, body);
+      expect({ body: body?.slice(0, 40), status }).toEqual({ body: body?.slice(0, 40), status: 400 });
+      expect(headers['content-type']).toBe('text/plain; charset=utf-8');
+    }
+    expect(await send(app, undefined)).toMatchObject(invalid());
+    expect(chat.seen).toEqual([]);
+  });
+
+  test('2: the labels stand in where title or slug is empty', async () => {
+    const { app, chat } = await serve();
+    for (const body of ['{"helpful":true}', '{"helpful":false,"title":"","slug":""}']) await send(app, body);
+    for (const { body } of chat.seen) {
+      expect(body).toContain('Untitled article');
+      expect(body).toContain('Unknown path');
+    }
+    expect(chat.seen).toHaveLength(2);
+  });
+
+  test('3: what was delivered is 200', async () => {
+    const { app, chat } = await serve();
+    const body = '{"helpful":true,"title":"Connect with SSH","slug":"/knowledgebase/vps/ssh"}';
+    expect(await send(app, body, { 'Content-Type': 'application/json' })).toMatchObject({ status: 200, text: success });
+    expect(chat.seen).toHaveLength(1);
+    expect(chat.seen[0]!.body).toContain('Connect with SSH');
+    expect(JSON.stringify(app.log())).not.toContain(token);
+  });
+
+  test('4: without a webhook it is 202, and nothing is told', async () => {
+    const { app, chat } = await serve({ CHAT_FEEDBACK_WEBHOOK_URL: '' });
+    expect(await send(app, '{"helpful":true}')).toMatchObject({ status: 202, text: success });
+    expect(chat.seen).toEqual([]);
+  });
+
+  test.each(['drop', 'garbage', 'huge', 500, 404, 204, 302] as const)(
+    '5: a webhook that fails (%s) is 502, and the vote counts all the same',
+    async (fault) => {
+      const { app, chat, settings } = await serve();
+      const isDelivered = fault === 204;
+      chat.fail(typeof fault === 'number' ? { status: fault, headers: { location: '/elsewhere' } } : fault);
+      const { status, text } = await send(app, '{"helpful":false,"slug":"/knowledgebase/vps/ssh"}');
+      expect(status).toBe(isDelivered ? 200 : 502);
+      if (!isDelivered) expect(text).toBe(renderProblem('text', 'feedback_not_delivered'));
+      expect(chat.seen).toHaveLength(1);
+      expect(JSON.stringify(app.log())).not.toContain(token);
+      const store = await openStore({ dataDir: settings.DATA_DIR! });
+      expect(await store.feedback.report({})).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 0, unhelpful: 1 }]);
+      await store.close();
+    },
+  );
+
+  test('5: a webhook that hangs is 502 within 5 s, while all else is answered', async () => {
+    const { app, chat } = await serve();
+    chat.fail('hang');
+    const started = performance.now();
+    const hanging = send(app, '{"helpful":true}');
+    await sleep(50);
+    for (let count = 0; count < 20; count += 1) expect((await ask(app, '/v1/blog/list')).status).toBe(200);
+    expect(performance.now() - started).toBeLessThan(4000);
+    expect((await hanging).status).toBe(502);
+    expect(performance.now() - started).toBeLessThan(5000);
+    expect(chat.seen).toHaveLength(1);
+  });
+
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data',
+    'application/jsonp',
+    'json',
+    '',
+  ])('a body said to be %j is 415', async (type) => {
+    const { app, chat } = await serve();
+    expect(await send(app, '{"helpful":true}', { 'Content-Type': type })).toMatchObject({
+      status: 415,
+      text: renderProblem('text', 'unsupported_media_type'),
+    });
+    expect(chat.seen).toEqual([]);
+  });
+
+  test.each(['application/json', 'Application/JSON', 'application/json; charset=utf-8', ' application/json ;x=y'])(
+    'a body said to be %j is taken',
+    async (type) => {
+      const { app } = await serve();
+      expect((await send(app, '{"helpful":true}', { 'Content-Type': type })).status).toBe(200);
+    },
+  );
+
+  test('7: a body that is too long is 400, whether it says so, comes in chunks or is compressed', async () => {
+    const { app, chat } = await serve({ MAX_FEEDBACK_BODY_BYTES: '100' });
+    const right = JSON.stringify({ helpful: true, title: 'x'.repeat(100 - 27) });
+    expect(right).toHaveLength(100);
+    expect((await send(app, right)).status).toBe(200);
+    const long = JSON.stringify({ helpful: true, title: 'x'.repeat(74) });
+    expect(await send(app, long)).toMatchObject(invalid('The body is too long'));
+    const chunk = `40\r\n${' '.repeat(0x40)}\r\n`;
+    const head = `POST ${target} HTTP/1.1\r\nHost: x\r\n`;
+    const received = await app.raw(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(1000)}`);
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
+    const bomb = gzipSync('x'.repeat(10_000_000)).toString('latin1').slice(0, 50);
+    const compressed = await app.raw(`${head}Content-Encoding: gzip\r\nContent-Length: 50\r\n\r\n${bomb}`);
+    expect(compressed).toMatch(/^HTTP\/1\.1 415 /);
+    expect(chat.seen).toHaveLength(1);
+  });
+});
+
+test('a hostile title arrives harmless, and within what Discord takes', async () => {
+  const { app, chat } = await serve();
+  const title = `@everyone [free](https://evil.example) \`x\` \u202E${'*'.repeat(9_000)}\uD83D`;
+  expect((await send(app, JSON.stringify({ helpful: true, title, slug: '@here' }))).status).toBe(200);
+  const sent = JSON.parse(chat.seen[0]!.body) as {
+    content?: string;
+    allowed_mentions: unknown;
+    embeds: { fields: { value: string }[] }[];
+  };
+  expect(sent.content).toBeUndefined();
+  expect(sent.allowed_mentions).toEqual({ parse: [] });
+  for (const { value } of sent.embeds[0]!.fields) {
+    expect(value.length).toBeLessThanOrEqual(1024);
+    expect(value.isWellFormed()).toBe(true);
+    expect(value).not.toContain('\u202E');
+    expect(value.replace(/\\./gu, '')).not.toMatch(/[@[\]()`*]/);
+  }
+});
+
+test('a vote that names a former path counts for the article that has it now', async () => {
+  const root = createProject({
+    'content/knowledgebase/vps/ssh.md':
+      '---\ntitle: SSH\ndescription: How.\naliases: [/knowledgebase/vps/old-ssh]\n---\n\nUse it.\n',
+    'content/knowledgebase/dns/records.md': undefined,
+  });
+  await buildProject(root);
+  const settings = { DATA_DIR: temporaryFolder(), ...generous };
+  const app = await createTestApp({ root, settings });
+  for (const slug of ['/knowledgebase/vps/old-ssh', '/knowledgebase/vps/ssh']) {
+    expect((await send(app, JSON.stringify({ helpful: true, slug }))).status).toBe(202);
+  }
+  const store = await openStore({ dataDir: settings.DATA_DIR });
+  expect(await store.feedback.report({})).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 2, unhelpful: 0 }]);
+  await store.close();
+});
+
+test('votes are counted by the article they name, and those that name none together', async () => {
+  const { app, settings } = await serve();
+  const slugs = [
+    '/knowledgebase/vps/ssh',
+    '/knowledgebase/vps/ssh',
+    '/knowledgebase/none',
+    '/blog/news/first',
+    'x',
+    '',
+  ];
+  for (const slug of slugs) await send(app, JSON.stringify({ helpful: slug !== 'x', slug }));
+  const store = await openStore({ dataDir: settings.DATA_DIR! });
+  expect(await store.feedback.report({})).toEqual([
+    { path: '', helpful: 3, unhelpful: 1 },
+    { path: '/knowledgebase/vps/ssh', helpful: 2, unhelpful: 0 },
+  ]);
+  await store.close();
+});

@@ -1,0 +1,117 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ProviderError } from '../../server/hosting/providers/types.ts';
+import type { Outcome, Provider } from '../../server/hosting/providers/types.ts';
+import { until } from './upstream.ts';
+import type { Answer, Fault, Seen, Upstream } from './upstream.ts';
+
+/** An action, and the one request that it makes beside look-ups. */
+export interface FaultCall {
+  readonly name: string;
+  run(provider: Provider): Promise<unknown>;
+  readonly method: string;
+  readonly path: string;
+  /** What the body holds; undefined where there must be none. */
+  readonly body?: unknown;
+  /** Headers that the upstream depends on. */
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** An upstream, and the provider for it. */
+export interface FaultHarness {
+  readonly upstream: Upstream;
+  create(timeoutMs: number): Provider;
+  /** What must be in no error. */
+  readonly secrets: readonly string[];
+}
+
+const words = 'secret words of the upstream';
+
+/** Runs every action against everything that an upstream may do. */
+export function testFaults(name: string, calls: readonly FaultCall[], setUp: () => Promise<FaultHarness>): void {
+  const prepare = async (timeoutMs: number): Promise<FaultHarness & { provider: Provider }> => {
+    const harness = await setUp();
+    const provider = harness.create(timeoutMs);
+    onTestFinished(() => provider.close());
+    return { ...harness, provider };
+  };
+  const actionsOf = (upstream: Upstream, call: FaultCall): readonly Seen[] =>
+    upstream.seen.filter(({ method, path }) => method === call.method && path === call.path);
+
+  describe.each(calls)(`${name}: $name`, (call) => {
+    test('reaches the upstream once, with its method, path, headers and body', async () => {
+      const { upstream, provider } = await prepare(20_000);
+      await call.run(provider);
+      const actions = actionsOf(upstream, call);
+      expect(actions).toHaveLength(1);
+      expect(actions[0]!.headers).toMatchObject({ accept: 'application/json', ...call.headers });
+      // The panel of a request with an Origin or a cookie would ask for a CSRF token.
+      expect(actions[0]!.headers).not.toHaveProperty('origin');
+      expect(actions[0]!.headers).not.toHaveProperty('cookie');
+      expect(actions[0]!.body && (JSON.parse(actions[0]!.body) as unknown)).toEqual(call.body ?? '');
+      expect(upstream.seen.filter(({ method }) => method === 'POST')).toEqual(actions);
+    });
+
+    const answers = (status: number, more: Partial<Answer> = {}): Answer => ({ status, body: words, ...more });
+    const table: readonly (readonly [string, Fault, Outcome])[] = [
+      ['a 400', answers(400), 'refused'],
+      ['a 401', answers(401), 'refused'],
+      ['a 404', answers(404), 'refused'],
+      ['a 421, which fetch would answer with a second request', answers(421), 'unknown'],
+      ['a 422', answers(422), 'refused'],
+      ['a 429', answers(429, { headers: { 'retry-after': '1' } }), 'refused'],
+      ['a 500', answers(500), 'unknown'],
+      ['a 502', answers(502), 'unknown'],
+      ['a 503', answers(503), 'unknown'],
+      ['a page with the status 200', answers(200, { body: `<html>${words}</html>` }), 'unknown'],
+      ['JSON of another shape', answers(200, { body: '{"data":null,"action":{"status":"error"}}' }), 'unknown'],
+      ['a 302 to another page', answers(302, { headers: { location: '/elsewhere' } }), 'unknown'],
+      ['a 307, which would repeat the action', answers(307, { headers: { location: '/elsewhere' } }), 'unknown'],
+      ['a dropped connection', 'drop', 'unknown'],
+      ['a connection that is cut in the body', 'cut', 'unknown'],
+      ['bytes that are no HTTP', 'garbage', 'unknown'],
+      ['50 MB', 'huge', 'unknown'],
+    ];
+    const check = async (fault: Fault, outcome: Outcome, timeoutMs: number): Promise<void> => {
+      const { upstream, provider, secrets } = await prepare(timeoutMs);
+      upstream.fail(
+        typeof fault === 'object' && fault.status >= 400 ? { ...fault, body: `${words} ${secrets.join(' ')}` } : fault,
+        ({ method, path }) => method === call.method && path === call.path,
+      );
+      const error = await failureOf(call.run(provider));
+      expect(error).toMatchObject({ code: 'provider_error', outcome, message: 'The request could not be completed' });
+      expect(actionsOf(upstream, call)).toHaveLength(1);
+      expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
+      const detail = String(error.cause);
+      expect(detail).toContain(call.path);
+      for (const secret of secrets) expect(detail).not.toContain(secret);
+      await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
+    };
+    test.each(table)('%s: sent once, and told without a word of the upstream', async (_, fault, outcome) => {
+      await expect(check(fault, outcome, 20_000)).resolves.toBeUndefined();
+    });
+
+    test('no answer, and one without an end: given up in time, sent once, and told likewise', async () => {
+      const both = [check('hang', 'unknown', 600), check('stall', 'unknown', 600)];
+      await expect(Promise.all(both)).resolves.toHaveLength(2);
+    });
+
+    test('an upstream that is not there: certainly nothing happened', async () => {
+      const { upstream, provider, secrets } = await prepare(20_000);
+      await upstream.stop();
+      const error = await failureOf(call.run(provider));
+      expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
+      expect(String(error.cause)).toContain('ECONNREFUSED');
+      for (const secret of secrets) expect(String(error.cause)).not.toContain(secret);
+    });
+  });
+}
+
+/** The failure of a call; a call that succeeds fails the test. */
+export async function failureOf(call: Promise<unknown>): Promise<ProviderError> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ProviderError)) throw new Error('a ProviderError was expected', { cause: error });
+  return error;
+}

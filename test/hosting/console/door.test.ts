@@ -1,0 +1,241 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { openClient } from '../../helpers/console-client.ts';
+import { createTestRelay, patience } from './harness.ts';
+import type { TestRelay } from './harness.ts';
+
+const stream = '/v1/hosting/game/console/mc/stream';
+const handshake = [
+  'Host: localhost',
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+];
+
+function dial(relay: TestRelay): Socket {
+  const socket = connect(relay.port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  onTestFinished(() => void socket.destroy());
+  return socket;
+}
+
+/** Sends a request as it is, and answers all that comes back until the server closes. */
+async function ask(relay: TestRelay, target: string, headers: readonly string[] = handshake): Promise<string> {
+  const socket = dial(relay);
+  let answer = '';
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+  socket.write(`${target} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+  await once(socket, 'close');
+  return answer;
+}
+
+/** Sends a handshake, and answers the first that comes back. */
+async function shake(relay: TestRelay, headers: readonly string[] = handshake): Promise<[Socket, string]> {
+  const socket = dial(relay);
+  socket.write(`GET ${stream} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+  const [chunk] = (await once(socket, 'data')) as [Buffer];
+  return [socket, chunk.toString()];
+}
+
+test.for([
+  'GET /',
+  'GET /v1/blog/list',
+  'GET /v1/hosting/game/console/mc/websocket',
+  'GET /v1/hosting/game/console/mc/stream/',
+  'GET /v1/hosting/game/console//stream',
+  'GET /v1/hosting/game/console/a/b/stream',
+  'GET /v1/hosting/game/console/../mc/stream',
+  'GET /v1/hosting/game/console/%6dc/stream',
+  'GET /v1/hosting/game/console/.hidden/stream',
+  'GET /v1/hosting/game/console/vps:mc/stream',
+  `GET /v1/hosting/game/console/${'x'.repeat(129)}/stream`,
+  'GET /V1/hosting/game/console/mc/stream',
+  'GET /v1/hosting/game/console/mc/STREAM',
+  `POST ${stream}`,
+  `HEAD ${stream}`,
+  `OPTIONS ${stream}`,
+])('%s is no websocket: 404 as JSON, and the connection is closed', async (target) => {
+  const relay = await createTestRelay();
+  const answer = await ask(relay, target);
+  const [head, body] = answer.split('\r\n\r\n');
+  expect(head!.split('\r\n')).toEqual([
+    'HTTP/1.1 404 Not Found',
+    'Content-Type: application/json',
+    `Content-Length: ${body!.length}`,
+    'Cache-Control: no-store',
+    expect.stringMatching(/^X-Request-Id: [0-9a-f-]{36}$/),
+    'X-Content-Type-Options: nosniff',
+    'Connection: close',
+  ]);
+  expect(body).toBe('{"success":false,"error":"not_found","message":"Endpoint not found"}\n');
+  expect(relay.relay.stats().connections).toBe(0);
+});
+
+test('a refused client that keeps its end open is cut', async () => {
+  const relay = await createTestRelay();
+  const socket = connect({ port: relay.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  socket.resume();
+  socket.write(`GET /elsewhere HTTP/1.1\r\n${handshake.join('\r\n')}\r\n\r\n`);
+  await once(socket, 'end');
+  // That nobody listens any more shows at the second write.
+  const writing = setInterval(() => socket.write('is anybody there?'), 5);
+  await expect.poll(() => socket.closed, patience).toBe(true);
+  clearInterval(writing);
+});
+
+test.for<[string, string[]]>([
+  ['no key', handshake.slice(0, 4)],
+  ['a key that is none', [...handshake.slice(0, 4), 'Sec-WebSocket-Key: short']],
+  ['another version', [...handshake.slice(0, 3), 'Sec-WebSocket-Version: 12', handshake[4]!]],
+])('a handshake with %s is 400 as JSON', async ([, headers]) => {
+  const relay = await createTestRelay();
+  const answer = await ask(relay, `GET ${stream}`, headers);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(answer).toContain('\r\nSec-WebSocket-Version: 13\r\n');
+  expect(answer).toMatch(/\{"success":false,"error":"validation_error","message":"[^"]+"\}\n$/);
+});
+
+test('another upgrade than websocket is no business of ours: the request is served as it is', async () => {
+  const relay = await createTestRelay();
+  const headers = ['Host: localhost', 'Connection: Upgrade, close', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
+  expect(await ask(relay, 'GET /v1/blog/list', headers)).toMatch(/^HTTP\/1\.1 200 OK[^]*plain \/v1\/blog\/list/);
+  expect(await (await fetch(`http://127.0.0.1:${relay.port}${stream}`)).text()).toBe(`plain ${stream}`);
+});
+
+test('any origin may open a stream, by any spelling of the address, and is told its request id', async () => {
+  const relay = await createTestRelay();
+  const url = relay.url().replace('127.0.0.1', 'localhost');
+  for (const address of [url, `${url}?x=1`]) {
+    // oxlint-disable-next-line no-await-in-loop
+    const client = await openClient(address, { origin: 'https://example.com', family: 4 });
+    // oxlint-disable-next-line no-await-in-loop
+    expect(await client.auth(await relay.token())).toEqual(['auth success']);
+  }
+  const [, answer] = await shake(relay, [...handshake, 'X-Request-Id: my-request']);
+  expect(answer).toMatch(/^HTTP\/1\.1 101 [^]*\r\nx-request-id: my-request\r\n/);
+});
+
+test('the websocket of browsers is a client like any other', async () => {
+  const relay = await createTestRelay();
+  const socket = new WebSocket(relay.url());
+  onTestFinished(() => socket.close());
+  const next = async () => ((await once(socket, 'message')) as [MessageEvent<string>])[0].data;
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ event: 'auth', args: [await relay.token()] }));
+  expect(await next()).toBe('{"event":"auth success","args":[]}');
+  relay.sources[0]!.line('ü'.repeat(100_000));
+  expect(await next()).toBe(JSON.stringify({ event: 'console output', args: ['ü'.repeat(65_536)] }));
+});
+
+test('compression is not agreed upon, whatever a client offers', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.connect('mc', { perMessageDeflate: true });
+  expect(client.socket.extensions).toBe('');
+  expect(await client.auth(await relay.token())).toEqual(['auth success']);
+});
+
+test('upgrades count against the rate limit of the client', async () => {
+  const relay = await createTestRelay({ upgrades: 2 });
+  await relay.connect();
+  await relay.connect();
+  const answer = await ask(relay, `GET ${stream}`);
+  expect(answer).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\n/);
+  expect(answer).toMatch(/\r\nRetry-After: 1\r\n/);
+  expect(answer).toMatch(/\r\nRateLimit: "default";r=0;t=1\r\n/);
+  expect(answer).toMatch(/\{"success":false,"error":"rate_limited","message":"Rate limit exceeded"\}\n$/);
+});
+
+test('a client has no more connections without a token than its limit', async () => {
+  const relay = await createTestRelay({ limits: { unauthenticated: 2 } });
+  await relay.open();
+  const first = await relay.connect();
+  await relay.connect();
+  expect(await ask(relay, `GET ${stream}`)).toMatch(/^HTTP\/1\.1 429 /);
+  await first.auth(await relay.token());
+  const third = await relay.connect();
+  expect(await ask(relay, `GET ${stream}`)).toMatch(/^HTTP\/1\.1 429 /);
+  third.socket.terminate();
+  await expect.poll(() => relay.relay.stats().connections, patience).toBe(3);
+  await relay.connect();
+});
+
+test('the log has a line for each stream and each refusal, and a token in none of them', async () => {
+  const relay = await createTestRelay();
+  const token = await relay.token();
+  const client = await openClient(`${relay.url()}?token=${token}`, { headers: { 'X-Request-Id': 'the-stream' } });
+  await client.auth(token);
+  client.socket.close(1000);
+  await ask(relay, `GET /v1/elsewhere?token=${token}`);
+  await expect.poll(() => relay.log(), patience).toHaveLength(2);
+  expect(relay.log().toSorted((one, other) => String(one.msg).localeCompare(String(other.msg)))).toMatchObject([
+    { msg: 'console stream closed', id: 'the-stream', ip: '127.0.0.1', server: 'game:mc', key: 'key', code: 1000 },
+    { msg: 'upgrade refused', ip: '127.0.0.1', method: 'GET', url: '/v1/elsewhere', status: 404 },
+  ]);
+  expect(JSON.stringify(relay.log())).not.toContain(token.split('.')[1]);
+});
+
+test('a peer that answers no ping is cut, and one that does is not', async () => {
+  const relay = await createTestRelay({ pingSeconds: 1 });
+  const alive = await relay.open();
+  const [dead] = await shake(relay);
+  expect(relay.relay.stats().connections).toBe(2);
+  await once(dead, 'close');
+  await expect.poll(() => relay.relay.stats().connections, patience).toBe(1);
+  await once(alive.socket, 'ping');
+  await once(alive.socket, 'ping');
+  relay.sources[0]!.line('still here');
+  expect(await alive.next()).toEqual(['console output', 'still here']);
+});
+
+test('connections that are reset at any moment of the handshake hurt nobody', async () => {
+  const relay = await createTestRelay();
+  const request = `GET ${stream} HTTP/1.1\r\n${handshake.join('\r\n')}\r\n\r\n`;
+  for (const text of [request, request.replace('/mc/', '/mc/x/'), request.slice(0, -10), `${request}\u0081\u0085`]) {
+    const socket = dial(relay);
+    // oxlint-disable-next-line no-await-in-loop
+    await once(socket, 'connect');
+    socket.write(text, 'latin1', () => socket.resetAndDestroy());
+    // oxlint-disable-next-line no-await-in-loop
+    await once(socket, 'close');
+  }
+  const client = await relay.open();
+  await expect.poll(() => relay.relay.stats().connections, patience).toBe(1);
+  await client.roundTrip();
+});
+
+test('a client that breaks the protocol of websockets is closed', async () => {
+  const relay = await createTestRelay();
+  const [socket] = await shake(relay);
+  // A text frame without the mask that clients must use.
+  socket.write(Buffer.from([0x81, 0x02, 0x68, 0x69]));
+  await once(socket, 'close');
+  await expect.poll(() => relay.relay.stats().connections, patience).toBe(0);
+});
+
+test('on shutdown every stream is closed by 1012, and the server can end', async () => {
+  const relay = await createTestRelay();
+  const clients = [await relay.open(), await relay.open({ server: 'other' }), await relay.connect()];
+  const [silent] = await shake(relay);
+  const started = performance.now();
+  await relay.stop();
+  for (const { ended } of clients) {
+    // oxlint-disable-next-line no-await-in-loop
+    expect(await ended).toEqual({ code: 1012, reason: 'service restart' });
+  }
+  expect(silent.readableEnded || silent.destroyed || silent.closed).toBe(true);
+  expect(relay.sources.map(({ closed }) => closed)).toEqual([true, true]);
+  expect(relay.relay.stats()).toEqual({ connections: 0, viewers: 0, upstreams: 0 });
+  expect(performance.now() - started).toBeLessThan(8000);
+});
+
+test('a connection that comes during shutdown is sent away by 1012 as well', async () => {
+  const relay = await createTestRelay();
+  relay.relay.close();
+  const client = await relay.connect();
+  expect(await client.ended).toEqual({ code: 1012, reason: 'service restart' });
+  await expect.poll(() => relay.relay.stats().connections, patience).toBe(0);
+});

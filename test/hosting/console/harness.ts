@@ -1,0 +1,159 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { BlockList } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { onTestFinished } from 'vitest';
+import type { ClientOptions } from 'ws';
+import type { ServerName } from '../../../generator/contract/api-keys.ts';
+import type { Access } from '../../../server/hosting/console/access.ts';
+import { createRelay } from '../../../server/hosting/console/relay.ts';
+import type { Relay, RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
+import type { StreamMode } from '../../../server/hosting/console/token.ts';
+import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
+import type { UpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
+import { createLog } from '../../../server/log.ts';
+import { createClientFinder } from '../../../server/http/client-ip.ts';
+import { createRateLimit } from '../../../server/token-bucket.ts';
+import type { ConsoleEvents } from '../../../server/hosting/providers/types.ts';
+import { openClient } from '../../helpers/console-client.ts';
+import type { Message, TestClient } from '../../helpers/console-client.ts';
+import type { TestClock } from './clock.ts';
+
+export const secret = 'a secret of the tests, which is long enough for HS256 and HS512';
+
+/** A console behind providers/types.ts: what it is told to say, it says. */
+export interface FakeSource extends ConsoleEvents {
+  readonly server: ServerName;
+  closed: boolean;
+}
+
+/** A key's stream, for the tests that need one. */
+export interface StreamOptions {
+  readonly server?: string;
+  readonly keyId?: string;
+  readonly mode?: StreamMode;
+}
+
+/** A relay with its websocket endpoint, on a real port. */
+export interface TestRelay {
+  readonly relay: Relay;
+  readonly upgrade: UpgradeHandler;
+  readonly port: number;
+  /** Every console that was opened, in order. */
+  readonly sources: FakeSource[];
+  readonly commands: StreamCommand[];
+  /** Every question about access, in order. */
+  readonly asked: string[];
+  /** What went wrong on our side. */
+  readonly failures: unknown[];
+  /** What the service decides; tests replace them. */
+  readonly behaviour: {
+    open(source: FakeSource): Promise<void> | void;
+    access(keyId: string): Promise<Access> | Access;
+    command(command: StreamCommand): Promise<void> | void;
+  };
+  url(server?: string): string;
+  token(options?: StreamOptions): Promise<string>;
+  connect(server?: string, options?: ClientOptions): Promise<TestClient>;
+  /** Opens a stream and proves its token; its greeting is taken. */
+  open(options?: StreamOptions): Promise<TestClient>;
+  /** The lines of the log so far, parsed. */
+  log(): Record<string, unknown>[];
+  stop(): Promise<void>;
+}
+
+export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits' | 'ttlSeconds'> {
+  readonly clock?: TestClock;
+  readonly pingSeconds?: number;
+  /** Upgrades at once of one client. */
+  readonly upgrades?: number;
+}
+
+/** How long `expect.poll` waits for what comes in a moment, on a busy machine too. */
+export const patience = { timeout: 20_000 };
+
+/** Starts a relay that opens fake consoles, allows everything and takes every command. */
+export async function createTestRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
+  const { pingSeconds = 30, upgrades = 100_000, ttlSeconds = 600, ...rest } = options;
+  const sources: FakeSource[] = [];
+  const commands: StreamCommand[] = [];
+  const asked: string[] = [];
+  const failures: unknown[] = [];
+  const behaviour: TestRelay['behaviour'] = { open: () => undefined, access: () => 'ok', command: () => undefined };
+  const relay = createRelay({
+    ...rest,
+    secret,
+    ttlSeconds,
+    random: () => 1,
+    async openSource(server, events) {
+      const source: FakeSource = { server, closed: false, ...events };
+      sources.push(source);
+      await behaviour.open(source);
+      return { close: () => (source.closed = true) };
+    },
+    async checkAccess(keyId, server, mode) {
+      asked.push(`${keyId} ${server} ${mode}`);
+      return behaviour.access(keyId);
+    },
+    async sendCommand(command) {
+      commands.push(command);
+      await behaviour.command(command);
+    },
+    failed: (_what, error) => failures.push(error),
+  });
+  const destination = new PassThrough();
+  let written = '';
+  destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
+  const upgrade = createUpgradeHandler({
+    relay,
+    pingSeconds,
+    findClient: createClientFinder(new BlockList()),
+    limit: createRateLimit({ name: 'default', rps: upgrades, burst: upgrades, blockSeconds: 0 }),
+    log: createLog({ level: 'info', format: 'json', destination }),
+  });
+  const http = createServer((request, response) => response.end(`plain ${request.url}`));
+  upgrade.attach(http);
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const { port } = http.address() as AddressInfo;
+
+  const stop = async (): Promise<void> => {
+    await upgrade.close();
+    if (!http.listening) return;
+    http.close();
+    http.closeAllConnections();
+    await once(http, 'close');
+  };
+  onTestFinished(stop);
+
+  const url = (server = 'mc') => `ws://127.0.0.1:${port}/v1/hosting/game/console/${server}/stream`;
+  const token = ({ server = 'mc', keyId = 'key', mode = 'read' }: StreamOptions = {}) =>
+    relay.issueToken({ server: `game:${server}`, keyId, mode });
+  const connect = (server?: string, client?: ClientOptions) => openClient(url(server), client);
+  return {
+    relay,
+    upgrade,
+    port,
+    sources,
+    commands,
+    asked,
+    failures,
+    behaviour,
+    url,
+    token,
+    connect,
+    stop,
+    async open(stream = {}) {
+      const client = await connect(stream.server);
+      const answer: Message = await client.auth(await token(stream));
+      if (answer[0] !== 'auth success') throw new Error(`auth was answered with ${answer.join(' ')}`);
+      return client;
+    },
+    log: () =>
+      written
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
+}

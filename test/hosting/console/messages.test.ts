@@ -1,0 +1,249 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { Problem } from '../../../server/problem.ts';
+import { ProviderError } from '../../../server/hosting/providers/types.ts';
+import { linesOf } from '../../helpers/console-client.ts';
+import { createTestClock } from './clock.ts';
+import { createTestRelay, patience } from './harness.ts';
+
+const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
+const noCommand = 'A command has 1 to 1,024 characters and no control characters';
+
+test('send logs answers with the last 150 lines in order, at most once a second', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  const first = await relay.open();
+  const expected = Array.from({ length: 200 }, (_, number) => `line ${number}`);
+  for (const line of expected) relay.sources[0]!.line(line);
+  relay.sources[0]!.status('running');
+  await first.until('status');
+  expect(linesOf(first.messages)).toEqual(expected);
+
+  const second = await relay.open();
+  second.send('send logs', null);
+  second.send('send logs');
+  const answers = await second.until('daemon error');
+  expect(answers[0]).toEqual(['status', 'running']);
+  expect(linesOf(answers)).toEqual(expected.slice(50));
+  expect(answers).toHaveLength(152);
+  expect(answers.at(-1)).toEqual(['daemon error', 'The history is sent at most once a second']);
+  await clock.turn(1);
+  second.send('send logs');
+  await second.roundTrip();
+  expect(linesOf(second.messages).slice(150)).toEqual(expected.slice(50));
+});
+
+test('the history is there without a stream as well, as long as the console is being followed', async () => {
+  const relay = await createTestRelay();
+  expect(relay.relay.history('game:mc')).toEqual([]);
+  expect(relay.sources).toEqual([]);
+  const client = await relay.open();
+  relay.sources[0]!.line('one "quoted" \u001B[31mline\u2028');
+  relay.sources[0]!.line('');
+  await client.until('console output');
+  expect(relay.relay.history('game:mc')).toEqual(['one "quoted" \u001B[31mline\u2028', '']);
+  expect(relay.relay.history('game:other')).toEqual([]);
+});
+
+test('a line without end is cut, and one of any other text arrives as it is', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.open();
+  const lines = ['ü'.repeat(100), '🎮'.repeat(20_000), '\uD800 alone', '\u0000'.repeat(100_000), ''];
+  for (const line of lines) relay.sources[0]!.line(line);
+  relay.sources[0]!.status('offline');
+  expect(linesOf(await client.until('status'))).toEqual(lines.map((line) => line.slice(0, 65_536)));
+});
+
+test('a command goes upstream once, with who sent it', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.connect('mc', { headers: { 'X-Request-Id': 'request-of-the-test' } });
+  await client.auth(await relay.token({ mode: 'read_write' }));
+  client.send('send command', 'say "Grüße" 🎮');
+  await client.roundTrip();
+  expect(relay.commands).toEqual([
+    {
+      server: 'game:mc',
+      keyId: 'key',
+      command: 'say "Grüße" 🎮',
+      requestId: 'request-of-the-test',
+      ip: '127.0.0.1',
+    },
+  ]);
+  expect(client.messages).toEqual([['auth success']]);
+});
+
+test('a read-only stream never sends a command', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.open({ mode: 'read' });
+  client.send('send command', 'stop');
+  expect(await client.next()).toEqual(['permission denied', 'send command']);
+  expect(relay.commands).toEqual([]);
+  expect(relay.asked).toEqual(['key game:mc read']);
+});
+
+test.for<[string, unknown[]]>([
+  ['nothing', []],
+  ['an empty one', ['']],
+  ['1,025 characters', ['x'.repeat(1025)]],
+  ['two lines', ['say hi\nstop']],
+  ['Ctrl-C', ['\u0003']],
+  ['DEL', ['a\u007F']],
+  ['a C1 control', ['a\u009Bb']],
+  ['a number', [1]],
+  ['two arguments', ['say', 'hi']],
+  ['a list', [['stop']]],
+])('a command of %s is refused and goes nowhere', async ([, args]) => {
+  const relay = await createTestRelay();
+  const client = await relay.open({ mode: 'read_write' });
+  client.send('send command', ...args);
+  expect(await client.next()).toEqual(['daemon error', noCommand]);
+  expect(relay.commands).toEqual([]);
+});
+
+test('a command of 1,024 characters is sent, whatever their size', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.open({ mode: 'read_write' });
+  client.send('send command', '🎮'.repeat(1024));
+  await client.roundTrip();
+  expect(relay.commands).toHaveLength(1);
+});
+
+test('what a provider or the service says to a command is told, and what breaks is not', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.open({ mode: 'read_write' });
+  const offline = 'The server must be online to receive commands';
+  const errors = [
+    new ProviderError(offline, { outcome: 'refused' }),
+    new Problem('rate_limited'),
+    new Error('connect ECONNREFUSED 10.0.0.5 with token ptlc_secret'),
+  ];
+  relay.behaviour.command = () => Promise.reject(errors.shift()!);
+  for (let sent = 0; sent < 3; sent += 1) client.send('send command', 'list');
+  expect(await client.next()).toEqual(['daemon error', offline]);
+  expect(await client.next()).toEqual(['daemon error', 'Rate limit exceeded']);
+  expect(await client.next()).toEqual(['daemon error', 'Something went wrong on our side']);
+  expect(relay.failures).toMatchObject([{ message: /ECONNREFUSED/ }]);
+});
+
+test('commands keep their order however slow the provider is, and hold up nothing else', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.open({ mode: 'read_write' });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  relay.behaviour.command = () => promise;
+  client.send('send command', 'first');
+  client.send('send command', 'second');
+  expect(await client.auth(await relay.token({ mode: 'read_write' }))).toEqual(['auth success']);
+  expect(relay.commands).toMatchObject([{ command: 'first' }]);
+  resolve();
+  await client.roundTrip();
+  expect(relay.commands).toMatchObject([{ command: 'first' }, { command: 'second' }]);
+});
+
+test('a stream that ends sends none of the commands that still wait', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.open({ mode: 'read_write' });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  relay.behaviour.command = () => promise;
+  client.send('send command', 'first');
+  client.send('send command', 'second');
+  await client.roundTrip();
+  client.socket.close();
+  await client.ended;
+  resolve();
+  await relay.stop();
+  expect(relay.commands).toMatchObject([{ command: 'first' }]);
+});
+
+test.for<[string, string | Buffer, [string, string]]>([
+  ['a power action', '{"event":"set state","args":["kill"]}', ['permission denied', 'set state']],
+  ['statistics', '{"event":"send stats","args":[null]}', ['permission denied', 'send stats']],
+  ['an unknown event', '{"event":"whatever"}', ['permission denied', 'whatever']],
+  ['an event of ours', '{"event":"console output","args":["x"]}', ['permission denied', 'console output']],
+  ['a long event', `{"event":"${'e'.repeat(5000)}"}`, ['permission denied', 'e'.repeat(64)]],
+  ['an inherited name', '{"event":"__proto__","args":[]}', ['permission denied', '__proto__']],
+  ['text that is not JSON', 'stop', ['daemon error', malformed]],
+  ['JSON that is no object', '"send command"', ['daemon error', malformed]],
+  ['null', 'null', ['daemon error', malformed]],
+  ['an event that is no text', '{"event":7,"args":[]}', ['daemon error', malformed]],
+  ['arguments that are no list', '{"event":"send command","args":"stop"}', ['daemon error', malformed]],
+  ['deep nesting', '['.repeat(16_000), ['daemon error', malformed]],
+  ['a binary frame', Buffer.from('{"event":"send command","args":["stop"]}'), ['daemon error', malformed]],
+])('%s is answered and never forwarded', async ([, frame, answer]) => {
+  const relay = await createTestRelay();
+  const client = await relay.open({ mode: 'read_write' });
+  client.socket.send(frame);
+  expect(await client.next()).toEqual(answer);
+  expect(relay.commands).toEqual([]);
+  client.send('send command', 'still open');
+  await client.roundTrip();
+  expect(relay.commands).toMatchObject([{ command: 'still open' }]);
+});
+
+test('a frame beyond 16 KiB ends the stream', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.open();
+  client.send('send command', 'x'.repeat(16 * 1024));
+  expect(await client.ended).toMatchObject({ code: 1009 });
+  await expect.poll(() => relay.relay.stats().connections, patience).toBe(0);
+});
+
+test('a burst of 20 messages is taken, more are dropped with one word, and 5 a second come back', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  const client = await relay.connect();
+  for (let sent = 0; sent < 60; sent += 1) client.send('x');
+  // A ping would be dropped as well, but is answered by ws.
+  await client.roundTrip();
+  expect(client.messages.filter(([event]) => event === 'permission denied')).toHaveLength(20);
+  expect(client.messages.filter(([event]) => event === 'daemon error')).toEqual([
+    ['daemon error', 'Too many messages: some were dropped'],
+  ]);
+  await clock.turn(2);
+  for (let sent = 0; sent < 60; sent += 1) client.send('y');
+  await client.roundTrip();
+  expect(client.messages.filter(([event]) => event === 'permission denied')).toHaveLength(30);
+});
+
+test('messages that wait for a slow store are bounded', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  relay.behaviour.access = () => new Promise(() => undefined);
+  const client = await relay.connect();
+  client.send('auth', await relay.token());
+  for (let sent = 0; sent < 18; sent += 1) client.send('x');
+  await client.roundTrip();
+  await clock.turn(4);
+  for (let sent = 0; sent < 19; sent += 1) client.send('x');
+  await client.roundTrip();
+  expect(client.messages).toEqual(
+    Array.from({ length: 6 }, () => ['daemon error', 'Too many messages are waiting: one was dropped']),
+  );
+});
+
+test.for(['messages', 'pings', 'pongs'])('a client that goes on sending %s regardless is closed', async (kind) => {
+  const relay = await createTestRelay();
+  const client = await relay.open();
+  for (let sent = 0; sent < 2000; sent += 1) {
+    if (kind === 'pings') client.socket.ping();
+    else if (kind === 'pongs') client.socket.pong();
+    else client.send('x');
+  }
+  expect(await client.ended).toEqual({ code: 1008, reason: 'too many messages' });
+});
+
+test('a client that writes and never reads is cut before its answers fill the memory', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock, ttlSeconds: 1_000_000 });
+  const client = await relay.open();
+  client.socket.pause();
+  const gone = once(client.socket, 'close');
+  const event = '\u0001'.repeat(2000);
+  while (relay.relay.stats().connections > 0) {
+    // oxlint-disable-next-line no-await-in-loop
+    await clock.turn(4);
+    for (let sent = 0; sent < 20; sent += 1) client.send(event);
+  }
+  expect(relay.log()).toMatchObject([{ msg: 'console stream closed', code: 1006 }]);
+  client.socket.resume();
+  await gone;
+});

@@ -1,0 +1,226 @@
+import { expect, test } from 'vitest';
+import { ProviderError } from '../../../server/hosting/providers/types.ts';
+import { linesOf } from '../../helpers/console-client.ts';
+import { createTestClock } from './clock.ts';
+import { createTestRelay, patience } from './harness.ts';
+
+test('all viewers of a server share one upstream, and all hear the same', async () => {
+  const relay = await createTestRelay();
+  const viewers = await Promise.all(
+    Array.from({ length: 5 }, (_, number) => relay.open({ keyId: `key${number}`, mode: 'read' })),
+  );
+  const other = await relay.open({ server: 'other' });
+  expect(relay.sources.map(({ server }) => server)).toEqual(['game:mc', 'game:other']);
+  for (let number = 0; number < 100; number += 1) relay.sources[0]!.line(`line ${number}`);
+  relay.sources[0]!.status('stopping');
+  relay.sources[1]!.status('offline');
+  for (const viewer of viewers) {
+    // oxlint-disable-next-line no-await-in-loop
+    expect(linesOf(await viewer.until('status'))).toEqual(Array.from({ length: 100 }, (_, number) => `line ${number}`));
+  }
+  expect(await other.next()).toEqual(['status', 'offline']);
+  expect(relay.relay.stats()).toEqual({ connections: 6, viewers: 6, upstreams: 2 });
+});
+
+test('a viewer who comes later is told the status, and of the lines before only what it asks for', async () => {
+  const relay = await createTestRelay();
+  const first = await relay.open();
+  relay.sources[0]!.status('starting');
+  relay.sources[0]!.line('early');
+  relay.sources[0]!.status('running');
+  relay.sources[0]!.status('running');
+  await first.until('console output');
+  expect(await first.next()).toEqual(['status', 'running']);
+  const second = await relay.open();
+  expect(await second.next()).toEqual(['status', 'running']);
+  relay.sources[0]!.line('late');
+  expect(await second.next()).toEqual(['console output', 'late']);
+  expect(await first.next()).toEqual(['console output', 'late']);
+});
+
+test.for(['while it is being opened', 'right after'])(
+  'what an upstream tells %s is history, and comes to nobody twice',
+  async (when) => {
+    const relay = await createTestRelay();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    relay.behaviour.open = async (source) => {
+      const tell = () => {
+        source.line('old 1');
+        source.line('old 2');
+        source.status('running');
+      };
+      if (when === 'while it is being opened') tell();
+      await promise;
+      if (when === 'right after') setImmediate(tell);
+    };
+    const client = await relay.open();
+    client.send('send logs');
+    await client.roundTrip();
+    expect(client.messages).toEqual([['auth success']]);
+    resolve();
+    await client.until('console output');
+    relay.sources[0]!.line('new');
+    await client.until('console output');
+    expect(await client.next()).toEqual(['console output', 'new']);
+    expect(client.messages).toEqual([
+      ['auth success'],
+      ['status', 'running'],
+      ['console output', 'old 1'],
+      ['console output', 'old 2'],
+      ['console output', 'new'],
+    ]);
+  },
+);
+
+test('the upstream outlives its last viewer by 30 s, so that a page can be loaded again', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  const leave = async () => {
+    const viewer = await relay.open();
+    viewer.socket.close();
+    await expect.poll(() => relay.relay.stats().viewers, patience).toBe(0);
+  };
+  await leave();
+  relay.sources[0]!.line('nobody was here');
+  await clock.turn(29);
+  await leave();
+  await clock.turn(29);
+  expect(relay.sources).toHaveLength(1);
+  expect(relay.sources[0]!.closed).toBe(false);
+  expect(relay.relay.history('game:mc')).toEqual(['nobody was here']);
+  await clock.turn(2);
+  expect(relay.sources[0]!.closed).toBe(true);
+  expect(relay.relay.stats()).toEqual({ connections: 0, viewers: 0, upstreams: 0 });
+  expect(relay.relay.history('game:mc')).toEqual([]);
+  expect(clock.pending()).toBe(0);
+
+  relay.sources[0]!.line('too late');
+  const again = await relay.open();
+  expect(relay.sources).toHaveLength(2);
+  relay.sources[1]!.line('anew');
+  expect(await again.next()).toEqual(['console output', 'anew']);
+  expect(relay.relay.history('game:mc')).toEqual(['anew']);
+});
+
+test('an upstream that opens when nobody wants it any more is closed at once', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  relay.behaviour.open = () => promise;
+  const viewer = await relay.open();
+  viewer.socket.close();
+  await expect.poll(() => relay.relay.stats().viewers, patience).toBe(0);
+  await clock.turn(30);
+  resolve();
+  await expect.poll(() => relay.sources[0]!.closed, patience).toBe(true);
+  expect(relay.relay.stats().upstreams).toBe(0);
+});
+
+test('a gap and an error of the upstream are passed on between the lines where they happened', async () => {
+  const relay = await createTestRelay();
+  const client = await relay.open();
+  const [source] = relay.sources;
+  source!.line('before');
+  source!.gap('the connection to the console was lost');
+  source!.error!('the game panel reported an error');
+  source!.line('after');
+  source!.status('running');
+  expect(await client.until('status')).toEqual([
+    ['console output', 'before'],
+    ['gap', 'the connection to the console was lost'],
+    ['daemon error', 'the game panel reported an error'],
+    ['console output', 'after'],
+    ['status', 'running'],
+  ]);
+});
+
+test('an upstream that cannot be opened is told, and tried again with growing waits while there are viewers', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  relay.behaviour.open = () => Promise.reject(new ProviderError('The panel is not available', { outcome: 'refused' }));
+  const first = await relay.open();
+  expect(await first.next()).toEqual(['daemon error', 'The panel is not available']);
+  const tries = async (seconds: number): Promise<number> => {
+    await clock.turn(seconds);
+    await first.roundTrip();
+    return relay.sources.length;
+  };
+  expect(await tries(0.9)).toBe(1);
+  expect(await tries(0.2)).toBe(2);
+  expect(await tries(1.8)).toBe(2);
+  expect(await tries(0.2)).toBe(3);
+  expect(await tries(3.8)).toBe(3);
+  expect(await tries(0.2)).toBe(4);
+
+  const second = await relay.open();
+  expect(await second.next()).toEqual(['daemon error', 'The panel is not available']);
+  expect(relay.sources).toHaveLength(4);
+  relay.behaviour.open = () => undefined;
+  expect(await tries(8.1)).toBe(5);
+  relay.sources[4]!.line('back');
+  expect(await second.until('console output')).toEqual([
+    ['gap', 'The console was opened again: lines may be missing here'],
+    ['console output', 'back'],
+  ]);
+  expect(first.messages.filter(([event]) => event === 'daemon error')).toHaveLength(1);
+  expect(relay.failures).toHaveLength(4);
+});
+
+test('nobody is told why an upstream failed where that is not fit for them', async () => {
+  const relay = await createTestRelay();
+  relay.behaviour.open = () => Promise.reject(new Error('getaddrinfo ENOTFOUND panel.internal'));
+  const client = await relay.open();
+  expect(await client.next()).toEqual(['daemon error', 'Something went wrong on our side']);
+  expect(relay.failures).toMatchObject([{ message: /ENOTFOUND/ }]);
+});
+
+test('an upstream that cannot be opened is not tried for nobody, nor sooner for one who comes and goes', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  relay.behaviour.open = () => Promise.reject(new ProviderError('no', { outcome: 'refused' }));
+  const comeAndGo = async () => {
+    const viewer = await relay.open();
+    await viewer.until('daemon error');
+    viewer.socket.close();
+    await expect.poll(() => relay.relay.stats().viewers, patience).toBe(0);
+  };
+  await comeAndGo();
+  await comeAndGo();
+  await comeAndGo();
+  expect(relay.sources).toHaveLength(1);
+  await clock.turn(29);
+  expect(relay.sources).toHaveLength(1);
+  await comeAndGo();
+  expect(relay.sources).toHaveLength(2);
+});
+
+test('a console that is over is told, tried again a minute later, and begins a new history', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  const client = await relay.open();
+  relay.sources[0]!.line('old');
+  relay.sources[0]!.ended('the server is suspended');
+  relay.sources[0]!.line('unheard');
+  expect(await client.until('daemon error')).toEqual([
+    ['console output', 'old'],
+    ['daemon error', 'the server is suspended'],
+  ]);
+  expect(relay.relay.stats().upstreams).toBe(0);
+  await clock.turn(59);
+  expect(relay.sources).toHaveLength(1);
+  await clock.turn(2);
+  await client.roundTrip();
+  relay.sources[1]!.ended('the server is suspended');
+  await clock.turn(60);
+  await client.roundTrip();
+  relay.sources[2]!.line('old');
+  relay.sources[2]!.line('new');
+  relay.sources[2]!.status('running');
+  expect(await client.until('status')).toEqual([
+    ['gap', 'The console was opened again: lines may be missing here'],
+    ['console output', 'old'],
+    ['console output', 'new'],
+    ['status', 'running'],
+  ]);
+  expect(relay.relay.history('game:mc')).toEqual(['old', 'new']);
+});

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { toLogEnd } from '../../server/hosting/game-log.ts';
+import { toLogText } from '../../server/hosting/game-log.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { askEndpoint } from '../server/ask.ts';
+import { sharedProject } from '../server/shared.ts';
+
+const mebibyte = 1024 * 1024;
+const esc = '\u001B';
+
+test.each([
+  ['a colour', `${esc}[33mtext${esc}[0m`],
+  ['a colour without a number', `${esc}[mtext`],
+  ['a colour of 24 bits, with both separators', `${esc}[38;2;1;2;3mte${esc}[38:2::1:2:3mxt`],
+  ['a cursor move and an erased line', `${esc}[12;40H${esc}[2Ktext${esc}[1A`],
+  ['a private mode', `${esc}[?25l${esc}[?2004htext${esc}[>4;1m`],
+  ['a sequence with an intermediate', `${esc}[4 qtext${esc}[!p`],
+  ['a sequence with a tilde at its end', `text${esc}[200~`],
+  ['a title that ends in BEL', `${esc}]0;Server: 3/20 players\u0007text`],
+  ['a title that ends in ST', `${esc}]2;Server${esc}\\text`],
+  ['a link', `${esc}]8;;https://example.com/?a=[1m${esc}\\text${esc}]8;;${esc}\\`],
+  ['a title before a colour, without an end', `text${esc}]0;Server${esc}[0m`],
+  ['a device control string', `${esc}P1$r0m${esc}\\text`],
+  ['an application command, a privacy message and a string', `${esc}_a${esc}\\te${esc}^b${esc}\\xt${esc}Xc${esc}\\`],
+  ['the choice of a character set', `${esc}(Btext${esc})0${esc}*A`],
+  ['an alignment test and the choice of UTF-8', `${esc}#8text${esc}%G`],
+  ['a saved and a restored cursor', `${esc}7text${esc}8`],
+  ['a keypad mode', `${esc}=text${esc}>`],
+  ['a reset and a line up', `${esc}cte${esc}Mxt`],
+  ['a colour that was not written to its end', `text${esc}[3`],
+  ['a title that was not written to its end', `text${esc}]0;Serv`],
+  ['a code of which only the first character was written', `text${esc}`],
+  ['codes in a row', `${esc}${esc}[1m${esc}[31m${esc}(Btext`],
+])('%s is taken out of a log', (_, log) => {
+  expect(toLogText(`before\n${log}\nafter\n`)).toBe('before\ntext\nafter\n');
+});
+
+test('a code without its end takes nothing of the next lines away', () => {
+  expect(toLogText(`a${esc}]0;Server\nb${esc}[1\nc${esc}P\nd${esc}\ne\n`)).toBe('a\nb\nc\nd\ne\n');
+});
+
+test('what only looks like a code stays', () => {
+  const log = '[33m [INFO] é ✓ 0m ]0; (B\t\u0000\u0007 â\u0080\u009Dencoded twice\n';
+  expect(toLogText(log)).toBe(log);
+});
+
+test('every kind of line end becomes one, and what a terminal would write over stays to be read', () => {
+  expect(toLogText('one\r\ntwo\r\r\nthree\n\r\n 10 %\r100 %\r\nend')).toBe('one\ntwo\nthree\n\n 10 %\n100 %\nend');
+});
+
+test('nothing, and codes alone, are an empty log', () => {
+  expect(toLogText('')).toBe('');
+  expect(toLogText(`${esc}[0m${esc}]0;Server\u0007`)).toBe('');
+});
+
+test('a log of 1 MiB is whole, and of a longer one only whole lines are left', () => {
+  const line = `${'x'.repeat(1023)}\n`;
+  expect(toLogText(line.repeat(1024))).toBe(line.repeat(1024));
+  expect(toLogText(`first\n${line.repeat(1024)}`)).toBe(line.repeat(1024));
+  expect(toLogText(`${line.repeat(1024)}x\n`)).toBe(`${line.repeat(1023)}x\n`);
+  expect(toLogText(`${line.repeat(1024)}no end`)).toBe(`${line.repeat(1023)}no end`);
+});
+
+test('codes do not count as a part of the 1 MiB', () => {
+  const line = `${'x'.repeat(1023)}\n`;
+  expect(toLogText(`${esc}[33m${line}`.repeat(1500))).toBe(line.repeat(1024));
+});
+
+test('of a single line that is longer the end is left, from a whole character on', () => {
+  const line = '€'.repeat(mebibyte);
+  for (const end of ['', 'x', 'xy', '\n', '\n\n\n']) {
+    const text = toLogText(line + end);
+    expect(text).toMatch(/^€+[xy\n]*$/);
+    expect(text.endsWith(`€${end}`)).toBe(true);
+    expect(Buffer.byteLength(text)).toBeGreaterThan(mebibyte - 3);
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(mebibyte);
+  }
+});
+
+test('a cut in the middle of a code or of a character leaves no rest of it', () => {
+  const part = `${esc}[38;5;214m€${esc}[0m${esc}(B`;
+  const size = Buffer.byteLength(part);
+  for (const end of ['', '\n']) {
+    const log = (part + end).repeat((2 * mebibyte) / size + 1);
+    for (let more = 0; more <= size; more += 1) {
+      expect(toLogText(toLogEnd(Buffer.from(log + 'x'.repeat(more))))).toMatch(/^(?:€\n?){80000,}x*$/);
+    }
+  }
+});
+
+test('an API key gets a long log from a line start on, without codes', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const key = await world.issueKey();
+  const lineAt = (index: number): string => `[INFO] Player number ${index} joined the game\n`;
+  const lines = Array.from({ length: 40_000 }, (_, index) => lineAt(index));
+  world.panel.files.set('/logs/latest.log', lines.map((line) => `${esc}[33m${line}${esc}[0m`).join(''));
+  const { status, text } = await askEndpoint({ ...app, key }, 'getLatestGameLog');
+  const { content } = JSON.parse(text) as { content: string };
+  const first = Number(/^\[INFO\] Player number (\d+) joined/.exec(content)?.[1]);
+  expect({ status, isEnd: content === lines.slice(first).join('') }).toEqual({ status: 200, isEnd: true });
+  expect(content.length).toBeLessThanOrEqual(mebibyte);
+  expect(content.length + lineAt(first).length).toBeGreaterThan(mebibyte);
+});

@@ -1,0 +1,210 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import type { HostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import type { Seen } from '../helpers/upstream.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
+import type { Answer } from '../server/ask.ts';
+import { createServable, startProcess } from '../server/process.ts';
+import { eventually, sharedProject } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+
+const target = '/v1/hosting/game/power/mine/start';
+const unknown = 'It is not known whether the action took effect';
+
+const isPower = ({ path }: Seen): boolean => path.endsWith('/power');
+const powerCalls = ({ panel }: HostingWorld): number => panel.seen.filter(isPower).length;
+
+async function serve(settings: Record<string, string> = {}): Promise<{ app: SharedApp; world: HostingWorld }> {
+  const world = await createHostingWorld(temporaryFolder());
+  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+  return { app: { ...app, key: await world.issueKey() }, world };
+}
+
+function start(app: SharedApp, idempotencyKey: string, other: { target?: string; body?: string; key?: string } = {}) {
+  const headers = { Authorization: `Bearer ${other.key ?? app.key}`, 'Idempotency-Key': idempotencyKey };
+  return ask(app, other.target ?? target, { method: 'POST', headers, body: other.body });
+}
+
+/** Lets all claims run out, which takes a minute otherwise. */
+function expireClaims({ settings }: HostingWorld): void {
+  const database = new DatabaseSync(join(settings.DATA_DIR!, 'hosting.sqlite'));
+  database.exec('UPDATE hosting_idempotency SET deadline = 0');
+  database.close();
+}
+
+function isReplayed({ headers }: Answer): boolean {
+  return headers['idempotent-replayed'] === 'true';
+}
+
+test('of 100 requests at once with one Idempotency-Key one acts, and all others are given its answer or told to wait', async () => {
+  const { app, world } = await serve();
+  const answers = await Promise.all(Array.from({ length: 100 }, () => start(app, 'order-4711')));
+  expect(powerCalls(world)).toBe(1);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(
+    new Set(answers.some(({ status }) => status === 409) ? [200, 409] : [200]),
+  );
+  expect(answers.filter((answer) => answer.status === 200 && !isReplayed(answer))).toHaveLength(1);
+  for (const { status, headers, text } of answers.filter((answer) => answer.status === 409)) {
+    expect({ status, text }).toEqual({ status: 409, text: renderProblem('json', 'in_progress') });
+    expect(headers['retry-after']).toBe('1');
+  }
+  const again = await start(app, 'order-4711');
+  expect(again.text).toBe(answers.find(({ status }) => status === 200)!.text);
+  expect(isReplayed(again)).toBe(true);
+  expect(powerCalls(world)).toBe(1);
+});
+
+test('100 requests with as many keys all act', async () => {
+  const { app, world } = await serve();
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, at) => start(app, `order-${at}`)));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(answers.some(isReplayed)).toBe(false);
+  expect(powerCalls(world)).toBe(100);
+});
+
+describe('the same Idempotency-Key', () => {
+  test.each([
+    ['another path', { target: target.replace('start', 'stop') }],
+    ['a body', { body: '{"x":1}' }],
+  ])('with %s is refused with 422', async (_, other) => {
+    const { app, world } = await serve();
+    await start(app, 'order-4711');
+    const { status, text } = await start(app, 'order-4711', other);
+    expect({ status, text }).toEqual({ status: 422, text: renderProblem('json', 'idempotency_mismatch') });
+    expect(powerCalls(world)).toBe(1);
+  });
+
+  test.each([
+    ['another query', `${target}?utm_source=mail`],
+    ['another spelling', target.replace('/mine/', '/%6Dine/')],
+  ])('with %s of the same path is the same request', async (_, other) => {
+    const { app, world } = await serve();
+    await start(app, 'order-4711');
+    expect(isReplayed(await start(app, 'order-4711', { target: other }))).toBe(true);
+    expect(powerCalls(world)).toBe(1);
+  });
+
+  test('with another body of a command is refused with 422', async () => {
+    const { app, world } = await serve();
+    const headers = { 'Idempotency-Key': 'order-4711' };
+    await askEndpoint(app, 'sendGameCommand', { headers, body: '{"command":"say a"}' });
+    const { status } = await askEndpoint(app, 'sendGameCommand', { headers, body: '{"command":"say b"}' });
+    expect(status).toBe(422);
+    expect(world.panel.commands).toEqual(['say a']);
+  });
+
+  test('of another API key is another', async () => {
+    const { app, world } = await serve();
+    await start(app, 'order-4711');
+    const other = await start(app, 'order-4711', { key: await world.issueKey() });
+    expect(other.status).toBe(200);
+    expect(isReplayed(other)).toBe(false);
+    expect(powerCalls(world)).toBe(2);
+  });
+
+  test('opens nothing to a key that may not', async () => {
+    const { app, world } = await serve();
+    await start(app, 'order-4711');
+    const reader = await world.issueKey({ scopes: ['game-power:read'] });
+    expect((await start(app, 'order-4711', { key: reader })).status).toBe(403);
+    expect((await start(app, 'order-4711', { key: 'nonsense' })).status).toBe(401);
+  });
+
+  test('is good again after a definite failure', async () => {
+    const { app, world } = await serve();
+    world.panel.fail({ status: 422 }, isPower);
+    expect((await start(app, 'order-4711')).status).toBe(502);
+    world.panel.fail(undefined);
+    const answer = await start(app, 'order-4711');
+    expect(answer.status).toBe(200);
+    expect(isReplayed(answer)).toBe(false);
+    expect(powerCalls(world)).toBe(2);
+  });
+
+  test('is good again after a request that was refused before it ran', async () => {
+    const { app } = await serve();
+    const headers = { 'Idempotency-Key': 'order-4711' };
+    expect((await askEndpoint(app, 'killGameServer', { headers, body: '{"force":false}' })).status).toBe(400);
+    expect((await askEndpoint(app, 'killGameServer', { headers })).status).toBe(200);
+  });
+
+  test.each(['drop', 'garbage', 'huge'] as const)(
+    'never acts again after an outcome that nobody knows (%s)',
+    async (fault) => {
+      const { app, world } = await serve();
+      world.panel.fail(fault, isPower);
+      const first = await start(app, 'order-4711');
+      expect(first).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error') });
+      world.panel.fail(undefined);
+      for (let time = 0; time < 3; time += 1) {
+        const replayed = await start(app, 'order-4711');
+        expect(replayed).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', unknown) });
+        expect(isReplayed(replayed)).toBe(true);
+      }
+      expect(powerCalls(world)).toBe(1);
+    },
+  );
+});
+
+describe('an Idempotency-Key', () => {
+  test.each(['', 'with blank', 'x'.repeat(256), 'ä', 'tab\there'])('that is %j is refused', async (key) => {
+    const { app, world } = await serve();
+    const { status, text } = await start(app, key);
+    expect({ status, error: (JSON.parse(text) as { error: string }).error }).toEqual({
+      status: 400,
+      error: 'validation_error',
+    });
+    expect(powerCalls(world)).toBe(0);
+  });
+
+  test.each(['x', 'x'.repeat(255), '"8e03978e-40d5-43dd-bc93-6894a57f9324"', '!~'])('may be %s', async (key) => {
+    const { app } = await serve();
+    expect((await start(app, key)).status).toBe(200);
+    expect(isReplayed(await start(app, key))).toBe(true);
+  });
+
+  test('means nothing to what only reads', async () => {
+    const { app } = await serve();
+    const headers = { 'Idempotency-Key': 'with blank' };
+    for (let time = 0; time < 2; time += 1) {
+      const answer = await askEndpoint(app, 'getLatestGameLog', { headers });
+      expect(answer.status).toBe(200);
+      expect(isReplayed(answer)).toBe(false);
+    }
+  });
+});
+
+test('a process that is killed in the middle of an action leaves it done at most once', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const { settings } = await createServable();
+  const all = { ...settings, ...world.settings, UPSTREAM_TIMEOUT_SECONDS: '2' };
+  const first = startProcess(all);
+  const port = await first.listening();
+  world.panel.fail('hang', isPower);
+  const lost = start({ port, key } as SharedApp, 'order-4711').catch(() => 'cut');
+  await expect.poll(() => powerCalls(world), eventually).toBe(1);
+  first.child.kill('SIGKILL');
+  expect(await lost).toBe('cut');
+
+  world.panel.fail(undefined);
+  const second = startProcess(all);
+  const app = { port: await second.listening(), key } as SharedApp;
+  // Nobody knows yet that the first is dead: it may be another instance that still runs it.
+  const early = await start(app, 'order-4711');
+  expect(early).toMatchObject({ status: 409, text: renderProblem('json', 'in_progress') });
+  expireClaims(world);
+  for (let time = 0; time < 3; time += 1) {
+    const late = await start(app, 'order-4711');
+    expect(late).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', unknown) });
+    expect(isReplayed(late)).toBe(true);
+  }
+  expect(powerCalls(world)).toBe(1);
+  expect((await start(app, 'order-4712')).status).toBe(200);
+  expect(powerCalls(world)).toBe(2);
+});

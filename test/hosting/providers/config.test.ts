@@ -1,0 +1,232 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ProvidersError, loadProviders } from '../../../server/hosting/providers/config.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { createCertificates } from '../../helpers/upstream-tls.ts';
+
+const secret = 'a-credential-of-ours';
+
+/** Loads a file of this text; a problem is answered without the file's name. */
+function load(text: string, environment: Record<string, string> = {}) {
+  const folder = temporaryFolder();
+  const file = join(folder, 'providers.yaml');
+  writeFileSync(file, text);
+  writeFileSync(join(folder, 'pve.pem'), createCertificates().ca);
+  writeFileSync(join(folder, 'broken.pem'), 'no certificate');
+  try {
+    return { folder, config: loadProviders(file, environment), problems: [] };
+  } catch (error) {
+    if (!(error instanceof ProvidersError)) throw error;
+    if (error.message.includes(secret)) throw new Error('a value is in the message', { cause: error });
+    return { folder, problems: error.message.split('\n').map((line) => line.replace(`${file}:`, '')) };
+  }
+}
+
+const example = `
+# PROVIDERS_FILE: who runs the servers. "\${NAME}" is taken from the environment.
+providers:
+  panel-eu: { type: pterodactyl, url: "https://panel.example.com/", token: "\${PANEL_TOKEN}", read_only_token: "\${PANEL_RO_TOKEN}" }
+  fsn:      { type: hetzner, token: "\${HCLOUD_TOKEN}", url: "https://api.hetzner.cloud/v1", stop: poweroff }
+  pve:      { type: proxmox, url: "https://pve.example.com:8006", token_id: "hosting@pve!api", token_secret: "\${PVE_SECRET}", ca_file: pve.pem, stop: shutdown }
+  here:     { type: local, servers: { demo: { kind: game, command: [node, some-console-program.js] } } }
+`;
+const environment = {
+  PANEL_TOKEN: 'ptlc_1',
+  PANEL_RO_TOKEN: 'ptlc_2',
+  HCLOUD_TOKEN: 'h1',
+  PVE_SECRET: 'p1',
+  PATH: '/bin',
+  DATABASE_URL: secret,
+};
+
+test('every kind of provider is loaded, with its values from the environment and its files', () => {
+  const { config, folder } = load(example, environment);
+  expect(config).toEqual({
+    'panel-eu': { type: 'pterodactyl', url: 'https://panel.example.com', token: 'ptlc_1', read_only_token: 'ptlc_2' },
+    fsn: { type: 'hetzner', url: 'https://api.hetzner.cloud/v1', token: 'h1', stop: 'poweroff' },
+    pve: {
+      type: 'proxmox',
+      url: 'https://pve.example.com:8006',
+      token_id: 'hosting@pve!api',
+      token_secret: 'p1',
+      ca_file: createCertificates().ca,
+      stop: 'shutdown',
+    },
+    here: {
+      type: 'local',
+      servers: {
+        demo: {
+          kind: 'game',
+          command: ['node', 'some-console-program.js'],
+          cwd: folder,
+          env: { PATH: '/bin' },
+          grace_seconds: 10,
+        },
+      },
+    },
+  });
+});
+
+test('what is left out has a default', () => {
+  const { config } = load('providers: { fsn: { type: hetzner, token: abc } }');
+  expect(config).toEqual({
+    fsn: { type: 'hetzner', token: 'abc', url: 'https://api.hetzner.cloud/v1', stop: 'shutdown' },
+  });
+});
+
+test('every variable that is missing is named at its place', () => {
+  const { problems } = load(example, { PANEL_TOKEN: 'ptlc_1', HCLOUD_TOKEN: '' });
+  expect(problems).toEqual([
+    '4:111  the environment variable PANEL_RO_TOKEN is not set',
+    '5:37  the environment variable HCLOUD_TOKEN is not set',
+    '6:110  the environment variable PVE_SECRET is not set',
+  ]);
+});
+
+test('a variable may be a part of a text, and what it holds is only a text', () => {
+  const { config } = load('providers: { fsn: { type: hetzner, token: "a-${A}-${B}", url: "https://${HOST}" } }', {
+    A: '",stop:poweroff',
+    B: '${A}',
+    HOST: 'example.com',
+  });
+  expect(config).toMatchObject({
+    fsn: { token: 'a-",stop:poweroff-${A}', url: 'https://example.com', stop: 'shutdown' },
+  });
+});
+
+test.each([
+  [
+    'a field with a typo',
+    `fsn: { type: hetzner, tokn: ${secret} }`,
+    ['2:8  missing field "providers.fsn.token"', '2:25  unknown field "providers.fsn.tokn" (did you mean "token"?)'],
+  ],
+  [
+    'a field of another provider',
+    `fsn: { type: hetzner, token: x, ca_file: ${secret} }`,
+    ['2:35  unknown field "providers.fsn.ca_file" (the fields are type, token, url, stop)'],
+  ],
+  [
+    'a type with a typo',
+    `fsn: { type: hetzer, token: ${secret} }`,
+    ['2:16  "providers.fsn.type" must be one of pterodactyl, hetzner, proxmox, local (did you mean "hetzner"?)'],
+  ],
+  [
+    'a type that is something else altogether',
+    `fsn: { type: ${secret} }`,
+    ['2:16  "providers.fsn.type" must be one of pterodactyl, hetzner, proxmox, local'],
+  ],
+  ['no type', `fsn: { token: ${secret} }`, ['2:8  missing field "providers.fsn.type"']],
+  [
+    'a stop of another kind',
+    'fsn: { type: hetzner, token: x, stop: shutdwn }',
+    ['2:41  "providers.fsn.stop" must be one of shutdown, poweroff (did you mean "shutdown"?)'],
+  ],
+  [
+    'a token that is no text',
+    'fsn: { type: hetzner, token: 12345 }',
+    ['2:32  "providers.fsn.token" must be text, not a number'],
+  ],
+  [
+    'a token that no header can hold',
+    `fsn: { type: hetzner, token: "${secret}\\n" }`,
+    ['2:32  "providers.fsn.token" must be visible ASCII characters without spaces'],
+  ],
+  [
+    'an http address',
+    `fsn: { type: hetzner, token: x, url: "http://${secret}.example.com" }`,
+    ['2:40  "providers.fsn.url" must be an https:// URL without user, query and fragment (http:// only on loopback)'],
+  ],
+  ['a provider that is nothing', 'fsn:', ['2:7  "providers.fsn" must be a mapping of fields, not empty']],
+  [
+    'a name that is not one',
+    '"a b": { type: hetzner, token: x }',
+    ['2:3  "providers.a b" must be letters, digits, dots, hyphens and underscores'],
+  ],
+  [
+    'a token id of another shape',
+    `pve: { type: proxmox, url: "https://x", token_id: "root", token_secret: x }`,
+    ['2:53  "providers.pve.token_id" must be USER@REALM!NAME'],
+  ],
+  [
+    'a certificate that is not there',
+    `pve: { type: proxmox, url: "https://x", token_id: "a@b!c", token_secret: x, ca_file: ${secret}.pem }`,
+    ['2:88  "providers.pve.ca_file" must be the path of a readable file with certificates in PEM'],
+  ],
+  [
+    'a certificate that is none',
+    'pve: { type: proxmox, url: "https://x", token_id: "a@b!c", token_secret: x, ca_file: broken.pem }',
+    ['2:88  "providers.pve.ca_file" must be the path of a readable file with certificates in PEM'],
+  ],
+  [
+    'a server without a command',
+    'here: { type: local, servers: { a: { kind: game, command: [] } } }',
+    ['2:61  "providers.here.servers.a.command" must name a program'],
+  ],
+  [
+    'an argument that is no text',
+    'here: { type: local, servers: { a: { kind: game, command: [node, 5] } } }',
+    ['2:68  "providers.here.servers.a.command[1]" must be text, not a number'],
+  ],
+  [
+    'a grace that is no whole number',
+    'here: { type: local, servers: { a: { kind: game, command: [x], grace_seconds: 1.5 } } }',
+    ['2:81  "providers.here.servers.a.grace_seconds" must be a whole number'],
+  ],
+  [
+    'a field of a server with a typo',
+    'here: { type: local, servers: { a: { kind: game, command: [x], graceseconds: 1 } } }',
+    ['2:66  unknown field "providers.here.servers.a.graceseconds" (did you mean "grace_seconds"?)'],
+  ],
+  [
+    'a kind with a typo',
+    'here: { type: local, servers: { a: { kind: gme, command: [x] } } }',
+    ['2:46  "providers.here.servers.a.kind" must be one of game, vps (did you mean "game"?)'],
+  ],
+  [
+    'a server of a name that could leave its folder',
+    'here: { type: local, servers: { "../a": { kind: game, command: [x] } } }',
+    ['2:35  "providers.here.servers.../a" must be letters, digits, dots, hyphens and underscores'],
+  ],
+  [
+    'a name twice',
+    'fsn: { type: hetzner, token: x }\n  fsn: { type: hetzner, token: x }',
+    ['3:3  Map keys must be unique'],
+  ],
+  ['an alias', 'a: &a { type: hetzner, token: x }\n  b: *a', ['3:6  YAML aliases (*name) are not allowed']],
+  ['a reserved word', '__proto__: { type: hetzner, token: x }', ['2:3  a reserved word is not allowed as a key']],
+  [
+    'a bracket that is never closed',
+    `fsn: { token: ${secret}`,
+    ['3:1  Flow map in block collection must be sufficiently indented and end with a }'],
+  ],
+  ['an escape that is none', `fsn: { token: "\\q${secret}" }`, ['2:18  Invalid escape sequence']],
+  [
+    'a placeholder that is not closed',
+    `fsn: { type: hetzner, token: "\${${secret}" }`,
+    ['2:32  "${" must be followed by the name of an environment variable and "}"'],
+  ],
+] as const)('%s is told at its place, without a value', (_, text, problems) => {
+  expect(load(`providers:\n  ${text}\n`).problems).toEqual(problems);
+});
+
+describe('a file as a whole', () => {
+  test('that is empty, or a list, is told', () => {
+    expect(load('').problems).toEqual(['1:1  the file must be a mapping of fields, not empty']);
+    expect(load('- a').problems).toEqual(['1:1  the file must be a mapping of fields, not a list']);
+    expect(load('provider: {}').problems).toEqual([
+      '1:1  missing field "providers"',
+      '1:1  unknown field "provider" (did you mean "providers"?)',
+    ]);
+  });
+
+  test('that cannot be read is told by its name', () => {
+    expect(() => loadProviders('/nowhere/providers.yaml', {})).toThrow(
+      'PROVIDERS_FILE: /nowhere/providers.yaml cannot be read',
+    );
+  });
+
+  test('may name no provider', () => {
+    expect(load('providers: {}').config).toEqual({});
+  });
+});

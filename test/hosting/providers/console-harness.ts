@@ -1,0 +1,57 @@
+import { onTestFinished } from 'vitest';
+import type { ConsoleTimings } from '../../../server/hosting/providers/pterodactyl/session.ts';
+import { createPterodactyl } from '../../../server/hosting/providers/pterodactyl/index.ts';
+import { createPanelUpstream, panelKeys } from '../../helpers/upstream-panel.ts';
+import type { PanelOptions, PanelUpstream } from '../../helpers/upstream-panel.ts';
+import { createTestLog, until } from '../../helpers/upstream.ts';
+import type { Seen } from '../../helpers/upstream.ts';
+import { recordConsole } from './console-recorder.ts';
+
+/** Whether a request asks for a token of the console. */
+export const isTokenCall = ({ path }: Seen): boolean => path.endsWith('/websocket');
+
+function createPanel(upstream: PanelUpstream, timings: Partial<ConsoleTimings>) {
+  const { log, written } = createTestLog();
+  onTestFinished(() => {
+    for (const secret of [...Object.values(panelKeys), 'eyJ']) {
+      if (written().includes(secret)) throw new Error('a credential is in the log');
+    }
+  });
+  const settings = {
+    type: 'pterodactyl',
+    url: upstream.url,
+    token: panelKeys.write,
+    read_only_token: panelKeys.read,
+  } as const;
+  const options = { timeoutMs: 20_000, log, timings: { backoffMs: 20, longestBackoffMs: 100, quietMs: 0, ...timings } };
+  const provider = createPterodactyl(settings, options);
+  onTestFinished(() => provider.close());
+  return { provider, game: provider.game!, written };
+}
+
+/** A running server of a panel, whose console may be opened. */
+export async function preparePanel(timings: Partial<ConsoleTimings> = {}, options: PanelOptions = {}) {
+  const upstream = await createPanelUpstream(options);
+  const { wings } = upstream;
+  wings.become('running');
+  const panel = createPanel(upstream, timings);
+  const times: number[] = [];
+  upstream.server.on(
+    'request',
+    ({ url }: { url: string }) => url.endsWith('/websocket') && times.push(performance.now()),
+  );
+  return {
+    upstream,
+    wings,
+    ...panel,
+    /** When tokens were asked for. */
+    times,
+    open: () => recordConsole(panel.game, wings.uuid),
+    /** A console that is live. */
+    follow: async () => {
+      const record = recordConsole(panel.game, wings.uuid);
+      await until('the lines from before were asked for', () => wings.logsSent() > 0);
+      return record;
+    },
+  };
+}

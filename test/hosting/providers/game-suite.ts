@@ -1,0 +1,141 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { GameAction, Provider } from '../../../server/hosting/providers/types.ts';
+import { until } from '../../helpers/upstream.ts';
+import { recordConsole } from './console-recorder.ts';
+import { failureOf } from '../../helpers/fault-suite.ts';
+
+/** A provider of game servers, and what can be seen and done at its upstream. */
+export interface GameHarness {
+  readonly provider: Provider;
+  /** A game server that it runs; it is offline. */
+  readonly ref: string;
+  /** One that it does not run. */
+  readonly unknownRef: string;
+  /** Resolves once an action has been carried out, counted from the first. */
+  readonly arrived: (action: GameAction) => Promise<unknown>;
+  /** The commands that reached the game server. */
+  readonly commands: () => readonly string[];
+  /** Makes a running game server print lines. */
+  readonly print: (...lines: readonly string[]) => void;
+}
+
+const offline = 'The server must be online to receive commands';
+const generic = 'The request could not be completed';
+
+/** What holds for every provider of game servers. */
+export function testGameProvider(name: string, setUp: () => Promise<GameHarness>): void {
+  const prepare = async () => {
+    const harness = await setUp();
+    onTestFinished(() => harness.provider.close());
+    return { ...harness, game: harness.provider.game! };
+  };
+  const prepareRunning = async () => {
+    const harness = await prepare();
+    await harness.game.power(harness.ref, 'start');
+    await harness.arrived('start');
+    return harness;
+  };
+
+  describe(`${name} as a provider of game servers`, () => {
+    test('a game server is started, restarted, stopped and killed', async () => {
+      const { game, ref, arrived } = await prepare();
+      for (const action of ['start', 'restart', 'stop', 'start', 'kill'] as const) {
+        await game.power(ref, action);
+        await expect(arrived(action)).resolves.not.toThrow();
+      }
+    });
+
+    test('a command arrives as it is, once', async () => {
+      const { game, ref, commands } = await prepareRunning();
+      await game.command(ref, 'say "hello" to ${all} & \\ everyone; ünïcode ✓');
+      await until('the command arrived', () => commands().length > 0);
+      await game.command(ref, 'list');
+      await until('the second command arrived', () => commands().length > 1);
+      expect(commands()).toEqual(['say "hello" to ${all} & \\ everyone; ünïcode ✓', 'list']);
+    });
+
+    test('a command to a game server that is offline is refused with the reason', async () => {
+      const { game, ref, commands } = await prepare();
+      const error = await failureOf(game.command(ref, 'list'));
+      expect(error).toMatchObject({ code: 'provider_error', outcome: 'refused', message: offline });
+      expect(commands()).toEqual([]);
+    });
+
+    test('an unknown game server is refused in words that say nothing', async () => {
+      const { game, unknownRef } = await prepare();
+      for (const call of [
+        () => game.power(unknownRef, 'kill'),
+        () => game.command(unknownRef, 'list'),
+        () => game.latestLog(unknownRef, null),
+      ]) {
+        const error = await failureOf(call());
+        expect(error).toMatchObject({ code: 'provider_error', outcome: 'refused', message: generic });
+      }
+      expect(await recordConsole(game, unknownRef).ended()).toBe('console is not available');
+    });
+
+    test.each(['', '.', '..', '../account', 'a/../b', 'a?x=1', 'a#', 'a b', '%2e%2e', '__proto__'])(
+      'the reference %j never becomes a part of a path',
+      async (ref) => {
+        const { game } = await prepare();
+        expect(await failureOf(game.power(ref, 'stop'))).toMatchObject({ outcome: 'refused', message: generic });
+        expect(await failureOf(game.command(ref, 'list'))).toMatchObject({ outcome: 'refused', message: generic });
+        expect(await recordConsole(game, ref).ended()).toBe('console is not available');
+      },
+    );
+
+    test('a console tells the lines from before, then the new ones, colours kept', async () => {
+      const { game, ref, print } = await prepareRunning();
+      const early = recordConsole(game, ref);
+      await early.followed();
+      print('one', '\u001B[33mtwo\u001B[0m');
+      await early.heard('\u001B[33mtwo\u001B[0m');
+      const late = recordConsole(game, ref);
+      await late.heard('\u001B[33mtwo\u001B[0m');
+      print('three');
+      await Promise.all([early.heard('three'), late.heard('three')]);
+      expect(late.lines).toEqual(['one', '\u001B[33mtwo\u001B[0m', 'three']);
+      expect(late.states).toEqual(['running']);
+      expect([...early.gaps, ...late.gaps, ...late.ends]).toEqual([]);
+    });
+
+    test('a console of a game server that is offline tells so, and lives to see it start and stop', async () => {
+      const { game, ref, arrived } = await prepare();
+      const record = recordConsole(game, ref);
+      await record.followed();
+      expect(record.states).toEqual(['offline']);
+      await game.power(ref, 'start');
+      await arrived('start');
+      await until('the start is told', () => record.states.includes('running'));
+      await game.power(ref, 'stop');
+      await until('the stop is told', () => record.states.filter((state) => state === 'offline').length === 2);
+      expect(record.ends).toEqual([]);
+    });
+
+    test('a console that was closed tells nothing more', async () => {
+      const { game, ref, print } = await prepareRunning();
+      const closed = recordConsole(game, ref);
+      const never = recordConsole(game, ref);
+      never.source.close();
+      const open = recordConsole(game, ref);
+      print('before');
+      await Promise.all([closed.heard('before'), open.heard('before')]);
+      closed.source.close();
+      print('after');
+      await open.heard('after');
+      expect(closed.lines).toEqual(['before']);
+      expect(closed.ends).toEqual([]);
+      expect(never.told).toEqual([]);
+    });
+
+    test('what is closed is closed, also twice, and its consoles say no more', async () => {
+      const { provider, game, ref } = await prepareRunning();
+      const record = recordConsole(game, ref);
+      await record.followed();
+      await provider.close();
+      await provider.close();
+      await expect(game.power(ref, 'start')).rejects.toMatchObject({ outcome: 'refused' });
+      expect(record.gaps).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,32 @@
+import { onTestFinished } from 'vitest';
+import { createProviders } from '../../../server/hosting/providers/index.ts';
+import type { LocalServer } from '../../../server/hosting/providers/local/index.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { createLeashes } from '../../helpers/upstream-process.ts';
+import { createTestLog } from '../../helpers/upstream.ts';
+
+/** A provider of local servers; what is left out of one is harmless. */
+export function createLocal(servers: Readonly<Record<string, Partial<LocalServer>>>) {
+  const folder = temporaryFolder();
+  const defaults = { kind: 'game', command: ['false'], cwd: folder, env: {}, grace_seconds: 10 } as const;
+  const complete = Object.entries(servers).map(([ref, server]) => [ref, { ...defaults, ...server }] as const);
+  const { log, written } = createTestLog();
+  const config = { here: { type: 'local', servers: Object.fromEntries(complete) } } as const;
+  const provider = createProviders(config, { dataDir: folder, log }).get('here')!;
+  onTestFinished(() => provider.close());
+  return { folder, provider, game: provider.game!, vps: provider.vps!, written };
+}
+
+/** A provider with one game server on a leash. */
+export async function prepareLocal(server: Partial<LocalServer> = {}, manner?: 'stubborn') {
+  const leashes = await createLeashes();
+  const local = createLocal({ demo: { command: leashes.command('demo', manner), ...server } });
+  return { leashes, ...local };
+}
+
+/** A provider with one game server that runs. */
+export async function prepareRunning(server: Partial<LocalServer> = {}, manner?: 'stubborn') {
+  const local = await prepareLocal(server, manner);
+  await local.game.power('demo', 'start');
+  return { ...local, program: await local.leashes.started('demo') };
+}

@@ -1,0 +1,167 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { loadProviders } from '../../../server/hosting/providers/config.ts';
+import { createProviders } from '../../../server/hosting/providers/index.ts';
+import type { Provider } from '../../../server/hosting/providers/types.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { createProxmoxUpstream, failure, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
+import type { ProxmoxUpstream } from '../../helpers/upstream-proxmox.ts';
+import { createTestLog, until } from '../../helpers/upstream.ts';
+import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
+import { testVpsProvider } from './vps-suite.ts';
+
+interface Changes {
+  readonly secret?: string;
+  readonly stop?: string;
+  readonly timeoutMs?: number;
+  readonly withCa?: boolean;
+}
+
+/** From the file on, as the certificates are read with it. */
+function createProxmox(upstream: ProxmoxUpstream, changes: Changes = {}): Provider {
+  const { secret = proxmoxToken.secret, stop = 'shutdown', timeoutMs = 20_000, withCa = true } = changes;
+  const folder = temporaryFolder();
+  const file = join(folder, 'providers.yaml');
+  writeFileSync(join(folder, 'pve.pem'), upstream.certificates.ca);
+  writeFileSync(
+    file,
+    `providers:
+  pve:
+    { type: proxmox, url: "${upstream.url}", token_id: "${proxmoxToken.id}", token_secret: "\${PVE_SECRET}",
+      stop: ${stop}${withCa ? ', ca_file: pve.pem' : ''} }
+`,
+  );
+  const config = loadProviders(file, { PVE_SECRET: secret });
+  const provider = createProviders(config, { dataDir: folder, log: createTestLog().log, timeoutMs }).get('pve')!;
+  onTestFinished(() => provider.close());
+  return provider;
+}
+
+const verbs = {
+  qemu: { start: 'start', stop: 'shutdown', reset: 'reset' },
+  lxc: { start: 'start', stop: 'shutdown', reset: 'reboot' },
+} as const;
+
+describe.each([
+  { kind: 'virtual machines', type: 'qemu', vmid: '100', node: 'pve1' },
+  { kind: 'containers', type: 'lxc', vmid: '101', node: 'pve2' },
+] as const)('$kind', ({ kind, type, vmid, node }) => {
+  testVpsProvider(`Proxmox with ${kind}`, async () => {
+    const upstream = await createProxmoxUpstream();
+    const actions = () => upstream.seen.filter(({ method }) => method === 'POST');
+    return {
+      provider: createProxmox(upstream),
+      ref: vmid,
+      unknownRef: '999',
+      arrived: (action) => {
+        const path = `/api2/json/nodes/${node}/${type}/${vmid}/status/${verbs[type][action]}`;
+        return until(action, () => actions().at(-1)?.path === path);
+      },
+      actions: () => actions().length,
+    };
+  });
+});
+
+testFaults(
+  'Proxmox',
+  (['start', 'stop', 'reset'] as const).map((action) => ({
+    name: action,
+    run: (provider) => provider.vps!.power('100', action),
+    method: 'POST',
+    path: `/api2/json/nodes/pve1/qemu/100/status/${verbs.qemu[action]}`,
+    headers: { authorization: `PVEAPIToken=${proxmoxToken.id}=${proxmoxToken.secret}`, 'content-length': '0' },
+  })),
+  async () => {
+    const upstream = await createProxmoxUpstream();
+    return {
+      upstream,
+      create: (timeoutMs) => createProxmox(upstream, { timeoutMs }),
+      secrets: [proxmoxToken.secret],
+    };
+  },
+);
+
+test('a certificate of an unknown authority is refused before the token is sent', async () => {
+  const upstream = await createProxmoxUpstream();
+  const provider = createProxmox(upstream, { withCa: false });
+  const error = await failureOf(provider.vps!.power('100', 'start'));
+  expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
+  expect(String(error.cause)).toMatch(/certificate/i);
+  expect(upstream.seen).toEqual([]);
+  expect(await provider.check()).toMatchObject([{ level: 'warn' }]);
+});
+
+test.each(['poweroff', 'stop'])('stop: %s pulls the plug', async (stop) => {
+  const upstream = await createProxmoxUpstream();
+  await createProxmox(upstream, { stop }).vps!.power('100', 'stop');
+  expect(upstream.seen.at(-1)!.path).toBe('/api2/json/nodes/pve1/qemu/100/status/stop');
+});
+
+test('a VPS that moved to another node is found there', async () => {
+  const upstream = await createProxmoxUpstream();
+  const provider = createProxmox(upstream);
+  await provider.vps!.power('100', 'start');
+  upstream.vms[0]!.node = 'pve3';
+  await provider.vps!.power('100', 'start');
+  expect(upstream.seen.at(-1)!.path).toBe('/api2/json/nodes/pve3/qemu/100/status/start');
+});
+
+test('a template is never started', async () => {
+  const upstream = await createProxmoxUpstream();
+  const error = await failureOf(createProxmox(upstream).vps!.power('900', 'start'));
+  expect(error.outcome).toBe('refused');
+  expect(upstream.seen.map(({ method }) => method)).toEqual(['GET']);
+});
+
+test.each([
+  [500, 'VM 100 not running', 'refused'],
+  [500, "unable to find configuration file for VM 100 on node 'pve1'", 'refused'],
+  [500, 'got no worker upid - start worker failed', 'unknown'],
+  [501, "Method 'POST /x' not implemented", 'refused'],
+  [595, 'Connection refused', 'refused'],
+  [596, 'TLS handshake failed', 'refused'],
+  [597, 'Broken pipe', 'unknown'],
+  [599, 'Too many redirections', 'unknown'],
+] as const)('%i %s: %s', async (status, reason, outcome) => {
+  const upstream = await createProxmoxUpstream();
+  upstream.fail(failure(status, reason), ({ method }) => method === 'POST');
+  const error = await failureOf(createProxmox(upstream).vps!.power('100', 'reset'));
+  expect(error).toMatchObject({ outcome, message: 'The request could not be completed' });
+  expect(String(error.cause)).toContain(reason);
+});
+
+test('the words of an error are read from the body too, where they stand since 5.2.0', async () => {
+  const upstream = await createProxmoxUpstream();
+  const body = JSON.stringify({ data: null, message: 'VM 100 not running\n' });
+  upstream.fail({ status: 500, reason: 'Internal Server Error', body }, ({ method }) => method === 'POST');
+  const error = await failureOf(createProxmox(upstream).vps!.power('100', 'reset'));
+  expect(error.outcome).toBe('refused');
+});
+
+test.each(['drop', 'hang', 'huge', 'garbage'] as const)(
+  'a look-up that fails by %s proves that nothing was done',
+  async (fault) => {
+    const upstream = await createProxmoxUpstream();
+    upstream.fail(fault, ({ method }) => method === 'GET');
+    const error = await failureOf(createProxmox(upstream, { timeoutMs: 500 }).vps!.power('100', 'reset'));
+    expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
+    expect(upstream.seen.map(({ method }) => method)).toEqual(['GET']);
+  },
+);
+
+test('a node of a name that could change the path is not asked', async () => {
+  const upstream = await createProxmoxUpstream();
+  upstream.vms[0]!.node = '../../access';
+  const error = await failureOf(createProxmox(upstream).vps!.power('100', 'start'));
+  expect(error.outcome).toBe('refused');
+  expect(upstream.seen.map(({ method }) => method)).toEqual(['GET']);
+});
+
+test('a wrong token, and one without rights, are findings', async () => {
+  const upstream = await createProxmoxUpstream();
+  const wrong = await createProxmox(upstream, { secret: 'another-secret' }).check();
+  expect(wrong).toEqual([{ level: 'error', message: 'The token is not accepted: status 401' }]);
+  upstream.fail({ status: 200, body: '{"data":[]}' });
+  expect(await createProxmox(upstream).check()).toMatchObject([{ level: 'warn' }]);
+});

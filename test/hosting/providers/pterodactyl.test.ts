@@ -1,0 +1,245 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createProviders } from '../../../server/hosting/providers/index.ts';
+import type { Provider } from '../../../server/hosting/providers/types.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
+import type { PanelUpstream } from '../../helpers/upstream-panel.ts';
+import { createTestLog, until } from '../../helpers/upstream.ts';
+import type { Seen } from '../../helpers/upstream.ts';
+import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
+import { testGameProvider } from './game-suite.ts';
+
+interface Changes {
+  readonly token?: string;
+  readonly readOnlyToken?: string | undefined;
+  readonly timeoutMs?: number;
+}
+
+function createPanel(upstream: PanelUpstream, changes: Changes = {}): Provider {
+  const { token = panelKeys.write, readOnlyToken = panelKeys.read, timeoutMs = 20_000 } = changes;
+  const config = { eu: { type: 'pterodactyl', url: upstream.url, token, read_only_token: readOnlyToken } } as const;
+  const provider = createProviders(config, { dataDir: temporaryFolder(), log: createTestLog().log, timeoutMs }).get(
+    'eu',
+  )!;
+  onTestFinished(() => provider.close());
+  return provider;
+}
+
+describe.each([
+  { name: 'Pterodactyl', isPelican: false, token: panelKeys.write },
+  { name: 'Pelican', isPelican: true, token: panelKeys.pelican },
+])('$name', ({ name, isPelican, token }) => {
+  testGameProvider(name, async () => {
+    const upstream = await createPanelUpstream({ isPelican });
+    let seen = 0;
+    return {
+      provider: createPanel(upstream, { token }),
+      ref: upstream.wings.uuid,
+      unknownRef: '00000000-0000-4000-8000-000000000000',
+      async arrived(action) {
+        await until(action, () => upstream.signals.length > seen);
+        seen += 1;
+        if (upstream.signals.at(-1) !== action) throw new Error(`${upstream.signals.at(-1)} came instead`);
+      },
+      commands: () => upstream.commands,
+      print: (...lines) => lines.forEach((line) => upstream.wings.print(line)),
+    };
+  });
+});
+
+const uuid = 'd3b07384-d9a0-4c9b-8f4e-2f6f0c7e1a55';
+
+testFaults(
+  'Pterodactyl',
+  [
+    ...(['start', 'stop', 'restart', 'kill'] as const).map((action) => ({
+      name: action,
+      run: (provider: Provider) => provider.game!.power(uuid, action),
+      method: 'POST',
+      path: `/api/client/servers/${uuid}/power`,
+      body: { signal: action },
+      headers: { authorization: `Bearer ${panelKeys.write}`, 'content-type': 'application/json' },
+    })),
+    {
+      name: 'command',
+      run: (provider) => provider.game!.command(uuid, 'say hi'),
+      method: 'POST',
+      path: `/api/client/servers/${uuid}/command`,
+      body: { command: 'say hi' },
+      headers: { authorization: `Bearer ${panelKeys.write}`, 'content-type': 'application/json' },
+    },
+  ],
+  async () => {
+    const upstream = await createPanelUpstream({ uuid });
+    upstream.wings.become('running');
+    return {
+      upstream,
+      create: (timeoutMs) => createPanel(upstream, { timeoutMs }),
+      secrets: [panelKeys.write],
+    };
+  },
+);
+
+async function prepare(changes: Changes = {}) {
+  const upstream = await createPanelUpstream();
+  upstream.wings.become('running');
+  const provider = createPanel(upstream, changes);
+  return { upstream, provider, game: provider.game!, ref: upstream.wings.uuid };
+}
+
+describe('commands that the panel refuses', () => {
+  test('a key without the permission on this server is told apart', async () => {
+    const { upstream, game, ref } = await prepare();
+    upstream.users.get(panelKeys.write)!.permissions = ['websocket.connect'];
+    expect(await failureOf(game.command(ref, 'list'))).toMatchObject({
+      code: 'provider_permission_denied',
+      outcome: 'refused',
+      message: 'Console commands are not available for this server',
+    });
+    // Power without the permission is our own mistake.
+    expect(await failureOf(game.power(ref, 'start'))).toMatchObject({ code: 'provider_error', outcome: 'refused' });
+  });
+
+  test.each([
+    [403, 'AccessDeniedHttpException', 'You are attempting to use an application API key on an endpoint'],
+    [403, 'AccessDeniedHttpException', 'This IP address (192.0.2.1) does not have permission to access the API'],
+    [401, 'AuthenticationException', 'Unauthenticated.'],
+    [404, 'NotFoundHttpException', 'Not found.'],
+    [409, 'ServerStateConflictException', 'This server is currently suspended'],
+  ])('%i %s "%s" is told as a failure of the provider', async (status, code, detail) => {
+    const { upstream, game, ref } = await prepare();
+    upstream.fail(failure(status, code, detail), ({ method }) => method === 'POST');
+    const error = await failureOf(game.command(ref, 'list'));
+    expect(error).toMatchObject({ code: 'provider_error', outcome: 'refused' });
+    expect(error.message).toBe('The request could not be completed');
+    expect(String(error.cause)).toContain(detail);
+  });
+
+  test.each([
+    [502, 'DaemonConnectionException'],
+    [504, 'DaemonConnectionException'],
+    [500, 'ConnectionException'],
+  ])('%i %s leaves open what happened', async (status, code) => {
+    const { upstream, game, ref } = await prepare();
+    upstream.fail(failure(status, code, 'Could not establish a connection'), ({ method }) => method === 'POST');
+    expect(await failureOf(game.command(ref, 'list'))).toMatchObject({ code: 'provider_error', outcome: 'unknown' });
+  });
+});
+
+describe('a 502 that the panel words as a server that is offline', () => {
+  // A proxy in front of the node that answers 502 gets these very words, and may have passed the command on.
+  const answer = failure(502, 'HttpException', 'Server must be online in order to send commands.');
+  const isLookUp = ({ path }: Seen): boolean => path.endsWith('/resources');
+  const count = (upstream: PanelUpstream) => [
+    upstream.seen.filter(({ method }) => method === 'POST').length,
+    upstream.seen.filter(isLookUp).length,
+  ];
+
+  test('is believed of a server that is offline, after one look', async () => {
+    const { upstream, game, ref } = await prepare();
+    upstream.wings.become('offline');
+    expect(await failureOf(game.command(ref, 'list'))).toMatchObject({
+      code: 'provider_error',
+      outcome: 'refused',
+      message: 'The server must be online to receive commands',
+    });
+    expect(count(upstream)).toEqual([1, 1]);
+  });
+
+  test.each(['running', 'starting', 'stopping', 'missing'])(
+    'leaves open what happened where the server is %s, and sends nothing again',
+    async (state) => {
+      const { upstream, game, ref } = await prepare();
+      upstream.wings.become(state);
+      upstream.fail(answer, ({ method }) => method === 'POST');
+      const error = await failureOf(game.command(ref, 'list'));
+      expect(error).toMatchObject({ code: 'provider_error', outcome: 'unknown' });
+      expect(error.message).toBe('The request could not be completed');
+      expect(String(error.cause)).toContain('/command: 502');
+      expect(count(upstream)).toEqual([1, 1]);
+    },
+  );
+
+  test.each([
+    ['is the same', { status: 502 }],
+    ['never comes', 'hang'],
+    ['breaks off', 'drop'],
+  ] as const)('leaves open what happened where the answer to the look %s', async (_, fault) => {
+    const { upstream, game, ref } = await prepare({ timeoutMs: 2000 });
+    upstream.wings.become('offline');
+    upstream.fail(fault, isLookUp);
+    const error = await failureOf(game.command(ref, 'list'));
+    expect(error).toMatchObject({ outcome: 'unknown', message: 'The request could not be completed' });
+    expect(count(upstream)).toEqual([1, 1]);
+  });
+
+  test('is looked into no longer than the action may take', async () => {
+    const { upstream, game, ref } = await prepare();
+    const deadline = new AbortController();
+    upstream.fail('hang', isLookUp);
+    upstream.wings.become('offline');
+    const failing = failureOf(game.command(ref, 'list', deadline.signal));
+    await until('the look has begun', () => upstream.seen.some(isLookUp));
+    deadline.abort();
+    expect(await failing).toMatchObject({ outcome: 'unknown', message: 'The request could not be completed' });
+  });
+});
+
+describe('Pelican', () => {
+  test('a look-up that fails does not keep a command back', async () => {
+    const upstream = await createPanelUpstream({ isPelican: true });
+    upstream.wings.become('running');
+    upstream.fail('drop', ({ path }) => path.endsWith('/resources'));
+    await createPanel(upstream, { token: panelKeys.pelican }).game!.command(upstream.wings.uuid, 'list');
+    expect(upstream.commands).toEqual(['list']);
+  });
+
+  test('a state that is not known does not keep a command back', async () => {
+    const upstream = await createPanelUpstream({ isPelican: true });
+    upstream.wings.become('missing');
+    await createPanel(upstream, { token: panelKeys.pelican }).game!.command(upstream.wings.uuid, 'list');
+    expect(upstream.commands).toEqual(['list']);
+  });
+});
+
+describe('the latest log', () => {
+  test('is the file that the record names, or the usual one', async () => {
+    const { upstream, game, ref } = await prepare();
+    upstream.files.set('/logs/latest.log', 'usual\n').set('/server logs/a&b.log', 'other\n');
+    expect(await game.latestLog(ref, null)).toBe('usual\n');
+    expect(await game.latestLog(ref, 'server logs/a&b.log')).toBe('other\n');
+    expect(await game.latestLog(ref, '/logs/latest.log')).toBe('usual\n');
+    upstream.files.set('/logs/latest.log', '');
+    expect(await game.latestLog(ref, null)).toBe('');
+  });
+
+  test('is handed over to its newest 2 MiB, from a line start on', async () => {
+    const { upstream, game, ref } = await prepare();
+    const line = `\u001B[33m${'é'.repeat(50)}\u001B[0m\n`;
+    upstream.files.set('/logs/latest.log', line.repeat(30_000));
+    const log = (await game.latestLog(ref, null))!;
+    expect(log).toBe(line.repeat(Math.floor((2 * 1024 * 1024) / Buffer.byteLength(line))));
+  });
+
+  test('is undefined where there is none, where it is too large, and where the key may not read it', async () => {
+    const { upstream, game, ref } = await prepare();
+    expect(await game.latestLog(ref, null)).toBeUndefined();
+    upstream.files.set('/logs/latest.log', 'x'.repeat(4 * 1024 * 1024 + 1));
+    expect(await game.latestLog(ref, null)).toBeUndefined();
+    upstream.files.set('/logs/latest.log', 'short');
+    upstream.users.get(panelKeys.write)!.permissions = ['control.console'];
+    expect(await game.latestLog(ref, null)).toBeUndefined();
+  });
+
+  test.each([
+    ['a page of a proxy', { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' }],
+    ['a node that is away', failure(504, 'DaemonConnectionException', 'Could not establish a connection')],
+    ['a key that is not accepted', failure(401, 'AuthenticationException', 'Unauthenticated.')],
+    ['a key of the wrong kind', failure(403, 'AccessDeniedHttpException', 'This is an application API key')],
+    ['a suspended server', failure(409, 'ServerStateConflictException', 'This server is currently suspended')],
+  ])('%s is a failure, not an empty log', async (_, answer) => {
+    const { upstream, game, ref } = await prepare();
+    upstream.fail(answer);
+    expect(await failureOf(game.latestLog(ref, null))).toMatchObject({ code: 'provider_error', outcome: 'refused' });
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Provider, VpsAction } from '../../../server/hosting/providers/types.ts';
+import { failureOf } from '../../helpers/fault-suite.ts';
+
+/** A provider of VPS, and what can be seen of its upstream. */
+export interface VpsHarness {
+  readonly provider: Provider;
+  /** A VPS that it runs. */
+  readonly ref: string;
+  /** One that it does not. */
+  readonly unknownRef: string;
+  /** Resolves once an action has been carried out. */
+  readonly arrived: (action: VpsAction) => Promise<unknown>;
+  /** How often anything was done to a VPS. */
+  readonly actions: () => number;
+}
+
+/** What holds for every provider of VPS. */
+export function testVpsProvider(name: string, setUp: () => Promise<VpsHarness>): void {
+  const prepare = async () => {
+    const harness = await setUp();
+    onTestFinished(() => harness.provider.close());
+    return { ...harness, vps: harness.provider.vps! };
+  };
+
+  describe(`${name} as a provider of VPS`, () => {
+    test('a VPS is started, reset and stopped', async () => {
+      const { vps, ref, arrived, actions } = await prepare();
+      for (const [index, action] of (['start', 'reset', 'stop'] as const).entries()) {
+        await vps.power(ref, action);
+        await arrived(action);
+        expect(actions()).toBe(index + 1);
+      }
+    });
+
+    test('an unknown VPS is refused in words that say nothing', async () => {
+      const { vps, unknownRef, actions } = await prepare();
+      const error = await failureOf(vps.power(unknownRef, 'stop'));
+      expect(error).toMatchObject({ code: 'provider_error', outcome: 'refused' });
+      expect(error.message).toBe('The request could not be completed');
+      expect(actions()).toBe(0);
+    });
+
+    test.each(['', '.', '..', '../42', '42/../7', '42?x=1', '42#', '42 ', '%2e%2e', '042', '__proto__', '-1', '4e2'])(
+      'the reference %j never becomes a part of a path',
+      async (ref) => {
+        const { vps, actions } = await prepare();
+        const error = await failureOf(vps.power(ref, 'stop'));
+        expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
+        expect(actions()).toBe(0);
+      },
+    );
+
+    test('the credentials are looked at without an action', async () => {
+      const { provider, actions } = await prepare();
+      expect(await provider.check()).toMatchObject([{ level: 'info' }]);
+      expect(actions()).toBe(0);
+    });
+
+    test('what is closed is closed, also twice', async () => {
+      const { provider, vps, ref, actions } = await prepare();
+      await provider.close();
+      await provider.close();
+      await expect(vps.power(ref, 'start')).rejects.toMatchObject({ outcome: 'refused' });
+      expect(actions()).toBe(0);
+    });
+  });
+}

@@ -1,0 +1,217 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import type { EndpointName } from '#contract/endpoints.ts';
+import { renderProblem } from '#contract/problem.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
+import { serveShared, sharedHosting } from '../server/shared.ts';
+import { endpointNames, describeEndpoint, requestOf } from '../server/targets.ts';
+
+const actionNames = endpointNames.filter((name) => {
+  const { method, access } = describeEndpoint(name);
+  return method === 'POST' && access;
+});
+const bodied = actionNames.filter((name) => describeEndpoint(name).body);
+
+/** The calls that reached an upstream for an action so far. */
+async function countActions(): Promise<number> {
+  const { panel, hetzner } = await sharedHosting();
+  return [...panel.seen, ...hetzner.seen].filter(({ method }) => method === 'POST').length;
+}
+
+async function expectRefused(name: EndpointName, body: string, headers: Record<string, string> = {}): Promise<void> {
+  const app = await serveShared();
+  const before = await countActions();
+  const answer = await askEndpoint(app, name, { body, headers });
+  const { success, error } = JSON.parse(answer.text) as { success: boolean; error: string };
+  expect({ body: body.slice(0, 60), status: answer.status, success, error }).toEqual({
+    body: body.slice(0, 60),
+    status: 400,
+    success: false,
+    error: 'validation_error',
+  });
+  expect(answer.text).not.toMatch(/SyntaxError|position|zod|YAML/i);
+  expect(await countActions()).toBe(before);
+}
+
+const tooLong = JSON.stringify({ force: true, command: 'x', filler: 'x'.repeat(16_384) });
+
+describe.each(actionNames)('%s', (name) => {
+  test('refuses a body that is too long, however it comes', async () => {
+    await expectRefused(name, tooLong);
+    const app = await serveShared();
+    const { target, headers } = requestOf(name, app);
+    const head = [`POST ${target} HTTP/1.1`, 'Host: x', `Authorization: ${headers.Authorization}`];
+    const chunk = `4000\r\n${' '.repeat(0x4000)}\r\n`;
+    const received = await app.raw([...head, 'Transfer-Encoding: chunked', '', chunk.repeat(4)].join('\r\n'));
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    expect(received).toMatch(/^connection: close\r$/im);
+    expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  test('refuses a body that is compressed', async () => {
+    const app = await serveShared();
+    const { target, headers, body = '' } = requestOf(name, app);
+    const compressed = gzipSync(body).toString('latin1');
+    const head = [
+      `POST ${target} HTTP/1.1`,
+      'Host: x',
+      `Authorization: ${headers.Authorization}`,
+      'Content-Encoding: gzip',
+      `Content-Length: ${compressed.length}`,
+    ];
+    const received = await app.raw([...head, '', compressed].join('\r\n'));
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    expect(received).toContain('"error":"validation_error"');
+  });
+});
+
+describe.each(bodied)('%s', (name) => {
+  test.each([
+    '{',
+    'null',
+    'true',
+    '[]',
+    '"force"',
+    '[{"force":true}]',
+    '{}',
+    '{"force":true,"command":"list"}',
+    '{"force":"true"}',
+    '{"force":1}',
+    '{"force":null}',
+    '{"force":[true]}',
+    '{"Force":true}',
+    '{"force":true,"force":true}',
+    '{"force":false,"force":true}',
+    '{"f\\u006frce":false,"force":true}',
+    '{"command":1}',
+    '{"command":null}',
+    '{"command":["list"]}',
+    '{"command":""}',
+    '{"Command":"list"}',
+    '{"command":"list","command":"list"}',
+    '{"command":"list","server":"theirs"}',
+    '{"__proto__":{"force":true,"command":"list"}}',
+    '{"constructor":{"prototype":{"force":true}}}',
+    '{"force":true}{"force":true}',
+    '{force:true}',
+    "{'force':true}",
+    '{"force":true,}',
+    '{"force":true}//',
+    '\uFEFF{"force":true}',
+    '\u0000',
+    'force=true',
+    '<force>true</force>',
+    '['.repeat(8_000),
+    `${'['.repeat(8_000)}${']'.repeat(8_000)}`,
+    `${'{"a":'.repeat(2_700)}1${'}'.repeat(2_700)}`,
+  ])('refuses %j', async (body) => {
+    await expectRefused(name, body);
+  });
+
+  test('takes JSON under any media type, and any blanks around it', async () => {
+    const app = await serveShared();
+    const { body = '' } = requestOf(name, app);
+    for (const type of ['application/json', 'text/plain', 'application/vnd.api+json; charset=utf-16', '']) {
+      const { status } = await askEndpoint(app, name, { headers: type === '' ? {} : { 'Content-Type': type } });
+      expect({ type, status }).toEqual({ type, status: 200 });
+    }
+    expect((await askEndpoint(app, name, { body: `\r\n\t ${body} \r\n` })).status).toBe(200);
+  });
+});
+
+describe('a console command', () => {
+  test.each([
+    'x'.repeat(1025),
+    'say hello\nstop',
+    'say hello\rstop',
+    'say \u0000',
+    'say \u001B[31m',
+    'say \u007F',
+    'say \u0085',
+    '\t',
+  ])('may not be %j', async (command) => {
+    await expectRefused('sendGameCommand', JSON.stringify({ command }));
+  });
+
+  test.each(['x', 'x'.repeat(1024), 'say "hi" & \\ ${x} `id`; rm -rf /', '😀'.repeat(1024), 'ünïcode ✓', '/stop'])(
+    'may be %j, and arrives as it is',
+    async (command) => {
+      const app = await serveShared();
+      const { panel } = await sharedHosting();
+      expect((await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command }) })).status).toBe(200);
+      expect(panel.commands.at(-1)).toBe(command);
+    },
+  );
+
+  test('is refused where there is none', async () => {
+    await expectRefused('sendGameCommand', '');
+  });
+
+  test('is refused where it is not UTF-8', async () => {
+    const app = await serveShared();
+    const body = '{"command":"\xff\xfe"}';
+    const head = [
+      'POST /v1/hosting/game/console/mine/command HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${app.key}`,
+      `Content-Length: ${body.length}`,
+    ];
+    expect(await app.raw([...head, '', body].join('\r\n'))).toContain('"error":"validation_error"');
+  });
+});
+
+describe('a confirmation', () => {
+  const yes = '{"force":true}';
+  const no = '{"force":false}';
+  const reset = '/v1/hosting/cloud/vps-custom/mine/reset';
+  const kill = '/v1/hosting/game/power/mine/kill';
+  const cases: readonly [string, string, string, number][] = [
+    [reset, '?force=true', yes, 200],
+    [reset, '?force=true&force=true', yes, 200],
+    [reset, '?force=true', no, 400],
+    [reset, '?force=true', '', 400],
+    [reset, '', yes, 400],
+    [reset, '', '', 400],
+    [reset, '?force=', yes, 400],
+    [reset, '?force=false', yes, 400],
+    [reset, '?force=TRUE', yes, 400],
+    [reset, '?force=1', yes, 400],
+    [reset, '?force', yes, 400],
+    [reset, '?Force=true', yes, 400],
+    [reset, '?force[]=true', yes, 400],
+    [reset, '?force=%20true', yes, 400],
+    [reset, '?force=false', no, 400],
+    [kill, '?force=true', '', 200],
+    [kill, '', yes, 200],
+    [kill, '?force=true', yes, 200],
+    [kill, '?force=', yes, 200],
+    [kill, '', '', 400],
+    [kill, '', no, 400],
+    [kill, '?force=true', no, 400],
+    [kill, '?force=false', yes, 400],
+    [kill, '?force=True', '', 400],
+    [kill, '?force=1', '', 400],
+    [kill, '?force=yes', yes, 400],
+  ];
+
+  test.each(cases)('of %s by %j and the body %j: %i', async (path, query, body, expected) => {
+    const app = await serveShared();
+    const before = await countActions();
+    const headers = { Authorization: `Bearer ${app.key}` };
+    const { status, text } = await ask(app, path + query, { method: 'POST', headers, body });
+    expect(status).toBe(expected);
+    expect(await countActions()).toBe(expected === 200 ? before + 1 : before);
+    const message = path === reset ? 'Reset requires force=true' : 'Kill requires force=true';
+    if (status === 400) expect(text).toBe(renderProblem('json', 'confirmation_required', message));
+  });
+
+  test.each([reset, kill])('of %s that says two things is refused', async (path) => {
+    const app = await serveShared();
+    const headers = { Authorization: `Bearer ${app.key}` };
+    for (const query of ['?force=true&force=false', '?force=false&force=true']) {
+      const { status, text } = await ask(app, path + query, { method: 'POST', headers, body: yes });
+      expect({ query, status }).toEqual({ query, status: 400 });
+      expect(text).toContain('"error":"validation_error"');
+    }
+  });
+});

@@ -1,0 +1,206 @@
+import { describe, expect, test } from 'vitest';
+import { ask, askEndpoint } from '../server/ask.ts';
+import type { Answer } from '../server/ask.ts';
+import { serveShared } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+import { describeEndpoint, endpointNames, requestOf } from '../server/targets.ts';
+
+const site = 'https://www.example.com';
+const exposed =
+  'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id';
+
+/** The endpoints that need no API key. */
+const publicNames = endpointNames.filter((name) => !describeEndpoint(name).access);
+
+/** The others. */
+const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
+
+/** An answer of every status that a browser may meet, to a request of one origin for what is public. */
+async function askAll(app: SharedApp, origin: string | undefined): Promise<Answer[]> {
+  const headers = origin === undefined ? {} : { Origin: origin };
+  return [
+    ...(await Promise.all(publicNames.map((name) => askEndpoint(app, name, { headers })))),
+    await ask(app, '/v1/blog/list?other=1', { headers }),
+    await ask(app, '/v1/blog/list', { headers: { ...headers, 'If-None-Match': '*' } }),
+    await ask(app, '/v1/blog/list?other=1', { headers: { ...headers, 'If-None-Match': '*' } }),
+    await ask(app, '/v1/blog/article', { headers }),
+    await ask(app, '/v1/%zz', { headers }),
+    await ask(app, '/nothing', { headers }),
+    await ask(app, '/v1/plans', { method: 'POST', headers }),
+    await ask(app, '/v1/plans', { method: 'HEAD', headers }),
+    ...(origin === undefined
+      ? []
+      : [
+          await ask(app, '/v1/plans', {
+            method: 'OPTIONS',
+            headers: { ...headers, 'Access-Control-Request-Method': 'GET' },
+          }),
+        ]),
+  ];
+}
+
+function variesBy({ headers }: Answer): string[] {
+  return (headers.vary ?? '').toLowerCase().split(/\s*,\s*/);
+}
+
+describe('by default', () => {
+  test.each([undefined, site, 'null', 'http://localhost:5173'])('anyone may read every answer (%s)', async (origin) => {
+    const app = await serveShared();
+    for (const answer of await askAll(app, origin)) {
+      expect(answer.headers['access-control-allow-origin']).toBe('*');
+      expect(answer.headers['access-control-expose-headers']).toBe(exposed);
+      expect(variesBy(answer)).not.toContain('origin');
+      expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
+    }
+  });
+});
+
+describe('with a list of origins', () => {
+  const settings = { CORS_ORIGINS: `${site}, http://shop.example.com:8080` };
+
+  test.each([site, 'http://shop.example.com:8080'])('one of it may read every answer (%s)', async (origin) => {
+    const app = await serveShared(settings);
+    for (const answer of await askAll(app, origin)) {
+      expect(answer.headers['access-control-allow-origin']).toBe(origin);
+      expect(answer.headers['access-control-expose-headers']).toBe(exposed);
+      expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
+    }
+  });
+
+  test.each([
+    undefined,
+    'https://evil.example',
+    'https://www.example.com.evil.example',
+    'https://www.example.com:444',
+    'http://www.example.com',
+    'https://example.com',
+    'HTTPS://WWW.EXAMPLE.COM',
+    `${site}/`,
+    `${site}, http://shop.example.com:8080`,
+    '*',
+    'null',
+    'http://localhost:3000',
+  ])('%s may read none, and is not echoed', async (origin) => {
+    const app = await serveShared(settings);
+    for (const { headers } of await askAll(app, origin)) {
+      for (const name of ['allow-origin', 'allow-credentials', 'expose-headers']) {
+        expect(headers).not.toHaveProperty(`access-control-${name}`);
+      }
+    }
+  });
+
+  test.each([undefined, site, 'https://evil.example'])(
+    'every answer says that it depends on the origin, so that no cache mixes them up (%s)',
+    async (origin) => {
+      const app = await serveShared(settings);
+      for (const answer of await askAll(app, origin)) expect(variesBy(answer)).toContain('origin');
+    },
+  );
+
+  test.each(['/v1/plans', '/v1/plans?other=1'])('%s depends on the encoding as well', async (target) => {
+    const app = await serveShared(settings);
+    const answer = await ask(app, target, { headers: { Origin: site } });
+    expect(variesBy(answer).toSorted()).toEqual(['accept-encoding', 'origin']);
+  });
+
+  test.each([
+    [site, site],
+    ['https://evil.example', undefined],
+  ])('the preflight of %s is answered 204', async (origin, allowed) => {
+    const app = await serveShared(settings);
+    const headers = {
+      Origin: origin,
+      'Access-Control-Request-Method': 'GET',
+      'Access-Control-Request-Headers': 'x-anything, authorization',
+    };
+    const answer = await ask(app, '/v1/plans', { method: 'OPTIONS', headers });
+    expect(answer.status).toBe(204);
+    expect(answer.headers['access-control-allow-origin']).toBe(allowed);
+    expect(answer.headers['access-control-allow-methods']).toBe('GET, HEAD');
+    expect(answer.headers['access-control-allow-headers']).toBe('Accept, Content-Type, If-None-Match, X-Request-Id');
+  });
+});
+
+describe('ALLOW_LOCAL_ORIGINS', () => {
+  const local = ['http://localhost:5173', 'https://localhost', 'http://127.0.0.1:8080', 'http://[::1]:3000'];
+  const foreign = [
+    'http://localhost.evil.example',
+    'http://127.0.0.1.evil.example',
+    'http://127.0.0.1:80.evil.example',
+    'http://evil.example:80/localhost',
+    'http://xlocalhost:3000',
+    'http://192.168.0.1:3000',
+    'ftp://localhost',
+    'http://localhost:',
+    'null',
+  ];
+
+  test('lets any port of this machine in, beside the list', async () => {
+    const app = await serveShared({ CORS_ORIGINS: site, ALLOW_LOCAL_ORIGINS: 'true' });
+    for (const origin of [...local, site]) {
+      const { headers } = await ask(app, '/v1/plans', { headers: { Origin: origin } });
+      expect(headers['access-control-allow-origin']).toBe(origin);
+    }
+    for (const origin of foreign) {
+      const { headers } = await ask(app, '/v1/plans', { headers: { Origin: origin } });
+      expect([origin, headers['access-control-allow-origin']]).toEqual([origin, undefined]);
+    }
+  });
+
+  test('is off by default', async () => {
+    const app = await serveShared({ CORS_ORIGINS: site });
+    for (const origin of local) {
+      const { headers } = await ask(app, '/v1/plans', { headers: { Origin: origin } });
+      expect([origin, headers['access-control-allow-origin']]).toEqual([origin, undefined]);
+    }
+  });
+});
+
+test('a refused request can be read by a browser, so that it can wait', async () => {
+  const app = await serveShared({ CORS_ORIGINS: site, RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
+  await ask(app, '/v1/plans');
+  const answer = await ask(app, '/v1/plans', { headers: { Origin: site } });
+  expect(answer.status).toBe(429);
+  expect(answer.headers['access-control-allow-origin']).toBe(site);
+  expect(variesBy(answer)).toContain('origin');
+});
+
+describe.each(keyedNames)('%s', (name) => {
+  test.each(['*', site, `*, ${site}`])(
+    'is read by no page that was not listed, with CORS_ORIGINS=%s',
+    async (listed) => {
+      const app = await serveShared({ CORS_ORIGINS: listed });
+      for (const Authorization of [`Bearer ${app.key}`, 'Bearer nonsense']) {
+        for (const origin of [undefined, 'https://evil.example', 'null', '*']) {
+          const { headers } = await askEndpoint(app, name, {
+            headers: { Authorization, ...(origin && { Origin: origin }) },
+          });
+          for (const part of ['allow-origin', 'allow-credentials', 'expose-headers']) {
+            expect(headers).not.toHaveProperty(`access-control-${part}`);
+          }
+          expect(headers.vary).toBe('Origin');
+        }
+        const { headers } = await askEndpoint(app, name, { headers: { Authorization, Origin: site } });
+        expect(headers['access-control-allow-origin']).toBe(listed === '*' ? undefined : site);
+        expect(headers).not.toHaveProperty('access-control-allow-credentials');
+      }
+    },
+  );
+
+  test.each<[string, (target: string) => string]>([
+    ['with a digit that is encoded', (target) => target.replace('/v1/', '/v%31/')],
+    ['with letters that are encoded', (target) => target.replace('/hosting/', '/%68ostin%67/')],
+    ['in the absolute form', (target) => `http://www.example.com${target}`],
+    ['by way of another', (target) => `/v1/plans/..${target.replace('/v1', '/../v1')}`],
+  ])('is not public %s', async (_, spell) => {
+    const app = await serveShared();
+    const { target, ...usual } = requestOf(name, app);
+    const headers = { ...usual.headers, Origin: site };
+    const answer = await ask(app, spell(target), { ...usual, headers });
+    const asked = { Origin: site, 'Access-Control-Request-Method': 'POST' };
+    const preflight = await ask(app, spell(target), { method: 'OPTIONS', headers: asked });
+    // What is no endpoint may be read by anyone: it says so, and nothing else.
+    const known = [answer, preflight].filter(({ status }) => status !== 404);
+    expect(known.filter((one) => 'access-control-allow-origin' in one.headers)).toEqual([]);
+  });
+});

@@ -1,0 +1,228 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { renderOpenApi } from '#contract/openapi.ts';
+import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
+import type { Answer } from '../server/ask.ts';
+import { serveShared } from '../server/shared.ts';
+import { describeEndpoint, endpointNames, methodsOf, requestOf, storedNames } from '../server/targets.ts';
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const preflight = { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' };
+
+/** The endpoints that only read. */
+const readNames = endpointNames.filter((name) => describeEndpoint(name).method === 'GET');
+
+/** The headers of an answer that do not differ from one request to the next. */
+function stableHeaders({ headers }: Answer): Answer['headers'] {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !['date', 'x-request-id', 'ratelimit'].includes(name)),
+  );
+}
+
+describe.each(endpointNames)('%s', (name) => {
+  const { path, method: own, errorStyle, replies, access } = describeEndpoint(name);
+
+  test('refuses every method but its own with 405, and names those it has', async () => {
+    const app = await serveShared();
+    const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'OPTIONS'];
+    for (const method of others.filter((other) => !methodsOf(name).includes(other))) {
+      const answer = await askEndpoint(app, name, { method, body: undefined });
+      const { status, headers, text } = answer;
+      expect({ method, status, text }).toEqual({
+        method,
+        status: 405,
+        text: method === 'HEAD' ? '' : renderProblem(errorStyle, 'method_not_allowed'),
+      });
+      expect(headers).toMatchObject({
+        allow: methodsOf(name).join(', '),
+        'content-type': errorMediaTypes[errorStyle],
+        'content-length': String(renderProblem(errorStyle, 'method_not_allowed').length),
+        'cache-control': 'no-store',
+      });
+    }
+  });
+
+  test('answers a CORS preflight with 204 and its methods', async () => {
+    const app = await serveShared();
+    const { target } = requestOf(name, app);
+    const answer = await ask(app, target, { method: 'OPTIONS', headers: preflight });
+    expect(answer.status).toBe(204);
+    // Without a list of origins anyone may read what is public, and no page what a key opens.
+    expect(answer.headers['access-control-allow-origin']).toBe(access ? undefined : '*');
+    expect(answer.headers['access-control-allow-headers']?.includes('Authorization')).toBe(Boolean(access));
+    expect(answer.headers).toMatchObject({
+      'access-control-allow-methods': methodsOf(name).join(', '),
+      'access-control-max-age': '86400',
+    });
+    expect(answer.headers).not.toHaveProperty('content-length');
+    expect(answer.headers).not.toHaveProperty('ratelimit');
+    expect(answer.body).toHaveLength(0);
+    for (const missing of Object.keys(preflight)) {
+      const headers = Object.fromEntries(Object.entries(preflight).filter(([header]) => header !== missing));
+      const other = await ask(app, target, { method: 'OPTIONS', headers });
+      expect({ missing, status: other.status }).toEqual({ missing, status: 405 });
+    }
+  });
+
+  test('answers 200 with the shape that the contract and its OpenAPI document have', async () => {
+    const app = await serveShared();
+    const { status, headers, text } = await askEndpoint(app, name);
+    expect(status).toBe(200);
+    const { schema, mediaType } = replies[200]!;
+    if (!schema) return;
+    expect(headers['content-type']).toBe(mediaType);
+    const body: unknown = JSON.parse(text);
+    expect(schema.parse(body)).toEqual(body);
+    expect(componentOf(path, own).parse(body)).toEqual(body);
+  });
+
+  test('is known under its exact path alone', async () => {
+    const app = await serveShared();
+    const { target, ...usual } = requestOf(name, app);
+    const [asked = '', query] = target.split('?');
+    const others = [`${asked}/`, `/${asked}`, asked.replaceAll('/', '//'), asked.toUpperCase(), `${asked}/more`];
+    // Below a path that takes the rest of it, anything is a name that does not exist, and may be said in its style.
+    const texts = [renderProblem('json', 'not_found')];
+    if (path.includes('*')) texts.push(renderProblem(errorStyle, 'media_not_found'));
+    for (const other of others) {
+      const { status, text } = await ask(app, query === undefined ? other : `${other}?${query}`, usual);
+      expect({ other, status }).toEqual({ other, status: 404 });
+      expect(texts).toContain(text);
+    }
+  });
+});
+
+test.each(readNames)('%s answers HEAD as GET, without a body', async (name) => {
+  const app = await serveShared();
+  for (const headers of [{}, { 'Accept-Encoding': 'gzip' }]) {
+    const get = await askEndpoint(app, name, { headers });
+    const head = await askEndpoint(app, name, { method: 'HEAD', headers });
+    expect(get.status).toBe(200);
+    expect(head.status).toBe(200);
+    expect(stableHeaders(head)).toEqual(stableHeaders(get));
+    expect(head.headers['content-length']).toBe(String(get.body.length));
+    expect(head.body).toHaveLength(0);
+  }
+});
+
+describe('every answer carries a request id and nosniff', () => {
+  const list = '/v1/blog/list';
+  const cases: readonly [number, string, string, Record<string, string>][] = [
+    [200, 'GET', list, {}],
+    [200, 'GET', '/v1/info', {}],
+    [200, 'HEAD', list, {}],
+    [204, 'OPTIONS', list, preflight],
+    [304, 'GET', list, { 'If-None-Match': '*' }],
+    [304, 'GET', `${list}?other=1`, { 'If-None-Match': '*' }],
+    [400, 'GET', '/v1/blog/article', {}],
+    [400, 'GET', '/v1/kb/list?category=a&category=b', {}],
+    [404, 'GET', '/v1/nothing', {}],
+    [404, 'GET', '/v1/%zz', {}],
+    [404, 'GET', '/v1/blog/article?path=/blog/news/none', {}],
+    [404, 'GET', '/media/none.svg', {}],
+    [405, 'POST', list, {}],
+  ];
+
+  test.each(cases)('%i to %s %s', async (status, method, target, headers) => {
+    const app = await serveShared();
+    const kept = await ask(app, target, { method, headers: { ...headers, 'X-Request-Id': 'order-4711.a_b' } });
+    const made = await ask(app, target, { method, headers });
+    expect([kept.status, made.status]).toEqual([status, status]);
+    expect(kept.headers['x-request-id']).toBe('order-4711.a_b');
+    expect(made.headers['x-request-id']).toMatch(uuid);
+    expect([kept.headers['x-content-type-options'], made.headers['x-content-type-options']]).toEqual(
+      Array(2).fill('nosniff'),
+    );
+  });
+
+  test.each([list, '/v1/info'])('429 to GET %s', async (target) => {
+    const app = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
+    await ask(app, target);
+    const answer = await ask(app, target, { headers: { 'X-Request-Id': 'order-4711' } });
+    expect(answer.status).toBe(429);
+    expect(answer.headers).toMatchObject({ 'x-request-id': 'order-4711', 'x-content-type-options': 'nosniff' });
+  });
+
+  test.each([
+    ['GET', 'file://hehe?/v1/plans'],
+    ['OPTIONS', '*'],
+  ])('400 to %s %s, whose target is no path', async (method, target) => {
+    const app = await serveShared();
+    const answer = await ask(app, target, { method, headers: { 'X-Request-Id': 'order-4711' } });
+    expect(answer.status).toBe(400);
+    expect(answer.text).toBe(renderProblem('json', 'validation_error'));
+    expect(answer.headers).toMatchObject({
+      'x-request-id': 'order-4711',
+      'x-content-type-options': 'nosniff',
+      'access-control-allow-origin': '*',
+    });
+  });
+
+  test.each([
+    ['of 8 characters', 'a.b_c-12', true],
+    ['of 64 characters', 'x'.repeat(64), true],
+    ['of 7 characters', 'a.b_c-1', false],
+    ['of 65 characters', 'x'.repeat(65), false],
+    ['with a blank', 'order 4711', false],
+    ['with a quote', 'order"4711', false],
+    ['with a letter beyond ASCII', 'order-ä4711', false],
+    ['that is empty', '', false],
+  ])('an id %s is kept or replaced', async (_, id, kept) => {
+    const app = await serveShared();
+    const { headers } = await ask(app, '/health', { headers: { 'X-Request-Id': id } });
+    expect(headers['x-request-id']).toMatch(kept ? new RegExp(`^${id}$`) : uuid);
+  });
+
+  test('one id given twice is no id', async () => {
+    const app = await serveShared();
+    const { headers } = await ask(app, '/health', { headers: { 'X-Request-Id': ['order-4711', 'order-4711'] } });
+    expect(headers['x-request-id']).toMatch(uuid);
+  });
+});
+
+test.each([
+  '/',
+  '/v1',
+  '/v1/',
+  '/v2/plans',
+  '/v1/planss',
+  '/v1/plan',
+  '/healthz',
+  '/metrics',
+  '/.env',
+  '/v1/plans.json',
+])('%s is no endpoint, by any method', async (target) => {
+  const app = await serveShared();
+  for (const method of ['GET', 'POST', 'OPTIONS']) {
+    const answer = await ask(app, target, { method });
+    expect(answer.status).toBe(404);
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(answer.text).toBe('{"success":false,"error":"not_found","message":"Endpoint not found"}\n');
+  }
+});
+
+test.each(storedNames)('%s answers the same in any spelling of its target', async (name) => {
+  const app = await serveShared();
+  const { target } = requestOf(name, app);
+  const usual = await ask(app, target);
+  const other = await ask(app, `${target}${target.includes('?') ? '&' : '?'}utm_source=mail`);
+  expect(other.status).toBe(usual.status);
+  expect(other.body.equals(usual.body)).toBe(true);
+  expect(stableHeaders(other)).toEqual(stableHeaders(usual));
+});
+
+/** The OpenAPI component of the answer of a path, as a schema: what a client generated from the document checks. */
+function componentOf(path: string, method: string): z.ZodType {
+  const { paths, components } = JSON.parse(
+    JSON.stringify(renderOpenApi()).replaceAll('#/components/schemas/', '#/$defs/'),
+  ) as {
+    paths: Record<
+      string,
+      Record<string, { responses: Record<string, { content: Record<string, { schema: object }> }> }>
+    >;
+    components: { schemas: Record<string, z.core.JSONSchema.JSONSchema> };
+  };
+  const { schema } = paths[path]![method.toLowerCase()]!.responses[200]!.content['application/json']!;
+  return z.fromJSONSchema({ ...schema, $defs: components.schemas });
+}

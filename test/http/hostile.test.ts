@@ -1,0 +1,236 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import type { TestApp } from '../helpers/app.ts';
+import { ask } from '../server/ask.ts';
+import { eventually, serveShared } from '../server/shared.ts';
+import { endpointNames, requestOf } from '../server/targets.ts';
+
+/** A GET as raw bytes; the last of a connection, so that its end is the end of all answers. */
+function get(target: string, ...lines: string[]): string {
+  return ['GET ' + target + ' HTTP/1.1', 'Host: x', 'Connection: close', ...lines, '', ''].join('\r\n');
+}
+
+function statusesOf(received: string): number[] {
+  return [...received.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status]) => Number(status));
+}
+
+/** What tells a stranger how the server is made: stacks, files, libraries, errors of the runtime. */
+const inside =
+  /\bat .+:\d+:\d+|node_modules|\/work\/|\.ts\b|\.mjs\b|\bnode:|\bh3\b|srvx|listhen|zod|E[A-Z]{4,}:|\w+Error\b/;
+
+/** Nothing that came back is a failure or tells of the inside; the server lives on; its log is whole. */
+async function expectUnharmed(app: TestApp, received: string): Promise<void> {
+  expect(received).not.toMatch(/^HTTP\/1\.\d 5/m);
+  expect(received).not.toMatch(inside);
+  expect((await ask(app, '/health')).status).toBe(200);
+  await expect.poll(() => app.log().some(({ url }) => url === '/health'), eventually).toBe(true);
+  expect(app.log().filter(({ level }) => level !== 'info')).toEqual([]);
+}
+
+const webSocket = [
+  'Connection: Upgrade, close',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+];
+
+/** The status, or the statuses where more than one is right; 0 is a connection that is closed without an answer. */
+const requests: Readonly<Record<string, readonly [request: string, ...statuses: number[]]>> = {
+  'an absolute target': [get('http://x/v1/plans'), 200],
+  'an absolute target of another host': [get('HTTP://evil.example:1/v1/info'), 200],
+  'an absolute target without a path': [get('http://x'), 404],
+  'an absolute target with a query alone': [get('http://x?/v1/plans'), 404],
+  'a target that is a file': [get('file://hehe?/v1/plans'), 400],
+  'a target of another scheme': [get('ftp://x/v1/plans'), 400],
+  'a Host that holds a path': [get('/v1/info').replace('Host: x', 'Host: x/abc?'), 200, 400],
+  'a Host that holds a route': [get('/nothing').replace('Host: x', 'Host: x/v1/info?'), 404, 400],
+  'a Host that is nonsense': [get('/v1/info').replace('Host: x', 'Host: "%00<>'), 200, 400],
+  'no Host': [get('/v1/plans').replace('Host: x\r\n', ''), 400],
+  'an empty Host': [get('/v1/info').replace('Host: x', 'Host:'), 200, 400],
+  'two Hosts': [get('/v1/plans', 'Host: y'), 200, 400],
+  'OPTIONS *': ['OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+  CONNECT: ['CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n', 0, 400],
+  'an unknown method': ['FOO /health HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+  'a method in lower case': ['get /health HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+  'a target of 20 kB': [get(`/${'a'.repeat(20_000)}`), 414, 431],
+  'a target of 10 kB': [get(`/v1/blog/article?path=${'a'.repeat(10_000)}`), 404],
+  'a header of 20 kB': [get('/health', `X-Large: ${'a'.repeat(20_000)}`), 431],
+  '1,000 headers': [get('/health', ...Array(1_000).fill('A: b')), 200, 431],
+  '5,000 headers': [get('/health', ...Array(5_000).fill('A: b')), 431],
+  'NUL in the target': [get('/v1/\0plans'), 400],
+  'a control byte in the target': [get('/v1/\x01plans'), 400],
+  'ESC in the target': [get('/v1/\x1b[31mplans'), 400],
+  'a blank in the target': [get('/v1/plans /v1/info'), 400],
+  'bytes beyond ASCII in the target': [get('/v1/\xff\xfe'), 400, 404],
+  'ESC in a header': [get('/health', 'User-Agent: \x1b[31mred'), 400],
+  'NUL in a header': [get('/health', 'User-Agent: a\0b'), 400],
+  'a carriage return in a header': [get('/health', 'User-Agent: a\rX-Injected: b'), 400],
+  'a header folded over two lines': [get('/health', 'X-Folded: a\r\n b'), 400],
+  'a header name with a blank': [get('/health', 'X-Blank : a'), 400],
+  'dot segments': [get('/v1/../v1/./plans'), 200, 404],
+  'more dot segments than there are folders': [get('/../../../../etc/passwd'), 404],
+  'encoded dot segments': [get('/%2e%2e/%2e%2e/etc/passwd'), 404],
+  'an encoded slash': [get('/v1%2fplans'), 404],
+  'a doubly encoded dot': [get('/%252e%252e/v1/plans'), 404],
+  'a backslash': [get('/v1/blog\\..\\..\\etc\\passwd'), 404],
+  'a target that begins with a backslash': [get('\\v1\\plans'), 400],
+  'a target that begins with a host': [get('//evil/v1/plans'), 404],
+  'malformed percent-encoding': [get('/v1/%zz'), 404],
+  'a cut percent-encoding': [get('/v1/plans%'), 404],
+  'malformed UTF-8': [get('/v1/%c3%28'), 404],
+  'a fragment': [get('/v1/plans#top'), 200, 400],
+  'no target': [get(''), 400],
+  'HTTP/0.9': ['GET /health\r\n\r\n', 200, 400],
+  'HTTP/1.0 without a Host': ['GET /health HTTP/1.0\r\n\r\n', 200],
+  'HTTP/2.0 as text': ['GET /health HTTP/2.0\r\nHost: x\r\nConnection: close\r\n\r\n', 200, 400],
+  'the preface of HTTP/2': ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
+  'a TLS handshake': ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
+  'bare line feeds': ['GET /health HTTP/1.1\nHost: x\nConnection: close\n\n', 200, 400],
+  nonsense: ['\r\n\r\n\0\0\0\0 nonsense \r\n\r\n', 400],
+  'a body with its length': [`${get('/v1/info', 'Content-Length: 5')}hello`, 200],
+  'a body in chunks': [`${get('/v1/info', 'Transfer-Encoding: chunked')}5\r\nhello\r\n0\r\n\r\n`, 200],
+  'a body in "ChuNkEd"': [`${get('/v1/info', 'Transfer-Encoding: ChuNkEd')}5\r\nhello\r\n0\r\n\r\n`, 200],
+  'a body in an unknown coding': [`${get('/v1/info', 'Transfer-Encoding: chunked, identity')}0\r\n\r\n`, 400],
+  'a chunk without a length': [`${get('/v1/info', 'Transfer-Encoding: chunked')}zz\r\n`, 200, 400],
+  'two lengths': [`${get('/v1/info', 'Content-Length: 5', 'Content-Length: 6')}hello!`, 400],
+  'a negative length': [get('/v1/info', 'Content-Length: -1'), 400],
+  'a length that is no number': [get('/v1/info', 'Content-Length: 0x5'), 400],
+  'a request id of 10,000 characters': [get('/health', `X-Request-Id: ${'a'.repeat(10_000)}`), 200],
+  'an expectation that nobody knows': [get('/health', 'Expect: miracle'), 200],
+};
+
+test.each(Object.entries(requests))('%s does no harm', async (_, [request, ...allowed]) => {
+  const app = await serveShared();
+  const received = await app.raw(request);
+  expect(allowed).toContain(statusesOf(received).at(-1) ?? 0);
+  await expectUnharmed(app, received);
+});
+
+describe('no request is smuggled', () => {
+  const smuggled = 'GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n';
+
+  test('behind a body with both a length and chunks', async () => {
+    const app = await serveShared();
+    const both = 'GET /v1/info HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
+    const received = await app.raw(both + smuggled);
+    expect(statusesOf(received)).toEqual([400]);
+    await expectUnharmed(app, received);
+  });
+
+  test.each([
+    ['its length', `Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`],
+    ['chunks', `Transfer-Encoding: ChuNkEd\r\n\r\n${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`],
+  ])('in a body with %s, which nobody reads', async (_, body) => {
+    const app = await serveShared();
+    for (const [method, status] of [
+      ['POST', 405],
+      ['GET', 200],
+    ] as const) {
+      const received = await app.raw(`${method} /v1/info HTTP/1.1\r\nHost: x\r\n${body}${get('/nothing')}`);
+      expect(statusesOf(received)).toEqual([status, 404]);
+      expect(received).not.toContain('"services"');
+      await expectUnharmed(app, received);
+    }
+  });
+});
+
+test('requests of one connection are answered in their order', async () => {
+  const app = await serveShared();
+  const targets = ['/v1/plans', '/v1/info', '/v1/blog/list', '/nothing', '/v1/kb/list?category=none', '/health'];
+  const ids = Array.from({ length: 120 }, (_, at) => `request-${at}`);
+  const all = ids.map((id, at) => {
+    const target = targets[at % targets.length];
+    const last = at === ids.length - 1 ? 'Connection: close\r\n' : '';
+    return `GET ${target} HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n${last}\r\n`;
+  });
+  const received = await app.raw(all.join(''));
+  expect([...received.matchAll(/^X-Request-Id: (.+)\r$/gim)].map(([, id]) => id)).toEqual(ids);
+  await expectUnharmed(app, received);
+});
+
+test.each(endpointNames)('%s never becomes a websocket', async (name) => {
+  const app = await serveShared();
+  const { method, target, headers } = requestOf(name, app);
+  const own = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
+  const received = await app.raw(
+    [`${method} ${target} HTTP/1.1`, 'Host: x', ...own, ...webSocket, '', ''].join('\r\n'),
+  );
+  expect(statusesOf(received)).not.toContain(101);
+  await expectUnharmed(app, received);
+});
+
+describe('a client that goes away', () => {
+  test.each([
+    ['before it has sent a byte', ''],
+    ['in its request line', 'GET /v1/pl'],
+    ['in its headers', 'GET /v1/plans HTTP/1.1\r\nHost: x\r\nX-Half: '],
+    ['in its body', 'POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf'],
+    ['in a chunk', 'POST /v1/plans HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf'],
+    ['before its answer', get('/v1/plans')],
+    ['before its answer, which takes the long way', get('/v1/blog/list?other=1')],
+    ['before many answers', 'GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200)],
+  ])('%s is no trouble', async (_, request) => {
+    const app = await serveShared();
+    for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
+      const socket = connect(app.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      await once(socket, 'connect');
+      await new Promise((sent) => socket.write(request, sent));
+      socket.resume();
+      socket[leave]();
+      expect((await ask(app, '/health')).status).toBe(200);
+    }
+    await expectUnharmed(app, '');
+  });
+});
+
+describe('the log', () => {
+  test.each([
+    ['quotes and braces', '","level":"fatal","x":"{}'],
+    ['formats', '%s %d %o %j %% %c'],
+    ['backslashes', String.raw`\n\r\t\u001b\x1b\\`],
+    ['escapes of terminals', '\x9b31m\x85'],
+    ['letters beyond ASCII', '\xe4\xf6\xfc \xff'],
+  ])('has one line for a request, whatever it holds: %s', async (_, text) => {
+    const app = await serveShared();
+    const target = `/v1/info?${text.replaceAll(' ', '+').replace(/[^!-~]/g, '')}`;
+    const received = await app.raw(get(target, `User-Agent: ${text}`, `Referer: ${text}`));
+    expect(statusesOf(received)).toEqual([200]);
+    await expect.poll(() => app.log().filter(({ msg }) => msg === 'request'), eventually).toHaveLength(1);
+    expect(app.log().find(({ msg }) => msg === 'request')).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      ip: '127.0.0.1',
+      method: 'GET',
+      url: target,
+      status: 200,
+      ms: expect.any(Number),
+      agent: text,
+      msg: 'request',
+    });
+  });
+
+  test('holds no query but that of an article: it may be a key, a token, or a name that somebody wants', async () => {
+    const app = await serveShared();
+    await app.raw(get('/v1/hosting/game/console/mine/stream?token=eyJsecret'));
+    await app.raw(get(`/v1/hosting/game/console/mine/websocket?key=${app.key}`));
+    await app.raw(get('/v1/domains/search?domain=secret-idea.com'));
+    await app.raw(get('/v1/blog/../domains/search?domain=secret-idea.com'));
+    await app.raw(get('/v1/d%6Fmains/search?domain=secret-idea.com'));
+    await app.raw(get('/v1/kb/article?path=/knowledgebase/vps/ssh'));
+    await expect.poll(() => app.log().filter(({ msg }) => msg === 'request'), eventually).toHaveLength(6);
+    expect(JSON.stringify(app.log())).not.toMatch(/eyJ|hk_|secret-idea/);
+    expect(JSON.stringify(app.log())).toContain('?path=/knowledgebase/vps/ssh');
+  });
+
+  test('does not grow with what a client sends', async () => {
+    const app = await serveShared();
+    await app.raw(get(`/v1/info?${'q'.repeat(5_000)}`, `User-Agent: ${'a'.repeat(5_000)}`));
+    await expect.poll(() => app.log().filter(({ msg }) => msg === 'request'), eventually).toHaveLength(1);
+    const line = app.log().find(({ msg }) => msg === 'request');
+    expect(line).toMatchObject({ url: `/v1/info?${'q'.repeat(247)}`, agent: 'a'.repeat(256) });
+    expect(JSON.stringify(line).length).toBeLessThan(1_000);
+  });
+});

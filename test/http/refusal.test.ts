@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { basename, join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { makeCurrent } from '../../generator/release/current.ts';
+import { temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { ask } from '../server/ask.ts';
+import { damages } from '../releases/damage.ts';
+import { createServable, startProcess } from '../server/process.ts';
+import { readManifest } from '../server/targets.ts';
+
+/** What a server says that refuses to start: on standard error alone, with status 1. */
+async function refusalOf(settings: Readonly<Record<string, string>>, cwd?: string): Promise<string> {
+  const server = startProcess(settings, cwd === undefined ? {} : { cwd });
+  const started = server.logged('listening').catch(() => server.ended());
+  expect(await Promise.race([server.ended(), started])).toBe(1);
+  expect(server.stdout()).toBe('');
+  return server.stderr();
+}
+
+test('a port that is taken is named in one line, and nothing is served elsewhere', async () => {
+  const { settings } = await createServable();
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const refusal = await refusalOf({ ...settings, PORT: String(port) });
+  expect(refusal).toMatch(new RegExp(`^[^\\n]*\\b${port}\\b[^\\n]*\\n$`));
+});
+
+test('an address that is not of this machine is named in one line', async () => {
+  const { settings } = await createServable();
+  const refusal = await refusalOf({ ...settings, HOST: '192.0.2.1' });
+  expect(refusal).toMatch(/^[^\n]*192\.0\.2\.1[^\n]*\n$/);
+});
+
+test('a HOST that is no address is named, and nothing is opened in its place', async () => {
+  const { settings } = await createServable();
+  expect(await refusalOf({ ...settings, HOST: 'my_host' })).toMatch(/^HOST: .*\n$/);
+});
+
+test('every wrong setting is named, a line each, and none is shown', async () => {
+  const refusal = await refusalOf({
+    PORT: 'hunter2',
+    RATELIMIT_RPS: '0',
+    TRUSTED_PROXIES: 'hunter2',
+    LOG_LEVEL: 'hunter2',
+    DIST_DIR_FILE: '/nowhere/hunter2',
+  });
+  const lines = refusal.trimEnd().split('\n');
+  expect(lines).toHaveLength(5);
+  expect(new Set(lines.map((line) => line.split(':')[0]))).toEqual(
+    new Set(['DIST_DIR_FILE', 'LOG_LEVEL', 'PORT', 'RATELIMIT_RPS', 'TRUSTED_PROXIES']),
+  );
+  expect(refusal).not.toContain('hunter2');
+});
+
+test('a folder without a release is named', async () => {
+  const dist = temporaryFolder();
+  expect(await refusalOf({ PORT: '0', DIST_DIR: dist })).toBe(
+    `${dist}/current: there is no release; build one first\n`,
+  );
+});
+
+test('the default folder without a release is named', async () => {
+  expect(await refusalOf({ PORT: '0' })).toBe('dist/current: there is no release; build one first\n');
+});
+
+test.each([
+  'v1/blog/article/news/first.json has one wrong byte',
+  'media/covers/cover.svg is missing',
+  'v1/plans.json is missing',
+  'catalog/domains.json is {"unknown":{}}, as the manifest has it',
+  'the manifest is not JSON',
+])('a release that does not verify is refused, and its file named in one line: %s', async (name) => {
+  const { root, settings } = await createServable();
+  const { file, apply } = damages.find((damage) => damage.name === name)!;
+  const folder = join(root, 'dist/releases', readManifest(root).id);
+  const damaged = apply(folder) ?? folder;
+  await makeCurrent(join(root, 'dist'), basename(damaged));
+  const refusal = await refusalOf(settings);
+  expect(refusal).toContain(join('releases', basename(damaged), file));
+  expect(refusal).toMatch(/^[^\n]+\n$/);
+});
+
+test('settings of an .env file hold where the environment has none', async () => {
+  const { settings } = await createServable();
+  const cwd = temporaryFolder();
+  writeFiles(cwd, { '.env': `SERVICE_VERSION=from-file\nDIST_DIR=${settings.DIST_DIR}\nPORT=nonsense\n` });
+  const server = startProcess({ PORT: '0' }, { cwd });
+  const { text } = await ask({ port: await server.listening() }, '/v1/info');
+  expect(JSON.parse(text)).toEqual({ version: 'from-file' });
+});
+
+test('an .env that cannot be read is named in one line', async () => {
+  const { settings } = await createServable();
+  const cwd = temporaryFolder();
+  mkdirSync(join(cwd, '.env'));
+  expect(await refusalOf(settings, cwd)).toMatch(/^[^\n]*\.env[^\n]*\n$/);
+});

@@ -1,0 +1,43 @@
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { listenOn } from '../../server/http/listen.ts';
+
+const stalledMs = 500;
+const size = 30_000_000;
+
+/** A server whose answers are far longer than what the kernel keeps of them, and a client that has asked for one. */
+async function askForMuch() {
+  let ended = 0;
+  const server = await listenOn(
+    (_, response) => {
+      response.end(Buffer.alloc(size));
+      return () => (ended += 1);
+    },
+    { host: '127.0.0.1', port: 0, stalledMs },
+  );
+  onTestFinished(() => server.stop(0));
+  const client = connect(Number(new URL(server.url).port), '127.0.0.1').pause();
+  client.on('error', () => undefined);
+  client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  onTestFinished(() => void client.destroy());
+  return { client, ended: () => ended };
+}
+
+test('a client that reads nothing of its answer is cut', async () => {
+  const { ended } = await askForMuch();
+  await expect.poll(ended, { timeout: 10_000 }).toBe(1);
+});
+
+test('one that reads slowly is not', async () => {
+  const { client } = await askForMuch();
+  const began = performance.now();
+  let received = 0;
+  for await (const chunk of client as AsyncIterable<Buffer>) {
+    received += chunk.length;
+    if (received > size) break;
+    await sleep(5);
+  }
+  expect(received).toBeGreaterThan(size);
+  expect(performance.now() - began).toBeGreaterThan(2 * stalledMs);
+});

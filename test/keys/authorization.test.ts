@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest';
+import { scopes } from '#contract/api-keys.ts';
+import type { Scope } from '#contract/api-keys.ts';
+import { renderProblem } from '#contract/problem.ts';
+import type { ProblemCode } from '#contract/problem.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { ask } from '../server/ask.ts';
+import type { Answer } from '../server/ask.ts';
+import { serveShared, sharedHosting } from '../server/shared.ts';
+import { endpointNames, describeEndpoint, requestOf } from '../server/targets.ts';
+
+/** What opens each endpoint (spec, 4 and 5; decisions, 2), written down once more: the contract is what is tested. */
+const opens: Record<string, readonly Scope[]> = {
+  startVps: ['vps-power:read_write'],
+  stopVps: ['vps-power:read_write'],
+  resetVps: ['vps-power:read_write'],
+  startGameServer: ['game-power:read_write'],
+  stopGameServer: ['game-power:read_write'],
+  restartGameServer: ['game-power:read_write'],
+  killGameServer: ['game-power:read_write'],
+  openGameConsole: ['game-console:read', 'game-console:read_write'],
+  sendGameCommand: ['game-console:read_write'],
+  getLatestGameLog: ['game-logs:read'],
+};
+
+const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
+
+test('every endpoint below /v1/hosting needs a key, and no other does', () => {
+  const below = endpointNames.filter((name) => describeEndpoint(name).path.startsWith('/v1/hosting/'));
+  expect(below).toEqual(keyedNames);
+  expect(Object.keys(opens).toSorted()).toEqual(keyedNames.toSorted());
+});
+
+describe.each(keyedNames)('%s', (name) => {
+  const { access } = describeEndpoint(name);
+  const { kind } = access!;
+  const other = kind === 'vps' ? 'game' : 'vps';
+
+  /** Asks for a server with a key, or with what stands in its place. */
+  async function askAs(authorization: string | undefined, server: string): Promise<Answer> {
+    const app = await serveShared();
+    const { target, ...usual } = requestOf(name, app);
+    const headers = authorization === undefined ? {} : { Authorization: authorization };
+    return ask(app, target.replace('/mine/', `/${server}/`), { ...usual, headers });
+  }
+
+  const servers = ['mine', 'theirs', 'nothing', 'twin'] as const;
+
+  async function expectRefused(authorization: string | undefined, challenge: string): Promise<void> {
+    for (const server of servers) {
+      const { status, headers, text } = await askAs(authorization, server);
+      expect({ server, status, text }).toEqual({ server, status: 401, text: renderProblem('json', 'unauthorized') });
+      expect(headers['www-authenticate']).toBe(`Bearer ${challenge}`);
+      expect(headers['cache-control']).toBe('no-store');
+    }
+  }
+
+  test.each<[string, (key: string) => string | undefined]>([
+    ['no header', () => undefined],
+    ['an empty header', () => ''],
+    ['no scheme', (key) => key],
+    ['another scheme', (key) => `Basic ${Buffer.from(key).toString('base64')}`],
+  ])('is refused without a key, and without an error: %s', async (_, authorization) => {
+    const { key } = await sharedHosting();
+    await expectRefused(authorization(key), 'realm="hosting"');
+  });
+
+  test.each<[string, (key: string) => string]>([
+    ['a scheme and no key', () => 'Bearer '],
+    ['no key at all', () => 'Bearer nonsense'],
+    ['two keys', (key) => `Bearer ${key} ${key}`],
+    ['two keys and a comma', (key) => `Bearer ${key}, Bearer ${key}`],
+    ['a key with a wrong checksum', (key) => `Bearer ${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`],
+    ['a key that was cut', (key) => `Bearer ${key.slice(0, -1)}`],
+    ['a key that goes on', (key) => `Bearer ${key}0`],
+    ['a key in capitals', (key) => `Bearer ${key.toUpperCase()}`],
+    ['a key with a NUL', (key) => `Bearer ${key}%00`],
+  ])('is refused to %s', async (_, authorization) => {
+    const { key } = await sharedHosting();
+    await expectRefused(authorization(key), 'error="invalid_token"');
+  });
+
+  test('is refused to a key that is unknown, revoked, expired or was rotated', async () => {
+    const { issueKey, store } = await sharedHosting();
+    const now = Date.now();
+    const unknown = (await createHostingWorld(temporaryFolder())).issueKey();
+    const revoked = await issueKey({ revokedAt: now - 1 });
+    const expired = await issueKey({ expiresAt: now - 1 });
+    const rotated = await issueKey();
+    await store.apiKeys.rotate(rotated.split('_')[1]!, 'a'.repeat(64), now - 1);
+    for (const key of [await unknown, revoked, expired, rotated]) {
+      await expectRefused(`Bearer ${key}`, 'error="invalid_token"');
+    }
+  });
+
+  test('is open to a secret that was rotated, while both are good', async () => {
+    const { issueKey, store } = await sharedHosting();
+    const key = await issueKey();
+    await store.apiKeys.rotate(key.split('_')[1]!, 'a'.repeat(64), Date.now() + 60_000);
+    expect((await askAs(`Bearer ${key}`, 'mine')).status).toBe(200);
+  });
+
+  test.each([...scopes.map((scope) => [scope]), [...scopes], []].map((held) => ({ held })))(
+    'with the scopes $held',
+    async ({ held }) => {
+      const { issueKey } = await sharedHosting();
+      const key = await issueKey({ scopes: held, servers: [`${kind}:mine`, `${other}:twin`] });
+      const own = await askAs(`Bearer ${key}`, 'mine');
+      if (held.some((scope) => opens[name]!.includes(scope))) {
+        expect(own.status).toBe(200);
+        expect(own.headers).not.toHaveProperty('www-authenticate');
+      } else {
+        const readOnly = held.some((scope) => scope === `${kind}-power:read`) && /Vps|Server/.test(name);
+        const message = readOnly ? 'This API key only has read scope' : undefined;
+        expect(own).toMatchObject({ status: 403, text: renderProblem('json', 'insufficient_scope', message) });
+        const needed = name === 'openGameConsole' ? 'game-console:read' : opens[name]![0];
+        expect(own.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${needed}"`);
+      }
+
+      // Whether a server is another customer's, is not there or is of the other kind: nobody is told.
+      const message = `You do not have access to this ${kind === 'vps' ? 'VPS' : 'game server'}`;
+      for (const server of ['theirs', 'nothing', 'twin']) {
+        const { status, headers, text } = await askAs(`Bearer ${key}`, server);
+        expect({ server, status, text }).toEqual({
+          server,
+          status: 403,
+          text: renderProblem('json', 'forbidden', message),
+        });
+        expect(headers['www-authenticate']).toBe('Bearer error="insufficient_scope"');
+      }
+    },
+  );
+
+  test.each([
+    ['in capitals', 'MINE'],
+    ['encoded', '%6dine', 200],
+    ['encoded twice', '%256dine'],
+    ['with an encoded slash behind', 'mine%2f'],
+    ['with an encoded slash before', '%2fmine'],
+    ['by the way of another', 'theirs%2f..%2fmine'],
+    ['with its kind', `${kind}:mine`],
+    ['with a NUL', 'mine%00'],
+    ['with a blank', 'mine%20'],
+    ['with a query', 'mine%3f'],
+    ['with letters of another width', '%EF%BD%8Dine'],
+  ])('knows a server by its id alone, not %s', async (_, id, expected = 403) => {
+    const { key } = await sharedHosting();
+    expect((await askAs(`Bearer ${key}`, id)).status).toBe(expected);
+  });
+
+  test('learns nothing of servers, whatever is asked of it: foreign and unknown answer with the same bytes', async () => {
+    const app = await serveShared();
+    const { target, ...usual } = requestOf(name, app);
+    const question = { ...usual, headers: { ...usual.headers, 'X-Request-Id': 'order-4711' } };
+    const [foreign, unknown] = await Promise.all(
+      ['theirs', 'nothing'].map((server) => ask(app, target.replace('/mine/', `/${server}/`), question)),
+    );
+    const stable = ({ status, headers: { date: _d, ratelimit: _r, ...headers }, text }: Answer) => ({
+      status,
+      headers,
+      text,
+    });
+    expect(stable(foreign!)).toEqual(stable(unknown!));
+  });
+});
+
+describe('of several reasons to refuse a request the first is told', () => {
+  const path = '/v1/hosting/game/console';
+  const cases: readonly [string, ProblemCode, { method?: string; target: string; key?: string; body?: string }][] = [
+    ['the route', 'not_found', { method: 'POST', target: `${path}/theirs/commands` }],
+    ['the method', 'method_not_allowed', { method: 'GET', target: `${path}/theirs/command`, body: '' }],
+    ['the key', 'unauthorized', { method: 'POST', target: `${path}/theirs/command`, key: 'nonsense', body: '{' }],
+    ['the server', 'forbidden', { method: 'POST', target: `${path}/theirs/command`, key: 'reader', body: '{' }],
+    ['the scope', 'insufficient_scope', { method: 'POST', target: `${path}/lost/command`, key: 'reader', body: '{' }],
+    ['the body', 'validation_error', { method: 'POST', target: `${path}/lost/command`, key: 'writer', body: '{' }],
+    ['the record', 'provider_error', { method: 'POST', target: `${path}/lost/command`, key: 'writer' }],
+  ];
+
+  test.each(cases)('%s', async (_, code, { method = 'POST', target, key, body = '{"command":"list"}' }) => {
+    const app = await serveShared();
+    const { issueKey } = await sharedHosting();
+    const servers = ['game:lost'] as const;
+    const keys: Record<string, string> = {
+      nonsense: 'hk_nonsense',
+      reader: await issueKey({ scopes: ['game-console:read'], servers }),
+      writer: await issueKey({ scopes: ['game-console:read_write'], servers }),
+    };
+    const headers = key === undefined ? {} : { Authorization: `Bearer ${keys[key]}` };
+    const { text } = await ask(app, target, { method, headers, body });
+    expect((JSON.parse(text) as { error: string }).error).toBe(code);
+  });
+
+  test('the rate of the address, before the key', async () => {
+    const app = await serveShared({ RATELIMIT_RPS: '1', RATELIMIT_BURST: '1' });
+    const target = '/v1/hosting/vps-custom/mine/start';
+    const statuses = await Promise.all(
+      [1, 2].map(async () => (await ask(app, target.replace('hosting/', 'hosting/cloud/'), { method: 'POST' })).status),
+    );
+    expect(new Set(statuses)).toEqual(new Set([401, 429]));
+  });
+});

@@ -1,0 +1,111 @@
+import { randomInt } from 'node:crypto';
+import { BlockList } from 'node:net';
+import { expect, test } from 'vitest';
+import { endpoints } from '#contract/endpoints.ts';
+import type { Exchange } from '../../server/http/exchange.ts';
+import { createAuthorize } from '../../server/keys/authorize.ts';
+import { createClientFinder } from '../../server/http/client-ip.ts';
+import { Problem } from '../../server/problem.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import type { HostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const client = createClientFinder(new BlockList())('192.0.2.1', undefined);
+
+/** Decides over requests with a key, and counts how often the store is asked for one. */
+function createCounted({ store }: HostingWorld, now: () => number = Date.now) {
+  let lookUps = 0;
+  const find = (id: string) => {
+    lookUps += 1;
+    return store.apiKeys.find(id);
+  };
+  const authorize = createAuthorize({
+    apiKeys: { ...store.apiKeys, find },
+    limit: () => ({ allowed: true, headers: [], retryAfter: 0 }),
+    onTouchFailure: (error) => {
+      throw error;
+    },
+    now,
+  });
+  const ask = async (key: string): Promise<string> => {
+    const exchange = { id: 'a-request', client, headers: [], request: { headers: { authorization: `Bearer ${key}` } } };
+    try {
+      await authorize(exchange as unknown as Exchange, endpoints.startVps, 'mine');
+      return 'ok';
+    } catch (error) {
+      if (error instanceof Problem) return error.code;
+      throw error;
+    }
+  };
+  return { ask, lookUps: () => lookUps };
+}
+
+function randomText(length: number): string {
+  return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
+}
+
+/** A key that somebody mistyped: one character changed, left out, doubled, or two swapped. */
+function mistype(key: string): string {
+  const at = randomInt(key.length - 1);
+  const typed = [
+    key.slice(0, at) + randomText(1) + key.slice(at + 1),
+    key.slice(0, at) + key.slice(at + 1),
+    key.slice(0, at) + key[at] + key.slice(at),
+    key.slice(0, at) + key[at + 1] + key[at] + key.slice(at + 2),
+  ][randomInt(4)]!;
+  return typed === key ? mistype(key) : typed;
+}
+
+test('10,000 keys that are made up or mistyped open nothing, and cost no look-up', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const { ask, lookUps } = createCounted(world);
+  const answers = new Set<string>();
+  for (let count = 0; count < 5_000; count += 1) {
+    answers.add(await ask(mistype(key)));
+    answers.add(await ask(`hk_${key.slice(3, 15)}_${randomText(49)}`));
+  }
+  expect([...answers]).toEqual(['unauthorized']);
+  // A made-up checksum is right by chance in one of 57 thousand million.
+  expect(lookUps()).toBe(0);
+  expect(await ask(key)).toBe('ok');
+  expect(lookUps()).toBe(1);
+});
+
+test('a key is good until the moment it expires, and a rotated secret until its own', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  let now = 1_800_000_000_000;
+  const key = await world.issueKey({ expiresAt: now + 2_000 });
+  const id = key.split('_')[1]!;
+  await world.store.apiKeys.rotate(id, 'a'.repeat(64), now + 1_000);
+  const { ask } = createCounted(world, () => now);
+  expect(await ask(key)).toBe('ok');
+  now += 999;
+  expect(await ask(key)).toBe('ok');
+  now += 1;
+  expect(await ask(key)).toBe('unauthorized');
+
+  const other = await world.issueKey({ expiresAt: now + 1 });
+  expect(await ask(other)).toBe('ok');
+  now += 1;
+  expect(await ask(other)).toBe('unauthorized');
+});
+
+test('a key that is revoked is refused from the next request on', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const { ask } = createCounted(world);
+  expect(await ask(key)).toBe('ok');
+  await world.store.apiKeys.revoke(key.split('_')[1]!, Date.now());
+  expect(await ask(key)).toBe('unauthorized');
+});
+
+test('the last use of a key is noted to the minute it was in', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const minute = 1_800_000_000_000;
+  const key = await world.issueKey({ createdAt: minute });
+  const { ask } = createCounted(world, () => minute + 59_999);
+  await ask(key);
+  expect((await world.store.apiKeys.find(key.split('_')[1]!))?.lastUsedAt).toBe(minute);
+});

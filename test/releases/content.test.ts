@@ -1,0 +1,238 @@
+import { describe, expect, test } from 'vitest';
+import { createTestApp } from '../helpers/app.ts';
+import { article, buildProject, createProject, guide } from '../helpers/project.ts';
+import { ask } from '../server/ask.ts';
+import { serveShared } from '../server/shared.ts';
+
+const json = (text: string): unknown => JSON.parse(text);
+
+test('the process says that it lives, that it wants traffic, and what version it is', async () => {
+  const app = await serveShared();
+  expect(json((await ask(app, '/health')).text)).toEqual({ status: 'healthy', version: '1.2.3' });
+  expect(json((await ask(app, '/ready')).text)).toEqual({ status: 'ready' });
+  expect(json((await ask(app, '/v1/info')).text)).toEqual({ version: '1.2.3' });
+});
+
+describe('a list', () => {
+  test('of the blog is ordered by date, newest first, and by path within a day', async () => {
+    const root = createProject({
+      'content/blog/news/b-same-day.md': article({ title: 'C', date: '2026-03-04' }, 'Text.\n'),
+      'content/blog/guides/same-day.md': article({ title: 'D', date: '2026-03-04' }, 'Text.\n'),
+      'content/blog/news/newest.md': article({ title: 'E', date: '2026-11-20' }, 'Text.\n'),
+    });
+    await buildProject(root);
+    const app = await createTestApp({ root });
+    const list = json((await ask(app, '/v1/blog/list')).text) as { path: string; date: string }[];
+    expect(list.map(({ date, path }) => `${date} ${path}`)).toEqual([
+      '2026-11-20 /blog/news/newest',
+      '2026-03-04 /blog/guides/same-day',
+      '2026-03-04 /blog/news/b-same-day',
+      '2026-03-04 /blog/news/second',
+      '2026-01-02 /blog/news/first',
+    ]);
+  });
+
+  test('of the blog has an entry as the specification has it', async () => {
+    const app = await serveShared();
+    const list = json((await ask(app, '/v1/blog/list')).text) as unknown[];
+    expect(list[1]).toEqual({
+      title: 'First',
+      description: 'What it says.',
+      path: '/blog/news/first',
+      category: 'News',
+      date: '2026-01-02',
+      author: 'Marit',
+      readTime: '1 min read',
+      cover: '/media/covers/cover.svg',
+    });
+  });
+
+  test('of the knowledge base is ordered by title', async () => {
+    const root = createProject({
+      'content/knowledgebase/vps/backups.md': guide('Backups', 'Text.\n'),
+      'content/knowledgebase/dns/zones.md': guide('Zones', 'Text.\n'),
+    });
+    await buildProject(root);
+    const app = await createTestApp({ root });
+    const list = json((await ask(app, '/v1/kb/list')).text) as { title: string }[];
+    expect(list.map(({ title }) => title)).toEqual(['Backups', 'Connect with SSH', 'DNS records', 'Zones']);
+  });
+
+  test.each(['/v1/kb/list', '/v1/kb/list?category=', '/v1/kb/list?category', '/v1/kb/list?other=vps'])(
+    'of the knowledge base without a category holds all (%s)',
+    async (target) => {
+      const app = await serveShared();
+      expect(json((await ask(app, target)).text)).toEqual([ssh, records]);
+    },
+  );
+
+  test.each([
+    '/v1/kb/list?category=vps',
+    '/v1/kb/list?category=%76ps',
+    '/v1/kb/list?other=1&category=vps',
+    '/v1/kb/list?category=vps&category=vps',
+  ])('of the knowledge base is cut to its category (%s)', async (target) => {
+    const app = await serveShared();
+    expect(json((await ask(app, target)).text)).toEqual([ssh]);
+  });
+
+  test.each([
+    'none',
+    'VPS',
+    'news',
+    'vps/',
+    '../list',
+    '__proto__',
+    'constructor',
+    '%00',
+    '%zz',
+    'vps.json',
+    '%2576ps',
+  ])('of the category %s, which does not exist, is empty', async (category) => {
+    const app = await serveShared();
+    const answer = await ask(app, `/v1/kb/list?category=${category}`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(answer.text).toBe('[]\n');
+  });
+
+  test('of two categories at once is refused', async () => {
+    const app = await serveShared();
+    const answer = await ask(app, '/v1/kb/list?category=vps&category=dns');
+    expect(answer.status).toBe(400);
+    expect(answer.text).toBe('query parameter category is given more than once\n');
+  });
+});
+
+const ssh = {
+  title: 'Connect with SSH',
+  description: 'How it is done.',
+  path: '/knowledgebase/vps/ssh',
+  category: 'Virtual servers',
+};
+const records = {
+  title: 'DNS records',
+  description: 'How it is done.',
+  path: '/knowledgebase/dns/records',
+  category: 'Dns',
+};
+
+describe.each([
+  ['/v1/blog/article', '/blog/news/first', '/knowledgebase/vps/ssh'],
+  ['/v1/kb/article', '/knowledgebase/vps/ssh', '/blog/news/first'],
+])('%s', (endpoint, path, foreign) => {
+  const encoded = encodeURIComponent(path);
+
+  test.each([
+    ['plain', `path=${path}`],
+    ['percent-encoded', `path=${encoded}`],
+    ['percent-encoded in lower case', `path=${encoded.toLowerCase()}`],
+    ['partly percent-encoded', `path=${path.replace('s', '%73')}`],
+    ['before other parameters', `path=${path}&utm_source=mail`],
+    ['behind other parameters', `utm_source=mail&path=${encoded}`],
+    ['twice', `path=${path}&path=${path}`],
+    ['twice, in two spellings', `path=${path}&path=${encoded}`],
+  ])('finds an article by its path, %s', async (_, query) => {
+    const app = await serveShared();
+    const { status, headers, text } = await ask(app, `${endpoint}?${query}`);
+    expect(status).toBe(200);
+    expect(json(text)).toMatchObject({ path });
+    expect(headers).not.toHaveProperty('content-location');
+  });
+
+  test.each(['', '?', '?path', '?path=', '?path=&path=', '?PATH=%s', '?path%5B%5D=%s', '?other=%s'])(
+    'asks for the path where there is none (%j)',
+    async (query) => {
+      const app = await serveShared();
+      const answer = await ask(app, endpoint + query.replace('%s', path));
+      expect(answer.status).toBe(400);
+      expect(answer.text).toBe('path is required\n');
+    },
+  );
+
+  test.each([`path=${path}&path=${foreign}`, `path=${path}&path=`, `path=${path}/&other=1&path=${path}`])(
+    'refuses two paths (%s)',
+    async (query) => {
+      const app = await serveShared();
+      const answer = await ask(app, `${endpoint}?${query}`);
+      expect(answer.status).toBe(400);
+      expect(answer.text).toBe('query parameter path is given more than once\n');
+    },
+  );
+
+  test.each([
+    `${path}x`,
+    `${path}/`,
+    `${path}.json`,
+    `${path}.md`,
+    `${path}%00`,
+    `${path}%23top`,
+    `${path}%3Fx=1`,
+    `%20${path}`,
+    path.slice(1),
+    path.toUpperCase(),
+    `/${path}`,
+    path.replace('/', '/./'),
+    path.replace(/\/[^/]+$/, ''),
+    encodeURIComponent(encoded),
+    foreign,
+    '/',
+    '__proto__',
+    'constructor',
+    'toString',
+    '../',
+    '../../plans',
+    '%2e%2e%2f',
+    '..%2f..%2f..%2fpackage.json',
+    '/etc/passwd',
+    '%00',
+    '%zz',
+    '%',
+    '%c3%28',
+    '%F0%9F%92%A9',
+    'x'.repeat(8_000),
+  ])('knows no article %s', async (unknown) => {
+    const app = await serveShared();
+    const answer = await ask(app, `${endpoint}?path=${unknown}`);
+    expect(answer.status).toBe(404);
+    expect(answer.headers['cache-control']).toBe('no-store');
+    expect(answer.text).toBe('article not found\n');
+  });
+});
+
+describe('a former path of an article', () => {
+  const former = createFormer();
+  test.each([
+    ['/v1/blog/article', '/blog/old/First.html', '/blog/news/first'],
+    ['/v1/kb/article', '/knowledgebase/old/ssh', '/knowledgebase/vps/ssh'],
+  ])('of %s answers with it, and says where it is now', async (endpoint, from, path) => {
+    const root = createProject(former);
+    await buildProject(root);
+    const app = await createTestApp({ root });
+    const now = `${endpoint}?path=${path}`;
+    const current = await ask(app, now);
+    const targets = [
+      `${endpoint}?path=${from}`,
+      `${endpoint}?path=${encodeURIComponent(from)}`,
+      `${endpoint}?x=1&path=${from}`,
+    ];
+    for (const target of targets) {
+      const answer = await ask(app, target);
+      expect(answer.status).toBe(200);
+      expect(answer.headers['content-location']).toBe(now);
+      expect(answer.headers.etag).toBe(current.headers.etag);
+      expect(answer.body.equals(current.body)).toBe(true);
+    }
+    const lists = `${(await ask(app, '/v1/blog/list')).text}${(await ask(app, '/v1/kb/list')).text}`;
+    expect(lists).not.toContain(from);
+  });
+});
+
+function createFormer(): Record<string, string> {
+  const first = { title: 'First', date: '2026-01-02', aliases: '[/blog/old/First.html, /blog/older/first]' };
+  const aliases = 'aliases: [/knowledgebase/old/ssh]\n';
+  return {
+    'content/blog/news/first.md': article(first, '## Details\n\nMore.\n'),
+    'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Use `ssh`.\n').replace('title:', `${aliases}title:`),
+  };
+}

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { mediaTypes } from '#contract/content.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { buildProject, createProject } from '../helpers/project.ts';
+import { ask } from '../server/ask.ts';
+import { serveShared } from '../server/shared.ts';
+
+/** Bytes that no text could hold, and that differ with the ending. */
+function bytesOf(ending: string): Buffer {
+  return Buffer.from([0, 255, 13, 10, ...Buffer.from(ending)]);
+}
+
+describe('a media file', () => {
+  test('is served byte by byte, with the type of its ending, and can do nothing in a browser', async () => {
+    const endings = Object.entries(mediaTypes);
+    const root = createProject(
+      Object.fromEntries(endings.map(([ending]) => [`content/media/types/a_file-1.${ending}`, bytesOf(ending)])),
+    );
+    await buildProject(root);
+    const app = await createTestApp({ root });
+    for (const [ending, mediaType] of endings) {
+      const answer = await ask(app, `/media/types/a_file-1.${ending}`, { headers: { 'Accept-Encoding': 'gzip, br' } });
+      expect(answer.status).toBe(200);
+      expect(answer.headers).toMatchObject({
+        'content-type': mediaType,
+        'content-length': String(answer.body.length),
+        'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+        'x-content-type-options': 'nosniff',
+        etag: expect.stringMatching(/^"[0-9a-f]{32}"$/),
+        'cache-control': expect.stringMatching(/^public, max-age=\d+/),
+      });
+      expect(answer.headers).not.toHaveProperty('content-encoding');
+      expect(answer.headers).not.toHaveProperty('vary');
+      expect(answer.body.equals(bytesOf(ending))).toBe(true);
+    }
+  });
+
+  test.each(['/media/kb/m%61p.svg', '/media/kb/map.svg?v=2', '/media/./kb/map.svg'])(
+    'is found by %s as well',
+    async (target) => {
+      const app = await serveShared();
+      const answer = await ask(app, target);
+      expect(answer.status).toBe(200);
+      expect(answer.text).toBe(readFileSync(join(app.root, 'content/media/kb/map.svg'), 'utf8'));
+      expect(answer.headers['content-security-policy']).toBe("default-src 'none'; style-src 'unsafe-inline'; sandbox");
+    },
+  );
+
+  test.each([
+    '/media/none.svg',
+    '/media/kb',
+    '/media/kb/map',
+    '/media/kb/MAP.svg',
+    '/media/kb/map.svg.gz',
+    '/media/kb/map.svg%00',
+    '/media/__proto__',
+    '/media/constructor',
+    '/media/%zz',
+    '/media/%',
+    '/media/%c3%28',
+  ])('that does not exist is 404, as text (%s)', async (target) => {
+    const app = await serveShared();
+    const answer = await ask(app, target);
+    expect(answer.status).toBe(404);
+    expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(answer.text).toBe('media file not found\n');
+  });
+});
+
+test.each([
+  '/media',
+  '/media/',
+  '/media/kb/',
+  '/media/../v1/plans.json',
+  '/media/../manifest.json',
+  '/media/kb/../../manifest.json',
+  '/media/%2e%2e/manifest.json',
+  '/media/%2E%2E%2Fmanifest.json',
+  '/media/..%2f..%2fpackage.json',
+  '/media/..%2fmanifest.json',
+  '/media/..%5cmanifest.json',
+  '/media/..\\manifest.json',
+  '/media/%252e%252e%252fmanifest.json',
+  '/media/....//manifest.json',
+  '/media//etc/passwd',
+  '/media/%2fetc%2fpasswd',
+  '/media/file:///etc/passwd',
+  '/manifest.json',
+  '/catalog/domains.json',
+  '/catalog/aliases.json',
+  '/schemas/blog.json',
+  '/dist/current/manifest.json',
+  '/v1/plans.json',
+  '/v1/blog/list.json',
+  '/v1/blog/list.json.gz',
+  '/v1/blog/article/news/first.json',
+  '/v1/kb/list/vps.json',
+  '/package.json',
+  '/server/main.js',
+])('no file can be reached by %s', async (target) => {
+  const app = await serveShared();
+  const answer = await ask(app, target);
+  expect(answer.status).toBe(404);
+  expect([
+    'media file not found\n',
+    '{"success":false,"error":"not_found","message":"Endpoint not found"}\n',
+  ]).toContain(answer.text);
+});

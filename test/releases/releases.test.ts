@@ -1,0 +1,177 @@
+import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { makeCurrent } from '../../generator/release/current.ts';
+import { pruneReleases, rollback } from '../../generator/release/releases.ts';
+import { createTestApp } from '../helpers/app.ts';
+import type { TestApp } from '../helpers/app.ts';
+import { article, buildProject, writeFiles } from '../helpers/project.ts';
+import { ask } from '../server/ask.ts';
+import { damages } from './damage.ts';
+import { copyProject, eventually } from '../server/shared.ts';
+import { readManifest, servedFiles } from '../server/targets.ts';
+import type { ServedFile } from '../server/targets.ts';
+
+/** The time within which a server takes up a new release. */
+const promised = { timeout: 2_000, interval: 10 };
+
+/** Writes the next version of the project: a new title in an article, and with it in the list. */
+function change(app: TestApp, title: string): void {
+  writeFiles(app.root, {
+    'content/blog/news/first.md': article({ title, date: '2026-01-02' }, `## Details\n\nThis is ${title}.\n`),
+  });
+}
+
+async function titles(app: TestApp): Promise<string[]> {
+  const read = async (target: string): Promise<unknown> => JSON.parse((await ask(app, target)).text);
+  const list = (await read('/v1/blog/list')) as { title: string }[];
+  const one = (await read('/v1/blog/article?path=/blog/news/first')) as { title: string };
+  return [list[1]!.title, one.title];
+}
+
+async function expectServed(app: TestApp, title: string, within = eventually): Promise<void> {
+  await expect.poll(() => titles(app), within).toEqual([title, title]);
+}
+
+/** Every file can be asked for, in every encoding. */
+async function expectWhole(app: TestApp, files: readonly ServedFile[]): Promise<void> {
+  for (const { target } of files) {
+    for (const encoding of ['identity', 'gzip', 'br']) {
+      const { status } = await ask(app, target, { headers: { 'Accept-Encoding': encoding } });
+      expect({ target, status }).toEqual({ target, status: 200 });
+    }
+  }
+}
+
+describe('a new release', () => {
+  test('is served within 2 s of its build, whole, and said in the log', async () => {
+    const app = await createTestApp({ root: await copyProject() });
+    expect(await titles(app)).toEqual(['First', 'First']);
+    change(app, 'Changed');
+    const { release } = await buildProject(app.root);
+    await expectServed(app, 'Changed', promised);
+    expect(app.log()).toContainEqual(
+      expect.objectContaining({ level: 'info', release: release!.id, msg: 'new release' }),
+    );
+    await expectWhole(app, servedFiles(app.root));
+  });
+
+  test('brings and takes articles, categories and former paths', async () => {
+    const app = await createTestApp({ root: await copyProject() });
+    const gone = '/v1/kb/article?path=/knowledgebase/dns/records';
+    expect((await ask(app, gone)).status).toBe(200);
+    rmSync(join(app.root, 'content/knowledgebase/dns'), { recursive: true });
+    writeFiles(app.root, {
+      'content/knowledgebase/vps/records.md':
+        '---\ntitle: DNS records\ndescription: How.\naliases: [/knowledgebase/dns/records]\n---\n\nText.\n',
+    });
+    await buildProject(app.root);
+    await expect
+      .poll(async () => (await ask(app, gone)).headers['content-location'], eventually)
+      .toBe('/v1/kb/article?path=/knowledgebase/vps/records');
+    expect((await ask(app, '/v1/kb/list?category=dns')).text).toBe('[]\n');
+  });
+
+  test('of the same bytes changes nothing', async () => {
+    const app = await createTestApp({ root: await copyProject() });
+    const { headers } = await ask(app, '/v1/plans');
+    const again = await buildProject(app.root);
+    await expect.poll(() => app.log().filter(({ msg }) => msg === 'new release'), eventually).toHaveLength(1);
+    expect(app.log().at(-1)).toMatchObject({ release: again.release!.id });
+    const unchanged = await ask(app, '/v1/plans', { headers: { 'If-None-Match': headers.etag! } });
+    expect(unchanged.status).toBe(304);
+  });
+
+  test('that is one of before is served again after a rollback', async () => {
+    const app = await createTestApp({ root: await copyProject() });
+    const first = readManifest(app.root).id;
+    change(app, 'Changed');
+    await buildProject(app.root);
+    await expectServed(app, 'Changed');
+    expect(await rollback(join(app.root, 'dist'))).toBe(first);
+    await expectServed(app, 'First');
+  });
+
+  test('is taken up no more once the server stops', async () => {
+    const app = await createTestApp({ root: await copyProject() });
+    await app.stop();
+    change(app, 'Changed');
+    await buildProject(app.root);
+    expect(app.log().filter(({ msg }) => msg === 'new release')).toEqual([]);
+  });
+});
+
+describe('a release that does not verify', () => {
+  const some = [
+    'v1/blog/article/news/first.json has one wrong byte',
+    'v1/blog/article/news/second.json.gz has one wrong byte',
+    'v1/plans.json has one wrong byte',
+    'media/kb/map.svg has one wrong byte',
+    'manifest.json has one wrong byte',
+    'v1/plans.json is missing',
+    'catalog/domains.json is {"unknown":{}}, as the manifest has it',
+  ];
+
+  test.each(some)('is not served, and the log names the file: %s', async (name) => {
+    const app = await createTestApp({ root: await copyProject() });
+    const dist = join(app.root, 'dist');
+    change(app, 'Changed');
+    // Built elsewhere, so that the server meets it with its damage, and never without.
+    const elsewhere = join(app.root, 'elsewhere');
+    const { release } = await buildProject(app.root, { out: elsewhere });
+    const { file, apply } = damages.find((damage) => damage.name === name)!;
+    const folder = join(elsewhere, 'releases', release!.id);
+    const damaged = apply(folder) ?? folder;
+    renameSync(damaged, join(dist, 'releases', basename(damaged)));
+    await makeCurrent(dist, basename(damaged));
+
+    const refusals = () => app.log().filter(({ level }) => level === 'error');
+    await expect.poll(refusals, eventually).toHaveLength(1);
+    const { msg, err } = refusals()[0] as { msg: string; err: { message: string } };
+    expect(msg).toBe('new release refused; the one before is still served');
+    expect(err.message).toContain(join('releases', basename(damaged), file));
+    expect(await titles(app)).toEqual(['First', 'First']);
+    expect((await ask(app, '/ready')).status).toBe(200);
+
+    // The same build again mends it.
+    await buildProject(app.root);
+    await expectServed(app, 'Changed');
+    expect(refusals()).toHaveLength(1);
+  });
+});
+
+describe('the release that is served', () => {
+  test.each<[string, (dist: string) => void]>([
+    ['its link is removed', (dist) => unlinkSync(join(dist, 'current'))],
+    ['its folder is removed', (dist) => rmSync(join(dist, 'releases'), { recursive: true })],
+    ['the whole folder is removed', (dist) => rmSync(dist, { recursive: true })],
+    [
+      'its link leads nowhere',
+      (dist) => {
+        unlinkSync(join(dist, 'current'));
+        symlinkSync('releases/none', join(dist, 'current'));
+      },
+    ],
+  ])('stays where %s, and the next build is taken up', async (_, remove) => {
+    const app = await createTestApp({ root: await copyProject() });
+    const files = servedFiles(app.root);
+    remove(join(app.root, 'dist'));
+    expect((await ask(app, '/ready')).status).toBe(200);
+    await expectWhole(app, files);
+    change(app, 'Changed');
+    await buildProject(app.root);
+    await expectServed(app, 'Changed');
+    expect(app.log().filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('stays whole where it is pruned before the next one is taken up', async () => {
+    const app = await createTestApp({ root: await copyProject() });
+    const files = servedFiles(app.root);
+    change(app, 'Changed');
+    const { release } = await buildProject(app.root);
+    expect(await pruneReleases(join(app.root, 'dist'), 1)).toHaveLength(1);
+    await expectWhole(app, files);
+    await expectServed(app, 'Changed');
+    expect(app.log()).toContainEqual(expect.objectContaining({ release: release!.id, msg: 'new release' }));
+  });
+});

@@ -1,0 +1,80 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createTestApp } from '../helpers/app.ts';
+import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
+import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+import { ask } from '../server/ask.ts';
+import { eventually, sharedProject } from '../server/shared.ts';
+
+const unknown = { status: 503, text: '{"status":"error"}\n' };
+
+test('the status is that of the status page, as bytes that a CDN may keep for a moment', async () => {
+  const kuma = await createKumaUpstream();
+  kuma.monitors.set('Panel', 0).set('Backup', 3).set('Mail', 2);
+  const app = await createTestApp({ root: await sharedProject(), settings: kuma.settings });
+  const answer = await ask(app, '/v1/status');
+  expect(answer.status).toBe(200);
+  expect(JSON.parse(answer.text)).toEqual({
+    status: 'disrupted',
+    maintenance: ['Backup'],
+    disrupted: ['Mail', 'Panel'],
+  });
+  expect(answer.headers['cache-control']).toBe('public, max-age=5, stale-while-revalidate=30');
+  expect(answer.headers.etag).toMatch(/^"[0-9a-f]{32}"$/);
+  const again = await ask(app, '/v1/status', { headers: { 'If-None-Match': answer.headers.etag } });
+  expect(again.status).toBe(304);
+});
+
+test('100 visitors at once are one read of the status page', async () => {
+  const kuma = await createKumaUpstream();
+  const app = await createTestApp({ root: await sharedProject(), settings: kuma.settings });
+  const answers = await Promise.all(Array.from({ length: 100 }, () => ask(app, '/v1/status')));
+  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`))).toEqual(new Set(['200 {"status":"up"}\n']));
+  expect(kuma.seen).toHaveLength(2);
+});
+
+test.each(['drop', 'garbage', 'huge', { status: 500 }, { status: 200, body: '<!DOCTYPE html>' }] as const)(
+  'a status page that fails (%j) is 503, and never up',
+  async (fault) => {
+    const kuma = await createKumaUpstream();
+    kuma.fail(fault);
+    const app = await createTestApp({ root: await sharedProject(), settings: kuma.settings });
+    const answer = await ask(app, '/v1/status');
+    expect(answer).toMatchObject(unknown);
+    expect(answer.headers['cache-control']).toBe('no-store');
+    expect((await ask(app, '/health')).status).toBe(200);
+  },
+);
+
+test('without a status page the monitors of the catalog are checked', async () => {
+  const site = await createUpstream(() => ({ status: 200, body: 'fine' }));
+  const root = createProject({
+    'catalog/status.yaml':
+      `monitors:\n  - { name: Website, url: "${site.url}/", interval_seconds: 5, failures: 1 }\n` +
+      '  - { name: Panel, tcp: "127.0.0.1:9", interval_seconds: 5, failures: 1 }\nmaintenance: []\n',
+  });
+  await buildProject(root);
+  const app = await createTestApp({ root });
+  await expect
+    .poll(async () => (await ask(app, '/v1/status')).text, eventually)
+    .toBe('{"status":"disrupted","disrupted":["Panel"]}\n');
+});
+
+test('a catalog without monitors knows nothing', async () => {
+  const root = createProject({ 'catalog/status.yaml': undefined });
+  await buildProject(root);
+  const app = await createTestApp({ root });
+  expect(await ask(app, '/v1/status')).toMatchObject(unknown);
+});
+
+test('STATUS_FILE carries the same snapshot, for when this API is down', async () => {
+  const kuma = await createKumaUpstream();
+  const file = join(temporaryFolder(), 'public/status.json');
+  const app = await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, STATUS_FILE: file } });
+  await expect.poll(() => existsSync(file), eventually).toBe(true);
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ status: 'up' });
+  await app.stop();
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ status: 'up' });
+});

@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { probe } from '../../server/status/probe.ts';
+import { createUpstream, until } from '../helpers/upstream.ts';
+import type { Answer, Fault } from '../helpers/upstream.ts';
+import { createCertificates } from '../helpers/upstream-tls.ts';
+
+const running = new AbortController().signal;
+const options = { timeoutMs: 10_000, signal: running };
+
+/** A TCP server that never says a word. */
+async function createSilent(): Promise<{ server: Server; address: string; sockets: Socket[] }> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => sockets.push(socket.on('error', () => {})));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { server, address: `127.0.0.1:${(server.address() as AddressInfo).port}`, sockets };
+}
+
+describe('a URL', () => {
+  test.each([200, 204, 301, 302, 304, 308])('answers where its status is %i', async (status) => {
+    const upstream = await createUpstream(() => ({ status, headers: { location: '/elsewhere' } }));
+    expect(await probe({ url: `${upstream.url}/health?a=1` }, options)).toBeUndefined();
+    expect(upstream.seen.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /health?a=1']);
+  });
+
+  test.each([400, 401, 404, 429, 500, 503])('fails where its status is %i', async (status) => {
+    const upstream = await createUpstream(() => ({ status }));
+    expect(await probe({ url: upstream.url }, options)).toBe(`status ${status}`);
+  });
+
+  const answer = (): Answer => ({ status: 200 });
+  const faults: readonly (readonly [Fault & string, RegExp])[] = [
+    ['hang', /^no answer within 300 ms$/],
+    ['drop', /^ECONNRESET$/],
+    ['garbage', /^HPE_/],
+  ];
+  test.each(faults)('fails where it should answer and does this: %s', async (fault, reason) => {
+    const upstream = await createUpstream(answer);
+    upstream.fail(fault);
+    expect(await probe({ url: upstream.url }, { ...options, timeoutMs: fault === 'hang' ? 300 : 10_000 })).toMatch(
+      reason,
+    );
+  });
+
+  test.each(['stall', 'cut'] as const)('answers by its status alone, whatever its body does: %s', async (fault) => {
+    const upstream = await createUpstream(answer);
+    upstream.fail(fault);
+    expect(await probe({ url: upstream.url }, options)).toBeUndefined();
+  });
+
+  test('answers without its 50 MB being read', async () => {
+    const upstream = await createUpstream(answer);
+    upstream.fail('huge');
+    expect(await probe({ url: upstream.url }, options)).toBeUndefined();
+    await until('the answer is left', () => upstream.wasLeft());
+  });
+
+  test('fails where nothing listens, and where its host is not known', async () => {
+    const upstream = await createUpstream(answer);
+    await upstream.stop();
+    expect(await probe({ url: upstream.url }, options)).toBe('ECONNREFUSED');
+    expect(await probe({ url: 'http://nowhere.invalid/' }, options)).toMatch(/^E|^no answer/);
+  });
+
+  test('fails where browsers would not trust its certificate', async () => {
+    const upstream = await createUpstream(answer, { tls: createCertificates() });
+    expect(await probe({ url: upstream.url }, options)).toMatch(/CERT|SIGNATURE/);
+  });
+
+  test('is asked over a new connection each time', async () => {
+    const upstream = await createUpstream(answer);
+    let connections = 0;
+    upstream.server.on('connection', () => (connections += 1));
+    await probe({ url: upstream.url }, options);
+    await probe({ url: upstream.url }, options);
+    expect(connections).toBe(2);
+  });
+
+  test('fails where the address says 101, and where it is no URL', async () => {
+    const { server, address } = await createSilent();
+    server.on('connection', (socket: Socket) =>
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+    );
+    expect(await probe({ url: `http://${address}/` }, options)).toBe('status 101');
+    expect(await probe({ url: 'http://' }, options)).toBe('ERR_INVALID_URL');
+  });
+});
+
+describe('a TCP address', () => {
+  test('answers where it takes the connection, which is closed at once', async () => {
+    const { address, sockets } = await createSilent();
+    expect(await probe({ tcp: address }, options)).toBeUndefined();
+    await until('the connection is closed', () => sockets[0]?.readableEnded === true || sockets[0]?.destroyed === true);
+  });
+
+  test('fails where nothing listens, where its host is not known, and where it is no address', async () => {
+    const { server, address } = await createSilent();
+    server.close();
+    await once(server, 'close');
+    expect(await probe({ tcp: address }, options)).toBe('ECONNREFUSED');
+    expect(await probe({ tcp: 'nowhere.invalid:1' }, options)).toMatch(/^E|^no answer/);
+    expect(await probe({ tcp: 'a:99999' }, options)).toBe('ERR_SOCKET_BAD_PORT');
+    expect(await probe({}, options)).toMatch(/^E/);
+  });
+});
+
+test('a check that is ended has failed, at once', async () => {
+  const upstream = await createUpstream(() => ({ status: 200 }));
+  upstream.fail('hang');
+  const ending = new AbortController();
+  const checking = probe({ url: upstream.url }, { timeoutMs: 60_000, signal: ending.signal });
+  await until('it is asked', () => upstream.seen.length === 1);
+  ending.abort();
+  expect(await checking).toBe('ABORT_ERR');
+});

@@ -1,0 +1,243 @@
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createUptimeKuma } from '../../server/status/uptime-kuma.ts';
+import type { PlatformStatus } from '../../server/status/types.ts';
+import { createStatus } from '../../server/status/service.ts';
+import type { Status, StatusOptions } from '../../server/status/service.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { createUpstream, until } from '../helpers/upstream.ts';
+
+const up: PlatformStatus = { status: 'up' };
+const broken: PlatformStatus = { status: 'disrupted', disrupted: ['Panel'] };
+const second = 1000;
+
+// Only what the service waits with: files and sockets stay real.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
+afterEach(() => void vi.useRealTimers());
+
+interface World {
+  /** What the next read answers. */
+  answer: () => Promise<PlatformStatus>;
+  reads: number;
+  closed: boolean;
+  readonly told: string[];
+  readonly file: string;
+  readonly status: Status;
+}
+
+/** The service over a source that answers as told. */
+function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
+  const told: string[] = [];
+  const tell = (what: string) => (error: unknown) =>
+    void told.push(`${what}: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`);
+  const world = { answer: () => Promise.resolve(up), reads: 0, closed: false, told, file: file ?? '' };
+  const status = createStatus({
+    source: {
+      read() {
+        world.reads += 1;
+        return world.answer();
+      },
+      close() {
+        world.closed = true;
+        return Promise.resolve();
+      },
+    },
+    file,
+    onFileFailure: tell('file'),
+    onSourceFailure: tell('source'),
+    ...options,
+  });
+  onTestFinished(() => status.stop());
+  return Object.assign(world, { status });
+}
+
+describe('the state', () => {
+  test('is answered for 15 seconds without another read', async () => {
+    const world = createWorld();
+    expect(await world.status.read()).toEqual(up);
+    world.answer = () => Promise.resolve(broken);
+    await vi.advanceTimersByTimeAsync(15 * second - 1);
+    expect(await world.status.read()).toEqual(up);
+    expect(world.reads).toBe(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await world.status.read()).toEqual(broken);
+    expect(world.reads).toBe(2);
+  });
+
+  test('is read once for all who ask at one time, and nothing is read where nobody asks', async () => {
+    const world = createWorld();
+    await vi.advanceTimersByTimeAsync(60 * second);
+    expect(world.reads).toBe(0);
+    const { promise, resolve } = Promise.withResolvers<PlatformStatus>();
+    world.answer = () => promise;
+    const answers = Array.from({ length: 1000 }, () => world.status.read());
+    resolve(broken);
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([broken]));
+    expect(world.reads).toBe(1);
+  });
+
+  test('is not known where it cannot be read: never the one before, and for 2 seconds without another read', async () => {
+    const world = createWorld();
+    await world.status.read();
+    world.answer = () => Promise.reject(new Error('away'));
+    await vi.advanceTimersByTimeAsync(15 * second);
+    expect(await world.status.read()).toBeUndefined();
+    world.answer = () => Promise.resolve(up);
+    await vi.advanceTimersByTimeAsync(2 * second - 1);
+    expect(await world.status.read()).toBeUndefined();
+    expect(world.reads).toBe(2);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await world.status.read()).toEqual(up);
+  });
+
+  test('that is not known is told to the operator once, until it was known again', async () => {
+    const world = createWorld({ cacheMs: 0, unknownMs: 0 });
+    world.answer = () => Promise.reject(new Error('away'));
+    await world.status.read();
+    await world.status.read();
+    expect(world.told).toEqual(['source: Error: away']);
+    world.answer = () => Promise.resolve(up);
+    await world.status.read();
+    world.answer = () => Promise.reject(new Error('away again'));
+    await world.status.read();
+    expect(world.told).toEqual(['source: Error: away', 'source: Error: away again']);
+  });
+
+  test('is read again where the clock was set back', async () => {
+    const world = createWorld();
+    await world.status.read();
+    vi.setSystemTime(Date.now() - 3600 * second);
+    await world.status.read();
+    expect(world.reads).toBe(2);
+  });
+
+  test('is not known where Uptime Kuma hangs, which is asked once for all', async () => {
+    const upstream = await createUpstream(() => ({ status: 200 }));
+    upstream.fail('hang');
+    const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs: 300 });
+    const { status } = createWorld({ source });
+    const answers = Array.from({ length: 100 }, () => status.read());
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([undefined]));
+    expect(await status.read()).toBeUndefined();
+    expect(upstream.seen).toHaveLength(1);
+  });
+});
+
+describe('the snapshot', () => {
+  const place = (): string => join(temporaryFolder(), 'public', 'status.json');
+  const textOf = (file: string): string => {
+    try {
+      return readFileSync(file, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  const expectFile = (file: string, value: unknown): Promise<void> =>
+    until(`the file holds ${JSON.stringify(value)}`, () => textOf(file) === JSON.stringify(value));
+
+  test('is written at once, as the API would answer it, for everyone to read', async () => {
+    const file = place();
+    const world = createWorld({ file });
+    await expectFile(file, up);
+    expect(world.reads).toBe(1);
+    expect(statSync(file).mode & 0o444).toBe(0o444);
+    expect(readdirSync(dirname(file))).toEqual(['status.json']);
+  });
+
+  test('follows each change by itself, and says so where the state is not known', async () => {
+    const file = place();
+    const world = createWorld({ file });
+    await expectFile(file, up);
+    world.answer = () => Promise.resolve(broken);
+    await vi.advanceTimersByTimeAsync(16 * second);
+    await expectFile(file, broken);
+    world.answer = () => Promise.reject(new Error('away'));
+    await vi.advanceTimersByTimeAsync(16 * second);
+    await expectFile(file, { status: 'error' });
+    world.answer = () => Promise.resolve(up);
+    await vi.advanceTimersByTimeAsync(3 * second);
+    await expectFile(file, up);
+  });
+
+  test('follows what a visitor is answered without a delay', async () => {
+    const file = place();
+    const world = createWorld({ file, cacheMs: 0 });
+    await expectFile(file, up);
+    world.answer = () => Promise.resolve(broken);
+    expect(await world.status.read()).toEqual(broken);
+    await expectFile(file, broken);
+  });
+
+  test.each([15, 60])('is written every 30 seconds where nothing changes, with a cache of %i s', async (cache) => {
+    const file = place();
+    createWorld({ file, cacheMs: cache * second });
+    for (let round = 0; round < 3; round += 1) {
+      // oxlint-disable-next-line no-await-in-loop
+      await expectFile(file, up);
+      rmSync(file);
+      // oxlint-disable-next-line no-await-in-loop
+      await vi.advanceTimersByTimeAsync(30 * second);
+    }
+    await expectFile(file, up);
+  });
+
+  test('is seen whole or not at all by who reads it all the time', async () => {
+    const file = place();
+    const long: PlatformStatus = { status: 'disrupted', disrupted: ['x'.repeat(1_000_000)] };
+    const world = createWorld({ file, cacheMs: 0 });
+    await expectFile(file, up);
+    const texts = new Set<string>();
+    let round = 0;
+    world.answer = () => Promise.resolve((round += 1) % 2 === 0 ? up : long);
+    await until('it changed often', () => {
+      void world.status.read();
+      texts.add(readFileSync(file, 'utf8'));
+      return round > 200;
+    });
+    expect(texts).toEqual(new Set([up, long].map((status) => JSON.stringify(status))));
+  });
+
+  test('that cannot be written is told of once, harms no answer, and is written when that is possible', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'public'), 'a file where the folder should be');
+    const file = join(folder, 'public', 'status.json');
+    const world = createWorld({ file });
+    await until('it is told', () => world.told.length > 0);
+    expect(await world.status.read()).toEqual(up);
+    await vi.advanceTimersByTimeAsync(60 * second);
+    expect(world.told).toHaveLength(1);
+    expect(world.told[0]).toMatch(/^file: (?:EEXIST|ENOTDIR)$/);
+    rmSync(join(folder, 'public'));
+    await until('it is written', () => {
+      vi.advanceTimersByTime(second);
+      return textOf(file) === JSON.stringify(up);
+    });
+  });
+
+  test('leaves nothing beside it where it cannot take its place', async () => {
+    const file = place();
+    mkdirSync(join(file, 'taken'), { recursive: true });
+    const world = createWorld({ file });
+    await until('it is told', () => world.told.length > 0);
+    await world.status.stop();
+    expect(readdirSync(dirname(file))).toEqual(['status.json']);
+  });
+
+  test('stays as it was when the service stops, whatever the closed source says', async () => {
+    const file = place();
+    const world = createWorld({ file });
+    await expectFile(file, up);
+    const { promise, reject } = Promise.withResolvers<PlatformStatus>();
+    world.answer = () => promise;
+    await vi.advanceTimersByTimeAsync(16 * second);
+    expect(world.reads).toBe(2);
+    const stopping = world.status.stop();
+    reject(new Error('closed'));
+    await stopping;
+    expect(world.closed).toBe(true);
+    expect(textOf(file)).toBe(JSON.stringify(up));
+    expect(world.told).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createUptimeKuma } from '../../server/status/uptime-kuma.ts';
+import { failureOf } from '../helpers/fault-suite.ts';
+import { detailOf, html, json, recorded, setUp, setUpMonitors, setUpRecording } from './uptime-kuma-harness.ts';
+
+describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
+  const failing = ['Backup job (push)', 'Billing', 'Group: Panels', 'Old node (paused)', 'Panel EU-1'];
+
+  test('tells what is down or pending as disrupted, and what is in maintenance beside it', async () => {
+    const { source } = await setUpRecording(recorded(version).main);
+    expect(await source.read()).toEqual({ status: 'disrupted', maintenance: ['Node FSN-02'], disrupted: failing });
+  });
+
+  test('no longer tells of maintenance that has ended: the last beat counts, not those before', async () => {
+    const { source } = await setUpRecording(recorded(version).later);
+    expect(await source.read()).toEqual({ status: 'disrupted', disrupted: failing });
+  });
+
+  test('leaves out a monitor that was paused while it was down, when its last beat is an hour old', async () => {
+    const { later } = recorded(version);
+    const last = later.heartbeat.heartbeatList['5']!.at(-1) as { time: string };
+    const hour = Date.parse(`${last.time.replace(' ', 'T')}Z`) + 3_600_000;
+    const { source } = await setUpRecording(later, { at: new Date(hour).toISOString() });
+    expect(await source.read()).toMatchObject({ disrupted: failing });
+    const { source: past } = await setUpRecording(later, { at: new Date(hour + 1).toISOString() });
+    expect(await past.read()).toMatchObject({ disrupted: failing.filter((name) => !name.includes('paused')) });
+  });
+
+  test('is not known where all beats are older than an hour', async () => {
+    const { source } = await setUpRecording(recorded(version).main, { at: '2026-11-20T11:00:00Z' });
+    expect(await detailOf(source.read())).toContain('no monitor has a beat of the last hour');
+  });
+
+  test('is not known where the page has no monitors', async () => {
+    const { source } = await setUpRecording(recorded(version).empty);
+    expect(await detailOf(source.read())).toContain('no monitor is on the page');
+  });
+
+  test('is not known where the page does not exist, whose beats are answered with 200', async () => {
+    const { main, unknownSlugHeartbeat, unknownSlugPage } = recorded(version);
+    const { source, upstream } = await setUp(json(main.page), json(unknownSlugHeartbeat), { timeoutMs: 300 });
+    const isPage = ({ path }: { path: string }): boolean => !path.includes('/heartbeat/');
+    upstream.fail(unknownSlugPage ? { ...json(unknownSlugPage), status: 404 } : 'hang', isPage);
+    expect(await detailOf(source.read())).toContain(unknownSlugPage ? '404' : 'TimeoutError');
+    upstream.fail(undefined);
+    expect(await detailOf(source.read())).toContain('no monitor has a beat');
+  });
+
+  test('is not known where the address is another one, which is answered with a page in HTML', async () => {
+    const answer = { ...html, body: recorded(version).unknownPath };
+    const { source } = await setUp(answer, answer);
+    expect(await detailOf(source.read())).toContain('not an answer of a status page');
+  });
+});
+
+describe('the state', () => {
+  test.each([
+    ['up', [1, 1], { status: 'up' }],
+    ['disrupted where it is down', [1, 0], { status: 'disrupted', disrupted: ['A'] }],
+    ['disrupted where it fails and is tried again', [1, 2], { status: 'disrupted', disrupted: ['A'] }],
+    ['maintenance', [0, 3], { status: 'maintenance', maintenance: ['A'] }],
+    ['up where it was down before', [0, 2, 3, 1], { status: 'up' }],
+  ])('is %s', async (_, statuses, expected) => {
+    const { source } = await setUpMonitors([['A', ...statuses]]);
+    expect(await source.read()).toEqual(expected);
+  });
+
+  test('is disrupted where one part is down and another in maintenance', async () => {
+    const { source } = await setUpMonitors([
+      ['A', 3],
+      ['B', 0],
+      ['C', 1],
+    ]);
+    expect(await source.read()).toEqual({ status: 'disrupted', maintenance: ['A'], disrupted: ['B'] });
+  });
+
+  test('has each name once, in its worst state, sorted by code point', async () => {
+    const { source } = await setUpMonitors([
+      ['\u{1F525} fire', 0],
+      ['\uFF21 wide', 0],
+      ['b', 0],
+      ['B', 3],
+      ['B', 0],
+      ['b', 0],
+      ['Ä', 0],
+      ['a', 3],
+      ['Z', 3],
+    ]);
+    expect(await source.read()).toEqual({
+      status: 'disrupted',
+      maintenance: ['Z', 'a'],
+      disrupted: ['B', 'b', 'Ä', '\uFF21 wide', '\u{1F525} fire'],
+    });
+  });
+
+  test('keeps a name as it is, however hostile or long', async () => {
+    const names = ['<img src=x onerror=alert(1)>', 'x'.repeat(5000)];
+    const { source } = await setUpMonitors(names.map((name) => [name, 0] as const));
+    expect(await source.read()).toEqual({ status: 'disrupted', disrupted: names });
+  });
+
+  test('leaves out a monitor that has no beat yet, and is not known where none has one', async () => {
+    const { source } = await setUpMonitors([['new'], ['A', 0]]);
+    expect(await source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
+    const { source: none } = await setUpMonitors([['new']]);
+    expect(await detailOf(none.read())).toContain('no monitor has a beat');
+  });
+
+  test.each([[4], [-1], [1.5], ['1'], [null], [true]])(
+    'is not known where a beat has the status %j',
+    async (status) => {
+      const { source } = await setUpMonitors([
+        ['A', 1],
+        ['B', 1, status],
+      ]);
+      expect(await detailOf(source.read())).toContain('not an answer of a status page');
+    },
+  );
+
+  test.each([
+    ['2026-11-20 09:51:59.123', true],
+    ['2026-11-20 09:51:59', true],
+    ['2026-11-20T09:51:59.123Z', true],
+    ['2026-11-20T10:51:59+01:00', true],
+    ['2026-11-20 08:51:59.999', false],
+    ['2026-13-40 09:51:59', false],
+    ['yesterday', false],
+    ['', false],
+    [1_795_168_319_000, false],
+  ])('takes the time %j in UTC: %j', async (time, isKnown) => {
+    const page = { publicGroupList: [{ monitorList: [{ id: 7, name: 'A' }] }] };
+    const { source } = await setUp(json(page), json({ heartbeatList: { 7: [{ status: 1, time }] } }));
+    const known = await source.read().then(
+      () => true,
+      () => false,
+    );
+    expect(known).toBe(isKnown);
+  });
+
+  test('is asked for in two requests, past the cache of Uptime Kuma and with no query that would fill it', async () => {
+    const { source, upstream } = await setUpMonitors([['A', 1]]);
+    await source.read();
+    expect(upstream.seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'GET /api/status-page/main',
+      'GET /api/status-page/heartbeat/main',
+    ]);
+    expect(upstream.seen.map(({ headers }) => headers['x-apicache-bypass'])).toEqual(['1', '1']);
+  });
+
+  test('is read from a page whose slug has odd characters', async () => {
+    const { upstream } = await setUpMonitors([['A', 1]]);
+    const source = createUptimeKuma({ url: upstream.url, page: 'a/../b?c' }, { timeoutMs: 20_000 });
+    onTestFinished(() => source.close());
+    await failureOf(source.read());
+    expect(upstream.seen[0]!.path).toBe('/api/status-page/a%2F..%2Fb%3Fc');
+  });
+});

@@ -1,0 +1,126 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { gzipSync } from 'node:zlib';
+import { expect, onTestFinished, test } from 'vitest';
+import { createClient } from '../../server/upstream/client.ts';
+import type { ClientOptions } from '../../server/upstream/client.ts';
+import { createUpstream, until } from '../helpers/upstream.ts';
+import type { Answer } from '../helpers/upstream.ts';
+import { failureOf } from '../helpers/fault-suite.ts';
+
+const secret = 'a-credential-of-ours';
+
+async function prepare(answer: Answer = { status: 200 }, options: Partial<ClientOptions> = {}) {
+  const upstream = await createUpstream(() => answer);
+  const headers = { authorization: `Bearer ${secret}` };
+  const client = createClient({ baseUrl: `${upstream.url}/base`, headers, timeoutMs: 20_000, ...options });
+  onTestFinished(() => client.close());
+  return { upstream, client };
+}
+
+test('an answer is handed over as it is, whatever its status', async () => {
+  const { client } = await prepare({
+    status: 418,
+    reason: 'Short and stout',
+    headers: { 'x-pot': 'tea' },
+    body: 'ünï',
+  });
+  const reply = await client.request('GET', '/pot');
+  expect(reply).toMatchObject({ status: 418, statusText: 'Short and stout', text: 'ünï' });
+  expect(reply.headers.get('x-pot')).toBe('tea');
+  expect(reply.describe()).toMatch(/^GET http:\/\/127\.0\.0\.1:\d+\/base\/pot: 418 Short and stout: ünï$/);
+});
+
+test('an answer without a body is empty', async () => {
+  const { client } = await prepare({ status: 204 });
+  expect(await client.request('POST', '/x')).toMatchObject({ status: 204, text: '' });
+});
+
+test('connections are kept for the next request', async () => {
+  const { upstream, client } = await prepare({ status: 200, body: 'ok' });
+  let connections = 0;
+  upstream.server.on('connection', () => (connections += 1));
+  for (let count = 0; count < 5; count += 1) await client.request('POST', '/x', { body: { count } });
+  expect(upstream.seen).toHaveLength(5);
+  // The first may be busy ending its exchange when the next begins.
+  expect(connections).toBeLessThan(3);
+});
+
+test('bodies are JSON, or a form; headers may be added', async () => {
+  const { upstream, client } = await prepare();
+  await client.request('POST', '/x', { body: { a: 'ü' }, headers: { 'x-more': '1' } });
+  await client.request('POST', '/x', { body: new URLSearchParams({ a: 'b c' }) });
+  expect(upstream.seen.map(({ body }) => body)).toEqual(['{"a":"ü"}', 'a=b+c']);
+  expect(upstream.seen[0]!.headers).toMatchObject({ 'content-type': 'application/json', 'x-more': '1' });
+  expect(upstream.seen[1]!.headers['content-type']).toContain('application/x-www-form-urlencoded');
+});
+
+test('a path never becomes another one', async () => {
+  const { upstream, client } = await prepare();
+  await client.request('GET', '/a%2f..%2fb?q=%2e');
+  expect(upstream.seen[0]!.path).toBe('/base/a%2f..%2fb?q=%2e');
+});
+
+test('a credential that the upstream echoes is handed on to nobody', async () => {
+  const { client } = await prepare({ status: 500, reason: `no ${secret}`, body: `token ${secret} is wrong` });
+  const reply = await client.request('GET', '/x');
+  expect(reply.text).toBe('token [redacted] is wrong');
+  expect(reply.describe()).not.toContain(secret);
+});
+
+test('a body may be as long as allowed, and not a byte more', async () => {
+  const { client } = await prepare({ status: 200, body: 'x'.repeat(1000) }, { maxBytes: 1000 });
+  expect((await client.request('GET', '/x')).text).toHaveLength(1000);
+  expect(await failureOf(client.request('GET', '/x', { maxBytes: 999 }))).toMatchObject({ outcome: 'unknown' });
+});
+
+test('a small answer that unpacks to a large one is not unpacked', async () => {
+  const bomb = gzipSync(Buffer.alloc(50_000_000));
+  const { upstream, client } = await prepare();
+  upstream.server.removeAllListeners('request');
+  upstream.server.on('request', (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb));
+  const error = await failureOf(client.request('GET', '/x'));
+  expect(error.outcome).toBe('unknown');
+  expect(String(error.cause)).toContain('more bytes than are read');
+});
+
+test('a request that waited in vain for a free connection was not sent, and is not sent later', async () => {
+  const { upstream, client } = await prepare();
+  upstream.fail('hang');
+  const running = Array.from({ length: 32 }, () => failureOf(client.request('POST', '/running')));
+  await until('all connections are busy', () => upstream.seen.length === 32);
+  const late = await failureOf(client.request('POST', '/late', { timeoutMs: 100 }));
+  expect(late).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
+  upstream.server.closeAllConnections();
+  for (const error of await Promise.all(running)) expect(error.outcome).toBe('unknown');
+  upstream.fail(undefined);
+  await client.request('GET', '/after');
+  expect(upstream.seen.map(({ path }) => path)).not.toContain('/base/late');
+});
+
+test('a server that never finishes the handshake of TLS was not sent anything', async () => {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const { client } = await prepare({ status: 200 }, { baseUrl: `https://127.0.0.1:${port}`, timeoutMs: 300 });
+  expect(await failureOf(client.request('POST', '/x'))).toMatchObject({ outcome: 'refused' });
+});
+
+test('a name that does not exist is told as such in the log alone', async () => {
+  const { client } = await prepare({ status: 200 }, { baseUrl: 'http://panel.invalid' });
+  const error = await failureOf(client.request('POST', '/x'));
+  expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
+  expect(String(error.cause)).toContain('panel.invalid');
+});
+
+test('what is thrown holds no request, and so no credential, at any depth', async () => {
+  const { upstream, client } = await prepare();
+  upstream.fail('drop');
+  const error = await failureOf(client.request('POST', '/x'));
+  const { cause } = error as { cause: Error };
+  expect(Object.getOwnPropertyNames(cause).toSorted()).toEqual(['message', 'stack']);
+  expect(`${cause.message}${cause.stack}`).not.toContain(secret);
+});
