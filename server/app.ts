@@ -1,157 +1,195 @@
-import type { IncomingMessage } from 'node:http';
+import { STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
-import { FastResponse } from 'srvx';
-import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
+import { isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
-import { parseJsonBody, readBody } from './http/body.ts';
-import { answer, answerStored, exchangeOf } from './http/exchange.ts';
-import type { Exchange } from './http/exchange.ts';
-import type { JsonReply, Route, RouteReply } from './http/handle.ts';
-import { renderError, toThrown } from './http/errors.ts';
-import type { Authorize } from './keys/authorize.ts';
+import { logRequest } from './http/access-log.ts';
 import { preflightHeaders } from './http/cors.ts';
-import type { createCors } from './http/cors.ts';
-import type { RateLimit, Verdict } from './token-bucket.ts';
+import type { Cors } from './http/cors.ts';
+import { renderError, toThrown } from './http/errors.ts';
+import type { Caller, JsonReply, Route } from './http/handle.ts';
+import type { Identify, RequestInfo } from './http/identify.ts';
+import { toStoredReply } from './http/stored.ts';
+import type { StoredFile } from './http/stored.ts';
+import { unreadable } from './http/target.ts';
+import { authorize } from './keys/authorize.ts';
+import type { Authenticate } from './keys/authorize.ts';
+import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
-import { createRoutes } from './routes.ts';
-import type { Services } from './routes.ts';
-import type { Idempotency } from './hosting/idempotency.ts';
+import type { RateLimit } from './token-bucket.ts';
 
-/** What every request is held against. */
-export interface Rules {
-  readonly limit: RateLimit;
-  /** Those of single endpoints. */
-  readonly limits: Readonly<Record<LimitName, RateLimit>>;
-  /** The largest bodies of such endpoints, where they differ from the usual. */
+/** What the app is made of. */
+export interface AppOptions {
+  readonly routes: readonly Route[];
+  readonly identify: Identify;
+  readonly log: Logger;
+  readonly cors: Cors;
+  readonly limits: Limits;
+  readonly authenticate: Authenticate;
+  /** The largest bodies of the endpoints with such a limit, where they differ from the usual. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
-  readonly cors: ReturnType<typeof createCors>;
-  readonly authorize: Authorize;
-  readonly idempotency: Idempotency;
+}
+
+/** The limits on requests; those of single endpoints by their names. */
+export interface Limits extends Readonly<Record<LimitName, RateLimit>> {
+  /** On a client address, over every endpoint below /v1. */
+  readonly client: RateLimit;
+  /** On the actions of an API key. */
+  readonly actions: RateLimit;
+}
+
+/** What the middleware finds out about a request. */
+declare module 'h3' {
+  interface H3EventContext {
+    info?: RequestInfo | undefined;
+    /** The endpoints of the path, one a method. */
+    routes?: readonly Route[] | undefined;
+    route?: Route | undefined;
+    caller?: Caller;
+    /** What went wrong on our side, for the log. */
+    failure?: unknown;
+  }
 }
 
 /**
- * Creates the app: every endpoint of the contract at its path, in this order: route, method, rate limit, access, query
- * and body, the route itself. Whatever goes wrong is answered in the endpoint's style.
+ * Creates the app. A request passes the middleware in this order: request id, access log, CORS, path (404) and method
+ * (405), limits (429), access (401, 429, 403). Then its route answers; what was thrown on the way is rendered by the one
+ * error hook.
  */
-export function createApp(services: Services, rules: Rules): H3 {
-  const app = new H3({ silent: true, onError: (error, event) => fail(error, event, undefined) });
-  const routes = Object.values(createRoutes(services));
-  for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
-    app.all(path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id'), (event) => {
-      // A trailing slash is another URL, and a second address for one resource would be cached twice.
-      if (event.url.pathname.endsWith('/')) return fail(new Problem('not_found'), event, undefined);
-      return serve(event, own, services, rules);
+export function createApp(options: AppOptions): H3 {
+  const { routes, identify, log, cors, limits, authenticate, maxBodyBytes } = options;
+
+  const begin = (event: H3Event): void => {
+    const { req, res } = nodeOf(event);
+    const info = (event.context.info = identify(req));
+    event.context.routes = event.context.matchedRoute?.meta?.['routes'] as Route[] | undefined;
+    event.res.headers.set('X-Request-Id', info.id);
+    event.res.headers.set('X-Content-Type-Options', 'nosniff');
+    res.once('close', () => logRequest(log, info, req, res, event.context.failure));
+  };
+
+  const addCors = (event: H3Event): void => {
+    append(event, cors(nodeOf(event).req.headers.origin, isKeyed(event.context.routes)));
+  };
+
+  const limit = (event: H3Event): void => {
+    const { endpoint } = event.context.route!;
+    const { key } = event.context.info!.client;
+    if (isLimited(endpoint.path)) consume(event, limits.client, key);
+    if (endpoint.limit) consume(event, limits[endpoint.limit], key);
+  };
+
+  const authorizeKey = async (event: H3Event, { method, access }: Endpoint): Promise<void> => {
+    const { id: requestId, client } = event.context.info!;
+    const key = await authenticate(nodeOf(event).req.headers.authorization);
+    if (method === 'POST') consume(event, limits.actions, key.id);
+    const id = event.context.params!['id']!;
+    const server = authorize(key, access!, id);
+    event.context.caller = { keyId: key.id, scopes: key.scopes, server, id, requestId, ip: client.address };
+  };
+
+  const answer = async (event: H3Event): Promise<unknown> => {
+    const { route, params, caller } = event.context;
+    const { endpoint } = route!;
+    const reply = await route!.answer({
+      request: nodeOf(event).req,
+      query: event.url.searchParams,
+      caller,
+      rest: params?.['rest'] ?? params?.['id'] ?? '',
+      maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
+    return 'forms' in reply ? sendStored(event, reply) : sendJson(event, reply);
+  };
+
+  const app = new H3({
+    silent: true,
+    onError(error, event) {
+      // h3 refuses some URLs before any middleware.
+      if (!event.context.info) begin(event);
+      const { status, headers, body } = renderError(error, event.context.route?.endpoint);
+      if (status >= 500) event.context.failure = toThrown(error);
+      setStatus(event, status);
+      for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
+      return body;
+    },
+  });
+  app.use((event) => begin(event));
+  app.use((event) => addCors(event));
+  app.use((event) => findRoute(event));
+  app.use((event) => limit(event));
+  app.use((event) => {
+    const { endpoint } = event.context.route!;
+    return endpoint.access && authorizeKey(event, endpoint);
+  });
+  for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
+    const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
+    app.all(pattern, answer, { meta: { routes: own } });
   }
-  app.all('/**', (event) => fail(new Problem('not_found'), event, undefined));
   return app;
 }
 
-const noQuery = new URLSearchParams();
-
-/** Answers with what was thrown, in the style of the endpoint where there is one. */
-function fail(error: unknown, event: H3Event, endpoint: Endpoint | undefined): Response {
-  const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
-  const { status, headers, body } = renderError(error, endpoint);
-  if (status >= 500) exchange.failure = toThrown(error);
-  return respond(exchange, status, Object.entries(headers).flat(), body);
+/** Finds the route of a path and method. Throws 404 or 405; a CORS preflight is answered here. */
+function findRoute(event: H3Event): string | undefined {
+  const { routes: known } = event.context;
+  if (nodeOf(event).req.url === unreadable) throw new Problem('validation_error');
+  // A trailing slash is another URL: a second address of one resource would be cached twice.
+  if (!known || event.url.pathname.endsWith('/')) throw new Problem('not_found');
+  const { method } = event.req;
+  event.context.route = known.find(({ endpoint }) => endpoint.method === (method === 'HEAD' ? 'GET' : method));
+  if (event.context.route) return undefined;
+  event.context.route = known[0]!;
+  const methods = known.flatMap(({ endpoint }) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
+  if (!isPreflight(event))
+    throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
+  append(event, Object.entries(preflightHeaders(methods, isKeyed(known))).flat());
+  setStatus(event, 204);
+  return '';
 }
 
-async function serve(
-  event: H3Event,
-  routes: readonly Route[],
-  { lifecycle }: Services,
-  rules: Rules,
-): Promise<Response> {
-  // Caught here and not by h3, which would wrap it; nor by whoever awaits it, which costs a rejection more.
-  try {
-    const exchange = exchangeOf(event.runtime?.node?.req as IncomingMessage);
-    const { request, headers, client } = exchange;
-    const { rest = '', id = '' } = event.context.params ?? {};
-    const isKeyed = routes.some(({ endpoint }) => endpoint.access);
-    if (isKeyed) exchange.cors = rules.cors(request.headers.origin, isKeyed);
-
-    const route = routes.find(
-      ({ endpoint }) => endpoint.method === (request.method === 'HEAD' ? 'GET' : request.method),
-    );
-    if (!route) return refuseMethod(exchange, routes, isKeyed);
-    const { endpoint } = route;
-
-    if (isLimited(endpoint.path)) {
-      draw(exchange, (exchange.verdict ??= rules.limit(client.key)));
-    }
-
-    if (endpoint.limit) draw(exchange, rules.limits[endpoint.limit](client.key));
-
-    const caller = endpoint.access && (await rules.authorize(exchange, endpoint, id));
-    const { body: asked, limit } = endpoint;
-    const maxBytes = limit && rules.maxBodyBytes[limit];
-    const text = asked || takesIdempotencyKey(endpoint) ? await readBody(request, { ...asked, maxBytes }) : '';
-    const body = asked && text !== '' ? await parseJsonBody(text, asked.schema, asked.invalid) : undefined;
-    const run = route.check({
-      query: endpoint.query ? event.url.searchParams : noQuery,
-      body,
-      caller,
-      rest: rest || id,
-    });
-    if (!caller || !takesIdempotencyKey(endpoint)) return toResponse(exchange, await run());
-
-    // An action goes on where the client goes away: its outcome is noted all the same.
-    const { replayed, ...outcome } = await lifecycle.finish(() =>
-      rules.idempotency(
-        {
-          apiKeyId: caller.key.id,
-          key: request.headers['idempotency-key'],
-          parts: [endpoint.method, endpoint.path, caller.server, text],
-        },
-        async () => toText((await run()) as JsonReply),
-      ),
-    );
-    if (replayed) headers.push('Idempotent-Replayed', 'true');
-    return respondJson(exchange, outcome);
-  } catch (error) {
-    return fail(error, event, routes[0]!.endpoint);
-  }
+function nodeOf(event: H3Event) {
+  const { req, res } = event.runtime!.node!;
+  return { req: req as IncomingMessage, res: res as ServerResponse };
 }
 
-/** Says what is left of a limit, and throws where nothing is. */
-function draw({ headers }: Exchange, verdict: Verdict): void {
-  headers.push(...verdict.headers);
-  if (verdict.allowed) return;
-  throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(verdict.retryAfter) } });
+function isKeyed(routes: readonly Route[] | undefined): boolean {
+  return routes?.some(({ endpoint }) => endpoint.access) ?? false;
 }
 
-/** A CORS preflight is answered; any other method that the endpoint does not have is refused, and told which it has. */
-function refuseMethod(exchange: Exchange, routes: readonly Route[], isKeyed: boolean): Response {
-  const methods = routes.flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-  const { origin, 'access-control-request-method': asked } = exchange.request.headers;
-  if (exchange.request.method === 'OPTIONS' && origin !== undefined && asked !== undefined) {
-    return respond(exchange, 204, Object.entries(preflightHeaders(methods, isKeyed)).flat(), null);
-  }
-  throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
+function isPreflight({ req: { method, headers } }: H3Event): boolean {
+  return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
 }
 
-function toResponse(exchange: Exchange, reply: RouteReply): Response {
-  if (!('replies' in reply)) return respondJson(exchange, toText(reply));
-  answerStored(exchange, reply);
-  return answered;
+/** Takes a token, says in headers what is left, and throws 429 where there was none. */
+function consume(event: H3Event, limit: RateLimit, key: string): void {
+  const { allowed, headers, retryAfter } = limit(key);
+  append(event, headers);
+  if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
 }
 
-function toText({ status, body }: JsonReply): { status: number; body: string } {
-  return { status, body: `${JSON.stringify(body)}\n` };
+/** Sets the status with its usual reason phrase, which h3 leaves empty. */
+function setStatus(event: H3Event, status: number): void {
+  event.res.status = status;
+  event.res.statusText = STATUS_CODES[status];
 }
 
-function respondJson(exchange: Exchange, { status, body }: { status: number; body: string }): Response {
-  const length = String(Buffer.byteLength(body));
-  const headers = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store'];
-  return respond(exchange, status, headers, body);
+/** Adds headers, given as names and values in turn, to the answer. */
+function append(event: H3Event, headers: readonly string[]): void {
+  for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
 }
 
-/** What h3 is given for an answer: all are written at once, in the form that costs Node.js least. */
-const answered = new FastResponse(null);
+function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): string {
+  const text = `${JSON.stringify(body)}\n`;
+  setStatus(event, status);
+  append(event, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))]);
+  append(event, ['Cache-Control', 'no-store', ...Object.entries(headers).flat()]);
+  return text;
+}
 
-function respond(exchange: Exchange, status: number, own: readonly string[], body: string | null): Response {
-  answer(exchange, status, own, body);
-  return answered;
+async function sendStored(event: H3Event, file: StoredFile): Promise<unknown> {
+  const { status, headers, form } = toStoredReply(file, nodeOf(event).req);
+  const bytes = form && (file.inMemory(form) ?? (await file.read(form)));
+  setStatus(event, status);
+  append(event, headers);
+  return bytes ?? '';
 }

@@ -22,40 +22,12 @@ export function createLog({ level, format, destination }: LogOptions): Logger {
   const options = {
     level,
     base: null,
-    timestamp: createTimestamp(),
+    timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  if (format === 'json') return pino(options, destination ?? createStandardOutput());
+  // Asynchronous: a line waits for the write before it, and no request waits for a line. The rest is written at exit.
+  if (format === 'json') return pino(options, destination ?? pino.destination({ fd: 1, sync: false }));
   const pretty = require('pino-pretty') as typeof PinoPretty;
   const output = destination ?? pino.destination({ fd: 1, sync: true });
   return pino(options, pretty({ colorize: true, singleLine: true, translateTime: 'HH:MM:ss', destination: output }));
-}
-
-/** The time as ISO 8601, made once in a millisecond. */
-function createTimestamp(): () => string {
-  let last = 0;
-  let text = '';
-  return () => {
-    const now = Date.now();
-    if (now !== last) text = `,"time":"${new Date(now).toISOString()}"`;
-    last = now;
-    return text;
-  };
-}
-
-/** Standard output, written to once in each turn of the event loop: a system call for each line costs as much as the line. */
-function createStandardOutput(): DestinationStream {
-  const output = pino.destination({ fd: 1, sync: true });
-  let lines = '';
-  const flush = (): void => {
-    if (lines !== '') output.write(lines);
-    lines = '';
-  };
-  process.on('exit', flush);
-  return {
-    write(line) {
-      if (lines === '') setImmediate(flush);
-      lines += line;
-    },
-  };
 }

@@ -3,7 +3,7 @@ import { EnvError, loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
 import { ListenError } from './http/listen.ts';
 import { createLog } from './log.ts';
-import { ReleaseError } from './releases/load.ts';
+import { ReleaseError } from './releases/files.ts';
 import { startServer } from './start.ts';
 import { StoreError } from './store/error.ts';
 

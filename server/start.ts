@@ -1,20 +1,47 @@
+import { hash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
+import { createAvailability } from './domains/availability.ts';
+import { createLivePrices } from './domains/prices/live.ts';
+import { createDomains } from './domains/service.ts';
+import { createDomainRegistries, createPriceSource } from './domains/sources.ts';
 import type { Env } from './env.ts';
-import { createListener } from './http/listener.ts';
-import { createStaticTable } from './releases/serve.ts';
-import { listenOn } from './http/listen.ts';
+import { createChat } from './feedback/chat/index.ts';
+import { createFeedback } from './feedback/service.ts';
+import { createAudited } from './hosting/audit.ts';
+import { createSendCommand } from './hosting/commands.ts';
+import { createRelay } from './hosting/console/relay.ts';
+import { openConsoleSource } from './hosting/console/source.ts';
+import { createStreamTokens } from './hosting/console/token.ts';
 import { createUpgradeHandler } from './hosting/console/upgrade.ts';
-import type { Logger } from './log.ts';
-import { createAuthorize } from './keys/authorize.ts';
-import { createClientFinder } from './http/client-ip.ts';
-import { createCors } from './http/cors.ts';
-import { createRateLimit } from './token-bucket.ts';
-import { openServices } from './open-services.ts';
-import type { Provider } from './hosting/providers/types.ts';
 import { ensureDemo } from './hosting/demo/seed.ts';
 import { createIdempotency } from './hosting/idempotency.ts';
+import type { Provider } from './hosting/providers/types.ts';
+import { createServers } from './hosting/servers.ts';
+import { createHosting } from './hosting/service.ts';
+import { createCors } from './http/cors.ts';
+import { createIdentify } from './http/identify.ts';
+import { listenOn } from './http/listen.ts';
+import { toOriginForm } from './http/target.ts';
+import { createCheckAccess } from './keys/access.ts';
+import { createAuthenticate } from './keys/authorize.ts';
 import { createLifecycle } from './lifecycle.ts';
+import type { Logger } from './log.ts';
+import { Problem } from './problem.ts';
+import { createFastPath } from './releases/serve.ts';
+import { openReleases } from './releases/service.ts';
+import type { Releases } from './releases/service.ts';
+import { createRoutes } from './routes.ts';
 import type { Environment } from './settings.ts';
+import { createMonitors } from './status/monitors.ts';
+import { probe } from './status/probe.ts';
+import { createStatus } from './status/service.ts';
+import { createUptimeKuma } from './status/uptime-kuma.ts';
+import { toWindows } from './status/windows.ts';
+import { openStore } from './store/index.ts';
+import { createRateLimit } from './token-bucket.ts';
 
 /** A server that answers. */
 export interface RunningServer {
@@ -36,13 +63,13 @@ export interface StartOptions {
 /** Past the time of its action, a request may wait this long for the store in all. */
 const storeMs = 30_000;
 
-/** So long after it listens, a server begins to ask others by itself: to load what that needs takes 40 ms. */
-const quietMs = 200;
-
 /** Past that, a client that reads nothing of its answer is cut: what it is sent is kept for it in memory. */
 const stalledClientMs = 120_000;
 
-/** Puts the service together and opens it: services, limits, app, listener. Throws where it cannot serve. */
+/** For an Uptime Kuma, which answers in a moment or not at all; visitors wait for it. */
+const statusMs = 5000;
+
+/** Puts the service together and opens it. Throws where it cannot serve. */
 export async function startServer(
   env: Env,
   log: Logger,
@@ -50,76 +77,141 @@ export async function startServer(
 ): Promise<RunningServer> {
   // What was opened, to be closed in the opposite order: also where the start fails half way.
   await using opened = new AsyncDisposableStack();
-  let url = '';
+  const report = (message: string) => (error: unknown) => log.error({ err: error }, message);
+  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   const lifecycle = createLifecycle();
-  const publicUrl = () => env.PUBLIC_URL ?? url;
-  const { promise: settled, resolve: settle } = Promise.withResolvers<void>();
-  let settling: NodeJS.Timeout | undefined;
-  // Ended last of all: what waits for it in a request that is under way must not wait for ever.
-  opened.defer(() => clearTimeout(settling));
-  const { services, store, providers, relay, actionLimit } = await openServices({
-    env,
-    log,
-    lifecycle,
-    environment,
-    demo,
-    publicUrl,
-    settled,
-    opened,
+  let url = '';
+
+  const releases = await openReleases({
+    dist: env.DIST_DIR,
+    cacheBytes: env.RELEASE_CACHE_BYTES,
+    checkStatus: ({ maintenance }) => void toWindows(maintenance),
+    onLoaded: ({ id }) => log.info({ release: id }, 'new release'),
+    onRejected: report('new release refused; the one before is still served'),
+  });
+  opened.defer(() => releases.stop());
+  const store = await openStore({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  opened.defer(() => store.close());
+  opened.defer(() => lifecycle.idle());
+  const providers = await openProviders(env, log, { environment, demo });
+  opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
+
+  const limits = {
+    client: createRateLimit({
+      name: 'default',
+      rps: env.RATELIMIT_RPS,
+      burst: env.RATELIMIT_BURST,
+      blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
+    }),
+    domains: createRateLimit({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
+    feedback: createRateLimit({
+      name: 'feedback',
+      rps: 1 / env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
+      burst: env.FEEDBACK_RATELIMIT_BURST,
+      retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
+    }),
+    actions: createRateLimit({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
+  };
+
+  const servers = createServers(store.servers, providers);
+  const audited = createAudited({
+    audit: store.audit,
+    timeoutMs,
+    onFailure: report('an action could not be noted in the audit log'),
+  });
+  const sendCommand = createSendCommand(servers, audited);
+  const tokens = createStreamTokens({
+    secret: await store.secret('console-stream'),
+    ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS,
+  });
+  const relay = createRelay({
+    tokens,
+    openSource: (server, events) => openConsoleSource(servers, server, events),
+    async sendCommand({ command, ...caller }) {
+      if (!limits.actions(caller.keyId).allowed) throw new Problem('rate_limited');
+      await lifecycle.finish(() => sendCommand(caller, command));
+    },
+    checkAccess: createCheckAccess(store.apiKeys),
+    failed: (what, error) => log.error({ err: error }, what),
+  });
+  opened.defer(() => relay.close());
+  const hosting = createHosting({
+    servers,
+    audited,
+    sendCommand,
+    tokens,
+    relay,
+    timeoutMs,
+    publicUrl: () => env.PUBLIC_URL ?? url,
+  });
+  const idempotency = createIdempotency({
+    store: store.idempotency,
+    longestMs: timeoutMs + storeMs,
+    onStoreFailure: report('the outcome of a request could not be noted'),
   });
 
-  const limit = createRateLimit({
-    name: 'default',
-    rps: env.RATELIMIT_RPS,
-    burst: env.RATELIMIT_BURST,
-    blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
+  const registries = createDomainRegistries(env, log);
+  opened.defer(() => registries.close());
+  const livePrices = openLivePrices(env, log);
+  opened.defer(async () => await livePrices?.stop());
+  const domains = createDomains({
+    catalog: () => releases.current().domains,
+    live: livePrices,
+    availability: createAvailability(registries),
   });
-  const domains = createRateLimit({
-    name: 'domains',
-    rps: env.DOMAIN_RATELIMIT_RPS,
-    burst: env.DOMAIN_RATELIMIT_BURST,
-    blockSeconds: 0,
+
+  const status = openStatus(env, log, releases);
+  opened.defer(() => status.stop());
+
+  const { CHAT_FEEDBACK_WEBHOOK_URL: webhook, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
+  const chat = webhook === undefined ? undefined : createChat({ kind, url: webhook, version });
+  opened.defer(async () => await chat?.close());
+  const feedback = createFeedback({
+    store,
+    chat,
+    findArticle: (path) => findArticle(releases, path),
+    finish: (work) => lifecycle.finish(work),
+    onCountFailure: report('a vote could not be counted'),
   });
-  const feedback = createRateLimit({
-    name: 'feedback',
-    rps: 1 / env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
-    burst: env.FEEDBACK_RATELIMIT_BURST,
-    blockSeconds: 0,
-    retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
-  });
+
+  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, hosting, idempotency });
+  const identify = createIdentify(env.TRUSTED_PROXIES);
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
-  const findClient = createClientFinder(env.TRUSTED_PROXIES);
-  const app = createApp(services, {
-    limit,
-    limits: { domains, feedback },
-    maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
+  const app = createApp({
+    routes: Object.values(routes),
+    identify,
+    log,
     cors,
-    authorize: createAuthorize({
+    limits,
+    authenticate: createAuthenticate({
       apiKeys: store.apiKeys,
-      limit: actionLimit,
-      onTouchFailure: (error) => log.error({ err: error }, 'a key could not be marked as used'),
+      onTouchFailure: report('a key could not be marked as used'),
     }),
-    idempotency: createIdempotency({
-      store: store.idempotency,
-      longestMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000 + storeMs,
-      onStoreFailure: (error) => log.error({ err: error }, 'the outcome of a request could not be noted'),
-    }),
+    maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
-  const draining = () => lifecycle.state() === 'draining';
-  const findFile = createStaticTable(services.releases);
-  const listener = createListener({ app, findFile, limit, log, findClient, cors, draining });
-  const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
+  const answerByApp = toNodeHandler(app);
+  const answerFile = createFastPath({ releases, identify, cors, limit: limits.client, log });
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    request.url = toOriginForm(request.url!);
+    if (!answerFile(request, response)) void answerByApp(request, response);
+  };
+  const upgrades = createUpgradeHandler({ relay, identify, limit: limits.client, log });
+
+  const stalledMs = timeoutMs + stalledClientMs;
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
-  opened.defer(() => server.stop(env.SHUTDOWN_GRACE_SECONDS));
-  const upgrades = createUpgradeHandler({ relay, findClient, limit, log });
+  opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
   upgrades.attach(server.http);
   url = server.url;
-  log.info({ url, release: services.releases.current().id, version: env.SERVICE_VERSION }, 'listening');
-  if (env.PUBLIC_URL === undefined && isWildcard(env.HOST)) {
+  log.info({ url, release: releases.current().id, version }, 'listening');
+  if (env.PUBLIC_URL === undefined && (env.HOST === '0.0.0.0' || env.HOST === '::')) {
     log.warn('PUBLIC_URL is not set: clients are told to open console streams at an address that leads nowhere');
   }
-  settling = setTimeout(settle, quietMs).unref();
-  void settled.then(() => checkProviders(draining() ? new Map() : providers, log));
+
+  // From here on, what the service does by itself.
+  registries.start();
+  livePrices?.start();
+  status.start();
+  void checkProviders(providers, log);
   const demoKey = demo ? await ensureDemo(store, 'demo') : undefined;
 
   const running = opened.move();
@@ -134,14 +226,68 @@ export async function startServer(
   };
 }
 
-function isWildcard(host: string): boolean {
-  return host === '0.0.0.0' || host === '::';
+/** Loads what speaks to panels and clouds only where there are any: a server of content alone starts without. */
+async function openProviders(
+  env: Env,
+  log: Logger,
+  { environment, demo }: Required<StartOptions>,
+): Promise<ReadonlyMap<string, Provider>> {
+  if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
+  const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');
+  const { createProviders } = await import('./hosting/providers/index.ts');
+  const config = {
+    ...(env.PROVIDERS_FILE !== undefined && loadProviders(env.PROVIDERS_FILE, environment)),
+    ...(demo && demoProviders(environment)),
+  };
+  return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000 });
 }
 
-/** Looks at the credentials beside requests: a panel that does not answer must not keep all else from starting. */
-function checkProviders(providers: ReadonlyMap<string, Provider>, log: Logger): void {
-  const check = async (name: string, provider: Provider): Promise<void> => {
+/** The prices of a billing system, where the settings name one. */
+function openLivePrices(env: Env, log: Logger) {
+  const source = createPriceSource(env, log);
+  if (!source) return undefined;
+  // A file for each installation: another one's prices must not stand in for those that cannot be read.
+  const installation = hash('sha256', env.WHMCS_URL ?? env.FOSSBILLING_URL ?? '').slice(0, 8);
+  return createLivePrices({
+    source,
+    file: join(env.DATA_DIR, `domain-prices-${installation}.json`),
+    failed: (what, error) => log.error({ err: error }, what),
+  });
+}
+
+/** The status by an Uptime Kuma where there is one, else by the monitors of the catalog. */
+function openStatus(env: Env, log: Logger, releases: Releases) {
+  const { UPTIME_KUMA_URL: kuma, UPTIME_KUMA_STATUS_PAGE: page } = env;
+  const source =
+    kuma !== undefined && page !== undefined
+      ? { source: createUptimeKuma({ url: kuma, page }, { timeoutMs: statusMs }) }
+      : {
+          source: createMonitors({
+            catalog: () => releases.current().status,
+            probe,
+            onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
+          }),
+          cacheMs: 1000,
+        };
+  return createStatus({
+    ...source,
+    file: env.STATUS_FILE,
+    onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),
+    onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform is not known'),
+  });
+}
+
+/** The path of the knowledge base article that is known by a path, which may be a former one. */
+function findArticle(releases: Releases, path: string): string | undefined {
+  const target = '/v1/kb/article?path=';
+  const file = releases.current().find(target + path);
+  return file && (file.location?.slice(target.length) ?? path);
+}
+
+/** Checks the credentials beside requests: a panel that does not answer must not keep all else from starting. */
+async function checkProviders(providers: ReadonlyMap<string, Provider>, log: Logger): Promise<void> {
+  const check = async ([name, provider]: [string, Provider]): Promise<void> => {
     for (const { level, message } of await provider.check()) log[level]({ provider: name }, message);
   };
-  for (const [name, provider] of providers) void check(name, provider);
+  await Promise.all([...providers].map(check));
 }

@@ -6,8 +6,8 @@ export interface RateLimitOptions {
   readonly rps: number;
   /** Requests at once. */
   readonly burst: number;
-  /** How long a client stays refused after it asked for more. */
-  readonly blockSeconds: number;
+  /** How long a client stays refused after it asked for more; not at all if left out. */
+  readonly blockSeconds?: number;
   /** What Retry-After says to whoever is refused; the time until the next request may be allowed if left out. */
   readonly retryAfterSeconds?: number;
 }
@@ -43,7 +43,7 @@ const sweepAtLeast = 10_000;
  * `rps` more a second. The clock, in milliseconds, never goes back.
  */
 export function createRateLimit(
-  { name, rps, burst, blockSeconds, retryAfterSeconds }: RateLimitOptions,
+  { name, rps, burst, blockSeconds = 0, retryAfterSeconds }: RateLimitOptions,
   now: () => number = () => performance.now(),
 ): RateLimit {
   const perToken = 1000 / rps;

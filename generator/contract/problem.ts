@@ -20,6 +20,7 @@ export const problems = {
   media_not_found: { status: 404, message: 'Media file not found' },
   tld_not_found: { status: 404, message: 'The TLD is not in the public catalog' },
   method_not_allowed: { status: 405, message: 'Method not allowed' },
+  request_timeout: { status: 408, message: 'The request body did not arrive in time' },
   in_progress: { status: 409, message: 'A request with this Idempotency-Key is still running' },
   unsupported_media_type: { status: 415, message: 'Content type must be application/json' },
   idempotency_mismatch: { status: 422, message: 'This Idempotency-Key was used with another request' },

@@ -1,13 +1,14 @@
-import { join } from 'node:path';
 import { readEnv } from '../env.ts';
 import { createLog } from '../log.ts';
 import type { Diagnosis } from '../domains/types.ts';
 import { createDomainRegistries, createPriceSource } from '../domains/sources.ts';
-import { loadRelease } from '../releases/service.ts';
+import { openReleases } from '../releases/service.ts';
 import { CommandError, defineGroup, defineStrictCommand } from './command.ts';
 import { formatTable } from './table.ts';
 
-/** TLDs that are looked at at once. */
+const ignore = (): void => undefined;
+
+/** TLDs that are asked for at a time. */
 const parallel = 8;
 
 const doctor = defineStrictCommand({
@@ -16,9 +17,10 @@ const doctor = defineStrictCommand({
   async run({ args }, { settings, print }) {
     const env = readEnv(settings());
     const log = createLog({ level: 'silent', format: 'json' });
-    const keeping = { memoryBytes: env.RELEASE_CACHE_BYTES, dataDir: env.DATA_DIR };
-    const { domains, close } = await loadRelease(join(env.DIST_DIR, 'current'), keeping);
-    close();
+    const options = { dist: env.DIST_DIR, cacheBytes: 0, checkStatus: ignore, onLoaded: ignore, onRejected: ignore };
+    const releases = await openReleases(options);
+    releases.stop();
+    const { domains } = releases.current();
     const registries = createDomainRegistries(env, log);
     const source = createPriceSource(env, log);
     try {

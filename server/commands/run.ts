@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { renderUsage } from 'citty';
 import { EnvError } from '../env.ts';
-import { ProviderError } from '../hosting/providers/types.ts';
-import { ReleaseError } from '../releases/load.ts';
+import { ProviderError } from '../upstream/error.ts';
+import { ReleaseError } from '../releases/files.ts';
 import { StoreError } from '../store/error.ts';
 import { CommandError } from './command.ts';
 import type { Command } from './command.ts';

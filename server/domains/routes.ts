@@ -1,11 +1,11 @@
 import { handle } from '../http/handle.ts';
 import { toStoredJson } from '../http/stored.ts';
-import type { Stored } from '../http/stored.ts';
+import type { StoredFile } from '../http/stored.ts';
 import type { Domains } from './service.ts';
 
 /** The routes of the domain search. */
 export function domainRoutes(domains: Domains) {
-  let made: { from: unknown; file: Stored } | undefined;
+  let made: { from: unknown; file: StoredFile } | undefined;
   return {
     listDomainTlds: handle('listDomainTlds', () => {
       const tlds = domains.list();

@@ -33,13 +33,10 @@ export interface RegistrySettings {
   readonly PUBLIC_URL?: string | undefined;
 }
 
-/**
- * Creates the way to the registries; those who run them see who asks, and where to turn to. What it reads by itself
- * waits for `after`.
- */
-export function createDomainRegistries(env: RegistrySettings, log: Logger, after?: Promise<void>): Registries {
+/** Creates the way to the registries; those who run them see who asks, and where to turn to. */
+export function createDomainRegistries(env: RegistrySettings, log: Logger): Registries {
   const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: bootstrap, PUBLIC_URL: contact } = env;
   const bootstrapUrl = bootstrap === 'off' ? undefined : bootstrap;
   const userAgent = `hosting-api/${env.SERVICE_VERSION}${contact === undefined ? '' : ` (+${contact})`}`;
-  return createRegistries({ dnsServers, bootstrapUrl, after, userAgent, log });
+  return createRegistries({ dnsServers, bootstrapUrl, userAgent, log });
 }

@@ -22,6 +22,8 @@ export interface Diagnosis {
 
 /** The registries of the world. */
 export interface Registries {
+  /** Begins to read the list of RDAP servers, and keeps it current. */
+  start(): void;
   /**
    * Finds out whether a name can be registered: DNS first, which proves `taken` alone, then where the TLD is asked; the
    * built-in table says where, unless the catalog does. Never rejects, and never keeps an answer.

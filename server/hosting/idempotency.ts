@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { problems, renderProblem } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
-import { ProviderError } from './providers/types.ts';
+import { ProviderError } from '../upstream/error.ts';
 import type { IdempotentAnswer, Store } from '../store/types.ts';
 
 /** A request that may name an Idempotency-Key. */

@@ -1,56 +1,94 @@
+import { endpoints } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
+import type { Caller, JsonReply, Route, RouteRequest } from '../http/handle.ts';
+import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
-import type { Caller } from '../keys/access.ts';
+import type { Idempotency } from './idempotency.ts';
+import type { GameAction, VpsAction } from './providers/types.ts';
 import type { Hosting } from './service.ts';
 
-const title = (action: string) => `${action.charAt(0).toUpperCase()}${action.slice(1)}`;
+/** What the routes of customers' servers need. */
+export interface HostingRoutesOptions {
+  readonly hosting: Hosting;
+  readonly idempotency: Idempotency;
+  readonly lifecycle: Lifecycle;
+}
 
-const accepted = (id: Record<string, string>, action: string) => ({
-  status: 200,
-  body: { success: true, action, ...id, status: 'requested', message: `${title(action)} action sent` },
-});
+type ActionName =
+  | 'startVps'
+  | 'stopVps'
+  | 'resetVps'
+  | 'startGameServer'
+  | 'stopGameServer'
+  | 'restartGameServer'
+  | 'killGameServer'
+  | 'sendGameCommand';
 
 /** The routes of customers' servers. */
-export function hostingRoutes(hosting: Hosting) {
-  const vps = async (caller: Caller, action: 'start' | 'stop' | 'reset') => {
-    await hosting.vpsPower(caller, action);
-    return accepted({ vps_id: caller.id }, action);
+export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutesOptions) {
+  /** Binds an action: made once for each Idempotency-Key, and brought to its end where the client goes away. */
+  const handleAction = <Name extends ActionName>(
+    name: Name,
+    act: (request: RouteRequest<Name>) => Promise<JsonReply['body']>,
+  ): Route => {
+    const { method, path } = endpoints[name];
+    return handle(name, async (request) => {
+      const { keyId, server } = request.caller as Caller;
+      const key = request.headers['idempotency-key'];
+      const once = { apiKeyId: keyId, key, parts: [method, path, server, request.text] };
+      const run = async () => ({ status: 200, body: `${JSON.stringify(await act(request))}\n` });
+      const { status, body, replayed } = await lifecycle.finish(() => idempotency(once, run));
+      return {
+        status,
+        body: JSON.parse(body) as unknown,
+        ...(replayed && { headers: { 'Idempotent-Replayed': 'true' } }),
+      };
+    });
   };
-  const game = async (caller: Caller, action: 'start' | 'stop' | 'restart' | 'kill') => {
+  const vpsPower = async (caller: Caller, action: VpsAction) => {
+    await hosting.vpsPower(caller, action);
+    return toAccepted({ vps_id: caller.id }, action);
+  };
+  const gamePower = async (caller: Caller, action: GameAction) => {
     await hosting.gamePower(caller, action);
-    return accepted({ server_id: caller.id }, action);
+    return toAccepted({ server_id: caller.id }, action);
   };
   return {
-    startVps: handle('startVps', ({ caller }) => vps(caller, 'start')),
-    stopVps: handle('stopVps', ({ caller }) => vps(caller, 'stop')),
-    resetVps: handle('resetVps', ({ caller, query, body }) => {
+    startVps: handleAction('startVps', ({ caller }) => vpsPower(caller, 'start')),
+    stopVps: handleAction('stopVps', ({ caller }) => vpsPower(caller, 'stop')),
+    resetVps: handleAction('resetVps', async ({ caller, query, body }) => {
       if (query.force !== 'true' || !body.force) {
         throw new Problem('confirmation_required', 'Reset requires force=true');
       }
-      return vps(caller, 'reset');
+      return await vpsPower(caller, 'reset');
     }),
-    startGameServer: handle('startGameServer', ({ caller }) => game(caller, 'start')),
-    stopGameServer: handle('stopGameServer', ({ caller }) => game(caller, 'stop')),
-    restartGameServer: handle('restartGameServer', ({ caller }) => game(caller, 'restart')),
-    killGameServer: handle('killGameServer', ({ caller, query, body }) => {
+    startGameServer: handleAction('startGameServer', ({ caller }) => gamePower(caller, 'start')),
+    stopGameServer: handleAction('stopGameServer', ({ caller }) => gamePower(caller, 'stop')),
+    restartGameServer: handleAction('restartGameServer', ({ caller }) => gamePower(caller, 'restart')),
+    killGameServer: handleAction('killGameServer', async ({ caller, query, body }) => {
       // Either place confirms it, and neither may deny it.
       const given = [query.force, body?.force].filter((force) => force !== undefined).map(String);
       if (given.length === 0 || given.some((force) => force !== 'true')) {
         throw new Problem('confirmation_required', 'Kill requires force=true');
       }
-      return game(caller, 'kill');
+      return await gamePower(caller, 'kill');
+    }),
+    sendGameCommand: handleAction('sendGameCommand', async ({ caller, body }) => {
+      await hosting.command(caller, body.command);
+      return { success: true, server_id: caller.id, status: 'sent' };
     }),
     openGameConsole: handle('openGameConsole', async ({ caller }) => ({
       status: 200,
       body: { success: true, server_id: caller.id, websocket: await hosting.openStream(caller) },
     })),
-    sendGameCommand: handle('sendGameCommand', async ({ caller, body }) => {
-      await hosting.command(caller, body.command);
-      return { status: 200, body: { success: true, server_id: caller.id, status: 'sent' } };
-    }),
     getLatestGameLog: handle('getLatestGameLog', async ({ caller }) => {
       const content = await hosting.latestLog(caller);
       return { status: 200, body: { success: true, server_id: caller.id, empty: content === '', content } };
     }),
   };
+}
+
+function toAccepted(id: Readonly<Record<string, string>>, action: string) {
+  const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
+  return { success: true, action, ...id, status: 'requested', message };
 }

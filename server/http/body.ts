@@ -7,16 +7,19 @@ import { Problem } from '../problem.ts';
 export interface BodyRules {
   /** The largest one, in bytes: 16 KiB if left out, which is far more than any that this service asks for. */
   readonly maxBytes?: number | undefined;
-  /** What one that is wrong is answered with. */
+  /** The error of one that is wrong. */
   readonly invalid?: ProblemCode | undefined;
-  /** Whether one of another media type, or compressed, is refused as such. */
+  /** Whether one of another media type, or compressed, is refused with 415. */
   readonly strict?: boolean | undefined;
 }
 
+/** Node.js looks for requests that take too long every 30 s only, so that a slow body could take 60. */
+const bodyTimeoutMs = 30_000;
+
 /**
- * Reads the body of a request as text, and no further than the limit. Throws a Problem for one that is too long,
- * compressed or not UTF-8, or, where that matters, not said to be JSON. Where an API key comes with a body it does not:
- * it is no cookie that a foreign page could use.
+ * Reads the body of a request as text, and no further than the limit. Throws a Problem for one that is too long, too
+ * slow, compressed or not UTF-8, or, where that matters, not declared as JSON. Where an API key comes with a body the
+ * type does not matter: a key is no cookie that a foreign page could use.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -28,18 +31,27 @@ export async function readBody(
     throw strict ? refuse('unsupported_media_type') : refuse(invalid, 'The body must not be compressed');
   }
   if (Number(length) > maxBytes) throw refuse(invalid, 'The body is too long');
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(refuse('request_timeout')), bodyTimeoutMs);
+  const bytes = await Promise.race([collect(request, maxBytes), late]).finally(() => clearTimeout(timer));
+  if (!bytes) throw refuse(invalid, 'The body is too long');
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Problem(invalid, 'The body is not UTF-8');
+  }
+}
+
+/** The bytes of a body; undefined where there are more than that, which are not read. */
+async function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > maxBytes) throw refuse(invalid, 'The body is too long');
+    if (size > maxBytes) return undefined;
     chunks.push(chunk);
   }
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks));
-  } catch {
-    throw new Problem(invalid, 'The body is not UTF-8');
-  }
+  return Buffer.concat(chunks);
 }
 
 /** Parses a JSON body and checks it; throws a Problem where it is not JSON or not what the schema says. */

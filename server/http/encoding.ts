@@ -1,39 +1,49 @@
-/** Headers that are remembered. */
-const remembered = 100;
+/** The encodings of stored files. */
+export type Encoding = 'identity' | 'gzip' | 'br';
 
-/** Creates {@link negotiateEncoding} for what is available; it remembers what it said, as browsers send few headers. */
-export function createNegotiator(available: readonly string[]): (header: string) => string {
-  const known = new Map<string, string>();
-  return (header) => {
-    let encoding = known.get(header);
-    if (encoding === undefined) {
-      encoding = negotiateEncoding(header, available);
-      if (known.size >= remembered) known.clear();
-      known.set(header, encoding);
-    }
-    return encoding;
-  };
-}
+/** Which encodings a file has beside `identity`. */
+type Available = { readonly [encoding in Exclude<Encoding, 'identity'>]?: unknown };
+
+/** Browsers and CDNs send few different headers, and to parse one takes as long as the rest of the choice. */
+const parsed = new Map<string, ReadonlyMap<string, number>>();
+const mostParsed = 100;
 
 /**
- * Picks the encoding of an answer (RFC 9110 12.5.3): of those available, best first, the one that the client weighs
- * most; `identity` where it takes none of them, since an answer that it did not ask for beats none.
+ * Picks the encoding of an answer (RFC 9110 12.5.3): of those available the one that the client weighs most, brotli
+ * where it weighs both the same. `identity` where it accepts none of them: such an answer is better than none.
  */
-function negotiateEncoding(header: string, available: readonly string[]): string {
+export function negotiateEncoding(header: string | undefined, available: Available): Encoding {
+  if (!header) return 'identity';
+  const weights = weightsOf(header);
+  let best: Encoding = 'identity';
+  let bestWeight = weights.get('identity') ?? 0;
+  for (const encoding of ['br', 'gzip'] as const) {
+    if (!available[encoding]) continue;
+    const weight = weights.get(encoding) ?? weights.get('*') ?? 0;
+    if (weight > bestWeight || (weight === bestWeight && weight > 0 && best === 'identity')) {
+      best = encoding;
+      bestWeight = weight;
+    }
+  }
+  return best;
+}
+
+function weightsOf(header: string): ReadonlyMap<string, number> {
+  let weights = parsed.get(header);
+  if (!weights) {
+    weights = parseWeights(header);
+    if (parsed.size >= mostParsed) parsed.clear();
+    parsed.set(header, weights);
+  }
+  return weights;
+}
+
+function parseWeights(header: string): Map<string, number> {
   const weights = new Map<string, number>();
   for (const part of header.toLowerCase().split(',')) {
     const [coding = '', ...parameters] = part.split(';').map((text) => text.trim());
     const weight = parameters.find((parameter) => parameter.startsWith('q='));
     weights.set(coding, weight === undefined ? 1 : Number(weight.slice('q='.length)) || 0);
   }
-  let best = 'identity';
-  let bestWeight = weights.get('identity') ?? 0;
-  for (const coding of available) {
-    const weight = weights.get(coding) ?? weights.get('*') ?? 0;
-    if (weight > bestWeight || (weight === bestWeight && weight > 0 && best === 'identity')) {
-      best = coding;
-      bestWeight = weight;
-    }
-  }
-  return best;
+  return weights;
 }

@@ -3,18 +3,18 @@ import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { Problem } from '../problem.ts';
 
-/** An answer, ready to be sent. */
-export interface Rendered {
+/** An error as an answer. */
+export interface RenderedError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /**
- * Renders anything that was thrown as the error of an endpoint. Only a {@link Problem} says what it is; all else is
- * the endpoint's failure, without a detail. Without an endpoint, what h3 refuses (a malformed URL) is the client's.
+ * Renders anything that was thrown in the error style of an endpoint. Only a {@link Problem} says what it is; all else
+ * is the endpoint's failure, without a detail.
  */
-export function renderError(error: unknown, endpoint: Endpoint | undefined): Rendered {
+export function renderError(error: unknown, endpoint: Endpoint | undefined): RenderedError {
   const problem = toProblem(error, endpoint);
   const style = endpoint?.errorStyle ?? 'json';
   const body = renderProblem(style, problem.code, problem.message);
@@ -32,7 +32,7 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined): Ren
   };
 }
 
-/** h3 wraps what a handler throws, and takes over its status, also that of an upstream's error: what stands behind that. */
+/** What a handler threw: h3 wraps it, and would answer with the status of an upstream's error. */
 export function toThrown(error: unknown): unknown {
   return HTTPError.isError(error) && error.unhandled ? error.cause : error;
 }
@@ -40,6 +40,7 @@ export function toThrown(error: unknown): unknown {
 function toProblem(error: unknown, endpoint: Endpoint | undefined): Problem {
   const thrown = toThrown(error);
   if (thrown instanceof Problem) return thrown;
+  // Without an endpoint, h3 has refused the URL.
   if (!endpoint && HTTPError.isError(thrown) && thrown.status === 400) return new Problem('validation_error');
   return new Problem(endpoint?.failure ?? 'internal_error');
 }

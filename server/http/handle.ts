@@ -1,14 +1,28 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import { endpoints } from '#contract/endpoints.ts';
+import type { Scope, ServerName } from '#contract/api-keys.ts';
+import { takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
+import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { Problem } from '../problem.ts';
-import type { Caller } from '../keys/access.ts';
-import type { Stored } from './stored.ts';
+import { parseJsonBody, readBody } from './body.ts';
+import type { StoredFile } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
 
-/** What a route is asked. */
+/** A request that was authorized for a server: whose key, which server, and as which request. */
+export interface Caller {
+  readonly keyId: string;
+  readonly scopes: readonly Scope[];
+  readonly server: ServerName;
+  /** The id of the server, as the path has it. */
+  readonly id: string;
+  readonly requestId: string;
+  readonly ip: string;
+}
+
+/** A checked request of an endpoint. */
 export interface RouteRequest<Name extends EndpointName> {
   /** The checked query parameters. */
   readonly query: Declared<Name> extends { query: infer Query extends z.ZodType }
@@ -18,55 +32,60 @@ export interface RouteRequest<Name extends EndpointName> {
   readonly body: Declared<Name> extends { body: { schema: infer Body extends z.ZodType; required: infer Required } }
     ? z.infer<Body> | (Required extends true ? never : undefined)
     : undefined;
+  /** The body as it came. */
+  readonly text: string;
+  readonly headers: IncomingHttpHeaders;
   /** Who asks, and for which server. */
   readonly caller: Declared<Name> extends { access: unknown } ? Caller : undefined;
   /** What the endpoint's `{path*}` or `{name}` stands for, percent-decoded. */
   readonly rest: string;
 }
 
-/** What a route answers: bytes that are kept, or a status of its endpoint and its JSON. */
-export type RouteReply = Stored | JsonReply;
+/** What a route answers with. */
+export type RouteReply = StoredFile | JsonReply;
 
 /** A status of an endpoint and its JSON. */
 export interface JsonReply {
   readonly status: number;
   readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request as it comes in. */
+/** A request whose endpoint is known, and which may be made. */
 export interface RawRequest {
+  readonly request: IncomingMessage;
   readonly query: URLSearchParams;
-  readonly body: unknown;
   readonly caller: Caller | undefined;
   readonly rest: string;
+  /** The largest body, where it differs from the usual. */
+  readonly maxBodyBytes: number | undefined;
 }
 
 /** An endpoint with the function that answers it. */
 export interface Route {
   readonly endpoint: Endpoint;
-  /** Throws a Problem where the request is not what the endpoint takes, before anything else is done. */
-  readonly check: (request: RawRequest) => () => RouteReply | Promise<RouteReply>;
+  /** Throws a Problem where the request is not what the endpoint takes. */
+  answer(raw: RawRequest): Promise<RouteReply>;
 }
 
-/** Binds an endpoint to its function: the request is checked before it is called, and its reply after it. */
+/** Binds an endpoint to its function: body and query are checked before it is called, and its JSON after it. */
 export function handle<Name extends EndpointName>(
   name: Name,
   answer: (request: RouteRequest<Name>) => RouteReply | Promise<RouteReply>,
 ): Route {
   const endpoint: Endpoint = endpoints[name];
-  const check = (reply: RouteReply): RouteReply => {
-    if ('replies' in reply) return reply;
-    return { status: reply.status, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
-  };
   return {
     endpoint,
-    check({ query, body, ...rest }) {
-      if (endpoint.body?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
-      const request = { query: readQuery(endpoint, query), body, ...rest } as RouteRequest<Name>;
-      return () => {
-        const reply = answer(request);
-        return reply instanceof Promise ? reply.then(check) : check(reply);
-      };
+    async answer({ request, query, caller, rest, maxBodyBytes: maxBytes }) {
+      const rules = endpoint.body;
+      const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, { ...rules, maxBytes }) : '';
+      const body = rules && text !== '' ? await parseJsonBody(text, rules.schema, rules.invalid) : undefined;
+      if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
+      const checked = { query: readQuery(endpoint, query), body, text, headers: request.headers, caller, rest };
+      const reply = await answer(checked as RouteRequest<Name>);
+      // A replayed answer may be an error, which is not among the replies.
+      if (!('body' in reply) || reply.status >= 500) return reply;
+      return { ...reply, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
     },
   };
 }

@@ -1,23 +1,19 @@
 import type { RequestListener, Server } from 'node:http';
 import { listen } from 'listhen';
-import { createConnections } from './drain.ts';
-import type { Serve } from './drain.ts';
+import { createDrain } from './drain.ts';
+import type { Drain } from './drain.ts';
 
-/** An HTTP server that listens, and how it stops. */
+/** An HTTP server that listens. */
 export interface HttpServer {
   readonly url: string;
   readonly http: Server;
-  /** Takes no new connections, lets requests finish, and cuts after the grace what is left. */
-  stop(graceSeconds: number): Promise<void>;
+  readonly drain: Drain;
 }
 
 /** An address that cannot be listened on. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
-
-/** Longer than the 60 s that nginx keeps an idle upstream connection, so that it is never the server that closes first. */
-const idleMs = 65_000;
 
 /** Where a server listens, and how long it waits. */
 export interface ListenOptions {
@@ -26,15 +22,21 @@ export interface ListenOptions {
   readonly port: number;
   /** A connection on which nothing comes or goes for so long while a request is under way is cut. */
   readonly stalledMs: number;
+  /**
+   * A connection on which everything is answered is closed after so long. Longer than the 60 s that nginx keeps an idle
+   * upstream connection if left out, so that it is never the server that closes first.
+   */
+  readonly idleMs?: number;
 }
 
 /**
  * Opens a server by listhen, without what listhen adds for development. Throws a {@link ListenError} where the port is
  * taken.
  */
-export async function listenOn(serve: Serve, { host, port, stalledMs }: ListenOptions): Promise<HttpServer> {
-  const connections = createConnections(serve);
-  const { listener } = connections;
+export async function listenOn(
+  listener: RequestListener,
+  { host, port, stalledMs, idleMs = 65_000 }: ListenOptions,
+): Promise<HttpServer> {
   const refused = `cannot listen on port ${port} of ${host}: it is taken, reserved or not allowed`;
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
@@ -48,18 +50,22 @@ export async function listenOn(serve: Serve, { host, port, stalledMs }: ListenOp
     throw new ListenError(refused, { cause: error });
   });
   // listhen types its server as HTTP or HTTPS; no certificate was given, so it is HTTP.
-  const opened = server as Server;
+  const http = server as Server;
   // listhen's shutdown helper marks sockets on each request, and throws when a client is cut off in its body.
-  for (const added of opened.listeners('request')) {
-    if (added !== listener) opened.off('request', added as RequestListener);
+  for (const added of http.listeners('request')) {
+    if (added !== listener) http.off('request', added as RequestListener);
   }
   // listhen passes over ports that browsers refuse, and would take 3000 in their place.
-  const address = opened.address();
+  const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
-    opened.close();
+    http.close();
     throw new ListenError(refused);
   }
-  opened.headersTimeout = 15_000;
-  opened.requestTimeout = 30_000;
-  return { url: url.replace(/\/$/, ''), http: opened, stop: connections.watch(opened, { stalledMs, idleMs }) };
+  http.headersTimeout = 15_000;
+  http.requestTimeout = 30_000;
+  http.keepAliveTimeout = idleMs;
+  http.timeout = stalledMs;
+  // Without it, Node.js would answer 417 by itself.
+  http.on('checkExpectation', (request, response) => http.emit('request', request, response));
+  return { url: url.replace(/\/$/, ''), http, drain: createDrain(http) };
 }

@@ -1,58 +1,64 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { createMemoryPack } from '../releases/pack.ts';
-import type { Loan } from '../releases/pack.ts';
-import type { Span } from '../releases/load.ts';
-import type { StoredFile } from '../releases/service.ts';
-import { createNegotiator } from './encoding.ts';
+import { negotiateEncoding } from './encoding.ts';
+import type { Encoding } from './encoding.ts';
 
-/** An answer with bytes that are kept. */
-export interface StoredReply {
-  readonly status: 200 | 304;
-  /** Names and values in turn, as `writeHead` takes them fastest. */
-  readonly headers: readonly string[];
-  /** Lends the bytes. */
-  readonly lend: (() => Loan) | null;
+/** One encoding of a stored file. */
+export interface Form {
+  readonly bytes: number;
+  /** SHA-256 in hexadecimal digits. */
+  readonly sha256: string;
 }
 
-/** The answers of a file in one encoding. */
-interface Replies {
+/** What is answered with bytes that exist before the request, and so with an ETag. */
+export interface StoredFile<Stored extends Form = Form> {
+  readonly mediaType: string;
+  readonly forms: { readonly identity: Stored; readonly gzip?: Stored; readonly br?: Stored };
+  /** How long a cache may keep it, where that is not as long as usual. */
+  readonly cacheControl?: string;
+  /** Content-Location: the target that it is known by, where it was asked for by a former one. */
+  readonly location?: string;
+  /** Content-Security-Policy, where a browser may show it as a document. */
+  readonly policy?: string;
+  /** The bytes of one of its forms, where they are in memory. */
+  inMemory(form: Stored): Buffer | undefined;
+  /** The same from wherever they are. Rejects where they are not what they were when they were stored. */
+  read(form: Stored): Promise<Buffer | Readable>;
+  /** The answers that were prepared for its forms. */
+  readonly prepared: { [encoding in Encoding]?: Prepared };
+}
+
+/** Both answers of a form; headers are names and values in turn, as `writeHead` takes them. */
+interface Prepared {
   readonly etag: string;
-  readonly found: StoredReply;
-  readonly unchanged: StoredReply;
+  readonly found: readonly string[];
+  readonly unchanged: readonly string[];
 }
 
-/** The answers that a file can give: each is made when it is first asked for, and then a request only picks. */
-export interface Stored {
-  /** Picks the encoding for an Accept-Encoding header. */
-  readonly negotiate: (header: string) => string;
-  readonly replies: (encoding: string) => Replies;
+/** The answer of a stored file to one request; without a form, it has no body. */
+export interface StoredReply<Stored extends Form = Form> {
+  readonly status: 200 | 304;
+  readonly headers: readonly string[];
+  readonly form: Stored | undefined;
 }
 
-/** JSON that is answered again and again, as bytes that are served like those of a file. */
-export function toStoredJson(json: unknown, cacheControl?: string): Stored {
-  const bytes = Buffer.from(`${JSON.stringify(json)}\n`);
-  const gzipped = gzipSync(bytes);
-  return toStored({
-    mediaType: 'application/json',
-    identity: toSpan(bytes, 0),
-    gzip: toSpan(gzipped, bytes.length),
-    ...(cacheControl !== undefined && { cacheControl }),
-    reader: createMemoryPack(new Uint8Array(Buffer.concat([bytes, gzipped])).buffer).reader,
-  });
-}
-
-function toSpan(bytes: Buffer, offset: number): Span {
-  return { offset, size: bytes.length, version: hash('sha256', bytes).slice(0, 32) };
-}
-
-/** Picks the answer to a request: in the encoding that the client takes, or 304 where the client has that version. */
-export function toStoredReply({ negotiate, replies }: Stored, headers: IncomingHttpHeaders): StoredReply {
-  const accepted = headers['accept-encoding'];
-  const { etag, found, unchanged } = replies(accepted ? negotiate(accepted) : 'identity');
+/** Picks the answer: in the encoding that the client prefers, or 304 where the client has that version. */
+export function toStoredReply<Stored extends Form>(
+  file: StoredFile<Stored>,
+  { method, headers }: StoredRequest,
+): StoredReply<Stored> {
+  const encoding = negotiateEncoding(headers['accept-encoding'], file.forms);
+  const { etag, found, unchanged } = (file.prepared[encoding] ??= prepare(file, encoding));
   const match = headers['if-none-match'];
-  return match !== undefined && matches(match, etag) ? unchanged : found;
+  if (match !== undefined && matches(match, etag)) return { status: 304, headers: unchanged, form: undefined };
+  return { status: 200, headers: found, form: method === 'HEAD' ? undefined : file.forms[encoding] };
+}
+
+interface StoredRequest {
+  readonly method?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
 }
 
 /** RFC 9110 13.1.2: a list of validators, compared weakly, or `*`. */
@@ -64,40 +70,35 @@ function matches(ifNoneMatch: string, etag: string): boolean {
   );
 }
 
-/** What a CDN may keep for a minute, and serve for a day when this service is down. */
+/** A CDN may keep it for a minute, and serve it for a day while this service is down. */
 const usualCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
-const negotiators = {
-  both: createNegotiator(['br', 'gzip']),
-  br: createNegotiator(['br']),
-  gzip: createNegotiator(['gzip']),
-  none: createNegotiator([]),
-};
-
-/** Prepares the answers that a file can give. */
-export function toStored(file: StoredFile): Stored {
-  const { identity, gzip, br } = file;
-  const known: { [encoding: string]: Replies | undefined } = { identity: undefined, gzip: undefined, br: undefined };
-  return {
-    negotiate: br ? (gzip ? negotiators.both : negotiators.br) : gzip ? negotiators.gzip : negotiators.none,
-    replies: (encoding) =>
-      (known[encoding] ??= toReplies(file, encoding, encoding === 'br' ? br! : encoding === 'gzip' ? gzip! : identity)),
-  };
+function prepare(file: StoredFile, encoding: Encoding): Prepared {
+  const { forms, mediaType, cacheControl, location, policy } = file;
+  const { bytes, sha256 } = forms[encoding]!;
+  const etag = `"${sha256.slice(0, 32)}"`;
+  const validators = ['ETag', etag, 'Cache-Control', cacheControl ?? usualCacheControl];
+  if (forms.gzip ?? forms.br) validators.push('Vary', 'Accept-Encoding');
+  if (location !== undefined) validators.push('Content-Location', location);
+  const found = ['Content-Type', mediaType, 'Content-Length', String(bytes), ...validators];
+  if (encoding !== 'identity') found.push('Content-Encoding', encoding);
+  if (policy !== undefined) found.push('Content-Security-Policy', policy);
+  return { etag, found, unchanged: validators };
 }
 
-function toReplies(file: StoredFile, encoding: string, span: Span): Replies {
-  const etag = `"${span.version}"`;
-  const validators = ['ETag', etag, 'Cache-Control', file.cacheControl ?? usualCacheControl];
-  if (file.gzip ?? file.br) validators.push('Vary', 'Accept-Encoding');
-  if (file.canonical) validators.push('Content-Location', file.canonical);
-  const headers = ['Content-Type', file.mediaType, 'Content-Length', String(span.size), ...validators];
-  if (encoding !== 'identity') headers.push('Content-Encoding', encoding);
-  // An SVG that is opened by itself is a document of this origin: nothing in it may run or load.
-  if (file.name === 'media')
-    headers.push('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
+/** JSON that is answered again and again, stored in memory with its gzip form. */
+export function toStoredJson(json: unknown, cacheControl?: string): StoredFile {
+  const content = Buffer.from(`${JSON.stringify(json)}\n`);
+  const identity = { bytes: content.length, sha256: hash('sha256', content), content };
+  const gzipped = gzipSync(content);
+  const gzip = { bytes: gzipped.length, sha256: hash('sha256', gzipped), content: gzipped };
+  const contentOf = (form: Form): Buffer => (form === gzip ? gzipped : content);
   return {
-    etag,
-    found: { status: 200, headers, lend: file.reader(span) },
-    unchanged: { status: 304, headers: validators, lend: null },
+    mediaType: 'application/json',
+    forms: { identity, gzip },
+    ...(cacheControl !== undefined && { cacheControl }),
+    inMemory: contentOf,
+    read: (form) => Promise.resolve(contentOf(form)),
+    prepared: {},
   };
 }

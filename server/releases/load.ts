@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { readFile, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
 import { mediaTypes } from '#contract/content.ts';
 import type { Aliases } from '#contract/content.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
@@ -9,67 +8,84 @@ import { Manifest, contractVersion, idSource, isCompressed } from '#contract/rel
 import { matchResource, resources } from '#contract/resources.ts';
 import type { Resource, ResourceName } from '#contract/resources.ts';
 import type { StatusCatalog } from '#contract/status.ts';
-import { toWindows } from '../status/windows.ts';
+import type { StoredFile } from '../http/stored.ts';
+import { ReleaseError, readReleaseFile, verifyReleaseFile } from './files.ts';
+import type { ReleaseFile } from './files.ts';
 
-/** A file in one encoding: where its bytes stand in a pack. */
-export interface Span {
-  readonly offset: number;
-  readonly size: number;
-  /** The first 32 digits of the SHA-256 of the bytes. */
-  readonly version: string;
-}
-
-/** A file of a release, as it is served, but for its bytes. */
-export interface PackedFile {
-  /** What kind of file of the release it is. */
-  readonly name: ResourceName;
-  readonly mediaType: string;
-  readonly identity: Span;
-  readonly gzip?: Span;
-  readonly br?: Span;
-  /** How long it may be kept, where that is not as long as usual. */
-  readonly cacheControl?: string;
-  /** The request target under which it is known, where it was asked for by a former path. */
-  readonly canonical?: string;
-}
-
-/** What a release of which every byte was proved holds. */
-export interface ReleaseContents {
+/** A release of which every byte was verified. */
+export interface Release {
   readonly id: string;
+  /** The domain catalog, which only the server reads. */
   readonly domains: DomainCatalog;
+  /** The monitors and planned maintenance, likewise. */
   readonly status: StatusCatalog;
-  /**
-   * A line for each file that can be asked for: what it is, which is a path and a query value as it is meant, a tab, and
-   * the {@link PackedFile} as JSON. As one text ten thousand take 3 MB, and as objects many times that.
-   */
-  readonly index: string;
+  /** Finds a file by its request target: a path, and a query value that is not encoded. */
+  find(target: string): ServedFile | undefined;
 }
 
-/** A release that must not be served; the message names the file. */
-export class ReleaseError extends Error {
-  override readonly name = 'ReleaseError';
+/** A file of a release, as it is served. */
+export type ServedFile = StoredFile<ReleaseFile>;
+
+/** How the bytes of a release are read while it is served. */
+export type ReadBytes = Pick<ServedFile, 'inMemory' | 'read'>;
+
+/** Files that are verified at a time. */
+const lanes = 8;
+
+/** What a release is loaded with. */
+export interface LoadOptions {
+  /** Throws where this machine cannot use the monitors and maintenance, for instance a time zone. */
+  readonly checkStatus: (status: StatusCatalog) => void;
+  /** How files are read while the release is served: the usual ones, and media, which may be long. */
+  readonly readers: { readonly usual: ReadBytes; readonly media: ReadBytes };
 }
 
-/**
- * Reads the files of a release, proves every byte, and writes them one after the other to memory or to a file that is
- * open. Throws a {@link ReleaseError} that names the first wrong file.
- */
-export async function readContents(
-  directory: string,
-  manifest: Manifest,
-  pack: ArrayBuffer | number,
-): Promise<ReleaseContents> {
-  const { spans, parsed } = await readFiles(directory, manifest, pack);
-  const { aliases, domains, status } = parsed as { aliases: Aliases; domains: DomainCatalog; status: StatusCatalog };
-  return { id: manifest.id, domains, status, index: toIndex(directory, spans, aliases) };
+/** Loads the release that `link` leads to. Throws a {@link ReleaseError} that names the first wrong file. */
+export async function loadRelease(link: string, { checkStatus, readers }: LoadOptions): Promise<Release> {
+  const directory = await realpath(link).catch(() => {
+    throw new ReleaseError(`${link}: there is no release; build one first`);
+  });
+  const manifest = await readManifest(directory);
+  const files = new Map<string, ReleaseFile>();
+  for (const [file, entry] of Object.entries(manifest.files)) {
+    files.set(file, { path: join(directory, file), ...entry });
+  }
+  const queue = files.values();
+  await Promise.all(
+    Array.from({ length: lanes }, async () => {
+      for (const file of queue) await verifyReleaseFile(file);
+    }),
+  );
+  const parse = async <Value>(name: ResourceName, check?: (value: Value) => void): Promise<Value> => {
+    const { file, schema }: Resource = resources[name];
+    const found = files.get(file);
+    if (!found) throw new ReleaseError(`${join(directory, file)}: the file is missing`);
+    const content = await readReleaseFile(found);
+    try {
+      const value = schema!.parse(JSON.parse(content.toString('utf8'))) as Value;
+      check?.(value);
+      return value;
+    } catch (error) {
+      throw new ReleaseError(`${found.path}: the file is not what this server understands`, { cause: error });
+    }
+  };
+  const [aliases, domains, status] = await Promise.all([
+    parse<Aliases>('aliases'),
+    parse<DomainCatalog>('domains'),
+    parse('status', checkStatus),
+    parse('plans'),
+    parse('openapi'),
+  ]);
+  const table = toTable(directory, files, aliases, readers);
+  return { id: manifest.id, domains, status, find: (target) => table.get(target) };
 }
 
-/** Reads what a release says it holds. Throws a {@link ReleaseError} where that is not sound in itself. */
-export function readManifest(directory: string): Manifest {
+/** Reads what a release says it holds. Throws a {@link ReleaseError} where that contradicts itself. */
+async function readManifest(directory: string): Promise<Manifest> {
   const path = join(directory, 'manifest.json');
   let manifest: Manifest;
   try {
-    manifest = Manifest.parse(JSON.parse(readFileSync(path, 'utf8')));
+    manifest = Manifest.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch (error) {
     throw new ReleaseError(`${path}: the manifest cannot be read`, { cause: error });
   }
@@ -84,111 +100,47 @@ export function readManifest(directory: string): Manifest {
   return manifest;
 }
 
-/** The files that the server itself must understand. */
-const understood: readonly ResourceName[] = ['aliases', 'domains', 'status', 'plans', 'openapi'];
-
-/** After so many bytes, other work has a turn. */
-const turnBytes = 1_000_000;
-
-/** Reads each file once, into the place where it stays or into one buffer for all: copies would swell the process. */
-async function readFiles(directory: string, manifest: Manifest, pack: ArrayBuffer | number) {
-  const names = new Map(understood.map((name) => [resources[name].file as string, name]));
-  const parsed: Partial<Record<ResourceName, unknown>> = {};
-  const spans = new Map<string, Span>();
-  let shared = Buffer.alloc(0);
-  let offset = 0;
-  let turnAt = turnBytes;
-  for (const [file, { bytes: size, sha256 }] of Object.entries(manifest.files)) {
-    const path = join(directory, file);
-    const content = readFile(path, size, () => {
-      if (typeof pack !== 'number') return Buffer.from(pack, offset, size);
-      if (shared.length < size) shared = Buffer.allocUnsafeSlow(size);
-      return shared.subarray(0, size);
-    });
-    if (!content || hash('sha256', content) !== sha256) {
-      throw new ReleaseError(`${path}: the file does not match the manifest`);
-    }
-    if (typeof pack === 'number') writeAll(pack, content);
-    const name = names.get(file);
-    if (name) parsed[name] = parseFile(path, name, content);
-    spans.set(file, { offset, size, version: sha256.slice(0, 32) });
-    offset += size;
-    if (offset < turnAt) continue;
-    turnAt = offset + turnBytes;
-    // oxlint-disable-next-line no-await-in-loop
-    await turn();
-  }
-  for (const [file, name] of names) {
-    if (!(name in parsed)) throw new ReleaseError(`${join(directory, file)}: the file is missing`);
-  }
-  return { spans, parsed };
-}
-
-/** Fills the room that is given for a file of this size; undefined where it has another. */
-function readFile(path: string, size: number, room: () => Buffer): Buffer | undefined {
-  let file: number | undefined;
-  try {
-    file = openSync(path, 'r');
-    // Looked at first: a wrong manifest must not decide how much memory is taken.
-    if (fstatSync(file).size !== size) return undefined;
-    const content = room();
-    let read = 0;
-    for (let more = -1; more !== 0 && read < size; read += more)
-      more = readSync(file, content, read, size - read, read);
-    return read === size ? content : undefined;
-  } catch (error) {
-    throw new ReleaseError(`${path}: the file cannot be read`, { cause: error });
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
-}
-
-/** Writes to the end of a file. Throws a {@link ReleaseError} where it cannot, as where the disk is full. */
-export function writeAll(pack: number, content: Buffer): void {
-  try {
-    for (let written = 0; written < content.length;) written += writeSync(pack, content, written);
-  } catch (error) {
-    throw new ReleaseError('the release cannot be kept in DATA_DIR', { cause: error });
-  }
-}
-
-function parseFile(path: string, name: ResourceName, content: Buffer): unknown {
-  const { schema }: Resource = resources[name];
-  try {
-    const value = schema?.parse(JSON.parse(content.toString('utf8')));
-    // Whether this machine knows a time zone is only found by using it.
-    if (name === 'status') toWindows((value as StatusCatalog).maintenance);
-    return value;
-  } catch (error) {
-    throw new ReleaseError(`${path}: the file is not what this server understands`, { cause: error });
-  }
-}
-
-function toIndex(directory: string, spans: ReadonlyMap<string, Span>, aliases: Aliases): string {
-  const index = new Map<string, string>();
-  for (const file of spans.keys()) {
+/** Everything that can be asked for, by its request target; an article also by its former paths. */
+function toTable(
+  directory: string,
+  files: ReadonlyMap<string, ReleaseFile>,
+  aliases: Aliases,
+  readers: LoadOptions['readers'],
+): Map<string, ServedFile> {
+  const table = new Map<string, ServedFile>();
+  for (const [file, identity] of files) {
     const match = isCompressed(file) ? undefined : matchResource(file);
-    if (match?.target !== undefined) index.set(match.target, JSON.stringify(toPackedFile(match.name, file, spans)));
+    if (match?.target === undefined) continue;
+    const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];
+    table.set(match.target, {
+      ...describe(match.name, file),
+      ...(match.name === 'media' ? readers.media : readers.usual),
+      forms: { identity, ...(gzip && { gzip }), ...(br && { br }) },
+      prepared: {},
+    });
   }
   for (const { file, target } of Object.values<Resource>(resources)) {
-    if (target && !file.includes('{') && !index.has(target))
+    if (target && !file.includes('{') && !table.has(target)) {
       throw new ReleaseError(`${join(directory, file)}: the file is missing`);
+    }
   }
   for (const [from, to] of Object.entries(aliases)) {
     const endpoint = from.startsWith('/blog/') ? '/v1/blog/article' : '/v1/kb/article';
-    const canonical = `${endpoint}?path=${to}`;
-    const known = index.get(canonical);
-    if (known !== undefined) index.set(`${endpoint}?path=${from}`, JSON.stringify({ ...JSON.parse(known), canonical }));
+    const location = `${endpoint}?path=${to}`;
+    const known = table.get(location);
+    if (known) table.set(`${endpoint}?path=${from}`, { ...known, location, prepared: {} });
   }
-  return Array.from(index, ([target, file]) => `${target}\t${file}\n`).join('');
+  return table;
 }
 
-function toPackedFile(name: ResourceName, file: string, spans: ReadonlyMap<string, Span>): PackedFile {
-  const gzip = spans.get(`${file}.gz`);
-  const br = spans.get(`${file}.br`);
-  const { mediaType: own = 'application/json' }: Resource = resources[name];
-  const mediaType = name === 'media' ? (mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream') : own;
-  const compressed = { ...(gzip && { gzip }), ...(br && { br }) };
-  const cacheControl = name === 'statusWidgetVersion' && { cacheControl: 'public, max-age=31536000, immutable' };
-  return { name, mediaType, identity: spans.get(file)!, ...compressed, ...cacheControl };
+/** An SVG that is opened by itself is a document of this origin: nothing in it may run or load. */
+const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+
+function describe(name: ResourceName, file: string): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'policy'> {
+  if (name === 'media') {
+    return { mediaType: mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream', policy: mediaPolicy };
+  }
+  const { mediaType = 'application/json' }: Resource = resources[name];
+  if (name !== 'statusWidgetVersion') return { mediaType };
+  return { mediaType, cacheControl: 'public, max-age=31536000, immutable' };
 }

@@ -1,23 +1,20 @@
 import { handle } from '../http/handle.ts';
-import { toStored, toStoredJson } from '../http/stored.ts';
-import type { Stored } from '../http/stored.ts';
+import { toStoredJson } from '../http/stored.ts';
 import { Problem } from '../problem.ts';
+import type { ServedFile } from './load.ts';
 import type { Releases } from './service.ts';
 
 const emptyList = toStoredJson([]);
 
 /** The routes that answer with files of the release. */
 export function contentRoutes(releases: Releases) {
-  const find = (target: string): Stored | undefined => {
-    const file = releases.current().find(target);
-    return file && toStored(file);
-  };
-  const listed = (target: string): Stored => {
+  const find = (target: string): ServedFile | undefined => releases.current().find(target);
+  const listed = (target: string): ServedFile => {
     const file = find(target);
     if (!file) throw new Error(`${target} is not in the release`);
     return file;
   };
-  const article = (endpoint: string, path: string): Stored => {
+  const article = (endpoint: string, path: string): ServedFile => {
     const file = find(`${endpoint}?path=${path}`);
     if (!file) throw new Problem('article_not_found');
     return file;

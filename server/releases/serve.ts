@@ -1,48 +1,55 @@
-import type { Release, Releases } from './service.ts';
-import { toStored } from '../http/stored.ts';
-import type { Stored } from '../http/stored.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isLimited } from '#contract/endpoint.ts';
+import { logRequest } from '../http/access-log.ts';
+import type { Cors } from '../http/cors.ts';
+import type { Identify } from '../http/identify.ts';
+import { toStoredReply } from '../http/stored.ts';
+import type { Logger } from '../log.ts';
+import type { RateLimit } from '../token-bucket.ts';
+import type { Releases } from './service.ts';
+
+/** What the fast path answers with, and what every answer needs. */
+export interface FastPathOptions {
+  readonly releases: Releases;
+  readonly identify: Identify;
+  readonly cors: Cors;
+  /** The limit on each client address. */
+  readonly limit: RateLimit;
+  readonly log: Logger;
+}
 
 /**
- * Files of which the prepared answers are kept, twice: about 1 MB. To prepare one anew takes a few microseconds; but what
- * outlives young collections makes V8 widen the room between them, and with four times as many a reader of 10,000
- * articles left 60 MB more behind.
+ * Creates the fast path in front of h3: it answers a GET or HEAD for a file of the release whose bytes are in memory, and
+ * returns false for everything else, which h3 answers the same at a higher cost. It saves 20 of 50 microseconds.
  */
-const kept = 500;
-
-/**
- * Creates the table of the files that are answered before the app: by the targets that mean them in their usual
- * spellings, with a query value plain or percent-encoded. What was asked for of late is found at the cost of a look-up.
- */
-export function createStaticTable(releases: Releases): (target: string) => Stored | undefined {
-  let release: Release | undefined;
-  let newer = new Map<string, Stored>();
-  let older = newer;
-  return (target) => {
-    if (release !== releases.current()) {
-      release = releases.current();
-      newer = new Map();
-      older = newer;
+export function createFastPath(
+  options: FastPathOptions,
+): (request: IncomingMessage, response: ServerResponse) => boolean {
+  const { releases, identify, cors, limit, log } = options;
+  return (request, response) => {
+    const { method, url: target } = request;
+    const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target!)) : undefined;
+    if (!file) return false;
+    const reply = toStoredReply(file, request);
+    const bytes = reply.form && file.inMemory(reply.form);
+    if (reply.form && !bytes) return false;
+    const info = identify(request);
+    const headers = ['X-Request-Id', info.id, 'X-Content-Type-Options', 'nosniff'];
+    if (isLimited(target!)) {
+      const verdict = limit(info.client.key, info.startedAt);
+      if (!verdict.allowed) return false;
+      headers.push(...verdict.headers);
     }
-    const known = newer.get(target);
-    if (known) return known;
-    const stored = older.get(target) ?? prepare(release, target);
-    if (!stored) return undefined;
-    if (newer.size >= kept) {
-      older = newer;
-      newer = new Map();
-    }
-    newer.set(target, stored);
-    return stored;
+    headers.push(...cors(request.headers.origin, false), ...reply.headers);
+    response.on('close', () => logRequest(log, info, request, response));
+    response.writeHead(reply.status, headers);
+    response.end(bytes);
+    return true;
   };
 }
 
-function prepare(release: Release, target: string): Stored | undefined {
-  const file = release.find(toPlain(target));
-  return file && toStored(file);
-}
-
-/** A target with its query value as it is meant, where that is encoded as `encodeURIComponent` does; else as it stands. */
-function toPlain(target: string): string {
+/** A target with its query value decoded, where that is encoded as `encodeURIComponent` does; else as it stands. */
+function toPlainQuery(target: string): string {
   const at = target.indexOf('=') + 1;
   if (at === 0 || !target.includes('%', at)) return target;
   try {

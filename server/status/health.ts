@@ -1,14 +1,8 @@
 import { handle } from '../http/handle.ts';
 import type { Lifecycle } from '../lifecycle.ts';
 
-/** What the monitoring routes tell of. */
-export interface Monitored {
-  readonly version: string;
-  readonly lifecycle: Lifecycle;
-}
-
-/** The routes that tell of this process. */
-export function monitoringRoutes({ version, lifecycle }: Monitored) {
+/** The routes about this process. */
+export function healthRoutes({ version, lifecycle }: { readonly version: string; readonly lifecycle: Lifecycle }) {
   return {
     getHealth: handle('getHealth', () => ({ status: 200, body: { status: 'healthy', version } })),
     getReady: handle('getReady', () => ({

@@ -22,8 +22,6 @@ export interface MonitorsOptions {
   /** The catalog of the release that is being served; the same object while that does not change. */
   readonly catalog: () => StatusCatalog;
   readonly probe: Probe;
-  /** What the first checks wait for; nothing if left out. */
-  readonly after?: Promise<void>;
   /** Is told what changes for visitors, with the reason where a monitor goes down. */
   readonly onChange?: (name: string, up: boolean, reason: string | undefined) => void;
   readonly now?: () => number;
@@ -49,7 +47,7 @@ const undecidedMs = 5000;
  * it throws until the first round of checks has decided about every monitor, and where there is none.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
-  const { catalog: currentCatalog, probe, after = Promise.resolve(), onChange } = options;
+  const { catalog: currentCatalog, probe, onChange } = options;
   const { now = Date.now, random = Math.random } = options;
   const takeTurn = pLimit(checksAtOnce);
   let catalog: StatusCatalog | undefined;
@@ -103,8 +101,8 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     monitor.timer = setTimeout(() => void run(monitor), delay).unref();
   };
 
-  void after.then(takeUpCatalog);
   return {
+    start: takeUpCatalog,
     // oxlint-disable-next-line require-await -- what it throws is a rejection
     async read() {
       takeUpCatalog();

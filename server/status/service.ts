@@ -8,8 +8,6 @@ export interface StatusOptions {
   readonly source: StatusSource;
   /** Where the snapshot is written, for a CDN to carry. */
   readonly file?: string | undefined;
-  /** What the first read for the file waits for; nothing if left out. */
-  readonly after?: Promise<void>;
   /** Is told once when the file cannot be written, and not again before it could be. */
   readonly onFileFailure: (error: unknown) => void;
   /** Is told once when the state is not known, and not again before it was. */
@@ -26,6 +24,8 @@ export interface StatusOptions {
 
 /** The state of the platform, for everyone at once. */
 export interface Status {
+  /** Begins what goes on by itself: the monitors, and the snapshot. */
+  start(): void;
   /** Undefined where it is not known. Never rejects; concurrent calls share one read. */
   read(): Promise<PlatformStatus | undefined>;
   /** Closes the source, and finishes what is being written; the last snapshot stays. */
@@ -36,9 +36,9 @@ export interface Status {
 const watchMs = 15_000;
 const rewriteMs = 14_000;
 
-/** Creates the status service. With a file, it reads by itself, so that the snapshot is fresh also where nobody asks. */
+/** Creates the status service. With a file, it reads by itself, so that the snapshot is fresh without any request. */
 export function createStatus(options: StatusOptions): Status {
-  const { source, file, after, onFileFailure, onSourceFailure } = options;
+  const { source, file, onFileFailure, onSourceFailure } = options;
   const { now = Date.now, cacheMs = 15_000, unknownMs = 2000 } = options;
   const snapshot = file === undefined ? undefined : createSnapshot(file, { now, onFailure: onFileFailure });
   let latest: { readonly status: PlatformStatus | undefined; readonly readAt: number } | undefined;
@@ -76,15 +76,17 @@ export function createStatus(options: StatusOptions): Status {
   };
 
   const watch = async (): Promise<void> => {
-    await after;
     if (stopped) return;
     const status = await read();
     publish(status);
     // A timer may run a moment before its time by the other clock, and would be answered from the cache once more.
     if (!stopped) timer = setTimeout(() => void watch(), Math.min(maxAge(status) + 5, watchMs)).unref();
   };
-  if (snapshot) void watch();
   return {
+    start() {
+      source.start?.();
+      if (snapshot) void watch();
+    },
     read,
     async stop() {
       stopped = true;

@@ -6,7 +6,7 @@ import { toPlatformStatus } from './platform.ts';
 import type { PartState } from './platform.ts';
 import { parseJson } from '../upstream/reply.ts';
 import type { StatusSource } from './types.ts';
-import { ProviderError } from '../hosting/providers/types.ts';
+import { ProviderError } from '../upstream/error.ts';
 
 /** Which status page is read. */
 export interface UptimeKumaSettings {

@@ -1,8 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
 import { problems } from '#contract/problem.ts';
-// oxlint-disable-next-line no-restricted-imports -- the one part of http/ that faces upstreams, and so speaks their errors
-import { ProviderError } from '../hosting/providers/types.ts';
+import { ProviderError } from './error.ts';
 
 /** Whom a client speaks to, and how. */
 export interface ClientOptions {

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { problems } from '#contract/problem.ts';
 import type { Reply } from './client.ts';
-import { ProviderError } from '../hosting/providers/types.ts';
-import type { Outcome } from '../hosting/providers/types.ts';
+import { ProviderError } from './error.ts';
+import type { Outcome } from './error.ts';
 
 /** The message where a command is for a server that is not running. */
 export const offline = 'The server must be online to receive commands';

@@ -18,6 +18,7 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   media_not_found: 404,
   tld_not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   in_progress: 409,
   unsupported_media_type: 415,
   idempotency_mismatch: 422,

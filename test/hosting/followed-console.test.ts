@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ConsoleEvents, Provider } from '../../server/hosting/providers/types.ts';
-import { createHosting } from '../../server/hosting/service.ts';
+import { openConsoleSource } from '../../server/hosting/console/source.ts';
+import { createServers } from '../../server/hosting/servers.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 
@@ -22,19 +23,10 @@ async function follow() {
     looks += 1;
     return store.servers.find(server);
   };
-  const hosting = createHosting({
-    store: { ...store, servers: { ...store.servers, find } },
-    providers: new Map([['panel', provider]]),
-    timeoutMs: 1000,
-    history: () => [],
-    publicUrl: () => '',
-    issueToken: () => Promise.resolve(''),
-    actionLimit: () => ({ allowed: true }),
-    onAuditFailure: () => undefined,
-  });
+  const servers = createServers({ ...store.servers, find }, new Map([['panel', provider]]));
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
-  const source = await hosting.openConsole('game:mine', {
+  const source = await openConsoleSource(servers, 'game:mine', {
     line: () => undefined,
     status: () => undefined,
     gap: () => undefined,

@@ -12,11 +12,11 @@ async function askForMuch() {
   const server = await listenOn(
     (_, response) => {
       response.end(Buffer.alloc(size));
-      return () => (ended += 1);
+      response.on('close', () => (ended += 1));
     },
     { host: '127.0.0.1', port: 0, stalledMs },
   );
-  onTestFinished(() => server.stop(0));
+  onTestFinished(() => server.drain(0));
   const client = connect(Number(new URL(server.url).port), '127.0.0.1').pause();
   client.on('error', () => undefined);
   client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');

@@ -1,25 +1,22 @@
 import { hash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ReleaseError } from '../../server/releases/load.ts';
-import { loadRelease } from '../../server/releases/service.ts';
 import { createTestApp } from '../helpers/app.ts';
-import { article, buildProject, createProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { buildProject, createProject } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { damages } from './damage.ts';
 import { createServable, startProcess } from '../server/process.ts';
-import { copyProject, eventually } from '../server/shared.ts';
-import { readManifest, servedFiles } from '../server/targets.ts';
+import { copyProject } from '../server/shared.ts';
+import { servedFiles } from '../server/targets.ts';
 
 const endings = { identity: '', gzip: '.gz', br: '.br' } as const;
 
-/** Far less than the sound project takes, so that it is on disk, and little of it in memory at a time. */
+/** Far less than the sound project takes, so that little of it is in memory at a time. */
 const onDisk = { RELEASE_CACHE_BYTES: '16384' };
 
-test('a release that is too large for memory is served byte by byte, again and again, without its folder', async () => {
+test('a release that is too large for memory is served byte by byte, again and again', async () => {
   const root = await copyProject();
   const files = servedFiles(root).flatMap(({ file, target }) =>
     Object.entries(endings)
@@ -28,7 +25,6 @@ test('a release that is too large for memory is served byte by byte, again and a
       .map(({ path, ...rest }) => ({ ...rest, bytes: readFileSync(path) })),
   );
   const app = await createTestApp({ root, settings: onDisk });
-  rmSync(join(root, 'dist'), { recursive: true });
   for (let round = 0; round < 3; round += 1) {
     for (const { target, encoding, bytes } of files) {
       const answer = await ask(app, target, { headers: { 'Accept-Encoding': encoding } });
@@ -86,58 +82,4 @@ test('nothing of a release is left behind by a server that is killed', async () 
   server.child.kill('SIGKILL');
   await server.ended();
   expect(readdirSync(data).filter((name) => !name.startsWith('hosting.'))).toEqual([]);
-});
-
-test.runIf(existsSync('/proc/self/fd'))('a release that was replaced is given up on disk', async () => {
-  const app = await createTestApp({ root: await copyProject(), settings: onDisk });
-  const kept = (): string[] =>
-    readdirSync('/proc/self/fd').flatMap((fd) => {
-      try {
-        const path = readlinkSync(join('/proc/self/fd', fd));
-        return path.startsWith(join(app.root, 'data/release-')) ? [path] : [];
-      } catch {
-        return [];
-      }
-    });
-  expect(kept()).toHaveLength(1);
-  const [first] = kept();
-  const content = article({ title: 'Changed', date: '2026-01-02' }, '## Details\n');
-  writeFiles(app.root, { 'content/blog/news/first.md': content });
-  await buildProject(app.root);
-  await expect.poll(async () => (await ask(app, '/v1/blog/list')).text, eventually).toContain('Changed');
-  await expect.poll(kept, eventually).toHaveLength(1);
-  expect(kept()).not.toEqual([first]);
-  await app.stop();
-  expect(kept()).toEqual([]);
-});
-
-const some = [
-  'v1/blog/article/news/first.json has one wrong byte',
-  'v1/kb/article/vps/ssh.json.br has one wrong byte',
-  'manifest.json has one wrong byte',
-  'media/covers/cover.svg is missing',
-  'a file is longer',
-  'catalog/status.json is [], as the manifest has it',
-];
-
-test.each(damages.filter(({ name }) => some.includes(name)))(
-  'a release too large for memory is never served where $name; the error names the file',
-  async ({ file, apply }) => {
-    const root = await copyProject();
-    const folder = join(root, 'dist/releases', readManifest(root).id);
-    const damaged = apply(folder) ?? folder;
-    const loading = loadRelease(damaged, { memoryBytes: 0, dataDir: join(root, 'data') });
-    await expect(loading).rejects.toBeInstanceOf(ReleaseError);
-    await expect(loading).rejects.toThrow(join(damaged, file));
-    expect(existsSync(join(root, 'data')) ? readdirSync(join(root, 'data')) : []).toEqual([]);
-  },
-);
-
-test('a start fails where a release is too large for memory and DATA_DIR is no folder, and says so', async () => {
-  const { settings } = await createServable();
-  const data = join(temporaryFolder(), 'file');
-  writeFileSync(data, '');
-  const server = startProcess({ ...settings, ...onDisk, DATA_DIR: data });
-  expect(await server.ended()).toBe(1);
-  expect(server.stderr()).toMatch(/release-[0-9a-f-]{36}: a release cannot be kept there\n$/);
 });

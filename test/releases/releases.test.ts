@@ -143,8 +143,6 @@ describe('a release that does not verify', () => {
 describe('the release that is served', () => {
   test.each<[string, (dist: string) => void]>([
     ['its link is removed', (dist) => unlinkSync(join(dist, 'current'))],
-    ['its folder is removed', (dist) => rmSync(join(dist, 'releases'), { recursive: true })],
-    ['the whole folder is removed', (dist) => rmSync(dist, { recursive: true })],
     [
       'its link leads nowhere',
       (dist) => {
@@ -162,6 +160,26 @@ describe('the release that is served', () => {
     await buildProject(app.root);
     await expectServed(app, 'Changed');
     expect(app.log().filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test.each<[string, (dist: string) => void]>([
+    ['its folder is removed', (dist) => rmSync(join(dist, 'releases'), { recursive: true })],
+    ['the whole folder is removed', (dist) => rmSync(dist, { recursive: true })],
+  ])('answers from memory where %s, else 500; and the next build is taken up', async (_, remove) => {
+    const app = await createTestApp({ root: await copyProject() });
+    const list = await ask(app, '/v1/blog/list');
+    remove(join(app.root, 'dist'));
+    expect((await ask(app, '/v1/blog/list')).text).toBe(list.text);
+    const plans = await ask(app, '/v1/plans');
+    expect({ status: plans.status, text: plans.text }).toEqual({
+      status: 500,
+      text: 'something went wrong on our side\n',
+    });
+    await expect.poll(() => JSON.stringify(app.log()), eventually).toContain('plans.json: the file cannot be read');
+    change(app, 'Changed');
+    await buildProject(app.root);
+    await expectServed(app, 'Changed');
+    expect((await ask(app, '/v1/plans')).status).toBe(200);
   });
 
   test('stays whole where it is pruned before the next one is taken up', async () => {

@@ -1,64 +1,60 @@
 import { PassThrough } from 'node:stream';
+import { BlockList } from 'node:net';
 import { join } from 'node:path';
+import { toNodeHandler } from 'h3';
 import { expect, onTestFinished, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { createApp } from '../../server/app.ts';
-import { readEnv } from '../../server/env.ts';
-import { createListener } from '../../server/http/listener.ts';
 import { listenOn } from '../../server/http/listen.ts';
 import { createLog } from '../../server/log.ts';
-import { createClientFinder } from '../../server/http/client-ip.ts';
+import { createIdentify } from '../../server/http/identify.ts';
 import { createCors } from '../../server/http/cors.ts';
 import { createRateLimit } from '../../server/token-bucket.ts';
 import { createLifecycle } from '../../server/lifecycle.ts';
-import { loadRelease } from '../../server/releases/service.ts';
+import { openReleases } from '../../server/releases/service.ts';
+import { createRoutes } from '../../server/routes.ts';
 import { ask } from './ask.ts';
 import { eventually, sharedProject } from './shared.ts';
 import { describeEndpoint, storedNames } from './targets.ts';
 
-/** The server with a defect, put together as it starts itself: its release has lost its files in memory. */
-async function createBroken() {
-  const env = readEnv({});
-  const release = await loadRelease(join(await sharedProject(), 'dist/current'), {
-    memoryBytes: env.RELEASE_CACHE_BYTES,
-    dataDir: env.DATA_DIR,
+/** The server with a defect, put together as it starts itself: its release has lost its files. */
+async function createBroken({ lifecycle = createLifecycle() } = {}) {
+  const nothing = (): undefined => undefined;
+  const opened = await openReleases({
+    dist: join(await sharedProject(), 'dist'),
+    cacheBytes: 0,
+    checkStatus: nothing,
+    onLoaded: nothing,
+    onRejected: nothing,
   });
-  const releases = { current: () => ({ ...release, find: () => undefined }), stop: () => undefined };
+  opened.stop();
+  const releases = { ...opened, current: () => ({ ...opened.current(), find: nothing }) };
   const destination = new PassThrough();
   let written = '';
   destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
-  const limit = createRateLimit({ name: 'default', rps: 100, burst: 100, blockSeconds: 0 });
-  const cors = createCors({ origins: ['https://www.example.com'], allowLocal: false });
-  const listener = createListener({
-    app: createApp(
-      // What the stored endpoints never touch.
-      {
-        releases,
-        lifecycle: createLifecycle(),
-        version: '1.2.3',
-        hosting: undefined as never,
-        feedback: undefined as never,
-        domains: undefined as never,
-        status: undefined as never,
-      },
-      {
-        limit,
-        limits: { domains: limit, feedback: limit },
-        maxBodyBytes: {},
-        cors,
-        authorize: undefined as never,
-        idempotency: undefined as never,
-      },
-    ),
-    findFile: () => undefined,
-    limit,
-    log: createLog({ level: 'info', format: 'json', destination }),
-    findClient: createClientFinder(env.TRUSTED_PROXIES),
-    cors,
-    draining: () => false,
+  const limit = createRateLimit({ name: 'default', rps: 100, burst: 100 });
+  const routes = createRoutes({
+    releases,
+    lifecycle,
+    version: '1.2.3',
+    // What the stored endpoints never touch.
+    hosting: undefined as never,
+    idempotency: undefined as never,
+    feedback: undefined as never,
+    domains: undefined as never,
+    status: undefined as never,
   });
-  const server = await listenOn(listener, { host: '127.0.0.1', port: 0, stalledMs: 60_000 });
-  onTestFinished(() => server.stop(0));
+  const app = createApp({
+    routes: Object.values(routes),
+    identify: createIdentify(new BlockList()),
+    log: createLog({ level: 'info', format: 'json', destination }),
+    cors: createCors({ origins: ['https://www.example.com'], allowLocal: false }),
+    limits: { client: limit, domains: limit, feedback: limit, actions: limit },
+    authenticate: undefined as never,
+    maxBodyBytes: {},
+  });
+  const server = await listenOn(toNodeHandler(app), { host: '127.0.0.1', port: 0, stalledMs: 60_000 });
+  onTestFinished(() => server.drain(0));
   const lines = () =>
     written
       .split('\n')
@@ -107,4 +103,13 @@ test('what goes wrong in one request is no trouble to others', async () => {
   );
   expect(statuses).toEqual([500, 200, 500, 200]);
   await expect.poll(broken.failures, eventually).toHaveLength(2);
+});
+
+test('a server that is about to stop says so', async () => {
+  const lifecycle = createLifecycle();
+  const server = await createBroken({ lifecycle });
+  expect((await ask(server, '/ready')).text).toBe('{"status":"ready"}\n');
+  lifecycle.drain();
+  const { status, text } = await ask(server, '/ready');
+  expect({ status, text }).toEqual({ status: 503, text: '{"status":"draining"}\n' });
 });

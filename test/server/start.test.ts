@@ -1,15 +1,20 @@
 import { rmSync, unlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ReleaseError } from '../../server/releases/load.ts';
-import { loadRelease, openReleases } from '../../server/releases/service.ts';
+import type { StatusCatalog } from '#contract/status.ts';
+import { ReleaseError } from '../../server/releases/files.ts';
+import { loadRelease } from '../../server/releases/load.ts';
+import { openReleases } from '../../server/releases/service.ts';
+import { toWindows } from '../../server/status/windows.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { damages } from '../releases/damage.ts';
 import { copyProject, sharedProject } from './shared.ts';
 import { readManifest, servedFiles } from './targets.ts';
 
-const keeping = { memoryBytes: 1_000_000, dataDir: '/nowhere' };
-const events = { taken: () => undefined, refused: () => undefined };
+const unread = { inMemory: () => undefined, read: () => Promise.reject(new Error('nothing is read')) };
+const checkStatus = ({ maintenance }: StatusCatalog) => void toWindows(maintenance);
+const loading = { readers: { usual: unread, media: unread }, checkStatus };
+const events = { cacheBytes: 1_000_000, checkStatus, onLoaded: () => undefined, onRejected: () => undefined };
 
 async function failureOf(work: Promise<unknown>): Promise<Error> {
   return work.then(
@@ -23,17 +28,17 @@ async function failureOf(work: Promise<unknown>): Promise<Error> {
 describe('a release is loaded', () => {
   test('whole, with every file that can be asked for', async () => {
     const root = await sharedProject();
-    const { id, find } = await loadRelease(join(root, 'dist/current'), keeping);
-    expect(id).toBe(readManifest(root).id);
+    const release = await loadRelease(join(root, 'dist/current'), loading);
+    expect(release.id).toBe(readManifest(root).id);
     const served = servedFiles(root).map(({ target }) => target);
-    expect(served.filter((target) => !find(target))).toEqual([]);
+    expect(served.filter((target) => !release.find(target))).toEqual([]);
   });
 
   test.each(damages)('never where $name; the error names the file', async ({ file, apply }) => {
     const root = await copyProject();
     const folder = join(root, 'dist/releases', readManifest(root).id);
     const damaged = apply(folder) ?? folder;
-    const error = await failureOf(loadRelease(damaged, keeping));
+    const error = await failureOf(loadRelease(damaged, loading));
     expect(error).toBeInstanceOf(ReleaseError);
     expect(error.message).toContain(join('releases', basename(damaged), file));
     expect(error.message).not.toContain('\n');
@@ -49,14 +54,14 @@ describe('the start fails, and names the link,', () => {
     const root = await copyProject();
     const dist = join(root, 'dist');
     remove(dist);
-    const error = await failureOf(openReleases(dist, keeping, events));
+    const error = await failureOf(openReleases({ dist, ...events }));
     expect(error).toBeInstanceOf(ReleaseError);
     expect(error.message).toBe(`${dist}/current: there is no release; build one first`);
   });
 
   test('where the folder is empty', async () => {
     const dist = temporaryFolder();
-    const error = await failureOf(openReleases(dist, keeping, events));
+    const error = await failureOf(openReleases({ dist, ...events }));
     expect(error.message).toBe(`${dist}/current: there is no release; build one first`);
   });
 });

@@ -10,8 +10,6 @@ export interface BootstrapOptions {
   readonly url: string | undefined;
   /** The base URL of each TLD, until it is read. */
   readonly builtIn: ReadonlyMap<string, string>;
-  /** What the first reading waits for; nothing if left out. */
-  readonly after?: Promise<void> | undefined;
   readonly userAgent: string;
   readonly refreshMs: number;
   readonly now: () => number;
@@ -24,8 +22,8 @@ export interface Bootstrap {
   find(tld: string): { readonly base: string; readonly entry: string } | undefined;
   /** Whether the list was read in the last seven days: base URLs move, and an old server denies names that exist. */
   isCurrent(): boolean;
-  /** Settles when the first reading ended, in whatever way. */
-  readonly ready: Promise<void>;
+  /** Reads the list for the first time, and then again by itself. Settles when the first reading ended; never rejects. */
+  start(): Promise<void>;
   /** Reads it anew; the one there is stays where that fails. Never rejects. */
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -46,9 +44,9 @@ const List = z.object({
   services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(fewestServices),
 });
 
-/** Creates the list, which is read by itself, and again from time to time. */
+/** Creates the list. The built-in one is used until it was read. */
 export function createBootstrap(options: BootstrapOptions): Bootstrap {
-  const { url, builtIn, after = Promise.resolve(), userAgent, refreshMs, now, log } = options;
+  const { url, builtIn, userAgent, refreshMs, now, log } = options;
   const client = createClient({
     baseUrl: '',
     headers: { 'user-agent': userAgent },
@@ -87,7 +85,7 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
     clearTimeout(timer);
     if (!closed) timer = setTimeout(() => void refresh(), nextMs).unref();
   };
-  const ready = after.then(refresh);
+  let started: Promise<void> | undefined;
   return {
     find(tld) {
       for (let entry = tld; entry !== ''; entry = entry.split('.').slice(1).join('.')) {
@@ -97,7 +95,7 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
       return undefined;
     },
     isCurrent: () => readAt !== undefined && now() - readAt < currentMs,
-    ready,
+    start: () => (started ??= refresh()),
     refresh,
     async close() {
       closed = true;

@@ -5,7 +5,7 @@ import type { Availability } from '../types.ts';
 import type { Deadline, HostGate, Rate } from './host-gate.ts';
 import { isAllowedUrl } from '../../upstream/public-address.ts';
 import { parseJson } from '../../upstream/reply.ts';
-import { ProviderError } from '../../hosting/providers/types.ts';
+import { ProviderError } from '../../upstream/error.ts';
 
 /** What RDAP needs. */
 export interface RdapOptions {

@@ -20,8 +20,6 @@ export interface RegistriesOptions {
   readonly dnsServers?: readonly string[] | 'off' | undefined;
   /** Where IANA's list of RDAP servers is read; left out, the built-in one stays. */
   readonly bootstrapUrl?: string | undefined;
-  /** What its first reading waits for; nothing if left out. */
-  readonly after?: Promise<void> | undefined;
   /** Who asks: a product, its version, and a URL to turn to. */
   readonly userAgent: string;
   readonly log: Logger;
@@ -66,9 +64,9 @@ const defaults: RegistryLimits = {
   maxBytes: 256 * 1024,
 };
 
-/** Creates the way to the registries of the world. The list of RDAP servers is read by itself; nobody else is asked yet. */
+/** Creates the way to the registries of the world. Nothing is asked before the first check or start. */
 export function createRegistries(options: RegistriesOptions): Registries {
-  const { dnsServers, bootstrapUrl, after, userAgent, log, now = () => performance.now() } = options;
+  const { dnsServers, bootstrapUrl, userAgent, log, now = () => performance.now() } = options;
   const limits = { ...defaults, ...options.limits };
   const noticed = (host: string, what: string): void => log.warn({ host }, `a registry ${what}`);
   const client = createClient({
@@ -82,7 +80,6 @@ export function createRegistries(options: RegistriesOptions): Registries {
   const bootstrap = createBootstrap({
     url: bootstrapUrl,
     builtIn: listedBases,
-    after,
     userAgent,
     refreshMs: limits.refreshMs,
     now,
@@ -171,7 +168,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
   };
 
   const askSources = async (domain: DomainName, lookup: DomainLookup | undefined, deadline: Deadline) => {
-    if (lookup === undefined) await bootstrap.ready;
+    if (lookup === undefined) await bootstrap.start();
     for (const source of findSources(domain.tld, lookup)) {
       const answer = await ask(source, domain, deadline);
       if (answer !== 'unknown') return answer;
@@ -180,6 +177,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
   };
 
   return {
+    start: () => void bootstrap.start(),
     async check(domain, lookup) {
       // The name becomes a part of lines and paths: whatever is not one of a domain ends here.
       if (!/^[a-z0-9-]{1,63}$/.test(domain.name.slice(0, -domain.tld.length - 1))) return 'unknown';
@@ -191,7 +189,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
     },
     async diagnose(tld, lookup) {
       const start = performance.now();
-      if (lookup === undefined) await bootstrap.ready;
+      if (lookup === undefined) await bootstrap.start();
       const sources = findSources(tld, lookup);
       const find = async (name: string) => ({
         name,

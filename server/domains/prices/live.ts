@@ -7,6 +7,8 @@ import type { PriceSource, TldPrices } from '../types.ts';
 
 /** Prices that are read from a billing system again and again. */
 export interface LivePrices {
+  /** Begins to read, and goes on every ten minutes. */
+  start(): void;
   /**
    * The last ones that were read, by TLD; empty where nothing had complete prices. Undefined where none were ever
    * read, or they are too old. The same object while nothing changed.
@@ -21,8 +23,6 @@ export interface LivePricesOptions {
   readonly source: PriceSource;
   /** Where the last good copy outlives this process; one file for each billing system. */
   readonly file: string;
-  /** What the first read waits for; nothing if left out. */
-  readonly after?: Promise<void>;
   /** Is told what the operator should know, with the error where there is one. */
   readonly failed: (what: string, error?: unknown) => void;
   readonly now?: () => number;
@@ -51,7 +51,6 @@ const CopyFile = z.strictObject({
 export function createLivePrices({
   source,
   file,
-  after,
   failed,
   now = Date.now,
   refreshMs = 600_000,
@@ -90,12 +89,8 @@ export function createLivePrices({
     timer = setTimeout(again, current() ? refreshMs : Math.min(retryMs, refreshMs)).unref();
   };
   let running: Promise<void> | undefined;
-  const begin = (): void => {
-    if (!stopped) again();
-  };
-  if (after) void after.then(begin);
-  else begin();
   return {
+    start: again,
     current,
     async stop() {
       stopped = true;

@@ -4,7 +4,7 @@ import { problems } from '#contract/problem.ts';
 import { isLdhLabel, isWellFormedLabel } from '../label.ts';
 import type { Reply } from '../../upstream/client.ts';
 import type { TldPrices } from '../types.ts';
-import { ProviderError } from '../../hosting/providers/types.ts';
+import { ProviderError } from '../../upstream/error.ts';
 
 /** The longest price list that is read: one of all TLDs there are, for ten years each, has about 1 MB. */
 export const maxPriceBytes = 8 * 1024 * 1024;

@@ -1,12 +1,7 @@
 import type { ServerName } from '#contract/api-keys.ts';
 import type { Cancel, Clock } from './clock.ts';
+import type { CheckAccess } from '../../keys/access.ts';
 import type { StreamMode } from './token.ts';
-
-/** What an API key may do at a console: what was asked for, only follow it, or nothing. */
-export type Access = 'ok' | 'read_only' | 'denied';
-
-/** Asks what a key may do now. Rejects where that cannot be found out. */
-export type CheckAccess = (keyId: string, server: ServerName, mode: StreamMode) => Promise<Access>;
 
 /** A stream whose key is watched. */
 export interface WatchedStream {

@@ -1,10 +1,10 @@
 import type { ServerName } from '#contract/api-keys.ts';
 import { problems } from '#contract/problem.ts';
+import type { CheckAccess } from '../../keys/access.ts';
 import { Problem } from '../../problem.ts';
-import { ProviderError } from '../providers/types.ts';
+import { ProviderError } from '../../upstream/error.ts';
 import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import { createAccessWatch } from './access.ts';
-import type { CheckAccess } from './access.ts';
 import { systemClock } from './clock.ts';
 import type { Clock } from './clock.ts';
 import { createHub } from './hub.ts';
@@ -12,8 +12,7 @@ import { createSession } from './session.ts';
 import type { Session } from './session.ts';
 import { closeCodes } from './socket.ts';
 import type { ClientSocket } from './socket.ts';
-import { createStreamTokens } from './token.ts';
-import type { StreamClaim } from './token.ts';
+import type { StreamTokens } from './token.ts';
 
 /** Who opened a stream. */
 export interface StreamClient {
@@ -36,10 +35,7 @@ export interface StreamCommand {
 
 /** What the relay needs of the rest of the service. */
 export interface RelayDependencies {
-  /** At least 256 bits, the same on every instance. */
-  readonly secret: string;
-  /** How long a stream token is good. */
-  readonly ttlSeconds: number;
+  readonly tokens: StreamTokens;
   /** Follows the console of a server. What it rejects with is told to viewers, where that is fit for them. */
   readonly openSource: (server: ServerName, events: ConsoleEvents) => Promise<ConsoleSource>;
   /** Sends a command that was validated, by a key that was allowed to a moment ago; limits and audit are its own. */
@@ -54,8 +50,6 @@ export interface RelayDependencies {
 
 /** Carries the consoles of game servers to the clients of the API. */
 export interface Relay {
-  /** A token that opens a stream, for a while. */
-  issueToken(claim: StreamClaim): Promise<string>;
   /** Whether a client may open one more connection. */
   admits(client: StreamClient): boolean;
   /** Begins the stream of a connection. */
@@ -84,9 +78,16 @@ const usualLimits: RelayLimits = { unauthenticated: 2000, viewersPerKey: 2000 };
 
 /** Creates a relay that has no streams yet. */
 export function createRelay(dependencies: RelayDependencies): Relay {
-  const { openSource, sendCommand, checkAccess, failed, clock = systemClock, random = Math.random } = dependencies;
+  const {
+    tokens,
+    openSource,
+    sendCommand,
+    checkAccess,
+    failed,
+    clock = systemClock,
+    random = Math.random,
+  } = dependencies;
   const limits = { ...usualLimits, ...dependencies.limits };
-  const tokens = createStreamTokens({ ...dependencies, clock });
   const watch = createAccessWatch(checkAccess, clock, failed);
   const sessions = new Set<Session>();
   const unauthenticated = createCounter();
@@ -108,7 +109,6 @@ export function createRelay(dependencies: RelayDependencies): Relay {
   };
 
   return {
-    issueToken: (claim) => tokens.issue(claim),
     admits: (client) => unauthenticated.of(client.key) < limits.unauthenticated,
     connect(socket, server, client) {
       unauthenticated.add(client.key, 1);

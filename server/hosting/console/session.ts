@@ -1,5 +1,6 @@
 import type { ServerName } from '#contract/api-keys.ts';
-import type { CheckAccess, AccessWatch, WatchedStream } from './access.ts';
+import type { CheckAccess } from '../../keys/access.ts';
+import type { AccessWatch, WatchedStream } from './access.ts';
 import { createBucket } from './bucket.ts';
 import type { Outlet, Seat } from './channel.ts';
 import type { Cancel, Clock } from './clock.ts';

@@ -8,16 +8,15 @@ import type { Session } from './session.ts';
 import { closeCodes } from './socket.ts';
 import type { ClientSocket } from './socket.ts';
 import type { Logger } from '../../log.ts';
-import type { createClientFinder } from '../../http/client-ip.ts';
-import type { RateLimit } from '../../token-bucket.ts';
-import { toRequestId } from '../../http/request-id.ts';
-import { Problem } from '../../problem.ts';
 import { renderError } from '../../http/errors.ts';
+import type { Identify } from '../../http/identify.ts';
+import type { RateLimit } from '../../token-bucket.ts';
+import { Problem } from '../../problem.ts';
 
 /** What stands behind the websocket endpoint. */
 export interface UpgradeOptions {
   readonly relay: Relay;
-  readonly findClient: ReturnType<typeof createClientFinder>;
+  readonly identify: Identify;
   readonly limit: RateLimit;
   readonly log: Logger;
   /** How often connections are pinged; one that has not answered by the next ping is cut. */
@@ -60,7 +59,7 @@ const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/(
  */
 export function createUpgradeHandler({
   relay,
-  findClient,
+  identify,
   limit,
   log,
   pingSeconds = 30,
@@ -128,8 +127,8 @@ export function createUpgradeHandler({
   };
 
   const serve = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
-    const { address, key } = findClient(request.socket.remoteAddress, request.headers['x-forwarded-for']);
-    const client = { requestId: toRequestId(request.headers['x-request-id']), address, key };
+    const { id, client: found } = identify(request);
+    const client: StreamClient = { requestId: id, ...found };
     let link: Link;
     try {
       link = admit(request, socket, client);
@@ -137,7 +136,7 @@ export function createUpgradeHandler({
       const status = refuse(socket, error, client.requestId);
       // Without the query: a client may have put its token there.
       const url = request.url?.split('?', 1)[0]?.slice(0, 256);
-      const line = { id: client.requestId, ip: address, method: request.method, url, status };
+      const line = { id: client.requestId, ip: client.address, method: request.method, url, status };
       if (error instanceof Problem) log.info(line, 'upgrade refused');
       else log.error({ ...line, err: error }, 'upgrade failed');
       return;

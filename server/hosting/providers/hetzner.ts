@@ -3,7 +3,8 @@ import { createClient } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 import { parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../upstream/settings.ts';
-import type { Finding, Outcome, Provider, VpsAction } from './types.ts';
+import type { Outcome } from '../../upstream/error.ts';
+import type { Finding, Provider, VpsAction } from './types.ts';
 
 /** The settings of a Hetzner Cloud project. */
 export const HetznerSettings = z.strictObject({

@@ -3,7 +3,8 @@ import { createClient } from '../../upstream/client.ts';
 import type { Client, Reply } from '../../upstream/client.ts';
 import { lookUp, parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { UpstreamUrl } from '../../upstream/settings.ts';
-import type { Finding, Outcome, Provider, VpsAction } from './types.ts';
+import type { Outcome } from '../../upstream/error.ts';
+import type { Finding, Provider, VpsAction } from './types.ts';
 
 /** The settings of a Proxmox VE cluster. */
 export interface ProxmoxSettings {

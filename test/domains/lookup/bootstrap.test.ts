@@ -27,14 +27,14 @@ test('the built-in list serves until the first is read, and is not vouched for',
   const { bootstrap } = await prepare({ com: 'https://rdap.new.example/' });
   expect(bootstrap.find('com')).toEqual({ base: 'https://rdap.built-in.example/', entry: 'com' });
   expect(bootstrap.isCurrent()).toBe(false);
-  await bootstrap.ready;
+  await bootstrap.start();
   expect(bootstrap.find('com')).toEqual({ base: 'https://rdap.new.example/', entry: 'com' });
   expect(bootstrap.isCurrent()).toBe(true);
 });
 
 test('the longest end counts, label by label; what is not listed is nowhere', async () => {
   const { bootstrap } = await prepare({ uk: 'https://rdap.uk.example', 'co.uk': 'https://rdap.co-uk.example/' });
-  await bootstrap.ready;
+  await bootstrap.start();
   expect(bootstrap.find('co.uk')).toEqual({ base: 'https://rdap.co-uk.example/', entry: 'co.uk' });
   // A slash is added where one is missing.
   expect(bootstrap.find('org.uk')).toEqual({ base: 'https://rdap.uk.example/', entry: 'uk' });
@@ -54,7 +54,7 @@ test('servers that may not be called are left out; https is preferred', async ()
   const list = JSON.parse(toBootstrap({})) as { services: unknown[] };
   const body = JSON.stringify({ ...list, services: [...services, ...list.services] });
   upstream.fail({ status: 200, body });
-  await bootstrap.ready;
+  await bootstrap.start();
   await bootstrap.refresh();
   expect(bootstrap.find('both')?.base).toBe('https://rdap.both.example/');
   for (const tld of ['kg', 'ip', 'port', 'none']) expect(bootstrap.find(tld)).toBeUndefined();
@@ -62,7 +62,7 @@ test('servers that may not be called are left out; https is preferred', async ()
 
 test('the list is asked for again with its tag, and a 304 keeps it as current', async () => {
   const { upstream, bootstrap, pass } = await prepare({ com: 'https://rdap.new.example/' });
-  await bootstrap.ready;
+  await bootstrap.start();
   expect(upstream.seen[0]!.headers).not.toHaveProperty('if-none-match');
   upstream.fail({ status: 304 });
   pass(6 * day);
@@ -90,7 +90,7 @@ test.each<[string, Fault]>([
   ['nothing, and the connection lost', 'drop'],
 ])('%s leaves the list as it is', async (_, fault) => {
   const { upstream, bootstrap, written, pass } = await prepare({ com: 'https://rdap.new.example/' });
-  await bootstrap.ready;
+  await bootstrap.start();
   upstream.fail(fault);
   await bootstrap.refresh();
   expect(bootstrap.find('com')?.base).toBe('https://rdap.new.example/');
@@ -102,7 +102,7 @@ test.each<[string, Fault]>([
 
 test('a server that is down leaves the built-in list, whose servers have to prove themselves', async () => {
   const { upstream, bootstrap } = await prepare({});
-  await bootstrap.ready;
+  await bootstrap.start();
   await upstream.stop();
   const { log } = createTestLog();
   const away = createBootstrap({
@@ -114,7 +114,7 @@ test('a server that is down leaves the built-in list, whose servers have to prov
     log,
   });
   onTestFinished(() => away.close());
-  await away.ready;
+  await away.start();
   expect(away.find('com')?.base).toBe('https://rdap.built-in.example/');
   expect(away.isCurrent()).toBe(false);
 });

@@ -6,14 +6,15 @@ import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import type { ClientOptions } from 'ws';
 import type { ServerName } from '../../../generator/contract/api-keys.ts';
-import type { Access } from '../../../server/hosting/console/access.ts';
+import type { Access } from '../../../server/keys/access.ts';
 import { createRelay } from '../../../server/hosting/console/relay.ts';
 import type { Relay, RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
+import { createStreamTokens } from '../../../server/hosting/console/token.ts';
 import type { StreamMode } from '../../../server/hosting/console/token.ts';
 import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import type { UpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import { createLog } from '../../../server/log.ts';
-import { createClientFinder } from '../../../server/http/client-ip.ts';
+import { createIdentify } from '../../../server/http/identify.ts';
 import { createRateLimit } from '../../../server/token-bucket.ts';
 import type { ConsoleEvents } from '../../../server/hosting/providers/types.ts';
 import { openClient } from '../../helpers/console-client.ts';
@@ -63,7 +64,8 @@ export interface TestRelay {
   stop(): Promise<void>;
 }
 
-export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits' | 'ttlSeconds'> {
+export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits'> {
+  readonly ttlSeconds?: number;
   readonly clock?: TestClock;
   readonly pingSeconds?: number;
   /** Upgrades at once of one client. */
@@ -81,10 +83,10 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
   const asked: string[] = [];
   const failures: unknown[] = [];
   const behaviour: TestRelay['behaviour'] = { open: () => undefined, access: () => 'ok', command: () => undefined };
+  const tokens = createStreamTokens({ secret, ttlSeconds, ...(rest.clock && { clock: rest.clock }) });
   const relay = createRelay({
     ...rest,
-    secret,
-    ttlSeconds,
+    tokens,
     random: () => 1,
     async openSource(server, events) {
       const source: FakeSource = { server, closed: false, ...events };
@@ -108,7 +110,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
   const upgrade = createUpgradeHandler({
     relay,
     pingSeconds,
-    findClient: createClientFinder(new BlockList()),
+    identify: createIdentify(new BlockList()),
     limit: createRateLimit({ name: 'default', rps: upgrades, burst: upgrades, blockSeconds: 0 }),
     log: createLog({ level: 'info', format: 'json', destination }),
   });
@@ -129,7 +131,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
 
   const url = (server = 'mc') => `ws://127.0.0.1:${port}/v1/hosting/game/console/${server}/stream`;
   const token = ({ server = 'mc', keyId = 'key', mode = 'read' }: StreamOptions = {}) =>
-    relay.issueToken({ server: `game:${server}`, keyId, mode });
+    tokens.issue({ server: `game:${server}`, keyId, mode });
   const connect = (server?: string, client?: ClientOptions) => openClient(url(server), client);
   return {
     relay,

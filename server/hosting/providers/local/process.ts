@@ -8,7 +8,7 @@ import type { Logger } from '../../../log.ts';
 import type { Guard } from './guard.ts';
 import type { Output } from './output.ts';
 import { offline, toRefusal } from '../../../upstream/reply.ts';
-import { ProviderError } from '../types.ts';
+import { ProviderError } from '../../../upstream/error.ts';
 import type { GameState } from '../types.ts';
 
 /** How a local server is run. */

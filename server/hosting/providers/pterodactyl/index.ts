@@ -8,7 +8,8 @@ import { createConsoleDoor } from './console.ts';
 import type { ConsoleTimings } from './session.ts';
 import { offline, parseJson, toProviderError, toRefusal } from '../../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
-import type { GameProvider, Outcome, Provider, ProviderError } from '../types.ts';
+import type { Outcome, ProviderError } from '../../../upstream/error.ts';
+import type { GameProvider, Provider } from '../types.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
 export const PterodactylSettings = z.strictObject({

@@ -1,0 +1,15 @@
+import type { Audited, AuditedAction } from './audit.ts';
+import type { Servers } from './servers.ts';
+
+/** Sends a console command, at most once. What fails is thrown as a Problem. */
+export type SendCommand = (caller: AuditedAction['caller'], command: string) => Promise<void>;
+
+/** Creates {@link SendCommand}, for HTTP and streams alike. */
+export function createSendCommand(servers: Servers, audited: Audited): SendCommand {
+  return async (caller, command) => {
+    const { record, game } = await servers.findGame(caller.server);
+    await audited({ caller, name: 'command', detail: command }, (deadline) =>
+      game.command(record.ref, command, deadline),
+    );
+  };
+}
