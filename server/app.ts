@@ -170,7 +170,7 @@ function consume(event: H3Event, limit: RateLimit, key: string): void {
 /** Sets the status with its usual reason phrase, which h3 leaves empty. */
 function setStatus(event: H3Event, status: number): void {
   event.res.status = status;
-  event.res.statusText = STATUS_CODES[status];
+  event.res.statusText = STATUS_CODES[status]!;
 }
 
 /** Adds headers, given as names and values in turn, to the answer. */
