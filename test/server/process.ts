@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { temporaryFolder } from '../helpers/project.ts';
+import type { OnEnd } from '../helpers/upstream.ts';
 import { copyProject } from './shared.ts';
 
 /** The real server, as a process of its own. */
@@ -23,10 +24,17 @@ export interface ServerProcess {
 
 const main = resolve(import.meta.dirname, '../../server/main.js');
 
-/** Starts `node server/main.js` with these settings and no others, and with arguments; it ends with the test at the latest. */
+/**
+ * Starts `node server/main.js` with these settings and no others, and with arguments; it ends with the test at the
+ * latest, or with what `onEnd` belongs to.
+ */
 export function startProcess(
   settings: Readonly<Record<string, string>>,
-  { cwd = temporaryFolder(), args = [] }: { cwd?: string; args?: readonly string[] } = {},
+  {
+    cwd = temporaryFolder(),
+    args = [],
+    onEnd = onTestFinished,
+  }: { cwd?: string; args?: readonly string[]; onEnd?: OnEnd } = {},
 ): ServerProcess {
   const env = { PATH: process.env.PATH, ...settings };
   const child = spawn(process.execPath, [main, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -35,7 +43,7 @@ export function startProcess(
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
-  onTestFinished(async () => {
+  onEnd(async () => {
     child.kill('SIGKILL');
     await closed;
   });

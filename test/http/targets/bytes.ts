@@ -1,0 +1,32 @@
+const head = 'GET /v1/info HTTP/1.1\r\nHost: x\r\n';
+
+/** Bytes that Node.js refuses, or reads in its own way. */
+export const bytes: Readonly<Record<string, string>> = {
+  'no HTTP': 'hello\r\n\r\n',
+  'an unknown method': 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n',
+  'a method in lower case': 'get /health HTTP/1.1\r\nHost: x\r\n\r\n',
+  'no target': 'GET HTTP/1.1\r\nHost: x\r\n\r\n',
+  'a blank in the target': 'GET /v1/plans /v1/info HTTP/1.1\r\nHost: x\r\n\r\n',
+  'a control byte in the target': 'GET /v1/\x01plans HTTP/1.1\r\nHost: x\r\n\r\n',
+  'HTTP/1.0': 'GET /v1/info HTTP/1.0\r\n\r\n',
+  'HTTP/1.0 that asks to be kept': 'GET /v1/info HTTP/1.0\r\nConnection: keep-alive\r\n\r\n',
+  'HTTP/2.0': 'GET /v1/info HTTP/2.0\r\nHost: x\r\n\r\n',
+  'the preface of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'a TLS handshake': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+  'no Host': 'GET /v1/info HTTP/1.1\r\n\r\n',
+  'an empty Host': 'GET /v1/info HTTP/1.1\r\nHost:\r\n\r\n',
+  'two Hosts': `${head}Host: y\r\n\r\n`,
+  'a header of 20 kB': `${head}X-Large: ${'a'.repeat(20_000)}\r\n\r\n`,
+  'a target of 20 kB': `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+  'a header without a name': `${head}: x\r\n\r\n`,
+  'a header that is folded': `${head}X-Folded: a\r\n b\r\n\r\n`,
+  'a length that is no number': `${head}Content-Length: 0x5\r\n\r\n`,
+  'a negative length': `${head}Content-Length: -1\r\n\r\n`,
+  'two lengths that differ': `${head}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`,
+  'two lengths that agree': `${head}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`,
+  'a length and chunks': `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+  'an unknown transfer coding': `${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
+  'a wrong chunk in a body that nobody reads': `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+  'bare line feeds': 'GET /v1/info HTTP/1.1\nHost: x\n\n',
+  'an empty line before the request': `\r\n${head}\r\n`,
+};

@@ -1,0 +1,129 @@
+import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** An answer as it came over the wire. */
+export interface WireAnswer {
+  readonly statusLine: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Buffer;
+}
+
+/** All that came back on one connection for one request. */
+export interface Recorded {
+  /** Interim answers (1xx) and the final one; none where the connection was closed without an answer. */
+  readonly answers: readonly WireAnswer[];
+  /** What became of the connection: it serves another request, is closed, or stays open without a word. */
+  readonly connection: 'kept' | 'closed' | 'silent';
+}
+
+/** How long a connection may say nothing before it counts as silent. */
+const silenceMs = 3_000;
+
+/** Sends the bytes of one request on a connection of its own, and records all that comes back. */
+export async function exchange(port: number, bytes: Buffer, from = '127.0.0.1'): Promise<Recorded> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from });
+  const isHead = bytes.toString('latin1', 0, 5) === 'HEAD ';
+  let received = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => (received = Buffer.concat([received, chunk])));
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write(bytes);
+  const answers: WireAnswer[] = [];
+  const isFinal = () => answers.some(({ statusLine }) => !statusLine.startsWith('HTTP/1.1 100 '));
+  while (!isFinal()) {
+    const next = readAnswer(received, isHead);
+    if (next) {
+      answers.push(next.answer);
+      received = received.subarray(next.size);
+    } else if (!(await hasMore(socket))) break;
+  }
+  const connection = await probe(socket, valueOf(answers.at(-1), 'connection') === 'close');
+  socket.destroy();
+  return { answers, connection };
+}
+
+/** Waits for more bytes; false where the connection ends or stays silent. */
+async function hasMore(socket: Socket): Promise<boolean> {
+  if (socket.destroyed || socket.readableEnded) return false;
+  const abort = new AbortController();
+  const { signal } = abort;
+  const more = once(socket, 'data', { signal }).then(() => true);
+  const end = once(socket, 'close', { signal }).then(() => false);
+  const silence = sleep(silenceMs, false, { signal });
+  try {
+    return await Promise.race([more, end, silence]);
+  } finally {
+    abort.abort();
+    await Promise.allSettled([more, end, silence]);
+  }
+}
+
+/** Asks for `/health` on the same connection, unless its end was announced. */
+async function probe(socket: Socket, ends: boolean): Promise<Recorded['connection']> {
+  if (!ends && socket.writable) socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
+  if (!ends && (await hasMore(socket))) return 'kept';
+  if (ends) while (await hasMore(socket));
+  return socket.readableEnded || socket.destroyed ? 'closed' : 'silent';
+}
+
+function valueOf(answer: WireAnswer | undefined, header: string): string | undefined {
+  return answer?.headers.find(([name]) => name.toLowerCase() === header)?.[1];
+}
+
+/** Reads the answer at the beginning of the bytes; undefined where it is not whole yet. */
+function readAnswer(bytes: Buffer, isHead: boolean): { answer: WireAnswer; size: number } | undefined {
+  const end = bytes.indexOf('\r\n\r\n');
+  if (end < 0) return undefined;
+  const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
+  const headers = lines.map((line) => {
+    const at = line.indexOf(':');
+    return [line.slice(0, at), line.slice(at + 1).trim()] as const;
+  });
+  const head = { statusLine, headers, body: Buffer.alloc(0) };
+  const start = end + 4;
+  if (isHead || /^HTTP\/1\.1 (?:1\d\d|204|304) /.test(statusLine)) return { answer: head, size: start };
+  if (valueOf(head, 'transfer-encoding') === 'chunked') {
+    const last = bytes.indexOf('0\r\n\r\n', start);
+    return last < 0 ? undefined : { answer: { ...head, body: bytes.subarray(start, last) }, size: last + 5 };
+  }
+  const size = start + Number(valueOf(head, 'content-length') ?? 0);
+  return bytes.length < size ? undefined : { answer: { ...head, body: bytes.subarray(start, size) }, size };
+}
+
+/** The longest body that is recorded as it is. */
+const maxText = 200;
+
+/**
+ * Writes down what came back: status line, all headers sorted by name, body, and what became of the connection. What
+ * changes from run to run is replaced: Date, generated request ids, the seconds of RateLimit and of Keep-Alive.
+ */
+export function toRecord({ answers, connection }: Recorded, isVolatile = false): string {
+  const texts = answers.map(({ statusLine, headers, body }) => {
+    const lines = headers
+      .map(([name, value]) => `${name}: ${toStable(name, value, isVolatile)}`)
+      .toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
+    return [statusLine, ...lines, '', ...(body.length > 0 ? [toText(body, isVolatile)] : [])].join('\n');
+  });
+  return [...texts, `(${connection})`].join('\n');
+}
+
+function toStable(name: string, value: string, isVolatile: boolean): string {
+  const header = name.toLowerCase();
+  if (header === 'date') return '<date>';
+  if (header === 'x-request-id') return value.replace(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, '<id>');
+  if (header === 'ratelimit') return value.replaceAll(/;t=\d+/g, ';t=<s>');
+  if (header === 'keep-alive') return value.replace(/timeout=\d+/, 'timeout=<s>');
+  if (isVolatile && (header === 'etag' || header === 'content-length')) return `<${header}>`;
+  return value;
+}
+
+function toText(body: Buffer, isVolatile: boolean): string {
+  if (isVolatile) return '<body>';
+  const text = body.toString();
+  const isPlain = body.length <= maxText && /^[\n\x20-\x7e]*$/.test(text);
+  if (isPlain) return text.endsWith('\n') ? text.slice(0, -1) : `${text}<no newline>`;
+  return `<${body.length} bytes, sha256 ${hash('sha256', body)}>`;
+}
