@@ -97,21 +97,22 @@ function readAnswer(bytes: Buffer, isHead: boolean): { answer: WireAnswer; size:
 const maxText = 200;
 
 /**
- * Writes down what came back: status line, all headers sorted by name, body, and what became of the connection. What
- * changes from run to run is replaced: Date, generated request ids, the seconds of RateLimit and of Keep-Alive.
+ * Writes down what came back: status line, all headers sorted by name, body, and what became of the connection. Names are
+ * in lower case, and lines of one name are joined, since both mean the same (RFC 9110 5.1, 5.3). What changes from run to run is replaced: Date, generated request ids, the seconds of RateLimit and of Keep-Alive.
  */
 export function toRecord({ answers, connection }: Recorded, isVolatile = false): string {
   const texts = answers.map(({ statusLine, headers, body }) => {
-    const lines = headers
-      .map(([name, value]) => `${name}: ${toStable(name, value, isVolatile)}`)
-      .toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
-    return [statusLine, ...lines, '', ...(body.length > 0 ? [toText(body, isVolatile)] : [])].join('\n');
+    const byName = Map.groupBy(headers, ([name]) => name.toLowerCase());
+    const lines = [...byName].map(([name, fields]) => {
+      const values = fields.map(([, value]) => toStable(name, value, isVolatile));
+      return `${name}: ${values.join(', ')}`;
+    });
+    return [statusLine, ...lines.toSorted(), '', ...(body.length > 0 ? [toText(body, isVolatile)] : [])].join('\n');
   });
   return [...texts, `(${connection})`].join('\n');
 }
 
-function toStable(name: string, value: string, isVolatile: boolean): string {
-  const header = name.toLowerCase();
+function toStable(header: string, value: string, isVolatile: boolean): string {
   if (header === 'date') return '<date>';
   if (header === 'x-request-id') return value.replace(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, '<id>');
   if (header === 'ratelimit') return value.replaceAll(/;t=\d+/g, ';t=<s>');
