@@ -63,7 +63,9 @@ export function createApp(options: AppOptions): H3 {
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
-    event.context.routes = event.context.matchedRoute?.meta?.['routes'] as Route[] | undefined;
+    // A trailing slash is another URL: a second address of one resource would be cached twice.
+    const hasRoutes = !event.url.pathname.endsWith('/');
+    event.context.routes = hasRoutes ? (event.context.matchedRoute?.meta?.['routes'] as Route[]) : undefined;
     event.res.headers.set('X-Request-Id', info.id);
     event.res.headers.set('X-Content-Type-Options', 'nosniff');
     res.once('close', () => logRequest(log, info, req, res, event.context.failure));
@@ -133,8 +135,7 @@ export function createApp(options: AppOptions): H3 {
 function findRoute(event: H3Event): string | undefined {
   const { routes: known } = event.context;
   if (nodeOf(event).req.url === unreadable) throw new Problem('validation_error');
-  // A trailing slash is another URL: a second address of one resource would be cached twice.
-  if (!known || event.url.pathname.endsWith('/')) throw new Problem('not_found');
+  if (!known) throw new Problem('not_found');
   const { method } = event.req;
   event.context.route = known.find(({ endpoint }) => endpoint.method === (method === 'HEAD' ? 'GET' : method));
   if (event.context.route) return undefined;
