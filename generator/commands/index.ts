@@ -52,7 +52,7 @@ function addReleasesCommands(program: Command): void {
       (await import('./releases.ts')).runDiff(from, to, flags),
     );
   addOutOption(releases.command('prune').description('Removes old releases.'))
-    .requiredOption('--keep <N>', 'how many releases to keep; the current one stays in any case')
+    .option('--keep <N>', 'how many releases to keep; the current one stays in any case')
     .action(async (flags: PruneFlags) => (await import('./releases.ts')).runPrune(flags));
 }
 

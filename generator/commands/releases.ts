@@ -1,4 +1,4 @@
-import { CommandError } from '../common/command-line.ts';
+import { CommandError, requireOption } from '../common/command-line.ts';
 import { ReleasesError, diffReleases, listReleases, pruneReleases, rollback } from '../release/releases.ts';
 import { resolveOut } from './out.ts';
 import type { OutFlag } from './out.ts';
@@ -38,11 +38,12 @@ export async function runDiff(from: string, to: string, { out }: OutFlag): Promi
 
 /** The options of `releases prune`. */
 export interface PruneFlags extends OutFlag {
-  readonly keep: string;
+  readonly keep?: string;
 }
 
 /** `releases prune`. */
-export async function runPrune({ out, keep }: PruneFlags): Promise<void> {
+export async function runPrune({ out, ...flags }: PruneFlags): Promise<void> {
+  const keep = requireOption(flags.keep, '--keep');
   if (!/^[1-9][0-9]*$/.test(keep)) throw new CommandError('--keep must be a whole number, at least 1');
   for (const id of await pruneReleases(resolveOut(out), Number(keep))) print(`removed ${id}`);
 }

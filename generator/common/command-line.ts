@@ -7,6 +7,15 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
+/**
+ * Returns the value of an option that a command needs. commander's `requiredOption` is checked before unknown options, so
+ * `--proivder x` would only hear that --provider is missing.
+ */
+export function requireOption<Value>(value: Value | undefined, flag: string): Value {
+  if (value === undefined) throw new CommandError(`${flag} is missing`);
+  return value;
+}
+
 /** Creates a program whose commands are added with `command()`; it prints to the process, unless `output` says where. */
 export function createProgram(name: string, description: string, output: OutputConfiguration = {}): Command {
   // `runProgram` prints errors and picks the exit status, so commander must do neither.

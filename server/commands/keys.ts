@@ -17,7 +17,7 @@ interface JsonFlag {
 interface CreateFlags extends JsonFlag {
   readonly server?: ServerName[];
   readonly scope?: Scope[];
-  readonly label: string;
+  readonly label?: string;
   readonly expires?: number;
 }
 
@@ -33,7 +33,7 @@ export function addKeysCommands(program: Command, context: Context): void {
     .description('Makes an API key, and prints it this once.')
     .option('--server <game:ID>', 'a server it is for, or vps:ID; repeatable', repeatable(parseServer))
     .option('--scope <S>', 'what it may do, for instance game-power:read; repeatable', repeatable(parseScope))
-    .option('--label <TEXT>', 'what you will know it by', (text) => parseText(text, '--label', 100, 0), '')
+    .option('--label <TEXT>', 'what you will know it by', (text) => parseText(text, '--label', 100, 0))
     .option('--expires <DATE>', 'YYYY-MM-DD or an ISO time; never if left out', parseExpiry)
     .option('--json', 'print a JSON object')
     .action((flags: CreateFlags) => create(flags, context));
@@ -58,7 +58,7 @@ export function addKeysCommands(program: Command, context: Context): void {
 }
 
 async function create(flags: CreateFlags, context: Context): Promise<void> {
-  const { server: servers = [], scope: scopes = [], label, expires: expiresAt = null, json } = flags;
+  const { server: servers = [], scope: scopes = [], label = '', expires: expiresAt = null, json } = flags;
   const { withStore, explain } = context;
   if (servers.length === 0) throw new CommandError('--server is missing: a key is for at least one server');
   if (scopes.length === 0) throw new CommandError('--scope is missing: a key allows at least one thing');

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { CommandError } from '#common/command-line.ts';
+import { CommandError, requireOption } from '#common/command-line.ts';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { ServerRecord } from '../store/types.ts';
 import type { Context } from './context.ts';
@@ -13,8 +13,8 @@ interface JsonFlag {
 }
 
 interface AddFlags extends JsonFlag {
-  readonly provider: string;
-  readonly ref: string;
+  readonly provider?: string;
+  readonly ref?: string;
   readonly logFile?: string;
 }
 
@@ -25,8 +25,8 @@ export function addServersCommands(program: Command, context: Context): void {
     .command('add')
     .description('Makes a server known, or replaces what is known of it.')
     .argument('<server>', 'game:ID or vps:ID', parseServer)
-    .requiredOption('--provider <NAME>', 'a name of PROVIDERS_FILE', (text) => parseText(text, '--provider', 100))
-    .requiredOption('--ref <REF>', 'what the provider calls the server', (text) => parseText(text, '--ref', 255))
+    .option('--provider <NAME>', 'a name of PROVIDERS_FILE', (text) => parseText(text, '--provider', 100))
+    .option('--ref <REF>', 'what the provider calls the server', (text) => parseText(text, '--ref', 255))
     .option('--log-file <PATH>', 'its newest log, if not logs/latest.log', (text) =>
       parseText(text, '--log-file', 1000),
     )
@@ -47,9 +47,11 @@ export function addServersCommands(program: Command, context: Context): void {
 
 async function add(
   server: ServerName,
-  { provider, ref, logFile, json }: AddFlags,
+  { logFile, json, ...flags }: AddFlags,
   { settings, withStore, print, explain }: Context,
 ): Promise<void> {
+  const provider = requireOption(flags.provider, '--provider');
+  const ref = requireOption(flags.ref, '--ref');
   if (logFile !== undefined && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
   const record: ServerRecord = { server, provider, ref, logFile: logFile ?? null };
   const replaced = await withStore(async (store) => {

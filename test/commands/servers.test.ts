@@ -92,15 +92,15 @@ test('a provider that PROVIDERS_FILE does not name is doubted, with the nearest,
 });
 
 test.each([
-  [['servers', 'add', '--provider', 'p', '--ref', 'r'], "missing required argument 'server'\n"],
+  [['servers', 'add'], "missing required argument 'server'\n"],
   [
     ['servers', 'add', 'survival', '--provider', 'p', '--ref', 'r'],
     'malformed server survival: it must be game:<id> or vps:<id>\n',
   ],
-  [['servers', 'add', 'game:a', '--ref', 'r'], "required option '--provider <NAME>' not specified\n"],
-  [['servers', 'add', 'game:a', '--provider', 'p'], "required option '--ref <REF>' not specified\n"],
+  [['servers', 'add', 'game:a', '--ref', 'r'], '--provider is missing\n'],
+  [['servers', 'add', 'game:a', '--provider', 'p'], '--ref is missing\n'],
   [
-    ['servers', 'add', 'game:a', '--proivder', 'p', '--provider', 'p', '--ref', 'r'],
+    ['servers', 'add', 'game:a', '--proivder', 'p', '--ref', 'r'],
     "unknown option '--proivder' (Did you mean --provider?)\n",
   ],
   [

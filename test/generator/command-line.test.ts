@@ -29,7 +29,8 @@ describe('a command refuses', () => {
       "option '--format <FORMAT>' argument 'xml' is invalid. Allowed choices are text, json, github.",
     ],
     ['build --compress most', "option '--compress <HOW>' argument 'most' is invalid. Allowed choices are fast, best."],
-    ['releases prune', "required option '--keep <N>' not specified"],
+    ['releases prune --kep 1', "unknown option '--kep' (Did you mean --keep?)"],
+    ['releases prune', '--keep is missing'],
     ['biuld', "unknown command 'biuld' (Did you mean build?)"],
     ['releases lsit', "unknown command 'lsit' (Did you mean list?)"],
   ])('%s', async (line, message) => {
