@@ -9,7 +9,7 @@ import type { SourceFile } from '../source/load.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Reference } from '../markdown/plugins/rehype-links.ts';
 import { fileOf } from '../release/stage.ts';
-import type { Checked } from '../common/yaml.ts';
+import type { Checked } from '../source/yaml.ts';
 
 /**
  * What is known of an article without its text: all that lists and checks need. Plain JSON, so that a later build can

@@ -7,7 +7,7 @@ import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { suggest } from '../common/suggest.ts';
-import { parseYaml } from '../common/yaml.ts';
+import { checkYaml } from '../source/yaml.ts';
 
 /** A folder of articles. */
 export interface CategoryFolder {
@@ -84,7 +84,7 @@ function sortIntoCategory(category: CategoryFolder, file: SourceFile, diagnostic
   const name = basename(file.path);
   if (name === 'category.yaml') {
     const text = readText(file, diagnostics);
-    const checked = text === undefined ? undefined : parseYaml(text, Category, file.display, diagnostics);
+    const checked = text === undefined ? undefined : checkYaml(text, Category, file.display, diagnostics);
     if (checked) category.name = checked.value.name;
   } else if (!name.endsWith('.md')) {
     const hint = suggest(name, ['category.yaml']) ?? 'images and other files for readers belong in media/';

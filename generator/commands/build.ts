@@ -1,73 +1,53 @@
 import { resolve } from 'node:path';
-import type { ArgsDef } from 'citty';
 import { build } from '../build.ts';
 import type { BuildResult } from '../build-options.ts';
-import { CommandError, defineStrictCommand } from '../common/command-line.ts';
+import { CommandError } from '../common/command-line.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import type { Compression } from '../release/release-stage.ts';
-import { outArg, sourceArgs } from './arguments.ts';
 import { resolveOut } from './out.ts';
+import type { OutFlag } from './out.ts';
 import { report } from './report.ts';
 
-const checkArgs = {
-  ...sourceArgs,
-  now: { type: 'string', valueHint: 'YYYY-MM-DD', description: 'the day of the build; today (UTC) if left out' },
-  threads: { type: 'string', valueHint: 'N', description: 'threads that render; as many as pay if left out' },
-  format: {
-    type: 'enum',
-    default: 'text',
-    options: ['text', 'json', 'github'],
-    description: 'how problems are printed',
-  },
-} satisfies ArgsDef;
-
-/** `build`: content and catalog become a new release. */
-export const buildCommand = defineStrictCommand({
-  meta: { name: 'build', description: 'Builds a release and makes it current.' },
-  args: {
-    ...checkArgs,
-    ...outArg,
-    cache: {
-      type: 'boolean',
-      default: true,
-      description: 'reuse what earlier builds rendered',
-      negativeDescription: 'render every article anew',
-    },
-    compress: { type: 'enum', default: 'fast', options: ['fast', 'best'], description: 'how hard to compress' },
-  },
-  run: ({ args }) => run(args, { out: resolveOut(args.out), noCache: !args.cache, compression: args.compress }),
-});
-
-/** `check`: the same without writing. */
-export const checkCommand = defineStrictCommand({
-  meta: { name: 'check', description: 'Checks content and catalog, and writes nothing.' },
-  args: checkArgs,
-  run: ({ args }) => run(args, { noCache: true, compression: 'fast' }),
-});
-
-interface SourceArgs {
+/** The options of `check`. */
+export interface CheckFlags {
   readonly content: string;
   readonly catalog: string;
-  readonly now?: string | undefined;
-  readonly lenient: boolean;
-  readonly threads?: string | undefined;
-  readonly format: string;
+  readonly lenient?: boolean;
+  readonly now?: string;
+  readonly threads?: string;
+  readonly format: DiagnosticFormat;
+}
+
+/** The options of `build`. */
+export interface BuildFlags extends CheckFlags, OutFlag {
+  readonly cache: boolean;
+  readonly compress: Compression;
+}
+
+/** `build`: content and catalog become a new release. */
+export function runBuild(flags: BuildFlags): Promise<void> {
+  return run(flags, { out: resolveOut(flags.out), noCache: !flags.cache, compression: flags.compress });
+}
+
+/** `check`: the same without writing. */
+export function runCheck(flags: CheckFlags): Promise<void> {
+  return run(flags, { noCache: true, compression: 'fast' });
 }
 
 async function run(
-  args: SourceArgs,
+  flags: CheckFlags,
   target: { out?: string; noCache: boolean; compression: Compression },
 ): Promise<void> {
-  const now = await readDay(args.now);
-  const threads = args.threads === undefined ? {} : { threads: readThreads(args.threads) };
+  const now = await readDay(flags.now);
+  const threads = flags.threads === undefined ? {} : { threads: readThreads(flags.threads) };
   const started = performance.now();
   let result: BuildResult;
   try {
     result = await build({
-      content: resolve(args.content),
-      catalog: resolve(args.catalog),
+      content: resolve(flags.content),
+      catalog: resolve(flags.catalog),
       now,
-      lenient: args.lenient,
+      lenient: flags.lenient ?? false,
       progress: showProgress,
       ...threads,
       ...target,
@@ -79,7 +59,7 @@ async function run(
   } finally {
     clearProgress();
   }
-  report(result, args.format as DiagnosticFormat, (performance.now() - started) / 1000, target.out);
+  report(result, flags.format, (performance.now() - started) / 1000, target.out);
 }
 
 async function readDay(now: string | undefined): Promise<string> {

@@ -2,42 +2,36 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { resolve } from 'node:path';
 import type { BuildResult } from '../build-options.ts';
-import { defineStrictCommand } from '../common/command-line.ts';
 import { liveFolderOf, watchAndBuild } from '../dev.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
-import { outArg, sourceArgs } from './arguments.ts';
 import { resolveOut } from './out.ts';
+import type { OutFlag } from './out.ts';
 import { summarize } from './report.ts';
 
+/** The options of `dev`. */
+export interface DevFlags extends OutFlag {
+  readonly content: string;
+  readonly catalog: string;
+  readonly lenient?: boolean;
+  readonly serve: boolean;
+}
+
 /** `dev`: serves content and catalog as they are at every moment. */
-export const devCommand = defineStrictCommand({
-  meta: { name: 'dev', description: 'Serves content and catalog, and builds what changes as soon as it is saved.' },
-  args: {
-    ...sourceArgs,
-    ...outArg,
-    serve: {
-      type: 'boolean',
-      default: true,
-      description: 'start the server',
-      negativeDescription: 'only keep the files up to date',
-    },
-  },
-  async run({ args }) {
-    const out = resolveOut(args.out);
-    const [content, catalog] = [resolve(args.content), resolve(args.catalog)];
-    const say = createReport();
-    let served = !args.serve;
-    const report = (result: BuildResult, ms: number): void => {
-      say(result, ms);
-      if (served || !result.release) return;
-      served = true;
-      serve(liveFolderOf(out));
-    };
-    await watchAndBuild({ content, catalog, out, lenient: args.lenient, report, fail });
-    process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; Ctrl-C ends\n`);
-  },
-});
+export async function runDev(flags: DevFlags): Promise<void> {
+  const out = resolveOut(flags.out);
+  const [content, catalog] = [resolve(flags.content), resolve(flags.catalog)];
+  const say = createReport();
+  let served = !flags.serve;
+  const report = (result: BuildResult, ms: number): void => {
+    say(result, ms);
+    if (served || !result.release) return;
+    served = true;
+    serve(liveFolderOf(out));
+  };
+  await watchAndBuild({ content, catalog, out, lenient: flags.lenient ?? false, report, fail });
+  process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; Ctrl-C ends\n`);
+}
 
 /** Prints what is wrong and was not before, and how much is wrong in all. */
 function createReport(): (result: BuildResult, ms: number) => void {

@@ -2,6 +2,11 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../common/command-line.ts';
 
+/** Where releases are kept, if it is asked for. */
+export interface OutFlag {
+  readonly out?: string;
+}
+
 /** The folder where releases are kept: the one asked for, or DIST_DIR as the server reads it, from .env too. */
 export function resolveOut(asked: string | undefined): string {
   if (asked !== undefined) return resolve(asked);

@@ -1,82 +1,52 @@
-import { defineCommand } from 'citty';
-import { CommandError, defineStrictCommand } from '../common/command-line.ts';
+import { CommandError, requireOption } from '../common/command-line.ts';
 import { ReleasesError, diffReleases, listReleases, pruneReleases, rollback } from '../release/releases.ts';
-import { outArg } from './arguments.ts';
 import { resolveOut } from './out.ts';
+import type { OutFlag } from './out.ts';
 
-const list = defineStrictCommand({
-  meta: { name: 'list', description: 'Lists the releases, the last published first.' },
-  args: {
-    ...outArg,
-    json: { type: 'boolean', default: false, description: 'print a JSON array' },
-  },
-  async run({ args }) {
-    const releases = await listReleases(resolveOut(args.out));
-    if (args.json) {
-      print(JSON.stringify(releases));
-      return;
-    }
-    for (const { id, publishedAt, current, articles, bytes } of releases) {
-      print(
-        `${current ? '*' : ' '} ${id}  ${publishedAt.toISOString()}  ${articles} articles  ${(bytes / 1000).toFixed(0)} kB`,
-      );
-    }
-  },
-});
+/** The options of `releases list`. */
+export interface ListFlags extends OutFlag {
+  readonly json?: boolean;
+}
 
-const back = defineStrictCommand({
-  meta: { name: 'rollback', description: 'Makes an earlier release current again.' },
-  args: {
-    id: {
-      type: 'positional',
-      required: false,
-      description: 'the release, or the beginning of its id; the one before the current if left out',
-    },
-    ...outArg,
-  },
-  async run({ args }) {
-    const id = await refusable(rollback(resolveOut(args.out), args.id));
-    print(`release ${id} is current`);
-  },
-});
+/** `releases list`. */
+export async function runList({ out, json }: ListFlags): Promise<void> {
+  const releases = await listReleases(resolveOut(out));
+  if (json) {
+    print(JSON.stringify(releases));
+    return;
+  }
+  for (const { id, publishedAt, current, articles, bytes } of releases) {
+    print(
+      `${current ? '*' : ' '} ${id}  ${publishedAt.toISOString()}  ${articles} articles  ${(bytes / 1000).toFixed(0)} kB`,
+    );
+  }
+}
 
-const diff = defineStrictCommand({
-  meta: { name: 'diff', description: 'Says which files differ between two releases.' },
-  args: {
-    from: { type: 'positional', required: true, description: 'a release, or the beginning of its id' },
-    to: { type: 'positional', required: true, description: 'the release to compare it with' },
-    ...outArg,
-  },
-  async run({ args }) {
-    const { added, removed, changed } = await refusable(diffReleases(resolveOut(args.out), args.from, args.to));
-    for (const file of added) print(`+ ${file}`);
-    for (const file of removed) print(`- ${file}`);
-    for (const file of changed) print(`~ ${file}`);
-  },
-});
+/** `releases rollback`. */
+export async function runRollback(asked: string | undefined, { out }: OutFlag): Promise<void> {
+  const id = await refusable(rollback(resolveOut(out), asked));
+  print(`release ${id} is current`);
+}
 
-const prune = defineStrictCommand({
-  meta: { name: 'prune', description: 'Removes old releases.' },
-  args: {
-    keep: {
-      type: 'string',
-      required: true,
-      valueHint: 'N',
-      description: 'how many releases to keep; the current one stays in any case',
-    },
-    ...outArg,
-  },
-  async run({ args }) {
-    if (!/^[1-9][0-9]*$/.test(args.keep)) throw new CommandError('--keep must be a whole number, at least 1');
-    for (const id of await pruneReleases(resolveOut(args.out), Number(args.keep))) print(`removed ${id}`);
-  },
-});
+/** `releases diff`. */
+export async function runDiff(from: string, to: string, { out }: OutFlag): Promise<void> {
+  const { added, removed, changed } = await refusable(diffReleases(resolveOut(out), from, to));
+  for (const file of added) print(`+ ${file}`);
+  for (const file of removed) print(`- ${file}`);
+  for (const file of changed) print(`~ ${file}`);
+}
 
-/** `releases list | rollback | diff | prune`. */
-export const releasesCommand = defineCommand({
-  meta: { name: 'releases', description: 'Lists, compares, rolls back and prunes releases.' },
-  subCommands: { list, rollback: back, diff, prune },
-});
+/** The options of `releases prune`. */
+export interface PruneFlags extends OutFlag {
+  readonly keep?: string;
+}
+
+/** `releases prune`. */
+export async function runPrune({ out, ...flags }: PruneFlags): Promise<void> {
+  const keep = requireOption(flags.keep, '--keep');
+  if (!/^[1-9][0-9]*$/.test(keep)) throw new CommandError('--keep must be a whole number, at least 1');
+  for (const id of await pruneReleases(resolveOut(out), Number(keep))) print(`removed ${id}`);
+}
 
 async function refusable<Value>(work: Promise<Value>): Promise<Value> {
   try {

@@ -1,6 +1,6 @@
-import { defineCommand } from 'citty';
-import type { ArgsDef, CommandContext, CommandDef } from 'citty';
-import { suggest } from './suggest.ts';
+import { Command, CommanderError } from 'commander';
+import type { OutputConfiguration } from 'commander';
+import { escapeControls } from './terminal.ts';
 
 /** A command that cannot be carried out as asked; the message says why and is all that is printed. */
 export class CommandError extends Error {
@@ -8,46 +8,51 @@ export class CommandError extends Error {
 }
 
 /**
- * Defines a command that refuses unknown flags and surplus arguments, which citty would pass over. An error that the
- * user can do something about ends it with status 1 and its message.
+ * Returns the value of an option that a command needs. commander's `requiredOption` is checked before unknown options, so
+ * `--proivder x` would only hear that --provider is missing.
  */
-export function defineStrictCommand<const Args extends ArgsDef>(definition: {
-  meta: { name: string; description: string };
-  args: Args;
-  run(context: CommandContext<Args>): Promise<void>;
-}): CommandDef<Args> {
-  return defineCommand({
-    ...definition,
-    async run(context: CommandContext<Args>) {
-      try {
-        refuseUnknown(context.rawArgs, definition.args, context.args._);
-        await definition.run(context);
-      } catch (error) {
-        if (!(error instanceof CommandError)) throw error;
-        process.stderr.write(`${error.message}\n`);
-        process.exitCode = 1;
-      }
-    },
-  });
+export function requireOption<Value>(value: Value | undefined, flag: string): Value {
+  if (value === undefined) throw new CommandError(`${flag} is missing`);
+  return value;
 }
 
-function refuseUnknown(rawArgs: readonly string[], args: ArgsDef, positionals: readonly string[]): void {
-  const negatable = Object.keys(args)
-    .filter((name) => args[name]!.type === 'boolean')
-    .map((name) => `no-${name}`);
-  const flags = Object.keys(args).filter((name) => args[name]!.type !== 'positional');
-  for (const [index, arg] of rawArgs.entries()) {
-    if (!arg.startsWith('-')) continue;
-    const [flag = '', value] = arg.split('=', 2);
-    const name = flag.replace(/^--?/, '');
-    if (!flags.includes(name) && !negatable.includes(name)) {
-      const near = suggest(name, [...flags, ...negatable])?.replace(/"(.*)"/, '--$1');
-      throw new CommandError(`unknown option ${flag}${near ? ` (${near})` : ''}`);
-    }
-    const wanting = value === '' || (value === undefined && (rawArgs[index + 1] ?? '-').startsWith('-'));
-    if (flags.includes(name) && args[name]!.type !== 'boolean' && wanting)
-      throw new CommandError(`${flag} needs a value`);
+/** Creates a program whose commands are added with `command()`; it prints to the process, unless `output` says where. */
+export function createProgram(name: string, description: string, output: OutputConfiguration = {}): Command {
+  // `runProgram` prints errors and picks the exit status, so commander must do neither.
+  return new Command(name)
+    .description(description)
+    .exitOverride()
+    .configureOutput({ ...output, outputError: () => undefined });
+}
+
+/**
+ * Runs the command that the arguments name, and returns the exit status. An error that the user can do something about
+ * is one line on stderr and status 1; any other error is thrown.
+ */
+export async function runProgram(program: Command, args: readonly string[]): Promise<number> {
+  program.hook('preAction', (_, command) => checkOptions(command, args));
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (!(error instanceof CommanderError || error instanceof CommandError)) throw error;
+    // Commander has printed the help, because it was asked for or because no command was named.
+    if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode;
+    const message = error.message.replace(/^error: /, '').replace('\n(Did you mean', ' (Did you mean');
+    program.configureOutput().writeErr?.(`${escapeControls(message)}\n`);
+    return 1;
   }
-  const expected = Object.values(args).filter(({ type }) => type === 'positional').length;
-  if (positionals.length > expected) throw new CommandError(`unexpected argument "${positionals[expected]!}"`);
+}
+
+/** Refuses what commander accepts: `--label --json` as a label of "--json", and the last one of `--label a --label b`. */
+function checkOptions(command: Command, args: readonly string[]): void {
+  for (const option of command.options) {
+    const { flags, long, required } = option;
+    if (required && args.some((arg, index) => arg === long && args[index + 1]?.startsWith('-'))) {
+      command.error(`option '${flags}' argument missing`);
+    }
+    const uses = args.filter((arg) => arg === long || arg.startsWith(`${long}=`)).length;
+    const isRepeatable = Array.isArray(command.getOptionValue(option.attributeName()));
+    if (uses > 1 && !isRepeatable) command.error(`option '${flags}' is given twice`);
+  }
 }

@@ -1,39 +1,54 @@
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
-import type { ErrorCode, Node, YAMLMap } from 'yaml';
-import { z } from 'zod';
-import type { Diagnostics, Place } from '../source/diagnostics.ts';
-import { suggest } from './suggest.ts';
+import type { Document, ErrorCode, Node, YAMLMap } from 'yaml';
+import type { z } from 'zod';
+import { describeIssue } from './schema-issues.ts';
 
-/** Keys that name a part of every JavaScript object: refused, so that no map can be mistaken for holding them. */
-const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
+/** A place in a text; lines and columns count from 1. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Something wrong in a YAML text, and how to fix it. */
+export interface YamlProblem extends Position {
+  readonly message: string;
+  readonly hint?: string;
+}
 
 /** A checked YAML document. */
-export interface Checked<Value> {
+export interface CheckedYaml<Value> {
   readonly value: Value;
   /** The place of the value at a path of keys, or of the nearest one above it. */
-  readonly place: (path: readonly PropertyKey[]) => Place;
+  readonly place: (path: readonly PropertyKey[]) => Position;
+}
+
+/** What a file needs that holds credentials. */
+export interface YamlOptions {
+  /** Changes a text value before it is checked. A text with a problem is not checked any further. */
+  readonly replaceText?: (text: string, report: (message: string) => void) => string;
+  /** Keeps out of the messages what the parser would quote of the text. */
+  readonly hideSource?: boolean;
 }
 
 /**
- * Parses YAML (1.2, core schema) and checks it. Reports every problem at its line and column, and then returns
- * undefined. Aliases, custom tags and duplicate keys are refused.
+ * Parses YAML (1.2, core schema) and checks it. Returns the value, or every problem in the order of the text. Aliases,
+ * custom tags and duplicate keys are refused.
  */
 export function parseYaml<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
-  file: string,
-  diagnostics: Diagnostics,
-): Checked<z.infer<Schema>> | undefined {
+  { replaceText, hideSource = false }: YamlOptions = {},
+): CheckedYaml<z.infer<Schema>> | { readonly problems: readonly YamlProblem[] } {
   const lines = new LineCounter();
-  let broken = false;
-  const placeAt = (offset: number): Place => {
+  const positionAt = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
-    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const report = (offset: number, message: string, hint?: string) => {
-    broken = true;
-    diagnostics.error(placeAt(offset), message, hint);
-  };
+  const toProblems = (findings: readonly Finding[]) => ({
+    problems: findings
+      .toSorted((a, b) => a.offset - b.offset)
+      .map(({ offset, message, hint }) => ({ ...positionAt(offset), message, ...(hint && { hint }) })),
+  });
   const document = parseDocument(text, {
     uniqueKeys: false,
     lineCounter: lines,
@@ -44,126 +59,89 @@ export function parseYaml<Schema extends z.ZodType>(
     prettyErrors: false,
     logLevel: 'error',
   });
-  if (document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) {
-    report(0, 'the YAML is nested too deeply');
-    return undefined;
-  }
-  for (const { code, pos, message } of [...document.errors, ...document.warnings]) {
-    report(pos[0], code === 'MULTIPLE_DOCS' ? 'there is more than one YAML document' : message, mends[code]);
-  }
-  visit(document, (_, node) => {
-    if (isAlias(node)) {
-      report(node.range?.[0] ?? 0, 'YAML aliases (*name) are not allowed', 'write the value out');
-    } else if (isMap(node)) {
-      reportKeys(node, report);
-    }
-  });
-  if (broken) return undefined;
+  const broken = findSyntaxProblems(document, hideSource);
+  if (broken.length > 0) return toProblems(broken);
+  const unreplaced = replaceText ? replaceTexts(document, replaceText) : [];
   const value: unknown = document.toJS();
   const result = schema.safeParse(value);
   const root = document.contents;
-  if (result.success) return { value: result.data, place: (path) => placeAt(offsetOf(root, path)) };
-  for (const issue of result.error.issues) {
-    for (const { path, message, hint, atKey } of describe(issue, schema, value)) {
-      report(offsetOf(root, path, atKey), message, hint);
-    }
+  if (result.success && unreplaced.length === 0) {
+    return { value: result.data, place: (path) => positionAt(offsetOf(root, path)) };
   }
-  return undefined;
+  const mismatches = (result.error?.issues ?? [])
+    .flatMap((issue) => describeIssue(issue, schema, value))
+    .map(({ path, atKey, ...rest }) => ({ ...rest, offset: offsetOf(root, path, atKey) }))
+    .filter(({ offset }) => !unreplaced.some((finding) => finding.offset === offset));
+  return toProblems([...unreplaced, ...mismatches]);
 }
 
-/** How the commonest slips are mended, by the code that the parser has for them. */
-const mends: Partial<Record<ErrorCode, string>> = {
+interface Finding {
+  readonly offset: number;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+/** Hints for the commonest mistakes, by the parser's code. */
+const hints: Partial<Record<ErrorCode, string>> = {
   BAD_SCALAR_START: 'put the text in quotes',
   BLOCK_AS_IMPLICIT_KEY: 'put text that holds ": " in quotes',
   TAB_AS_INDENT: 'indent with spaces',
   UNEXPECTED_TOKEN: 'put the whole text in double quotes',
 };
 
-/** Keys that an object cannot tell apart or must not have: `1` beside `"1"`, lists, and the names of {@link reservedKeys}. */
-function reportKeys(map: YAMLMap, report: (offset: number, message: string, hint?: string) => void): void {
+function findSyntaxProblems(document: Document.Parsed, hideSource: boolean): Finding[] {
+  const errors = [...document.errors, ...document.warnings];
+  if (errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) {
+    return [{ offset: 0, message: 'the YAML is nested too deeply' }];
+  }
+  const findings = errors.map(({ code, pos, message }): Finding => {
+    const text = code === 'MULTIPLE_DOCS' ? 'there is more than one YAML document' : message;
+    return { offset: pos[0], message: hideSource ? withoutSource(text) : text, hint: hints[code] };
+  });
+  visit(document, (_, node) => {
+    if (isAlias(node)) {
+      const message = 'YAML aliases (*name) are not allowed';
+      findings.push({ offset: node.range?.[0] ?? 0, message, hint: 'write the value out' });
+    } else if (isMap(node)) {
+      findings.push(...findKeyProblems(node));
+    }
+  });
+  return findings;
+}
+
+/** Some messages of the parser quote the text, which may be a credential. */
+function withoutSource(message: string): string {
+  return message.replace(/(escape sequence|characters|token|stream|tag|found):? .*$/s, '$1');
+}
+
+/** Keys that name a part of every JavaScript object: refused, so that no map seems to have them. */
+const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** Keys that an object cannot tell apart or must not have: `1` beside `"1"`, lists, and {@link reservedKeys}. */
+function findKeyProblems(map: YAMLMap): Finding[] {
   const seen = new Set<string>();
-  for (const { key } of map.items) {
+  return map.items.flatMap(({ key }): Finding[] => {
     const offset = (key as Node).range?.[0] ?? 0;
-    const name = isScalar(key) ? String(key.value) : undefined;
-    if (name === undefined) report(offset, 'a key must be a single value');
-    else if (reservedKeys.has(name)) report(offset, `the key "${name}" is not allowed`);
-    else if (seen.has(name)) report(offset, `"${name}" is given twice`, 'keep one of the two');
-    else seen.add(name);
-  }
+    if (!isScalar(key)) return [{ offset, message: 'a key must be a single value' }];
+    const name = String(key.value);
+    if (reservedKeys.has(name)) return [{ offset, message: `the key "${name}" is not allowed` }];
+    if (seen.has(name)) return [{ offset, message: `"${name}" is given twice`, hint: 'keep one of the two' }];
+    seen.add(name);
+    return [];
+  });
 }
 
-interface Description {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-  readonly hint?: string;
-  /** Whether the place is the key rather than its value. */
-  readonly atKey?: boolean;
-}
-
-function describe(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown): Description[] {
-  const { path } = issue;
-  const name = path.length > 0 ? `"${formatPath(path)}" ` : '';
-  if (issue.code === 'unrecognized_keys') {
-    const known = fieldsAt(schema, path);
-    return issue.keys.map((key) => ({
-      path: [...path, key],
-      atKey: true,
-      message: `unknown field "${formatPath([...path, key])}"`,
-      hint: suggest(key, known) ?? `the fields are ${known.join(', ')}`,
-    }));
-  }
-  if (issue.code === 'invalid_key') {
-    return [{ path, atKey: true, message: `${name}${issue.issues[0]?.message ?? 'is not a valid key'}` }];
-  }
-  if (issue.code === 'invalid_type') {
-    const input = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
-    if (input === undefined) return [{ path, message: `missing field "${formatPath(path)}"` }];
-    const quote = issue.expected === 'string' && typeof input !== 'object' ? { hint: 'put it in quotes' } : {};
-    return [
-      {
-        path,
-        message: `${name}must be ${typeNames[issue.expected] ?? issue.expected}, not ${typeOf(input, issue.expected)}`,
-        ...quote,
-      },
-    ];
-  }
-  return [{ path, message: `${name}${issue.message}` }];
-}
-
-const typeNames: Partial<Record<string, string>> = {
-  string: 'text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'a mapping of fields',
-  record: 'a mapping of fields',
-};
-
-function typeOf(value: unknown, expected: string): string {
-  if (value === null) return 'empty';
-  if (Array.isArray(value)) return 'a list';
-  const oddNumber = typeof value === 'number' && (!Number.isFinite(value) || expected === 'int');
-  return oddNumber ? String(value) : (typeNames[typeof value] ?? typeof value);
-}
-
-function formatPath(path: readonly PropertyKey[]): string {
-  return path
-    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
-    .join('');
-}
-
-/** The names of the fields that a schema declares at a path. */
-function fieldsAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
-  let at: unknown = schema;
-  for (const part of [...path, undefined]) {
-    while (at instanceof z.ZodOptional) at = at.unwrap();
-    if (part === undefined) break;
-    if (at instanceof z.ZodObject) at = at.shape[String(part)];
-    else if (at instanceof z.ZodArray) at = at.element;
-    else if (at instanceof z.ZodRecord) at = at.valueType;
-  }
-  return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
+/** Replaces the texts of a document, but not its keys; returns the problems of doing so. */
+function replaceTexts(document: Document.Parsed, replace: NonNullable<YamlOptions['replaceText']>): Finding[] {
+  const findings: Finding[] = [];
+  visit(document, {
+    Scalar(role, node) {
+      if (role === 'key' || typeof node.value !== 'string') return;
+      const offset = node.range?.[0] ?? 0;
+      node.value = replace(node.value, (message) => findings.push({ offset, message }));
+    },
+  });
+  return findings;
 }
 
 /** The offset of the node at a path, or of the nearest one above it. */

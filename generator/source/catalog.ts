@@ -9,8 +9,8 @@ import type { Diagnostics } from './diagnostics.ts';
 import { placeOf, readText } from './load.ts';
 import type { SourceFile, SourceFolder } from './load.ts';
 import { suggest } from '../common/suggest.ts';
-import { parseYaml } from '../common/yaml.ts';
-import type { Checked } from '../common/yaml.ts';
+import { checkYaml } from './yaml.ts';
+import type { Checked } from './yaml.ts';
 
 /** The checked catalog; a host that sells no domains or watches nothing has no file for it. */
 export interface Catalog {
@@ -66,7 +66,7 @@ function toMap(entries: Entry[]): PlanCatalogResponse['services'] {
 
 function parse<Schema extends z.ZodType>(file: SourceFile, source: Schema, diagnostics: Diagnostics) {
   const text = readText(file, diagnostics);
-  return text === undefined ? undefined : parseYaml(text, source, file.display, diagnostics);
+  return text === undefined ? undefined : checkYaml(text, source, file.display, diagnostics);
 }
 
 function checkDomains({ value, place }: Checked<DomainCatalog>, diagnostics: Diagnostics): void {

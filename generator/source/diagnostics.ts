@@ -1,3 +1,5 @@
+import { escapeControls } from '../common/terminal.ts';
+
 /** A place in a source file; lines and columns count from 1, and `file` is as a terminal can open it. */
 export interface Place {
   readonly file: string;
@@ -73,20 +75,13 @@ export function compareText(a: string, b: string): number {
 /** One diagnostic as one line of text, or as a GitHub workflow command. */
 export function formatDiagnostic(diagnostic: Diagnostic, format: 'text' | 'github'): string {
   const { severity, file, line, column, hint } = diagnostic;
-  const message = printable(hint ? `${diagnostic.message} (${hint})` : diagnostic.message);
+  const message = escapeControls(hint ? `${diagnostic.message} (${hint})` : diagnostic.message);
   if (format === 'github') {
     return `::${severity} file=${escapeProperty(file)},line=${line},col=${column}::${message.replaceAll('%', '%25')}`;
   }
-  return `${printable(file)}:${line}:${column}  ${severity === 'warning' ? 'warning: ' : ''}${message}`;
+  return `${escapeControls(file)}:${line}:${column}  ${severity === 'warning' ? 'warning: ' : ''}${message}`;
 }
 
 function escapeProperty(text: string): string {
-  return printable(text).replaceAll('%', '%25').replaceAll(':', '%3A').replaceAll(',', '%2C');
-}
-
-/** A message may quote the source, whose control characters could rewrite what a terminal or a CI log shows. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu, (char) => {
-    return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
+  return escapeControls(text).replaceAll('%', '%25').replaceAll(':', '%3A').replaceAll(',', '%2C');
 }

@@ -1,8 +1,8 @@
 import matter from 'gray-matter';
 import type { z } from 'zod';
 import type { Diagnostics } from './diagnostics.ts';
-import { parseYaml } from '../common/yaml.ts';
-import type { Checked } from '../common/yaml.ts';
+import { checkYaml } from './yaml.ts';
+import type { Checked } from './yaml.ts';
 
 /** An article split in two: its checked front matter, unless that is broken, and its Markdown. */
 export interface Split<FrontMatter> {
@@ -56,7 +56,7 @@ export function parseFrontMatter<Schema extends z.ZodType>(
   const firstText = end + text.slice(end).search(/\S|$/);
   const bodyStart = Math.max(text.lastIndexOf('\n', firstText) + 1, end);
   // The YAML begins with the line break after the opening ---, so its lines are numbered as those of the file.
-  const frontMatter = parseYaml(yaml, schema, file, diagnostics);
+  const frontMatter = checkYaml(yaml, schema, file, diagnostics);
   return { frontMatter, body: text.slice(bodyStart), bodyLine: lineAt(text, bodyStart) };
 }
 

@@ -1,37 +1,42 @@
+import type { Command } from 'commander';
+import { CommandError } from '#common/command-line.ts';
+import type { ServerName } from '#contract/api-keys.ts';
 import type { AuditEntry } from '../store/types.ts';
-import { CommandError, defineStrictCommand, show } from './command.ts';
+import type { Context } from './context.ts';
 import { parseDuration, parseServer, parseTime } from './inputs.ts';
 import { doubtServer } from './known.ts';
+import { toPrintable } from './text.ts';
 
-/** `audit`: what was done with the API keys, the newest last. */
-export const auditCommand = defineStrictCommand({
-  meta: { name: 'audit', description: 'Prints the audit log, the newest last.' },
-  args: {
-    server: { type: 'string', valueHint: 'game:ID', description: 'only of this server' },
-    since: {
-      type: 'string',
-      valueHint: 'T',
-      description: 'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours',
-    },
-    json: { type: 'boolean', default: false, description: 'print a JSON object a line' },
-  },
-  async run({ args }, { withStore, print, explain }) {
-    const server = args.server === undefined ? undefined : parseServer(args.server);
-    const since = args.since === undefined ? undefined : parseSince(args.since);
-    await withStore(async (store) => {
-      let found = false;
-      const filter = { ...(server === undefined ? {} : { server }), ...(since === undefined ? {} : { since }) };
-      for await (const entry of store.audit.entries(filter)) {
-        found = true;
-        // One by one: a log may be far larger than memory, and a pipe slower than the store.
-        await print(args.json ? JSON.stringify({ ...entry, at: toIso(entry) }) : render(entry));
-      }
-      // Silence would be read as "nothing was done". No error, as the log outlives its servers.
-      const doubt = found || server === undefined ? undefined : await doubtServer(store, server);
-      if (doubt !== undefined) explain(`warning: ${doubt}`);
-    });
-  },
-});
+interface AuditFlags {
+  readonly server?: ServerName;
+  readonly since?: number;
+  readonly json?: boolean;
+}
+
+/** Adds `audit`: what was done with the API keys, the newest last. */
+export function addAuditCommand(program: Command, context: Context): void {
+  program
+    .command('audit')
+    .description('Prints the audit log, the newest last.')
+    .option('--server <game:ID>', 'only of this server', parseServer)
+    .option('--since <T>', 'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours', parseSince)
+    .option('--json', 'print a JSON object a line')
+    .action((flags: AuditFlags) => audit(flags, context));
+}
+
+async function audit({ json, ...filter }: AuditFlags, { withStore, print, explain }: Context): Promise<void> {
+  await withStore(async (store) => {
+    let found = false;
+    for await (const entry of store.audit.entries(filter)) {
+      found = true;
+      // One by one: a log may be far larger than memory, and a pipe slower than the store.
+      await print(json ? JSON.stringify({ ...entry, at: toIso(entry) }) : render(entry));
+    }
+    // Silence would be read as "nothing was done". No error, as the log outlives its servers.
+    const doubt = found || filter.server === undefined ? undefined : await doubtServer(store, filter.server);
+    if (doubt !== undefined) explain(`warning: ${doubt}`);
+  });
+}
 
 function parseSince(text: string): number {
   const ago = parseDuration(text);
@@ -52,5 +57,5 @@ function render(entry: AuditEntry): string {
   if (outcome !== null) parts.push(`outcome=${outcome}`);
   if (ms !== null) parts.push(`${ms}ms`);
   if (detail !== null) parts.push(JSON.stringify(detail));
-  return show(parts.join('  '));
+  return toPrintable(parts.join('  '));
 }

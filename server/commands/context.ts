@@ -10,7 +10,7 @@ import type { Store } from '../store/types.ts';
 
 /** What the command line has of the process around it. */
 export interface Surroundings {
-  readonly out: Writable & { readonly isTTY?: boolean };
+  readonly out: Writable;
   readonly err: Writable;
   /** Called only by a command that needs a setting, so that broken ones do not stand in the way of the usage. */
   readonly settings: () => Environment;

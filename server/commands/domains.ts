@@ -1,9 +1,11 @@
+import type { Command } from 'commander';
+import { CommandError } from '#common/command-line.ts';
 import { readEnv } from '../env.ts';
 import { createLog } from '../log.ts';
 import type { Diagnosis } from '../domains/types.ts';
 import { createDomainRegistries, createPriceSource } from '../domains/sources.ts';
 import { openReleases } from '../releases/service.ts';
-import { CommandError, defineGroup, defineStrictCommand } from './command.ts';
+import type { Context } from './context.ts';
 import { formatTable } from './table.ts';
 
 const ignore = (): void => undefined;
@@ -11,40 +13,41 @@ const ignore = (): void => undefined;
 /** TLDs that are asked for at a time. */
 const parallel = 8;
 
-const doctor = defineStrictCommand({
-  meta: { name: 'doctor', description: 'Asks for a name that must exist and one that must not, under each TLD.' },
-  args: { json: { type: 'boolean', default: false, description: 'print a JSON array' } },
-  async run({ args }, { settings, print }) {
-    const env = readEnv(settings());
-    const log = createLog({ level: 'silent', format: 'json' });
-    const options = { dist: env.DIST_DIR, cacheBytes: 0, checkStatus: ignore, onLoaded: ignore, onRejected: ignore };
-    const releases = await openReleases(options);
-    releases.stop();
-    const { domains } = releases.current();
-    const registries = createDomainRegistries(env, log);
-    const source = createPriceSource(env, log);
-    try {
-      const live = await source?.read();
-      const hidden = (tld: string): boolean => domains.tlds[`.${tld}`]?.active === false;
-      const all = live ? [...live.keys()] : Object.keys(domains.tlds).map((tld) => tld.slice(1));
-      const tlds = all.filter((tld) => !hidden(tld)).toSorted();
-      const rows = await mapInParallel(tlds, async (tld) => {
-        return { tld, ...(await registries.diagnose(tld, domains.tlds[`.${tld}`]?.lookup)) };
-      });
-      await print(args.json ? JSON.stringify(rows.map((row) => ({ ...row, works: works(row) }))) : toTable(rows));
-      const broken = rows.filter((row) => !works(row)).length;
-      if (broken > 0) throw new CommandError(`${broken} of ${rows.length} TLDs would answer 502, or wrongly`);
-    } finally {
-      await Promise.all([registries.close(), source?.close()]);
-    }
-  },
-});
+/** Adds `domains`: what the domain search depends on. */
+export function addDomainsCommands(program: Command, context: Context): void {
+  program
+    .command('domains')
+    .description('What the domain search depends on.')
+    .command('doctor')
+    .description('Asks for a name that must exist and one that must not, under each TLD.')
+    .option('--json', 'print a JSON array')
+    .action((flags: { readonly json?: boolean }) => doctor(flags, context));
+}
 
-/** `domains`: what the domain search depends on. */
-export const domainsCommand = defineGroup(
-  { name: 'domains', description: 'What the domain search depends on.' },
-  { doctor },
-);
+async function doctor({ json }: { readonly json?: boolean }, { settings, print }: Context): Promise<void> {
+  const env = readEnv(settings());
+  const log = createLog({ level: 'silent', format: 'json' });
+  const options = { dist: env.DIST_DIR, cacheBytes: 0, checkStatus: ignore, onLoaded: ignore, onRejected: ignore };
+  const releases = await openReleases(options);
+  releases.stop();
+  const { domains } = releases.current();
+  const registries = createDomainRegistries(env, log);
+  const source = createPriceSource(env, log);
+  try {
+    const live = await source?.read();
+    const hidden = (tld: string): boolean => domains.tlds[`.${tld}`]?.active === false;
+    const all = live ? [...live.keys()] : Object.keys(domains.tlds).map((tld) => tld.slice(1));
+    const tlds = all.filter((tld) => !hidden(tld)).toSorted();
+    const rows = await mapInParallel(tlds, async (tld) => {
+      return { tld, ...(await registries.diagnose(tld, domains.tlds[`.${tld}`]?.lookup)) };
+    });
+    await print(json ? JSON.stringify(rows.map((row) => ({ ...row, works: works(row) }))) : toTable(rows));
+    const broken = rows.filter((row) => !works(row)).length;
+    if (broken > 0) throw new CommandError(`${broken} of ${rows.length} TLDs would answer 502, or wrongly`);
+  } finally {
+    await Promise.all([registries.close(), source?.close()]);
+  }
+}
 
 function works({ existing, missing }: Diagnosis): boolean {
   return existing.availability === 'taken' && missing.availability === 'free';

@@ -1,37 +1,42 @@
+import type { Command } from 'commander';
+import { CommandError } from '#common/command-line.ts';
 import type { ArticleVotes } from '../store/types.ts';
-import { CommandError, defineGroup, defineStrictCommand } from './command.ts';
+import type { Context } from './context.ts';
 import { parseDuration, parseTime } from './inputs.ts';
 import { formatTable } from './table.ts';
 
-const report = defineStrictCommand({
-  meta: { name: 'report', description: 'Shows which knowledge base articles help least.' },
-  args: {
-    since: { type: 'string', valueHint: 'T', description: 'only votes from this day on: YYYY-MM-DD, or 30d' },
-    json: { type: 'boolean', default: false, description: 'print a JSON array' },
-  },
-  async run({ args }, { withStore, print }) {
-    const since = args.since === undefined ? undefined : parseDay(args.since);
-    const votes = await withStore((store) => store.feedback.report({ since }));
-    const sorted = votes.toSorted((one, other) => share(one) - share(other) || other.unhelpful - one.unhelpful);
-    const table = () =>
-      formatTable(
-        ['HELPED', 'YES', 'NO', 'ARTICLE'],
-        sorted.map((row) => [
-          `${Math.round(share(row) * 100)} %`,
-          String(row.helpful),
-          String(row.unhelpful),
-          row.path || '(no article of the knowledge base)',
-        ]),
-      );
-    await print(args.json ? JSON.stringify(sorted) : table());
-  },
-});
+interface ReportFlags {
+  readonly since?: string;
+  readonly json?: boolean;
+}
 
-/** `feedback`: what readers say of articles. */
-export const feedbackCommand = defineGroup(
-  { name: 'feedback', description: 'What readers say of knowledge base articles.' },
-  { report },
-);
+/** Adds `feedback`: what readers say of articles. */
+export function addFeedbackCommands(program: Command, context: Context): void {
+  program
+    .command('feedback')
+    .description('What readers say of knowledge base articles.')
+    .command('report')
+    .description('Shows which knowledge base articles help least.')
+    .option('--since <T>', 'only votes from this day on: YYYY-MM-DD, or 30d', parseDay)
+    .option('--json', 'print a JSON array')
+    .action((flags: ReportFlags) => report(flags, context));
+}
+
+async function report({ since, json }: ReportFlags, { withStore, print }: Context): Promise<void> {
+  const votes = await withStore((store) => store.feedback.report({ since }));
+  const sorted = votes.toSorted((one, other) => share(one) - share(other) || other.unhelpful - one.unhelpful);
+  const table = () =>
+    formatTable(
+      ['HELPED', 'YES', 'NO', 'ARTICLE'],
+      sorted.map((row) => [
+        `${Math.round(share(row) * 100)} %`,
+        String(row.helpful),
+        String(row.unhelpful),
+        row.path || '(no article of the knowledge base)',
+      ]),
+    );
+  await print(json ? JSON.stringify(sorted) : table());
+}
 
 function share({ helpful, unhelpful }: ArticleVotes): number {
   return helpful / (helpful + unhelpful);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Scope, ServerName, scopes } from '#contract/api-keys.ts';
-import { CommandError, blot, didYouMean, show } from './command.ts';
+import { CommandError } from '#common/command-line.ts';
+import { didYouMean, redactKeys, toPrintable } from './text.ts';
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -13,7 +14,7 @@ export function parseServer(text: string): ServerName {
   if (result.success) return result.data;
   const id = text.slice(text.indexOf(':') + 1);
   const near = [`game:${id}`, `vps:${id}`].filter((name) => ServerName.safeParse(name).success);
-  throw new CommandError(`malformed server ${show(text)}: it must be game:<id> or vps:<id>${didYouMean(text, near)}`);
+  throw new CommandError(`malformed server ${text}: it must be game:<id> or vps:<id>${didYouMean(text, near)}`);
 }
 
 /** A scope; throws a {@link CommandError} that names the nearest. */
@@ -22,7 +23,7 @@ export function parseScope(text: string): Scope {
   if (result.success) return result.data;
   // "write" is fewer letters from "read" than from "read_write", and means the other.
   const near = text.includes('write') ? scopes.filter((scope) => scope.endsWith('_write')) : scopes;
-  throw new CommandError(`unknown scope ${show(text)}${didYouMean(text, near)}; the scopes are ${scopes.join(', ')}`);
+  throw new CommandError(`unknown scope ${text}${didYouMean(text, near)}; the scopes are ${scopes.join(', ')}`);
 }
 
 /** A day (its first moment in UTC) or an ISO time (in UTC where it names no zone), in milliseconds. */
@@ -40,9 +41,14 @@ export function parseDuration(text: string): number | undefined {
   return Number(digits) * unitMs[unit]!;
 }
 
+/** The parser of an option that may be given several times: its values in order, each once. */
+export function repeatable<Value>(parse: (text: string) => Value): (text: string, previous?: Value[]) => Value[] {
+  return (text, previous = []) => [...new Set([...previous, parse(text)])];
+}
+
 /** Text of one line and at most some characters, as labels, names and paths are; throws a {@link CommandError}. */
 export function parseText(text: string, option: string, maximum: number, minimum = 1): string {
-  if (blot(text) !== text) throw new CommandError(`${option} must not hold an API key, as it is kept and listed`);
-  if (text.length >= minimum && text.length <= maximum && show(text) === text) return text;
+  if (redactKeys(text) !== text) throw new CommandError(`${option} must not hold an API key, as it is kept and listed`);
+  if (text.length >= minimum && text.length <= maximum && toPrintable(text) === text) return text;
   throw new CommandError(`${option} must have ${minimum} to ${maximum} characters, and no control characters`);
 }

@@ -1,135 +1,133 @@
+import type { Command } from 'commander';
+import { CommandError } from '#common/command-line.ts';
+import type { Scope, ServerName } from '#contract/api-keys.ts';
 import { createApiKey, generateApiKey } from '../keys/key.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
-import { CommandError, defineGroup, defineStrictCommand, didYouMean, show } from './command.ts';
 import { OutputError } from './context.ts';
 import type { Context } from './context.ts';
-import { parseDuration, parseScope, parseServer, parseText, parseTime } from './inputs.ts';
+import { parseDuration, parseScope, parseServer, parseText, parseTime, repeatable } from './inputs.ts';
 import { doubtServer } from './known.ts';
 import { formatTable } from './table.ts';
+import { didYouMean, toPrintable } from './text.ts';
 
-const create = defineStrictCommand({
-  meta: { name: 'create', description: 'Makes an API key, and prints it this once.' },
-  args: {
-    server: { type: 'string', valueHint: 'game:ID', description: 'a server it is for, or vps:ID; repeatable' },
-    scope: {
-      type: 'string',
-      valueHint: 'S',
-      description: 'what it may do, for instance game-power:read; repeatable',
-    },
-    label: { type: 'string', default: '', valueHint: 'TEXT', description: 'what you will know it by' },
-    expires: { type: 'string', valueHint: 'DATE', description: 'YYYY-MM-DD or an ISO time; never if left out' },
-    json: { type: 'boolean', default: false, description: 'print a JSON object' },
-  },
-  repeatable: ['server', 'scope'],
-  async run({ args, all }, context) {
-    const { withStore, explain } = context;
-    const servers = all('server').map(parseServer);
-    const scopes = all('scope').map(parseScope);
-    if (servers.length === 0) throw new CommandError('--server is missing: a key is for at least one server');
-    if (scopes.length === 0) throw new CommandError('--scope is missing: a key allows at least one thing');
-    const label = parseText(args.label, '--label', 100, 0);
-    const expiresAt = args.expires === undefined ? null : parseExpiry(args.expires);
-    const { record, text } = createApiKey({ label, servers, scopes, expiresAt });
-    for (const scope of scopes) {
-      const kind = scope.split('-', 1)[0]!;
-      if (servers.some((server) => server.startsWith(`${kind}:`))) continue;
-      explain(`warning: ${scope} is of no use, as the key has no ${kind}:<id> server`);
+interface JsonFlag {
+  readonly json?: boolean;
+}
+
+interface CreateFlags extends JsonFlag {
+  readonly server?: ServerName[];
+  readonly scope?: Scope[];
+  readonly label?: string;
+  readonly expires?: number;
+}
+
+interface RotateFlags extends JsonFlag {
+  readonly overlap: number;
+}
+
+/** Adds `keys create | list | rotate | revoke`. */
+export function addKeysCommands(program: Command, context: Context): void {
+  const keys = program.command('keys').description('API keys for hosting controls.');
+  keys
+    .command('create')
+    .description('Makes an API key, and prints it this once.')
+    .option('--server <game:ID>', 'a server it is for, or vps:ID; repeatable', repeatable(parseServer))
+    .option('--scope <S>', 'what it may do, for instance game-power:read; repeatable', repeatable(parseScope))
+    .option('--label <TEXT>', 'what you will know it by', (text) => parseText(text, '--label', 100, 0))
+    .option('--expires <DATE>', 'YYYY-MM-DD or an ISO time; never if left out', parseExpiry)
+    .option('--json', 'print a JSON object')
+    .action((flags: CreateFlags) => create(flags, context));
+  keys
+    .command('list')
+    .description('Lists the API keys, the oldest first.')
+    .option('--json', 'print a JSON array')
+    .action((flags: JsonFlag) => list(flags, context));
+  keys
+    .command('rotate')
+    .description('Gives an API key a new secret, and prints it this once.')
+    .argument('<id>', 'the id of the key', parseId)
+    .option('--overlap <24h>', 'how long the old secret stays good: 90s, 15m, 24h, 7d', parseOverlap, 0)
+    .option('--json', 'print a JSON object')
+    .action((id: string, flags: RotateFlags) => rotate(id, flags, context));
+  keys
+    .command('revoke')
+    .description('Ends an API key for good, from the next request on.')
+    .argument('<id>', 'the id of the key', parseId)
+    .option('--json', 'print a JSON object')
+    .action((id: string, flags: JsonFlag) => revoke(id, flags, context));
+}
+
+async function create(flags: CreateFlags, context: Context): Promise<void> {
+  const { server: servers = [], scope: scopes = [], label = '', expires: expiresAt = null, json } = flags;
+  const { withStore, explain } = context;
+  if (servers.length === 0) throw new CommandError('--server is missing: a key is for at least one server');
+  if (scopes.length === 0) throw new CommandError('--scope is missing: a key allows at least one thing');
+  const { record, text } = createApiKey({ label, servers, scopes, expiresAt });
+  for (const scope of scopes) {
+    const kind = scope.split('-', 1)[0]!;
+    if (servers.some((server) => server.startsWith(`${kind}:`))) continue;
+    explain(`warning: ${scope} is of no use, as the key has no ${kind}:<id> server`);
+  }
+  await withStore(async (store) => {
+    for (const server of servers) {
+      // A server may be added after its key, so one that is not known yet is no error.
+      const doubt = await doubtServer(store, server);
+      if (doubt !== undefined) explain(`warning: ${doubt}; servers add makes it known`);
     }
-    await withStore(async (store) => {
-      for (const server of servers) {
-        // A server may be added after its key, so one that is not known yet is no error.
-        const doubt = await doubtServer(store, server);
-        if (doubt !== undefined) explain(`warning: ${doubt}; servers add makes it known`);
-      }
-      await store.apiKeys.create(record);
-      await showKey(context, record, text, args.json, `API key ${record.id} is made`);
-    });
-  },
-});
+    await store.apiKeys.create(record);
+    await showKey(context, record, text, json, `API key ${record.id} is made`);
+  });
+}
 
-const list = defineStrictCommand({
-  meta: { name: 'list', description: 'Lists the API keys, the oldest first.' },
-  args: { json: { type: 'boolean', default: false, description: 'print a JSON array' } },
-  async run({ args }, { withStore, print }) {
-    const keys = await withStore((store) => store.apiKeys.list());
-    const now = Date.now();
-    const table = () =>
-      formatTable(
-        ['ID', 'STATE', 'LABEL', 'SERVERS', 'SCOPES', 'CREATED', 'LAST USED'],
-        keys.map((key) => [
-          key.id,
-          stateOf(key, now),
-          show(key.label),
-          key.servers.join(','),
-          key.scopes.join(','),
-          toIso(key.createdAt)!,
-          toIso(key.lastUsedAt) ?? 'never',
-        ]),
-      );
-    await print(args.json ? JSON.stringify(keys.map(describe)) : table());
-  },
-});
+async function list({ json }: JsonFlag, { withStore, print }: Context): Promise<void> {
+  const keys = await withStore((store) => store.apiKeys.list());
+  const now = Date.now();
+  const table = () =>
+    formatTable(
+      ['ID', 'STATE', 'LABEL', 'SERVERS', 'SCOPES', 'CREATED', 'LAST USED'],
+      keys.map((key) => [
+        key.id,
+        stateOf(key, now),
+        toPrintable(key.label),
+        key.servers.join(','),
+        key.scopes.join(','),
+        toIso(key.createdAt)!,
+        toIso(key.lastUsedAt) ?? 'never',
+      ]),
+    );
+  await print(json ? JSON.stringify(keys.map(describe)) : table());
+}
 
-const rotate = defineStrictCommand({
-  meta: { name: 'rotate', description: 'Gives an API key a new secret, and prints it this once.' },
-  args: {
-    id: { type: 'positional', required: true, description: 'the id of the key' },
-    overlap: {
-      type: 'string',
-      default: '0',
-      valueHint: '24h',
-      description: 'how long the old secret stays good: 90s, 15m, 24h, 7d',
-    },
-    json: { type: 'boolean', default: false, description: 'print a JSON object' },
-  },
-  async run({ args }, context) {
-    const overlap = parseDuration(args.overlap);
-    if (overlap === undefined) throw new CommandError('--overlap must be a time such as 90s, 15m, 24h or 7d');
-    const id = toId(args.id);
-    const { hash, text } = generateApiKey({ id });
-    const now = Date.now();
-    await context.withStore(async (store) => {
-      const key = await store.apiKeys.find(id);
-      if (!key) throw await unknownKey(store, id);
-      if (key.revokedAt !== null) throw new CommandError(`API key ${id} is revoked: create a new one`);
-      if (key.expiresAt !== null && key.expiresAt <= now) {
-        throw new CommandError(`API key ${id} has expired: create a new one`);
-      }
-      if (key.previousUntil !== null && key.previousUntil > now) {
-        const until = toIso(key.previousUntil);
-        context.explain(`warning: the secret before the last rotation was good until ${until}, and ends now`);
-      }
-      await store.apiKeys.rotate(id, hash, now + overlap);
-      const oldUntil = toIso(Math.min(now + overlap, key.expiresAt ?? Infinity));
-      const old = overlap > 0 ? `is good until ${oldUntil}` : 'is good no longer';
-      await showKey(context, key, text, args.json, `API key ${id} has a new secret; the old one ${old}`);
-    });
-  },
-});
+async function rotate(id: string, { overlap, json }: RotateFlags, context: Context): Promise<void> {
+  const { hash, text } = generateApiKey({ id });
+  const now = Date.now();
+  await context.withStore(async (store) => {
+    const key = await store.apiKeys.find(id);
+    if (!key) throw await unknownKey(store, id);
+    if (key.revokedAt !== null) throw new CommandError(`API key ${id} is revoked: create a new one`);
+    if (key.expiresAt !== null && key.expiresAt <= now) {
+      throw new CommandError(`API key ${id} has expired: create a new one`);
+    }
+    if (key.previousUntil !== null && key.previousUntil > now) {
+      const until = toIso(key.previousUntil);
+      context.explain(`warning: the secret before the last rotation was good until ${until}, and ends now`);
+    }
+    await store.apiKeys.rotate(id, hash, now + overlap);
+    const oldUntil = toIso(Math.min(now + overlap, key.expiresAt ?? Infinity));
+    const old = overlap > 0 ? `is good until ${oldUntil}` : 'is good no longer';
+    await showKey(context, key, text, json, `API key ${id} has a new secret; the old one ${old}`);
+  });
+}
 
-const revoke = defineStrictCommand({
-  meta: { name: 'revoke', description: 'Ends an API key for good, from the next request on.' },
-  args: {
-    id: { type: 'positional', required: true, description: 'the id of the key' },
-    json: { type: 'boolean', default: false, description: 'print a JSON object' },
-  },
-  async run({ args }, { withStore, print }) {
-    const id = toId(args.id);
-    await withStore(async (store) => {
-      if (!(await store.apiKeys.revoke(id, Date.now()))) throw await unknownKey(store, id);
-    });
-    await print(args.json ? JSON.stringify({ id }) : `API key ${id} is revoked`);
-  },
-});
-
-/** `keys create | list | rotate | revoke`. */
-export const keysCommand = defineGroup(
-  { name: 'keys', description: 'API keys for hosting controls.' },
-  { create, list, rotate, revoke },
-);
+async function revoke(id: string, { json }: JsonFlag, { withStore, print }: Context): Promise<void> {
+  await withStore(async (store) => {
+    if (!(await store.apiKeys.revoke(id, Date.now()))) throw await unknownKey(store, id);
+  });
+  await print(json ? JSON.stringify({ id }) : `API key ${id} is revoked`);
+}
 
 /** The id itself, or out of a whole key, which is what one has at hand of a leaked one; it is never printed again. */
-function toId(text: string): string {
+function parseId(text: string): string {
   const [, id] = /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text) ?? [];
   if (id === undefined) throw new CommandError('ID must be the 12 letters and digits that keys list shows');
   return id;
@@ -140,6 +138,12 @@ async function unknownKey(store: Store, id: string): Promise<CommandError> {
   const keys = await store.apiKeys.list().catch(() => []);
   const ids = keys.map((key) => key.id);
   return new CommandError(`no API key has the id ${id}${didYouMean(id, ids)}`);
+}
+
+function parseOverlap(text: string): number {
+  const overlap = parseDuration(text);
+  if (overlap === undefined) throw new CommandError('--overlap must be a time such as 90s, 15m, 24h or 7d');
+  return overlap;
 }
 
 function parseExpiry(text: string): number {
@@ -156,7 +160,7 @@ async function showKey(
   { print, explain }: Context,
   { id, label, servers, scopes, expiresAt }: ApiKeyRecord,
   text: string,
-  json: boolean,
+  json: boolean | undefined,
   outcome: string,
 ): Promise<void> {
   const ends = expiresAt === null ? 'it never expires' : `it expires at ${toIso(expiresAt)}`;

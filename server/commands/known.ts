@@ -3,8 +3,8 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { Store } from '../store/types.ts';
-import { didYouMean, show } from './command.ts';
 import type { Environment } from '../settings.ts';
+import { didYouMean, toPrintable } from './text.ts';
 
 /** What there is to say of a server that no command has added, with the nearest; undefined where it is known. */
 export async function doubtServer(store: Store, server: ServerName): Promise<string | undefined> {
@@ -25,8 +25,8 @@ export function doubtProvider({ PROVIDERS_FILE: file }: Environment, provider: s
     // Only the names: the credentials that the file takes from the server's environment need not be in the operator's.
     known = Object.keys(ProvidersFile.parse(parse(readFileSync(file, 'utf8'))).providers);
   } catch {
-    return `PROVIDERS_FILE ${show(file)} cannot be read, so ${show(provider)} is not looked up`;
+    return toPrintable(`PROVIDERS_FILE ${file} cannot be read, so ${provider} is not looked up`);
   }
   if (known.includes(provider)) return undefined;
-  return `PROVIDERS_FILE has no provider ${show(provider)}${didYouMean(provider, known)}`;
+  return toPrintable(`PROVIDERS_FILE has no provider ${provider}${didYouMean(provider, known)}`);
 }

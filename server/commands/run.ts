@@ -1,51 +1,44 @@
-import { stripVTControlCharacters } from 'node:util';
-import { renderUsage } from 'citty';
+import { createProgram, runProgram } from '#common/command-line.ts';
 import { EnvError } from '../env.ts';
 import { ProviderError } from '../upstream/error.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { StoreError } from '../store/error.ts';
-import { CommandError } from './command.ts';
-import type { Command } from './command.ts';
+import { addAuditCommand } from './audit.ts';
 import { OutputError, createContext } from './context.ts';
 import type { Surroundings } from './context.ts';
-import { operatorCommand } from './index.ts';
+import { addDomainsCommands } from './domains.ts';
+import { addFeedbackCommands } from './feedback.ts';
+import { addKeysCommands } from './keys.ts';
+import { addServersCommands } from './servers.ts';
+import { redactKeys } from './text.ts';
 
 /**
- * Runs the command that the arguments name, or prints the usage where `--help` is among them; answers the exit status.
- * An error that the operator can do something about is 1 and its message; any other is thrown.
+ * Runs the command of the operator that the arguments name; returns the exit status. An error that the operator can do
+ * something about is 1 and its message; any other is thrown.
  */
-export async function runCommandLine(rawArgs: readonly string[], surroundings: Surroundings): Promise<number> {
+export async function runCommandLine(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const { out, err } = surroundings;
   // Without a listener a write that fails would end the process before the command could say what came of it.
   for (const stream of [out, err]) stream.on('error', () => undefined);
   const context = createContext(surroundings);
+  const program = createProgram(
+    'operator',
+    'API keys, servers, the audit log, what readers say, and the domain search.',
+    { writeOut: (text) => void out.write(text), writeErr: (text) => void err.write(redactKeys(text)) },
+  );
+  addKeysCommands(program, context);
+  addServersCommands(program, context);
+  addAuditCommand(program, context);
+  addFeedbackCommands(program, context);
+  addDomainsCommands(program, context);
   try {
-    if (rawArgs.includes('--help') || rawArgs.includes('-h')) {
-      const usage = await usageOf(operatorCommand, rawArgs);
-      await context.print(out.isTTY ? usage : stripVTControlCharacters(usage));
-    } else await operatorCommand.run(rawArgs, context);
-    return 0;
+    return await runProgram(program, args);
   } catch (error) {
     // The reader of a pipe may have read enough: that is no failure.
     if (error instanceof OutputError && error.reason === 'EPIPE') return 0;
-    if (
-      ![CommandError, OutputError, StoreError, EnvError, ReleaseError, ProviderError].some(
-        (kind) => error instanceof kind,
-      )
-    )
-      throw error;
+    const expected = [OutputError, StoreError, EnvError, ReleaseError, ProviderError];
+    if (!expected.some((kind) => error instanceof kind)) throw error;
     context.explain((error as Error).message);
     return 1;
   }
-}
-
-function usageOf(root: Command, rawArgs: readonly string[]): Promise<string> {
-  let command = root;
-  let parent: Command | undefined;
-  for (const name of rawArgs) {
-    if (!command.commands || !Object.hasOwn(command.commands, name)) break;
-    parent = command === root ? undefined : command;
-    command = command.commands[name]!;
-  }
-  return renderUsage(command.definition, parent?.definition);
 }

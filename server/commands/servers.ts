@@ -1,71 +1,85 @@
+import type { Command } from 'commander';
+import { CommandError, requireOption } from '#common/command-line.ts';
+import type { ServerName } from '#contract/api-keys.ts';
 import type { ServerRecord } from '../store/types.ts';
-import { CommandError, defineGroup, defineStrictCommand, show } from './command.ts';
+import type { Context } from './context.ts';
 import { parseServer, parseText } from './inputs.ts';
 import { doubtProvider, doubtServer } from './known.ts';
 import { formatTable } from './table.ts';
+import { toPrintable } from './text.ts';
 
-const serverArg = { type: 'positional', required: true, description: 'game:ID or vps:ID' } as const;
-const jsonArg = { type: 'boolean', default: false, description: 'print a JSON object' } as const;
+interface JsonFlag {
+  readonly json?: boolean;
+}
 
-const add = defineStrictCommand({
-  meta: { name: 'add', description: 'Makes a server known, or replaces what is known of it.' },
-  args: {
-    server: serverArg,
-    provider: { type: 'string', required: true, valueHint: 'NAME', description: 'a name of PROVIDERS_FILE' },
-    ref: { type: 'string', required: true, valueHint: 'REF', description: 'what the provider calls the server' },
-    'log-file': { type: 'string', valueHint: 'PATH', description: 'its newest log, if not logs/latest.log' },
-    json: jsonArg,
-  },
-  async run({ args }, { settings, withStore, print, explain }) {
-    const server = parseServer(args.server);
-    const provider = parseText(args.provider, '--provider', 100);
-    const ref = parseText(args.ref, '--ref', 255);
-    const path = args['log-file'];
-    const logFile = path === undefined ? null : parseText(path, '--log-file', 1000);
-    if (logFile !== null && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
-    const record: ServerRecord = { server, provider, ref, logFile };
-    const replaced = await withStore(async (store) => {
-      // A damaged record is replaced too: there is no other way to mend one.
-      const known = await store.servers.find(server).catch(() => true);
-      await store.servers.put(record);
-      return known !== undefined;
-    });
-    // No error: a server may be made known before the file that names its provider is in place.
-    const doubt = doubtProvider(settings(), provider);
-    if (doubt !== undefined) explain(`warning: ${doubt}`);
-    await print(args.json ? JSON.stringify(record) : `${server} ${replaced ? 'is changed' : 'is added'}`);
-  },
-});
+interface AddFlags extends JsonFlag {
+  readonly provider?: string;
+  readonly ref?: string;
+  readonly logFile?: string;
+}
 
-const list = defineStrictCommand({
-  meta: { name: 'list', description: 'Lists the servers.' },
-  args: { json: { type: 'boolean', default: false, description: 'print a JSON array' } },
-  async run({ args }, { withStore, print }) {
-    const servers = await withStore((store) => store.servers.list());
-    const table = () =>
-      formatTable(
-        ['SERVER', 'PROVIDER', 'REF', 'LOG FILE'],
-        servers.map(({ server, provider, ref, logFile }) => [server, provider, ref, logFile ?? ''].map(show)),
-      );
-    await print(args.json ? JSON.stringify(servers) : table());
-  },
-});
+/** Adds `servers add | list | remove`. */
+export function addServersCommands(program: Command, context: Context): void {
+  const servers = program.command('servers').description('Which provider runs a server, and its name there.');
+  servers
+    .command('add')
+    .description('Makes a server known, or replaces what is known of it.')
+    .argument('<server>', 'game:ID or vps:ID', parseServer)
+    .option('--provider <NAME>', 'a name of PROVIDERS_FILE', (text) => parseText(text, '--provider', 100))
+    .option('--ref <REF>', 'what the provider calls the server', (text) => parseText(text, '--ref', 255))
+    .option('--log-file <PATH>', 'its newest log, if not logs/latest.log', (text) =>
+      parseText(text, '--log-file', 1000),
+    )
+    .option('--json', 'print a JSON object')
+    .action((server: ServerName, flags: AddFlags) => add(server, flags, context));
+  servers
+    .command('list')
+    .description('Lists the servers.')
+    .option('--json', 'print a JSON array')
+    .action((flags: JsonFlag) => list(flags, context));
+  servers
+    .command('remove')
+    .description('Forgets a server; its keys and its audit log stay.')
+    .argument('<server>', 'game:ID or vps:ID', parseServer)
+    .option('--json', 'print a JSON object')
+    .action((server: ServerName, flags: JsonFlag) => remove(server, flags, context));
+}
 
-const remove = defineStrictCommand({
-  meta: { name: 'remove', description: 'Forgets a server; its keys and its audit log stay.' },
-  args: { server: serverArg, json: jsonArg },
-  async run({ args }, { withStore, print }) {
-    const server = parseServer(args.server);
-    await withStore(async (store) => {
-      if (await store.servers.remove(server)) return;
-      throw new CommandError(await doubtServer(store, server));
-    });
-    await print(args.json ? JSON.stringify({ server }) : `${server} is removed`);
-  },
-});
+async function add(
+  server: ServerName,
+  { logFile, json, ...flags }: AddFlags,
+  { settings, withStore, print, explain }: Context,
+): Promise<void> {
+  const provider = requireOption(flags.provider, '--provider');
+  const ref = requireOption(flags.ref, '--ref');
+  if (logFile !== undefined && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
+  const record: ServerRecord = { server, provider, ref, logFile: logFile ?? null };
+  const replaced = await withStore(async (store) => {
+    // A damaged record is replaced too: there is no other way to repair one.
+    const known = await store.servers.find(server).catch(() => true);
+    await store.servers.put(record);
+    return known !== undefined;
+  });
+  // No error: a server may be made known before the file that names its provider is in place.
+  const doubt = doubtProvider(settings(), provider);
+  if (doubt !== undefined) explain(`warning: ${doubt}`);
+  await print(json ? JSON.stringify(record) : `${server} ${replaced ? 'is changed' : 'is added'}`);
+}
 
-/** `servers add | list | remove`. */
-export const serversCommand = defineGroup(
-  { name: 'servers', description: 'Which provider runs a server, and its name there.' },
-  { add, list, remove },
-);
+async function list({ json }: JsonFlag, { withStore, print }: Context): Promise<void> {
+  const servers = await withStore((store) => store.servers.list());
+  const table = () =>
+    formatTable(
+      ['SERVER', 'PROVIDER', 'REF', 'LOG FILE'],
+      servers.map(({ server, provider, ref, logFile }) => [server, provider, ref, logFile ?? ''].map(toPrintable)),
+    );
+  await print(json ? JSON.stringify(servers) : table());
+}
+
+async function remove(server: ServerName, { json }: JsonFlag, { withStore, print }: Context): Promise<void> {
+  await withStore(async (store) => {
+    if (await store.servers.remove(server)) return;
+    throw new CommandError(await doubtServer(store, server));
+  });
+  await print(json ? JSON.stringify({ server }) : `${server} is removed`);
+}

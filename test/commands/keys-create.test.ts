@@ -64,7 +64,7 @@ test('warns of a server that is not known, with the nearest, and of a scope with
   expect(status).toBe(0);
   expect(stderr.split('\n').slice(0, 2)).toEqual([
     'warning: vps-power:read is of no use, as the key has no vps:<id> server',
-    'warning: no server game:survivl is known (did you mean game:survival?); servers add makes it known',
+    'warning: no server game:survivl is known (did you mean "game:survival"?); servers add makes it known',
   ]);
   expect((await onlyKey(line)).servers).toEqual(['game:survivl', 'game:survival']);
 });
@@ -72,27 +72,30 @@ test('warns of a server that is not known, with the nearest, and of a scope with
 test.each([
   [
     ['--scope', 'game-console:raed'],
-    'unknown scope game-console:raed (did you mean game-console:read?); the scopes are vps-power:read, ',
+    'unknown scope game-console:raed (did you mean "game-console:read"?); the scopes are vps-power:read, ',
   ],
-  [['--scope', 'game-power:write'], 'unknown scope game-power:write (did you mean game-power:read_write?); the scopes'],
+  [
+    ['--scope', 'game-power:write'],
+    'unknown scope game-power:write (did you mean "game-power:read_write"?); the scopes',
+  ],
   [['--scope', 'GAME-POWER:read'], 'unknown scope GAME-POWER:read; the scopes are vps-power:read, '],
-  [['--server', 'gmae:b'], 'malformed server gmae:b: it must be game:<id> or vps:<id> (did you mean game:b?)'],
+  [['--server', 'gmae:b'], 'malformed server gmae:b: it must be game:<id> or vps:<id> (did you mean "game:b"?)'],
   [['--server', 'game'], 'malformed server game: it must be game:<id> or vps:<id>'],
   [['--server', 'game:a/../b'], 'malformed server game:a/../b: it must be'],
-  [['--server', 'game:\u001B[2J'], 'malformed server game:\\u{1b}[2J: it must be'],
+  [['--server', 'game:\u001B[2J'], 'malformed server game:\\u001b[2J: it must be'],
   [['--expires', '2020-01-01'], '--expires is in the past: 2020-01-01T00:00:00.000Z'],
   [['--expires', '2999-02-30'], '--expires must be a date of the form YYYY-MM-DD, or an ISO time'],
   [['--expires', 'tomorrow'], '--expires must be a date of the form YYYY-MM-DD, or an ISO time'],
   [['--label', 'a\nb'], '--label must have 0 to 100 characters, and no control characters'],
   [['--label', 'x'.repeat(101)], '--label must have 0 to 100 characters'],
-  [['--label', 'a', '--label', 'b'], '--label is given twice'],
-  [['--expires'], '--expires needs a value'],
-  [['--label', '--json'], '--label needs a value'],
-  [['--json=yes'], '--json takes no value'],
-  [['--scpoe', 'game-power:read'], 'unknown option --scpoe (did you mean --scope?)'],
-  [['-l', 'x'], 'unknown option -l'],
-  [['--no-json'], 'unknown option --no-json'],
-  [['extra'], 'unexpected argument extra'],
+  [['--label', 'a', '--label', 'b'], "option '--label <TEXT>' is given twice"],
+  [['--expires'], "option '--expires <DATE>' argument missing"],
+  [['--label', '--json'], "option '--label <TEXT>' argument missing"],
+  [['--json=yes'], "unknown option '--json=yes'"],
+  [['--scpoe', 'game-power:read'], "unknown option '--scpoe' (Did you mean --scope?)"],
+  [['-l', 'x'], "unknown option '-l'"],
+  [['--no-json'], "unknown option '--no-json' (Did you mean --json?)"],
+  [['extra'], "too many arguments for 'create'. Expected 0 arguments but got 1: extra."],
 ])('refuses %j in one line, and makes no key', async (args, message) => {
   const line = await createCommandLine();
   const result = await line.run('keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', ...args);

@@ -133,7 +133,7 @@ describe('keys rotate', () => {
     const near = `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`;
     expect(await line.run('keys', 'rotate', near)).toMatchObject({
       status: 1,
-      stderr: `no API key has the id ${near} (did you mean ${id}?)\n`,
+      stderr: `no API key has the id ${near} (did you mean "${id}"?)\n`,
     });
     await line.run('keys', 'revoke', id);
     expect(await line.run('keys', 'rotate', id)).toMatchObject({
@@ -188,6 +188,6 @@ describe('keys revoke', () => {
       status: 1,
       stderr: 'ID must be the 12 letters and digits that keys list shows\n',
     });
-    expect(await line.run('keys', 'revoke')).toMatchObject({ status: 1, stderr: 'ID is missing\n' });
+    expect(await line.run('keys', 'revoke')).toMatchObject({ status: 1, stderr: "missing required argument 'id'\n" });
   });
 });

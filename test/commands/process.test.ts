@@ -67,7 +67,7 @@ test('npm run gives the commands their arguments, and their status back', async 
   expect(await store.apiKeys.find((JSON.parse(stdout) as ShownKey).id)).toBeDefined();
   await expect(npm('servers', '--', 'lsit')).rejects.toMatchObject({
     code: 1,
-    stderr: 'unknown command lsit (did you mean list?)\n',
+    stderr: "unknown command 'lsit' (Did you mean list?)\n",
   });
   expect((await npm('audit', '--', '--json')).stdout).toBe('');
 });

@@ -44,7 +44,7 @@ test('a mistyped server is not removed, and the nearest is named', async () => {
   await line.run('servers', 'add', 'game:survival', '--provider', 'p', '--ref', 'r');
   expect(await line.run('servers', 'remove', 'game:survivla')).toMatchObject({
     status: 1,
-    stderr: 'no server game:survivla is known (did you mean game:survival?)\n',
+    stderr: 'no server game:survivla is known (did you mean "game:survival"?)\n',
   });
   expect(await line.store.servers.list()).toHaveLength(1);
 });
@@ -87,12 +87,12 @@ test('a provider that PROVIDERS_FILE does not name is doubted, with the nearest,
   expect(await add('panel-ue')).toEqual({
     status: 0,
     stdout: 'game:a is changed\n',
-    stderr: 'warning: PROVIDERS_FILE has no provider panel-ue (did you mean panel-eu?)\n',
+    stderr: 'warning: PROVIDERS_FILE has no provider panel-ue (did you mean "panel-eu"?)\n',
   });
 });
 
 test.each([
-  [['servers', 'add'], 'SERVER is missing\n'],
+  [['servers', 'add'], "missing required argument 'server'\n"],
   [
     ['servers', 'add', 'survival', '--provider', 'p', '--ref', 'r'],
     'malformed server survival: it must be game:<id> or vps:<id>\n',
@@ -101,7 +101,7 @@ test.each([
   [['servers', 'add', 'game:a', '--provider', 'p'], '--ref is missing\n'],
   [
     ['servers', 'add', 'game:a', '--proivder', 'p', '--ref', 'r'],
-    'unknown option --proivder (did you mean --provider?)\n',
+    "unknown option '--proivder' (Did you mean --provider?)\n",
   ],
   [
     ['servers', 'add', 'game:a', '--provider', 'p', '--ref='],
@@ -110,14 +110,13 @@ test.each([
   [['servers', 'add', 'vps:a', '--provider', 'p', '--ref', 'r', '--log-file', 'x'], '--log-file is for game servers\n'],
   [
     ['servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r', '--logFile', 'x'],
-    'unknown option --logFile (did you mean --log-file?)\n',
+    "unknown option '--logFile' (Did you mean --log-file?)\n",
   ],
-  [['servers', 'list', 'all'], 'unexpected argument all\n'],
+  [['servers', 'list', 'all'], "too many arguments for 'list'. Expected 0 arguments but got 1: all.\n"],
   [['servers', 'remove', 'a'], 'malformed server a: it must be game:<id> or vps:<id>\n'],
-  [['servers', 'ad', 'game:a'], 'unknown command ad (did you mean add?)\n'],
-  [['servers', 'toString'], 'unknown command toString\n'],
-  [['servers', '--json', 'list'], 'which servers command? add, list, remove; options come after it\n'],
-  [['servers'], 'which servers command? add, list, remove\n'],
+  [['servers', 'ad', 'game:a'], "unknown command 'ad' (Did you mean add?)\n"],
+  [['servers', 'toString'], "unknown command 'toString'\n"],
+  [['servers', '--json', 'list'], "unknown option '--json'\n"],
 ])('%j is refused in one line', async (args, stderr) => {
   const line = await createCommandLine();
   expect(await line.run(...args)).toEqual({ status: 1, stdout: '', stderr });

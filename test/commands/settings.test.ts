@@ -48,22 +48,23 @@ test('a defect is not made to look like a mistake of the operator', async () => 
 
 test('a command that does not exist is answered with the nearest', async () => {
   const { run } = await createCommandLine();
-  expect(await run()).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: 'which operator command? keys, servers, audit, feedback, domains\n',
-  });
-  expect(await run('kyes')).toEqual({ status: 1, stdout: '', stderr: 'unknown command kyes (did you mean keys?)\n' });
+  expect(await run('kyes')).toEqual({ status: 1, stdout: '', stderr: "unknown command 'kyes' (Did you mean keys?)\n" });
   expect(await run('keys', 'creaet')).toEqual({
     status: 1,
     stdout: '',
-    stderr: 'unknown command creaet (did you mean create?)\n',
+    stderr: "unknown command 'creaet' (Did you mean create?)\n",
   });
-  expect(await run('keys')).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: 'which keys command? create, list, rotate, revoke\n',
-  });
+});
+
+test.each([
+  [[], ['keys', 'servers', 'audit', 'feedback', 'domains']],
+  [['keys'], ['create', 'list', 'rotate', 'revoke']],
+  [['servers'], ['add', 'list', 'remove']],
+])('%j, which names no command, is answered with all there are', async (args, names) => {
+  const { run } = await createCommandLine();
+  const { status, stdout, stderr } = await run(...args);
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+  for (const name of names) expect(stderr).toContain(`  ${name}`);
 });
 
 test.each([

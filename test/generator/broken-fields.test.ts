@@ -113,7 +113,7 @@ describe('the name of a category', () => {
 
   test.each([
     ['has no name', 'nam: VPS\n', ['1:1  missing field "name"', '1:1  unknown field "nam" (did you mean "name"?)']],
-    ['is empty', '', ['1:1  must be a mapping of fields, not empty']],
+    ['is empty', '', ['1:1  the YAML must be a mapping of fields, not empty']],
     ['has an empty name', 'name: ""\n', ['1:7  "name" must not be empty']],
     ['has a name twice', 'name: A\nname: B\n', ['2:1  "name" is given twice (keep one of the two)']],
   ])('is refused where category.yaml %s', async (_, text, problems) => {

@@ -49,9 +49,9 @@ describe('the front matter of an article', () => {
     ['no line closes it', '---\ntitle: A\n\nText.\n', `1:1  ${unclosed}`],
     ['a line of ---- is to close it', '---\ntitle: A\n----\n\nText.\n', `3:1  ${unclosed}`],
     ['there is text behind the closing ---', '---\ntitle: A\n--- yes\n\nText.\n', `3:1  ${unclosed}`],
-    ['it is empty', '---\n---\n\nText.\n', '1:1  must be a mapping of fields, not empty'],
-    ['it is a list', withYaml('- title: A'), '2:1  must be a mapping of fields, not a list'],
-    ['it is a sentence', withYaml('Hello there'), '2:1  must be a mapping of fields, not text'],
+    ['it is empty', '---\n---\n\nText.\n', '1:1  the YAML must be a mapping of fields, not empty'],
+    ['it is a list', withYaml('- title: A'), '2:1  the YAML must be a mapping of fields, not a list'],
+    ['it is a sentence', withYaml('Hello there'), '2:1  the YAML must be a mapping of fields, not text'],
   ])('is refused where %s', async (_, text, problem) => {
     expect(await problemsOfArticle(text)).toEqual([`${file}:${problem}`]);
   });

@@ -43,7 +43,11 @@ describe('a plan is refused where', () => {
     ['its memory is 0', { ram: '0' }, '6:10  "plans[0].ram" must be greater than 0'],
     ['its memory is negative', { ram: '-0.5' }, '6:10  "plans[0].ram" must be greater than 0'],
     ['its memory has its unit', { ram: '1 GB' }, '6:10  "plans[0].ram" must be a number, not text'],
-    ['its storage is a fraction', { storage: '1.5' }, '7:14  "plans[0].storage" must be a whole number, not 1.5'],
+    [
+      'its storage is a fraction',
+      { storage: '1.5' },
+      '7:14  "plans[0].storage" must be a whole number, not a fraction',
+    ],
     ['its storage is 0', { storage: '0' }, '7:14  "plans[0].storage" must be greater than 0'],
     ['its storage is more than a number holds', { storage: '1e21' }, '7:14  "plans[0].storage" must be a whole number'],
     ['it has no name', { name: '""' }, '5:11  "plans[0].name" must not be empty'],
@@ -71,14 +75,14 @@ describe('a game is refused where', () => {
   const all = ['name', 'soldOut', 'soldOutMessage', 'plans'];
 
   test.each([
-    ['it is empty', '', ['1:1  must be a mapping of fields, not empty']],
-    ['it holds nothing but a comment', '# later\n', ['1:1  must be a mapping of fields, not empty']],
-    ['it is a list', '- a\n', ['1:1  must be a mapping of fields, not a list']],
+    ['it is empty', '', ['1:1  the YAML must be a mapping of fields, not empty']],
+    ['it holds nothing but a comment', '# later\n', ['1:1  the YAML must be a mapping of fields, not empty']],
+    ['it is a list', '- a\n', ['1:1  the YAML must be a mapping of fields, not a list']],
     ['all of it is missing', '{}\n', all.map((field) => `1:1  missing field "${field}"`)],
     [
       'its order is a fraction',
       game({}, 'soldOutMessage: ""\norder: 1.5'),
-      ['4:8  "order" must be a whole number, not 1.5'],
+      ['4:8  "order" must be a whole number, not a fraction'],
     ],
     ['its order is a word', game({}, 'soldOutMessage: ""\norder: first'), ['4:8  "order" must be a number, not text']],
     ['its message is left out', game({}, 'soldOutMessage:'), ['3:16  "soldOutMessage" must be text, not empty']],

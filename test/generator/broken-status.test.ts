@@ -38,7 +38,7 @@ describe('a monitor is refused where', () => {
     [
       'its timeout is a fraction',
       `name: A, ${url}, timeout_seconds: 0.5`,
-      '2:59  "monitors[0].timeout_seconds" must be a whole number, not 0.5',
+      '2:59  "monitors[0].timeout_seconds" must be a whole number, not a fraction',
     ],
     [
       'its timeout is too long',

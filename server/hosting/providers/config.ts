@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { parseYaml } from '#common/yaml.ts';
 import { HetznerSettings } from './hetzner.ts';
 import { localSettings } from './local/index.ts';
 import type { LocalSettings } from './local/index.ts';
 import { proxmoxSettings } from './proxmox.ts';
 import type { ProxmoxSettings } from './proxmox.ts';
 import { PterodactylSettings } from './pterodactyl/index.ts';
-import { parseSettings } from './config-yaml.ts';
 import type { Environment } from '../../settings.ts';
 
 /** The settings of a provider, by its type. */
@@ -42,15 +42,27 @@ export function loadProviders(file: string, environment: Environment): Record<st
     proxmoxSettings(certificatesOf(folder)),
     localSettings(folder, environment),
   ]);
-  const { value, problems } = parseSettings(
-    text,
-    z.strictObject({ providers: z.record(providerName, provider) }),
-    environment,
-  );
-  if (value) return value.providers;
-  throw new ProvidersError(
-    problems.map(({ line, column, message }) => `${file}:${line}:${column}  ${message}`).join('\n'),
-  );
+  const result = parseYaml(text, z.strictObject({ providers: z.record(providerName, provider) }), {
+    replaceText: (value, report) => replaceVariables(value, environment, report),
+    hideSource: true,
+  });
+  if ('value' in result) return result.value.providers;
+  const lines = result.problems.map(({ line, column, message, hint }) => {
+    return `${file}:${line}:${column}  ${message}${hint === undefined ? '' : ` (${hint})`}`;
+  });
+  throw new ProvidersError(lines.join('\n'));
+}
+
+/** Puts the environment's values in the place of each "${NAME}". */
+function replaceVariables(text: string, environment: Environment, report: (message: string) => void): string {
+  return text.replaceAll(/\$\{([^}]*)\}?/g, (whole, name: string) => {
+    if (!whole.endsWith('}') || !/^[A-Za-z_]\w*$/.test(name)) {
+      report('"${" must be followed by the name of an environment variable and "}"');
+    } else if (!environment[name]) {
+      report(`the environment variable ${name} is not set`);
+    }
+    return environment[name] ?? '';
+  });
 }
 
 /** A path, turned into the certificates that stand in its file. */

@@ -84,6 +84,14 @@ test('every variable that is missing is named at its place', () => {
   ]);
 });
 
+test('a variable that is missing hides no other problem', () => {
+  const { problems } = load('providers: { fsn: { type: hetzner, token: "${HCLOUD_TOKEN}", stop: never } }');
+  expect(problems).toEqual([
+    '1:43  the environment variable HCLOUD_TOKEN is not set',
+    '1:68  "providers.fsn.stop" must be one of shutdown, poweroff',
+  ]);
+});
+
 test('a variable may be a part of a text, and what it holds is only a text', () => {
   const { config } = load('providers: { fsn: { type: hetzner, token: "a-${A}-${B}", url: "https://${HOST}" } }', {
     A: '",stop:poweroff',
@@ -125,7 +133,7 @@ test.each([
   [
     'a token that is no text',
     'fsn: { type: hetzner, token: 12345 }',
-    ['2:32  "providers.fsn.token" must be text, not a number'],
+    ['2:32  "providers.fsn.token" must be text, not a number (put it in quotes)'],
   ],
   [
     'a token that no header can hold',
@@ -166,12 +174,12 @@ test.each([
   [
     'an argument that is no text',
     'here: { type: local, servers: { a: { kind: game, command: [node, 5] } } }',
-    ['2:68  "providers.here.servers.a.command[1]" must be text, not a number'],
+    ['2:68  "providers.here.servers.a.command[1]" must be text, not a number (put it in quotes)'],
   ],
   [
     'a grace that is no whole number',
     'here: { type: local, servers: { a: { kind: game, command: [x], grace_seconds: 1.5 } } }',
-    ['2:81  "providers.here.servers.a.grace_seconds" must be a whole number'],
+    ['2:81  "providers.here.servers.a.grace_seconds" must be a whole number, not a fraction'],
   ],
   [
     'a field of a server with a typo',
@@ -191,15 +199,20 @@ test.each([
   [
     'a name twice',
     'fsn: { type: hetzner, token: x }\n  fsn: { type: hetzner, token: x }',
-    ['3:3  Map keys must be unique'],
+    ['3:3  "fsn" is given twice (keep one of the two)'],
   ],
-  ['an alias', 'a: &a { type: hetzner, token: x }\n  b: *a', ['3:6  YAML aliases (*name) are not allowed']],
-  ['a reserved word', '__proto__: { type: hetzner, token: x }', ['2:3  a reserved word is not allowed as a key']],
+  [
+    'an alias',
+    'a: &a { type: hetzner, token: x }\n  b: *a',
+    ['3:6  YAML aliases (*name) are not allowed (write the value out)'],
+  ],
+  ['a reserved word', '__proto__: { type: hetzner, token: x }', ['2:3  the key "__proto__" is not allowed']],
   [
     'a bracket that is never closed',
     `fsn: { token: ${secret}`,
     ['3:1  Flow map in block collection must be sufficiently indented and end with a }'],
   ],
+  ['a tag', `fsn: { type: hetzner, token: !${secret} x }`, ['2:32  Unresolved tag']],
   ['an escape that is none', `fsn: { token: "\\q${secret}" }`, ['2:18  Invalid escape sequence']],
   [
     'a placeholder that is not closed',
@@ -212,8 +225,8 @@ test.each([
 
 describe('a file as a whole', () => {
   test('that is empty, or a list, is told', () => {
-    expect(load('').problems).toEqual(['1:1  the file must be a mapping of fields, not empty']);
-    expect(load('- a').problems).toEqual(['1:1  the file must be a mapping of fields, not a list']);
+    expect(load('').problems).toEqual(['1:1  the YAML must be a mapping of fields, not empty']);
+    expect(load('- a').problems).toEqual(['1:1  the YAML must be a mapping of fields, not a list']);
     expect(load('provider: {}').problems).toEqual([
       '1:1  missing field "providers"',
       '1:1  unknown field "provider" (did you mean "providers"?)',
