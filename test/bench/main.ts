@@ -3,6 +3,7 @@ import { cpSync, globSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { openCheckouts } from './checkouts.ts';
 import { multiplyContent } from './copies.ts';
 import { writeCatalog, writeCorpus } from './corpus.ts';
 import { runDev } from './dev.ts';
@@ -13,11 +14,13 @@ import { formatSection, toJson } from './section.ts';
 import type { Section } from './section.ts';
 import { runServer } from './server.ts';
 import { runStart } from './start.ts';
+import { runTakeUp } from './take-up.ts';
 import { formatJudgements, judge } from './targets.ts';
 
-const usage = `npm run bench -- [--quick] [--json] [--only generator|dev|server] [--articles N] [--corpus DIR]
-    [--copies N] [--rounds N] [--rows A,B]
+const usage = `npm run bench -- [--quick] [--json] [--only generator|dev|server] [--before DIR] [--articles N]
+    [--corpus DIR] [--copies N] [--rounds N] [--rows A,B]
   --quick       60 articles and three rounds, in about a minute; else 1,000 articles and seven rounds
+  --before DIR  another checkout of this project, with its packages, measured in turn with this one in every row
   --corpus DIR  a content folder of your own instead of generated articles; dead links in it are warnings
   --copies N    the content so many times, in each copy with other words
   --rounds N    how often each row is measured
@@ -30,6 +33,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     only: { type: 'string' },
+    before: { type: 'string' },
     articles: { type: 'string' },
     corpus: { type: 'string' },
     copies: { type: 'string', default: '1' },
@@ -49,6 +53,7 @@ if (values.help || !isSound) process.stdout.write(usage);
 else await run();
 
 async function run(): Promise<void> {
+  const checkouts = openCheckouts(values.before);
   installPeers();
   const work = mkdtempSync(join(tmpdir(), 'hosting-api-bench-'));
   const say = (line: string): unknown => process.stderr.isTTY && process.stderr.write(`\r\u001B[K${line}`);
@@ -70,20 +75,20 @@ async function run(): Promise<void> {
   const bytes = articles.reduce((sum, file) => sum + statSync(join(content, file)).size, 0);
   const lenient = values.corpus !== undefined;
   const corpus = { work, articles: articles.length, lenient };
-  const options = { ...corpus, rounds, chosen: parseChoice(values.rows), say };
+  const options = { ...corpus, checkouts, rounds, chosen: parseChoice(values.rows), say };
   const isAsked = (part: (typeof parts)[number]): boolean => values.only === undefined || values.only === part;
 
   const sections: Section[] = [];
   if (isAsked('generator')) sections.push(await runGenerator(options));
   if (isAsked('dev')) sections.push(await runDev({ ...options, rounds: Math.max(5, rounds) }));
   if (isAsked('server')) {
-    const dist = join(work, 'served');
-    buildRelease(corpus, dist);
-    const { section, recording } = await runServer({ ...options, dist, requests: values.quick ? 3000 : 20_000 });
-    sections.push(section, await runStart({ ...options, dist, recording }));
+    const served = checkouts.map((checkout) => ({ checkout, dist: join(work, `served-${checkout.name}`) }));
+    for (const { checkout, dist } of served) buildRelease(checkout, corpus, dist);
+    const { section, recording } = await runServer({ ...options, served, requests: values.quick ? 3000 : 20_000 });
+    sections.push(section, await runStart({ ...options, served, recording }), await runTakeUp({ ...options, served }));
   }
   say('');
-  const targets = judge(sections);
+  const targets = judge(sections, articles.length);
   const machine = { node: process.version, processor: cpus()[0]?.model, cores: cpus().length };
   const measured = { articles: articles.length, bytes, rounds };
   if (values.json) {
