@@ -52,7 +52,9 @@ interface Edited {
  */
 export async function runDev(options: GeneratorOptions): Promise<Section> {
   const { rounds, chosen, say } = options;
-  const notes = ['ms: from saving an article until its output and the lists, where they are told, hold the new text.'];
+  const notes = [
+    'ms: from saving an article until its output and the lists, where the row names them, hold the new text.',
+  ];
   const edited = pickArticle(join(options.work, 'content'));
   const watchers = createWatchers(options, edited).filter(({ name }) => chosen(toOurs(name)) || chosen(name));
   const running = new Map<Watcher, Started>();

@@ -99,7 +99,7 @@ export async function measure(command: Command, failure?: string): Promise<Cost>
   const ended = failure === undefined ? code === 0 : code === 1 && said().includes(failure);
   if (!ended) throw new Error(`${command.program} ${command.args.join(' ')} ended with ${code}:\n${said()}`);
   const [, after] = readTimes('self');
-  // Helpers that outlive the command by a moment, such as esbuild's, are waited for by nobody here. Those that it did
+  // Helpers that outlive the command by a moment, such as esbuild's, are not waited for here. Those that it did
   // wait for at its very end have made its own time leap since it was last looked at.
   const helped = [...helpers.values()].reduce((sum, cpu) => sum + cpu, 0);
   const waited = after - before;

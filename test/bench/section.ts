@@ -9,7 +9,7 @@ export interface Column {
   readonly digits: number;
   /** Tells the name of the row that this one is compared with; nothing where that would say nothing. */
   readonly base?: (name: string) => string | undefined;
-  /** Whether it is not the figure that is told, but how far its rounds lie apart. */
+  /** Whether it is not the figure that is shown, but how far its rounds lie apart. */
   readonly isSpread?: boolean;
 }
 

@@ -103,7 +103,7 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
       // Each of a thousand connections must be asked more than a few times.
       return ask(turn.asked, turn.connections, turn.connections === many ? requests * 3 : requests);
     });
-    const more = `64 connections where none are told, each asked again as soon as it is answered; CPU for each request.`;
+    const more = `64 connections where the row names none, each asked again as soon as it is answered; CPU for each request.`;
     return { section: { name: 'server', columns, rows, noise: first!, notes: [more, ...notes] }, recording };
   } finally {
     driver.kill();

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { info, missing, port, refusals, version } from './answers.ts';
 import type { Answer } from './answers.ts';
 
-/** How many requests are allowed, at once and in a second; whoever asks for more is refused for a day. */
+/** How many requests are allowed, at once and in a second; at 1, the second request of a client and all after it are refused. */
 const burst = Number(process.argv[4]);
 const log = pino({
   base: null,
