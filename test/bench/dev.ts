@@ -1,7 +1,9 @@
-import { cpSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { generatorMain, names, node, toEleventy, toSources } from './generator-rows.ts';
+import { publicFolder, toBefore, toName, toOurs } from './checkouts.ts';
+import type { Checkout } from './checkouts.ts';
+import { copyFolder, names, node, toEleventy, toSources } from './generator-rows.ts';
 import type { GeneratorOptions } from './generator.ts';
 import { readResident, readTreeCpu } from './measure.ts';
 import { start } from './processes.ts';
@@ -17,8 +19,6 @@ export const devNames = {
   eleventy: `dev: ${names.eleventy}, the article alone`,
 } as const;
 
-/** Where our `dev` writes, below its output folder. */
-const ourOutput = '.dev/current/v1/kb';
 const columns: readonly Column[] = [
   { head: 'ms', figure: 'latencyMilliseconds', digits: 0 },
   { head: '±', figure: 'latencyMilliseconds', digits: 0, isSpread: true },
@@ -26,6 +26,7 @@ const columns: readonly Column[] = [
   { head: 'resident MB', figure: 'residentMegabytes', digits: 0 },
   { head: `ms/${names.velite}`, figure: 'latencyMilliseconds', digits: 2, base: () => devNames.velite },
   { head: `ms/${names.eleventy}`, figure: 'latencyMilliseconds', digits: 2, base: () => devNames.eleventy },
+  { head: 'ms/before', figure: 'latencyMilliseconds', digits: 2, base: toBefore },
 ];
 
 /** A program that watches a content folder of its own. */
@@ -35,8 +36,8 @@ interface Watcher {
   readonly command: Command;
   /** What it says when it has compiled everything and waits. */
   readonly ready: RegExp;
-  /** The files that must hold what was written, once the edit is through. */
-  readonly outputs: readonly string[];
+  /** The files that must hold what was written, once the edit is through; asked for when it waits. */
+  readonly outputs: () => readonly string[];
 }
 
 /** An article, without folder and ending. */
@@ -51,14 +52,16 @@ interface Edited {
  */
 export async function runDev(options: GeneratorOptions): Promise<Section> {
   const { rounds, chosen, say } = options;
-  const notes = ['ms: from saving an article until its output and the lists, where they are told, hold the new text.'];
+  const notes = [
+    'ms: from saving an article until its output and the lists, where the row names them, hold the new text.',
+  ];
   const edited = pickArticle(join(options.work, 'content'));
-  const watchers = createWatchers(options, edited).filter(({ name }) => chosen(name));
+  const watchers = createWatchers(options, edited).filter(({ name }) => chosen(toOurs(name)) || chosen(name));
   const running = new Map<Watcher, Started>();
   try {
     for (const watcher of watchers) {
       say(`starting ${watcher.name}`);
-      cpSync(join(options.work, 'content'), watcher.content, { recursive: true });
+      copyFolder(join(options.work, 'content'), watcher.content);
       running.set(watcher, start(watcher.command));
       // oxlint-disable-next-line no-await-in-loop -- So that they do not slow each other down.
       await becomeReady(watcher, running.get(watcher)!);
@@ -91,16 +94,23 @@ function createWatchers(options: GeneratorOptions, { category, slug }: Edited): 
     args: [join(folder, 'node_modules', path), ...args],
     cwd: options.work,
   });
-  const ours = (path: string): string => join(at('dev-ours'), ourOutput, path);
-  const sources = toSources(options, at('dev-ours'), at('dev-ours-content'));
-  return [
-    {
-      name: devNames.ours,
-      content: at('dev-ours-content'),
-      command: { program: node, args: [generatorMain, 'dev', ...sources, '--no-serve'], cwd: options.work },
+  const toOwn = (checkout: Checkout): Watcher => {
+    const [out, content] = [at(`dev-${checkout.name}`), at(`dev-${checkout.name}-content`)];
+    const sources = [...toSources(options, content), '--out', out];
+    return {
+      name: toName(checkout, devNames.ours),
+      content,
+      command: { program: node, args: [checkout.generator, 'dev', ...sources, '--no-serve'], cwd: options.work },
       ready: /^watching/m,
-      outputs: [ours(`article/${category}/${slug}.json`), ours('list.json'), ours(`list/${category}.json`)],
-    },
+      outputs() {
+        const base = [join(out, '.dev/current'), join(out, '.dev')].find((candidate) => existsSync(candidate))!;
+        const files = [`article/${category}/${slug}.json`, 'list.json', `list/${category}.json`];
+        return files.map((file) => join(publicFolder(base), 'v1/kb', file));
+      },
+    };
+  };
+  return [
+    ...options.checkouts.map(toOwn),
     {
       name: devNames.velite,
       content: at('dev-velite-content'),
@@ -109,7 +119,7 @@ function createWatchers(options: GeneratorOptions, { category, slug }: Edited): 
         env: { BENCH_CONTENT: at('dev-velite-content'), BENCH_OUT: at('dev-velite') },
       },
       ready: /watching for changes/,
-      outputs: [join(at('dev-velite'), 'knowledgebase.json')],
+      outputs: () => [join(at('dev-velite'), 'knowledgebase.json')],
     },
     {
       name: devNames.eleventy,
@@ -121,8 +131,8 @@ function createWatchers(options: GeneratorOptions, { category, slug }: Edited): 
         '--incremental',
       ),
       ready: /Watching/,
-      // Its list is not written anew: what uses a collection is not seen as depending on each of its articles.
-      outputs: [join(at('dev-eleventy'), 'knowledgebase', category, `${slug}.json`)],
+      // Its list is not written again: what uses a collection is not seen as depending on each of its articles.
+      outputs: () => [join(at('dev-eleventy'), 'knowledgebase', category, `${slug}.json`)],
     },
   ];
 }
@@ -149,7 +159,7 @@ async function edit(watcher: Watcher, { child, said }: Started, edited: Edited, 
   const file = join(watcher.content, 'knowledgebase', edited.category, `${edited.slug}.md`);
   const text = readFileSync(file, 'utf8').replace(/^title:.*$/m, `title: Title ${token}`);
   const cpu = readTreeCpu(pid);
-  const waiting = new Map(watcher.outputs.map((output) => [output, '']));
+  const waiting = new Map(watcher.outputs().map((output) => [output, '']));
   const saved = performance.now();
   writeFileSync(file, `${text}\n${token}\n`);
   while (waiting.size > 0) {

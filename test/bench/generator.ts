@@ -1,20 +1,26 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createWays, names } from './generator-rows.ts';
+import { toBefore, toName, toOurs } from './checkouts.ts';
+import type { Checkout } from './checkouts.ts';
+import { names } from './generator-rows.ts';
 import type { Corpus } from './generator-rows.ts';
 import { measure } from './measure.ts';
 import { measureInTurn, noise } from './rows.ts';
 import type { Choice, Figures, Row } from './rows.ts';
 import type { Column, Section } from './section.ts';
+import { createWays } from './ways.ts';
 
 /** What is measured, and how often. */
 export interface GeneratorOptions extends Corpus {
+  readonly checkouts: readonly Checkout[];
   readonly rounds: number;
   readonly chosen: Choice;
   readonly say: (line: string) => void;
 }
 
 const toPlain = (): string => names.plain;
+const toOneThread = (name: string): string | undefined =>
+  toOurs(name) === names.coldTwo ? name.replace(', two threads', '') : undefined;
 const columns: readonly Column[] = [
   { head: 'CPU s', figure: 'cpuSeconds', digits: 2 },
   { head: '±', figure: 'cpuSeconds', digits: 0, isSpread: true },
@@ -23,7 +29,10 @@ const columns: readonly Column[] = [
   { head: 'CPU/plain', figure: 'cpuSeconds', digits: 3, base: toPlain },
   { head: 'wall/plain', figure: 'wallSeconds', digits: 3, base: toPlain },
   { head: 'peak/plain', figure: 'peakMegabytes', digits: 2, base: toPlain },
-  { head: 'CPU/floor', figure: 'cpuSeconds', digits: 1, base: () => names.floor },
+  { head: 'wall/one thread', figure: 'wallSeconds', digits: 2, base: toOneThread },
+  { head: 'CPU/before', figure: 'cpuSeconds', digits: 2, base: toBefore },
+  { head: 'wall/before', figure: 'wallSeconds', digits: 2, base: toBefore },
+  { head: 'peak/before', figure: 'peakMegabytes', digits: 2, base: toBefore },
 ];
 
 /**
@@ -31,31 +40,36 @@ const columns: readonly Column[] = [
  * time would say nothing.
  */
 export async function runGenerator(options: GeneratorOptions): Promise<Section> {
-  const { rounds, articles, chosen, say } = options;
-  const { ways, notes } = createWays(options);
-  const computed = [names.cold].filter((name) => chosen(toLessCompression(name)));
-  const needed = [noise, names.floor, names.plain, ...computed, ...(computed.length > 0 ? [names.compression] : [])];
-  const taken = ways.filter(({ name }) => needed.some((other) => other === name) || chosen(name));
-  const rows = await measureInTurn(taken, rounds, async ({ name, prepare, command, peerOutput }, round) => {
+  const { rounds, articles, checkouts, chosen, say } = options;
+  const { ways, notes } = createWays(options, checkouts);
+  const needed = new Set<string>([noise, names.plain]);
+  if (chosen(names.coldTwo)) needed.add(names.cold);
+  if (chosen(toLessCompression(names.cold))) needed.add(names.cold).add(names.compression);
+  const taken = ways.filter(({ name }) => needed.has(toOurs(name)) || chosen(toOurs(name)) || chosen(name));
+  const rows = await measureInTurn(taken, rounds, async ({ name, prepare, command, peerOutput, failure }, round) => {
     say(`generator, round ${round + 1} of ${rounds}: ${name}`);
     prepare?.(round);
-    const cost = await measure(command);
+    const cost = await measure(command, failure);
     if (peerOutput !== undefined) checkOutput(name, peerOutput, articles);
     return cost;
   });
-  return { name: 'generator', columns, rows: rows.flatMap((row) => [row, ...lessCompression(row, rows)]), notes };
+  const computed = checkouts.flatMap((checkout) => lessCompression(checkout, rows));
+  return { name: 'generator', columns, rows: [...rows, ...computed], notes };
 }
 
 /** How the row is called that {@link lessCompression} computes. */
 export const toLessCompression = (name: string): string => `${name}, less compression (computed)`;
 
 /** What a cold build costs without compressing, which no peer does: computed in each round, and marked so. */
-function lessCompression(row: Row, rows: readonly Row[]): Row[] {
-  const compression = rows.find(({ name }) => name === names.compression);
-  if (!compression || row.name !== names.cold) return [];
+function lessCompression(checkout: Checkout, rows: readonly Row[]): Row[] {
+  const find = (name: string): Row | undefined => rows.find((row) => row.name === toName(checkout, name));
+  const [cold, compression] = [find(names.cold), find(names.compression)];
+  if (!cold || !compression) return [];
   const cost = (from: Row, round: number): number => from.rounds[round]!.cpuSeconds!;
-  const toRound = (_: Figures, round: number): Figures => ({ cpuSeconds: cost(row, round) - cost(compression, round) });
-  return [{ name: toLessCompression(row.name), rounds: row.rounds.map(toRound) }];
+  const toRound = (_: Figures, round: number): Figures => ({
+    cpuSeconds: cost(cold, round) - cost(compression, round),
+  });
+  return [{ name: toLessCompression(cold.name), rounds: cold.rounds.map(toRound) }];
 }
 
 function checkOutput(name: string, output: string, articles: number): void {

@@ -1,7 +1,8 @@
-// A client that keeps its connections and asks on each again as soon as it is answered; told over IPC what to ask.
+// A client that keeps its connections and asks on each again as soon as it is answered; what to ask comes over IPC.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { lengthOf } from './http-answer.ts';
 import { readCpu, readResident } from './measure.ts';
 
 /** What the client does. */
@@ -107,13 +108,4 @@ async function drive({ port, pid, request, status, connections, requests }: Load
   for (const socket of sockets) socket.removeAllListeners('close').destroy();
   const p99Milliseconds = times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
   return { seconds, cpuSeconds, residentMegabytes, p99Milliseconds, failure };
-}
-
-/** How long an answer is in all; unknown while its head is not there, and 0 where it does not tell. */
-function lengthOf(answer: Buffer, status: number): number | undefined {
-  const ended = answer.indexOf('\r\n\r\n');
-  if (ended < 0) return undefined;
-  const [, content] = /\r\ncontent-length: (\d+)/i.exec(answer.toString('latin1', 0, ended)) ?? [];
-  if (content === undefined && status !== 304) return 0;
-  return ended + 4 + (status === 304 ? 0 : Number(content));
 }

@@ -3,21 +3,25 @@ import { cpSync, globSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { openCheckouts } from './checkouts.ts';
 import { multiplyContent } from './copies.ts';
 import { writeCatalog, writeCorpus } from './corpus.ts';
 import { runDev } from './dev.ts';
 import { buildRelease } from './generator-rows.ts';
 import { runGenerator } from './generator.ts';
+import type { GeneratorOptions } from './generator.ts';
 import { parseChoice } from './rows.ts';
 import { formatSection, toJson } from './section.ts';
 import type { Section } from './section.ts';
 import { runServer } from './server.ts';
 import { runStart } from './start.ts';
+import { runTakeUp } from './take-up.ts';
 import { formatJudgements, judge } from './targets.ts';
 
-const usage = `npm run bench -- [--quick] [--json] [--only generator|dev|server] [--articles N] [--corpus DIR]
-    [--copies N] [--rounds N] [--rows A,B]
+const usage = `npm run bench -- [--quick] [--json] [--only generator|dev|server] [--before DIR] [--articles N]
+    [--corpus DIR] [--copies N] [--rounds N] [--rows A,B]
   --quick       60 articles and three rounds, in about a minute; else 1,000 articles and seven rounds
+  --before DIR  another checkout of this project, with its packages, measured in turn with this one in every row
   --corpus DIR  a content folder of your own instead of generated articles; dead links in it are warnings
   --copies N    the content so many times, in each copy with other words
   --rounds N    how often each row is measured
@@ -30,6 +34,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     only: { type: 'string' },
+    before: { type: 'string' },
     articles: { type: 'string' },
     corpus: { type: 'string' },
     copies: { type: 'string', default: '1' },
@@ -46,9 +51,10 @@ const isSound =
   (values.only === undefined || parts.some((part) => part === values.only));
 if (!isSound) process.exitCode = 2;
 if (values.help || !isSound) process.stdout.write(usage);
-else await run();
+else await main();
 
-async function run(): Promise<void> {
+async function main(): Promise<void> {
+  const checkouts = openCheckouts(values.before);
   installPeers();
   const work = mkdtempSync(join(tmpdir(), 'hosting-api-bench-'));
   const say = (line: string): unknown => process.stderr.isTTY && process.stderr.write(`\r\u001B[K${line}`);
@@ -67,34 +73,55 @@ async function run(): Promise<void> {
   multiplyContent(content, copies);
   writeCatalog(join(work, 'catalog'));
   const articles = globSync('{blog,knowledgebase}/*/*.md', { cwd: content });
+  if (articles.length === 0) throw new Error(`${values.corpus}: there are no articles below blog/ and knowledgebase/`);
   const bytes = articles.reduce((sum, file) => sum + statSync(join(content, file)).size, 0);
   const lenient = values.corpus !== undefined;
   const corpus = { work, articles: articles.length, lenient };
-  const options = { ...corpus, rounds, chosen: parseChoice(values.rows), say };
-  const isAsked = (part: (typeof parts)[number]): boolean => values.only === undefined || values.only === part;
-
-  const sections: Section[] = [];
-  if (isAsked('generator')) sections.push(await runGenerator(options));
-  if (isAsked('dev')) sections.push(await runDev({ ...options, rounds: Math.max(5, rounds) }));
-  if (isAsked('server')) {
-    const dist = join(work, 'served');
-    buildRelease(corpus, dist);
-    const { section, recording } = await runServer({ ...options, dist, requests: values.quick ? 3000 : 20_000 });
-    sections.push(section, await runStart({ ...options, dist, recording }));
-  }
+  const options = { ...corpus, checkouts, rounds, chosen: parseChoice(values.rows), say };
+  const sections = await measureSections(options);
   say('');
-  const targets = judge(sections);
+  print(sections, { articles: articles.length, bytes, rounds });
+}
+
+/** Measures every part that is asked for; each section says how long it took. */
+async function measureSections(options: GeneratorOptions): Promise<Section[]> {
+  const { work, checkouts } = options;
+  const isAsked = (part: (typeof parts)[number]): boolean => values.only === undefined || values.only === part;
+  const sections: Section[] = [];
+  const measure = async (run: () => Promise<Section>): Promise<void> => {
+    const started = performance.now();
+    const section = await run();
+    const took = `Measured in ${((performance.now() - started) / 1000).toFixed(0)} s.`;
+    sections.push({ ...section, notes: [...section.notes, took] });
+  };
+  if (isAsked('generator')) await measure(() => runGenerator(options));
+  if (isAsked('dev')) await measure(() => runDev({ ...options, rounds: Math.max(5, options.rounds) }));
+  if (isAsked('server')) {
+    const served = checkouts.map((checkout) => ({ checkout, dist: join(work, `served-${checkout.name}`) }));
+    for (const { checkout, dist } of served) buildRelease(checkout, options, dist);
+    let recording = '';
+    await measure(async () => {
+      const measured = await runServer({ ...options, served, requests: values.quick ? 3000 : 20_000 });
+      ({ recording } = measured);
+      return measured.section;
+    });
+    await measure(() => runStart({ ...options, served, recording }));
+    await measure(() => runTakeUp({ ...options, served }));
+  }
+  return sections;
+}
+
+function print(sections: readonly Section[], corpus: { articles: number; bytes: number; rounds: number }): void {
+  const targets = judge(sections, corpus.articles);
   const machine = { node: process.version, processor: cpus()[0]?.model, cores: cpus().length };
-  const measured = { articles: articles.length, bytes, rounds };
   if (values.json) {
-    process.stdout.write(
-      `${JSON.stringify({ machine, corpus: measured, sections: sections.map(toJson), targets }, null, 2)}\n`,
-    );
+    process.stdout.write(`${JSON.stringify({ machine, corpus, sections: sections.map(toJson), targets }, null, 2)}\n`);
     return;
   }
   process.stdout.write(
-    `Node.js ${machine.node}, ${machine.cores} cores; ${articles.length} articles, ${(bytes / 1e6).toFixed(2)} MB; ` +
-      `medians of ${rounds} rounds, ± is half the way from the least to the greatest\n`,
+    `Node.js ${machine.node}, ${machine.cores} cores; ${corpus.articles} articles, ` +
+      `${(corpus.bytes / 1e6).toFixed(2)} MB; medians of ${corpus.rounds} rounds, ` +
+      `± is half the way from the least to the greatest\n`,
   );
   for (const section of sections) process.stdout.write(`\n${formatSection(section)}\n`);
   process.stdout.write(`\n${formatJudgements(targets)}\n`);

@@ -35,7 +35,7 @@ function configure({ folder, port, file, location, headers }: Settings): string 
   const [, type] = headers.find(([name]) => name.toLowerCase() === 'content-type')!;
   const added = headers.filter(([name]) => !own.test(name)).map(([name, value]) => `add_header ${name} '${value}';`);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  // Without a master, the one process is the worker: it can be measured by its number, and leaves nobody when killed.
+  // Without a master, the one process is the worker: it can be measured by its number, and leaves no process behind when killed.
   return `
 daemon off;
 master_process off;

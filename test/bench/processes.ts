@@ -7,6 +7,8 @@ export interface Command {
   readonly args: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Whether what it writes to standard output is thrown away, as a long log is; it is kept otherwise. */
+  readonly dropsOutput?: boolean;
 }
 
 const alive = new Set<ChildProcess>();
@@ -29,17 +31,17 @@ export interface Started {
 }
 
 /** Starts a program whose words are kept; the environment of the caller is left out, so that it changes nothing. */
-export function start({ program, args, cwd, env }: Command): Started {
+export function start({ program, args, cwd, env, dropsOutput = false }: Command): Started {
   const child = track(
     spawn(program, args, {
       cwd,
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', dropsOutput ? 'ignore' : 'pipe', 'pipe'],
     }),
   );
   let said = '';
   child.on('error', (error) => (said += error.message));
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (said += chunk.toString()));
   const ended = new Promise<void>((done) => {
     child.once('error', () => done());
     child.once('exit', () => done());

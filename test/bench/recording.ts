@@ -4,6 +4,7 @@ import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { publicFolder } from './checkouts.ts';
 import type { Recorded, Recording, Refusal } from './peers/answers.ts';
 
 /** A request that all servers are asked, and the status of its answer. */
@@ -13,8 +14,8 @@ export interface Case {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly status: number;
-  /** The body of its answer, in Base64. */
-  readonly body: string;
+  /** Its answer. */
+  readonly recorded: Recorded;
 }
 
 /** What every server writes itself. */
@@ -43,7 +44,7 @@ export function headerOf({ headers }: Recorded, name: string): string {
 
 /** The target of an article of about 10 kB in a release. Throws where it has no article of the knowledge base. */
 export function findTarget(dist: string): string {
-  const folder = join(dist, 'current/v1/kb/article');
+  const folder = join(publicFolder(join(dist, 'current')), 'v1/kb/article');
   const distance = (file: string): number => Math.abs(statSync(join(folder, file)).size - 10_000);
   const [nearest] = globSync('*/*.json', { cwd: folder }).toSorted((a, b) => distance(a) - distance(b));
   if (nearest === undefined) throw new Error('the corpus has no article of the knowledge base');
@@ -85,17 +86,16 @@ export async function recordAnswers(
       refusal(port, 'GET', '/v1/hosting/game/logs/demo/latest'),
     ]),
   };
-  const toCase = (name: string, status: number, { body }: Recorded, asked: Partial<Case> = {}): Case => ({
+  const toCase = (name: string, status: number, recorded: Recorded, asked: Partial<Case> = {}): Case => ({
     name,
     method: 'GET',
     target,
     headers: {},
     status,
-    body,
+    recorded,
     ...asked,
   });
   const cases = [
-    toCase('article', 200, identity),
     toCase('gzip', 200, recording.gzip, { headers: gzipOnly }),
     toCase('304', 304, recording.unchanged, { headers: { 'If-None-Match': etag } }),
     toCase('404', 404, recording.missing, { target: absent }),

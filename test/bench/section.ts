@@ -9,7 +9,7 @@ export interface Column {
   readonly digits: number;
   /** Tells the name of the row that this one is compared with; nothing where that would say nothing. */
   readonly base?: (name: string) => string | undefined;
-  /** Whether it is not the figure that is told, but how far its rounds lie apart. */
+  /** Whether it is not the figure that is shown, but how far its rounds lie apart. */
   readonly isSpread?: boolean;
 }
 
@@ -39,7 +39,9 @@ function toValue(section: Section, row: Row, { figure, base, isSpread }: Column)
 
 /** A section as people read it. */
 export function formatSection(section: Section): string {
-  const { name, columns, rows, noise } = section;
+  const { name, rows, noise } = section;
+  // Such as what the code before took, where that was not measured.
+  const columns = section.columns.filter((column) => rows.some((row) => toValue(section, row, column) !== undefined));
   const cell = (row: Row, column: Column): string => {
     const value = toValue(section, row, column);
     if (value === undefined) return '';

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { toBefore, toOurs } from './checkouts.ts';
 import { fixedLoop } from './generator-rows.ts';
 import type { Load, Measured } from './load.ts';
 import { measure, readPeak } from './measure.ts';
@@ -9,14 +10,13 @@ import { measureInTurn, noise } from './rows.ts';
 import type { Choice, Figures } from './rows.ts';
 import type { Column, Section } from './section.ts';
 import { serverNames, startServers } from './servers.ts';
-import type { Asked } from './servers.ts';
+import type { Asked, Served } from './servers.ts';
 
 /** What is measured, and how often. */
 export interface ServerOptions {
   /** A folder for everything. */
   readonly work: string;
-  /** Where the release is that is served. */
-  readonly dist: string;
+  readonly served: readonly Served[];
   readonly rounds: number;
   readonly chosen: Choice;
   /** How often each server is asked in each case and round. */
@@ -29,10 +29,14 @@ const many = 1000;
 export const crowdedCase = `gzip, ${many} connections`;
 const toBase = (base: string) => (name: string) => `${name.split(': ')[0]}: ${base}`;
 const toRaw = toBase(serverNames.raw);
+/** Only what does the same work is held against h3. */
+const toH3 = (name: string) => (/: (?:ours|before)$/.test(name) ? toBase(serverNames.h3)(name) : undefined);
 const columns: readonly Column[] = [
   { head: 'CPU us', figure: 'cpuMicroseconds', digits: 1 },
   { head: '±', figure: 'cpuMicroseconds', digits: 0, isSpread: true },
   { head: 'CPU/raw', figure: 'cpuMicroseconds', digits: 2, base: toRaw },
+  { head: 'CPU/h3', figure: 'cpuMicroseconds', digits: 2, base: toH3 },
+  { head: 'CPU/before', figure: 'cpuMicroseconds', digits: 2, base: toBefore },
   { head: 'requests/s', figure: 'requestsPerSecond', digits: 0 },
   { head: 'rate/fastify', figure: 'requestsPerSecond', digits: 2, base: toBase(serverNames.fastify) },
   { head: 'p99 ms', figure: 'p99Milliseconds', digits: 1 },
@@ -50,8 +54,8 @@ interface Turn {
 
 /** Starts all servers on one release, and asks them in turn. Throws where one answers otherwise than it should. */
 export async function runServer(options: ServerOptions): Promise<{ section: Section; recording: string }> {
-  const { work, dist, rounds, chosen, requests, say } = options;
-  const { asked, recording, notes, stop } = await startServers(work, dist);
+  const { work, served, rounds, chosen, requests, say } = options;
+  const { asked, recording, notes, stop } = await startServers(work, served);
   const driver = track(fork(join(import.meta.dirname, 'load.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
   const driverEnded = once(driver, 'exit').then(() => [{ failure: 'the client ended' }]);
   const ask = async ({ name, case: one, server }: Asked, connections: number, count: number): Promise<Figures> => {
@@ -74,9 +78,10 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
   };
 
   try {
-    const isTaken = ({ name, server }: Asked): boolean => server.name === serverNames.raw || chosen(name);
+    const isTaken = ({ name, server }: Asked): boolean =>
+      server.name === serverNames.raw || chosen(toOurs(name)) || chosen(name);
     const turns: Turn[] = asked.filter(isTaken).map((one) => ({ name: one.name, asked: one, connections: 64 }));
-    const crowd = [serverNames.raw, serverNames.fastify, serverNames.nginx, serverNames.ours];
+    const crowd = [serverNames.raw, serverNames.fastify, serverNames.nginx, serverNames.ours, 'before'];
     const compressed = turns.filter(
       (turn) => turn.asked!.case.name === 'gzip' && crowd.includes(turn.asked!.server.name),
     );
@@ -98,7 +103,7 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
       // Each of a thousand connections must be asked more than a few times.
       return ask(turn.asked, turn.connections, turn.connections === many ? requests * 3 : requests);
     });
-    const more = `64 connections where none are told, each asked again as soon as it is answered; CPU for each request.`;
+    const more = `64 connections where the row names none, each asked again as soon as it is answered; CPU for each request.`;
     return { section: { name: 'server', columns, rows, noise: first!, notes: [more, ...notes] }, recording };
   } finally {
     driver.kill();

@@ -1,10 +1,10 @@
-import { once } from 'node:events';
-import { cpSync, globSync, mkdirSync } from 'node:fs';
+import { globSync, mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from '../helpers/free-port.ts';
-import { buildRelease } from './generator-rows.ts';
+import { publicFolder, toBefore, toName, toOurs } from './checkouts.ts';
+import { buildRelease, copyFolder } from './generator-rows.ts';
 import { readCpu, readResident } from './measure.ts';
 import { start } from './processes.ts';
 import type { Command, Started } from './processes.ts';
@@ -12,14 +12,15 @@ import { findTarget, record } from './recording.ts';
 import { measureInTurn } from './rows.ts';
 import type { Choice, Figures } from './rows.ts';
 import type { Column, Section } from './section.ts';
-import { serverNames, toOurs, toPeer } from './servers.ts';
+import { serverNames, toOwn, toPeer } from './servers.ts';
+import type { Served } from './servers.ts';
 
 /** What is measured, and how often. */
 export interface StartOptions {
   /** A folder for everything. */
   readonly work: string;
-  /** Where the release of the corpus is. */
-  readonly dist: string;
+  /** Releases of the corpus. */
+  readonly served: readonly Served[];
   /** A file of recorded answers, for the peers. */
   readonly recording: string;
   readonly rounds: number;
@@ -43,8 +44,8 @@ export const startNames = {
   corpus: `start: ${serverNames.ours}, corpus`,
   read: `every article read: ${serverNames.ours}, corpus`,
 } as const;
-const idle = 100;
 const toRaw = (name: string) => (name.startsWith('start: ') ? startNames.raw : undefined);
+const toSmall = (name: string) => toName({ name: name.includes('before') ? 'before' : 'ours' }, startNames.small);
 const columns: readonly Column[] = [
   { head: 'ms', figure: 'latencyMilliseconds', digits: 0 },
   { head: '±', figure: 'latencyMilliseconds', digits: 0, isSpread: true },
@@ -52,36 +53,28 @@ const columns: readonly Column[] = [
   { head: 'CPU ms', figure: 'cpuMilliseconds', digits: 0 },
   { head: 'CPU/raw', figure: 'cpuMilliseconds', digits: 2, base: toRaw },
   { head: 'resident MB', figure: 'residentMegabytes', digits: 0 },
-  { head: 'resident/small', figure: 'residentMegabytes', digits: 2, base: () => startNames.small },
+  { head: 'resident/small', figure: 'residentMegabytes', digits: 2, base: toSmall },
+  { head: 'ms/before', figure: 'latencyMilliseconds', digits: 2, base: toBefore },
+  { head: 'resident/before', figure: 'residentMegabytes', digits: 2, base: toBefore },
 ];
 
 /**
- * Starts each server anew in each round, until it answers an article; and looks at the memory of ours with releases of
- * two sizes, and at how it stops. Throws where one does not answer.
+ * Starts each server in each round, until it answers an article; and looks at the memory of ours with releases of two
+ * sizes. Throws where one does not answer.
  */
 export async function runStart(options: StartOptions): Promise<Section> {
-  const { work, dist, recording, rounds, chosen, say } = options;
-  const root = resolve(import.meta.dirname, '../..');
-  const small = join(work, 'small');
-  mkdirSync(small);
-  for (const name of ['content', 'catalog']) cpSync(join(root, name), join(small, name), { recursive: true });
-  buildRelease({ work: small, articles: 0, lenient: false }, join(small, 'dist'));
-  const ofSmall = { target: findTarget(join(small, 'dist')), toCommand: toOurs(join(small, 'dist'), small) };
-  const target = findTarget(dist);
-  const ofCorpus = { target, toCommand: toOurs(dist, work) };
+  const { recording, served, rounds, chosen, say } = options;
+  const target = findTarget(served[0]!.dist);
   const turns: Turn[] = [
     ...[serverNames.raw, serverNames.fastify, serverNames.hono].map((name) => ({
       name: `start: ${name}`,
       target,
       toCommand: toPeer(name, recording),
     })),
-    { name: startNames.small, ...ofSmall },
-    { name: startNames.corpus, ...ofCorpus },
-    { name: startNames.read, ...ofCorpus, look: readAll(dist) },
-    { name: `stop, ${idle} idle connections: ${serverNames.ours}`, ...ofSmall, look: stopIdle(ofSmall.target) },
+    ...served.flatMap((one) => createTurns(options, one, target)),
   ];
   const always: readonly string[] = [startNames.raw, startNames.small];
-  const taken = turns.filter(({ name }) => always.includes(name) || chosen(name));
+  const taken = turns.filter(({ name }) => always.includes(toOurs(name)) || chosen(toOurs(name)) || chosen(name));
   const rows = await measureInTurn(taken, rounds, async ({ name, target: asked, toCommand, look }, round) => {
     say(`start, round ${round + 1} of ${rounds}: ${name}`);
     const port = await findFreePort();
@@ -106,7 +99,24 @@ export async function runStart(options: StartOptions): Promise<Section> {
   return { name: 'start and memory', columns, rows, notes };
 }
 
-async function firstAnswer(name: string, { child, said }: Started, port: number, target: string): Promise<void> {
+/** The turns of one checkout: the sample that stands in it, and the corpus. */
+function createTurns({ work }: StartOptions, { checkout, dist }: Served, target: string): Turn[] {
+  const small = join(work, `small-${checkout.name}`);
+  mkdirSync(small);
+  for (const name of ['content', 'catalog']) copyFolder(join(checkout.root, name), join(small, name));
+  const sample = { checkout, dist: join(small, 'dist') };
+  buildRelease(checkout, { work: small, articles: 0, lenient: false }, sample.dist);
+  const named = (name: string): string => toName(checkout, name);
+  const ofCorpus = { target, toCommand: toOwn({ checkout, dist }, work) };
+  return [
+    { name: named(startNames.small), target: findTarget(sample.dist), toCommand: toOwn(sample, work) },
+    { name: named(startNames.corpus), ...ofCorpus },
+    { name: named(startNames.read), ...ofCorpus, look: readAll(dist) },
+  ];
+}
+
+/** Waits for the first answer of a server that is starting. Throws where it gives none. */
+export async function firstAnswer(name: string, { child, said }: Started, port: number, target: string): Promise<void> {
   const request = `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`;
   for (const end = performance.now() + 60_000; performance.now() < end;) {
     if (child.pid === undefined || child.exitCode !== null) break;
@@ -129,7 +139,7 @@ async function firstAnswer(name: string, { child, said }: Started, port: number,
 }
 
 function readAll(dist: string) {
-  const release = join(dist, 'current/v1');
+  const release = join(publicFolder(join(dist, 'current')), 'v1');
   const targets = [
     ...globSync('*/*.json', { cwd: join(release, 'kb/article') }).map(
       (file) => `/v1/kb/article?path=/knowledgebase/${file}`,
@@ -147,24 +157,5 @@ function readAll(dist: string) {
       }
     }
     return { residentMegabytes: readResident(child.pid!) };
-  };
-}
-
-function stopIdle(target: string) {
-  return async ({ child, said }: Started, port: number): Promise<Figures> => {
-    const request = `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`;
-    await Promise.all(
-      Array.from({ length: idle }, async () => {
-        const socket = connect(port, '127.0.0.1', () => socket.write(request));
-        await once(socket, 'data');
-        socket.resume();
-      }),
-    );
-    const started = performance.now();
-    const exit = once(child, 'exit');
-    child.kill('SIGTERM');
-    const [code] = (await exit) as [number | null];
-    if (code !== 0) throw new Error(`${serverNames.ours} does not stop: ${said()}`);
-    return { latencyMilliseconds: performance.now() - started };
   };
 }

@@ -51,7 +51,7 @@ const etags = new Map([[recording.target, { identity: etagOf(recording.identity)
 
 /** The answer where there is no such article. */
 export const missing: Answer = prepare(recording.missing);
-/** The answer of the dynamic route; its body is made anew for each request. */
+/** The answer of the dynamic route; its body is made again for each request. */
 export const info: Answer = prepare(recording.info);
 /** Requests that are refused, each with its answer. */
 export const refusals = recording.refusals.map(({ method, target, recorded }) => ({

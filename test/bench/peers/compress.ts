@@ -1,11 +1,11 @@
-// node compress.ts RELEASE OUT: compresses the files of a release again, and does nothing else.
+// node compress.ts RELEASE OUT: compresses again what stands compressed in a release, and does nothing else.
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 const [release, out] = process.argv.slice(2) as [string, string];
-for (const path of globSync('**/*.{json,js}', { cwd: release })) {
-  if (path === 'manifest.json') continue;
+for (const compressed of globSync('**/*.gz', { cwd: release })) {
+  const path = compressed.slice(0, -'.gz'.length);
   const bytes = readFileSync(join(release, path));
   const file = join(out, path);
   mkdirSync(dirname(file), { recursive: true });

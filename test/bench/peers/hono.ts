@@ -1,7 +1,7 @@
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { findArticle, info, port, refusals, version } from './answers.ts';
+import { findArticle, port } from './answers.ts';
 
 const app = new Hono();
 app.get('/v1/kb/article', ({ req, body: reply }) => {
@@ -11,9 +11,4 @@ app.get('/v1/kb/article', ({ req, body: reply }) => {
   });
   return status === 304 ? reply(null, status, headers) : reply(body, status as ContentfulStatusCode, headers);
 });
-app.get('/v1/info', ({ body }) => body(`${JSON.stringify({ version })}\n`, 200, info.headers));
-for (const { method, target, answer } of refusals) {
-  const status = answer.status as ContentfulStatusCode;
-  app.on(method, target, ({ body }) => body(answer.body, status, answer.headers));
-}
 serve({ fetch: app.fetch, port, hostname: '127.0.0.1' });

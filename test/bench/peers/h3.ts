@@ -1,0 +1,108 @@
+// h3 as its documentation shows it, under listhen: middleware by app.use, errors that are thrown, one hook for each of
+// errors and answers. It does for each request what the product does: request id, CORS, rate limit, access log.
+import { randomUUID } from 'node:crypto';
+import { H3, HTTPError, HTTPResponse, getRequestIP, handleCors, toNodeHandler } from 'h3';
+import type { CorsOptions } from 'h3';
+import { listen } from 'listhen';
+import { pino } from 'pino';
+import { info, missing, port, refusals, version } from './answers.ts';
+import type { Answer } from './answers.ts';
+
+/** How many requests are allowed, at once and in a second; at 1, the second request of a client and all after it are refused. */
+const burst = Number(process.argv[4]);
+const log = pino({
+  base: null,
+  timestamp: pino.stdTimeFunctions.isoTime,
+  formatters: { level: (label) => ({ level: label }) },
+});
+const answers = new Map([missing, ...refusals.map(({ answer }) => answer)].map((answer) => [answer.status, answer]));
+const targets: [pathname: string, answer: Answer][] = [
+  ['/v1/info', info],
+  ['/v1/kb/article', missing],
+  ...refusals.map(({ target, answer }): [string, Answer] => [target, answer]),
+];
+
+const get = ({ headers }: Answer, wanted: string): string | undefined =>
+  Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
+/** The paths whose answers say how much of the limit is left. */
+const telling = new Set(targets.filter(([, answer]) => get(answer, 'ratelimit')).map(([pathname]) => pathname));
+
+const byMiddleware = /^(?:x-request-id|x-content-type-options|access-control-.*|ratelimit.*|content-length)$/i;
+const ownHeaders = (answer: Answer): Record<string, string> =>
+  Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !byMiddleware.test(name)));
+const texts = new Map([...answers].map(([status, { body }]) => [status, body.toString()]));
+const errorHeaders = new Map([...answers].map(([status, answer]) => [status, ownHeaders(answer)]));
+const infoHeaders = ownHeaders(info);
+const refuse = (status: number): HTTPError => new HTTPError({ status, headers: errorHeaders.get(status)! });
+
+const exposeHeaders = get(info, 'access-control-expose-headers')?.split(', ') ?? [];
+const cors: CorsOptions = { origin: '*', exposeHeaders };
+
+const buckets = new Map<string, { left: number; at: number }>();
+/** How many requests a client has left, in a token bucket; below 0 where it has none. */
+function draw(client: string): number {
+  const now = performance.now();
+  const bucket = buckets.get(client) ?? { left: burst, at: now };
+  if (burst > 1) bucket.left = Math.min(burst, bucket.left + ((now - bucket.at) / 1000) * burst);
+  bucket.at = now;
+  bucket.left = Math.max(-1, bucket.left - 1);
+  buckets.set(client, bucket);
+  return Math.floor(bucket.left);
+}
+
+const app = new H3({
+  onError: ({ status, headers }) => new HTTPResponse(texts.get(status) ?? '', { status, headers: headers ?? {} }),
+  onResponse({ status }, event) {
+    const line = {
+      id: event.context['id'],
+      ip: getRequestIP(event),
+      method: event.req.method,
+      url: event.url.pathname + event.url.search,
+      status,
+      ms: Math.round((performance.now() - (event.context['began'] as number)) * 100) / 100,
+      agent: event.req.headers.get('user-agent') ?? undefined,
+    };
+    log.info(line, 'request');
+  },
+});
+app.use((event) => {
+  const id = event.req.headers.get('x-request-id') ?? randomUUID();
+  event.context['began'] = performance.now();
+  event.context['id'] = id;
+  event.res.headers.set('x-request-id', id);
+  event.res.headers.set('x-content-type-options', 'nosniff');
+});
+app.use((event) => {
+  // What needs a key is for no other origin.
+  if (event.url.pathname.startsWith('/v1/hosting/')) {
+    event.res.headers.set('vary', 'origin');
+    return undefined;
+  }
+  const preflight = handleCors(event, cors);
+  return preflight === false ? undefined : preflight;
+});
+app.use('/v1/**', (event) => {
+  const left = draw(getRequestIP(event) ?? '');
+  if (telling.has(event.url.pathname)) {
+    event.res.headers.set('ratelimit-policy', `"ip";q=${burst};w=1`);
+    event.res.headers.set('ratelimit', `"ip";r=${Math.max(0, left)};t=1`);
+  }
+  if (left < 0) throw refuse(429);
+});
+app.get('/v1/info', (event) => {
+  for (const [name, value] of Object.entries(infoHeaders)) event.res.headers.set(name, value);
+  return `${JSON.stringify({ version })}\n`;
+});
+app.get('/v1/kb/article', () => {
+  throw refuse(404);
+});
+app.get('/v1/kb/list', () => []);
+app.all('/v1/plans', (event) => {
+  if (event.req.method !== 'GET') throw refuse(405);
+  return {};
+});
+app.get('/v1/hosting/game/logs/:id/latest', (event) => {
+  if (!event.req.headers.get('authorization')) throw refuse(401);
+  return {};
+});
+await listen(toNodeHandler(app), { port, hostname: '127.0.0.1', isProd: true, showURL: false, autoClose: false });

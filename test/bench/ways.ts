@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { toName } from './checkouts.ts';
+import type { Checkout } from './checkouts.ts';
+import { buildRelease, copyFolder, fixedLoop, isInstalled, names, node } from './generator-rows.ts';
+import { toEleventy, toSources } from './generator-rows.ts';
+import type { Corpus } from './generator-rows.ts';
+import type { Command } from './processes.ts';
+import { noise } from './rows.ts';
+
+/** One way to compile the corpus. */
+export interface Way {
+  readonly name: string;
+  readonly command: Command;
+  /** What is done before each run, and not measured. */
+  readonly prepare?: (round: number) => void;
+  /** Where a peer writes: what it made is counted. */
+  readonly peerOutput?: string;
+  /** What it must say as it fails, where it must. */
+  readonly failure?: string;
+}
+
+const folder = import.meta.dirname;
+const script = (file: string, ...args: string[]): Command => ({
+  program: node,
+  args: [join(folder, 'peers', file), ...args],
+});
+
+/** Every way that there is on this machine, and what was left out; those of each checkout stand together. */
+export function createWays(corpus: Corpus, checkouts: readonly Checkout[]): { ways: Way[]; notes: string[] } {
+  const at = (name: string): string => join(corpus.work, name);
+  const edited = pickArticle(at('content'));
+  for (const name of ['edited', 'broken']) copyFolder(at('content'), at(name));
+  const broken = join(at('broken'), edited);
+  writeFileSync(broken, readFileSync(broken, 'utf8').replace('---\n', `---\n${unknownField}: true\n`));
+
+  const { ways, notes } = createPeerWays(corpus);
+  const own = checkouts.map((checkout) => createOwnWays(corpus, checkout, join(at('edited'), edited)));
+  // What ours is and what it is compared with run one right after the other.
+  return { ways: [...ways, ...own[0]!.flatMap((_, index) => own.map((list) => list[index]!))], notes };
+}
+
+const unknownField = 'nonsense';
+
+/** The article that is changed, and in another copy of the content broken, below the content folder. */
+function pickArticle(content: string): string {
+  return globSync('knowledgebase/*/*.md', { cwd: content }).toSorted()[0]!;
+}
+
+/** Not deleted: for half a minute, ext4 searches its way around whatever was just freed, file by file. */
+function setAside(work: string, name: string): void {
+  const aside = join(work, 'aside');
+  mkdirSync(aside, { recursive: true });
+  if (existsSync(join(work, name))) renameSync(join(work, name), join(aside, String(readdirSync(aside).length)));
+}
+
+function createOwnWays(corpus: Corpus, checkout: Checkout, edited: string): Way[] {
+  const { work } = corpus;
+  const { generator } = checkout;
+  const at = (name: string): string => join(work, `${name}-${checkout.name}`);
+  const named = (name: string): string => toName(checkout, name);
+  const aside = (name: string): void => setAside(work, `${name}-${checkout.name}`);
+  const build = (out: string, content: string, ...options: string[]): Command => ({
+    program: node,
+    args: [generator, 'build', ...toSources(corpus, join(work, content)), '--out', at(out), ...options],
+    cwd: work,
+  });
+  const cold = (name: string, threads: string): Way => ({
+    name: named(name),
+    command: build('cold', 'content', '--threads', threads),
+    prepare: () => aside('cold'),
+  });
+  /** An output folder that has nothing but the render cache, as CI restores it. */
+  const keepRenders = (out: string) => (): void => {
+    aside(out);
+    cpSync(join(at('same'), '.cache/renders.sqlite'), join(at(out), '.cache/renders.sqlite'));
+  };
+
+  buildRelease(checkout, corpus, at('same'));
+  for (const name of ['changed', 'failing']) copyFolder(at('same'), at(name));
+  return [
+    cold(names.cold, '1'),
+    cold(names.coldTwo, '2'),
+    {
+      name: named(names.compression),
+      command: script('compress.ts', join(at('same'), 'current'), at('compressed')),
+      prepare: () => aside('compressed'),
+    },
+    { name: named(names.fresh), command: build('fresh', 'content'), prepare: keepRenders('fresh') },
+    {
+      name: named(names.check),
+      command: {
+        program: node,
+        args: [generator, 'check', ...toSources(corpus)],
+        cwd: work,
+        env: { DIST_DIR: at('same') },
+      },
+    },
+    { name: named(names.failing), command: build('failing', 'broken'), failure: unknownField },
+    {
+      name: named(names.failingFirst),
+      command: build('unreleased', 'broken'),
+      prepare: keepRenders('unreleased'),
+      failure: unknownField,
+    },
+    { name: named(names.same), command: build('same', 'content') },
+    {
+      name: named(names.changed),
+      command: build('changed', 'edited'),
+      prepare(round) {
+        execFileSync(node, [generator, 'releases', 'prune', '--keep', '1', '--out', at('changed')]);
+        appendFileSync(edited, `\nChanged in round ${round}, for ${checkout.name}.\n`);
+      },
+    },
+  ];
+}
+
+function createPeerWays({ work }: Corpus): { ways: Way[]; notes: string[] } {
+  const at = (name: string): string => join(work, name);
+  const peer = (name: string, out: string, command: Command): Way => ({
+    name,
+    command: { cwd: work, ...command },
+    prepare: () => setAside(work, out),
+    peerOutput: at(out),
+  });
+  const eleventy = join(folder, 'node_modules/@11ty/eleventy/cmd.cjs');
+  const ways: Way[] = [
+    { name: noise, command: fixedLoop },
+    peer(names.plain, 'plain', script('plain.ts', at('content'), at('plain'))),
+    peer(names.eleventy, 'eleventy', { program: node, args: [eleventy, ...toEleventy('content', 'eleventy')] }),
+  ];
+  if (!isInstalled('hugo', 'version')) return { ways, notes: [`Left out: ${names.hugo}; it is not installed.`] };
+  copyFolder(join(folder, 'peers/hugo'), at('hugo-site'));
+  const folders = ['--source', at('hugo-site'), '--contentDir', at('content'), '--destination', at('hugo')];
+  const args = ['--quiet', '--cacheDir', at('hugo-cache'), ...folders];
+  return { ways: [...ways, peer(names.hugo, 'hugo', { program: 'hugo', args })], notes: [] };
+}
