@@ -86,9 +86,14 @@ function replaceBy(make: (path: string) => void): (path: string) => void {
   };
 }
 
+/** Node.js has no call for it. */
+function makeFifo(path: string): void {
+  execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', path]);
+}
+
 /** What may stand where the manifest has a file. */
 const kinds: Readonly<Record<string, (path: string) => void>> = {
-  'a FIFO': replaceBy((path) => execFileSync('mkfifo', [path])),
+  'a FIFO': replaceBy(makeFifo),
   'a link to a device without an end': replaceBy((path) => symlinkSync('/dev/zero', path)),
   'a link to a device that never answers': replaceBy((path) => symlinkSync('/dev/tty', path)),
   'a link that leads to itself': replaceBy((path) => symlinkSync(path, path)),
@@ -175,7 +180,7 @@ const losses: Readonly<
   'that was removed': { damage: (path) => rmSync(path), repair: (path, kept) => writeFileSync(path, kept) },
   'that was cut': { damage: (path) => truncateSync(path, 10), repair: (path, kept) => writeFileSync(path, kept) },
   'that became a FIFO': {
-    damage: replaceBy((path) => execFileSync('mkfifo', [path])),
+    damage: replaceBy(makeFifo),
     repair(path, kept) {
       rmSync(path);
       writeFileSync(path, kept);

@@ -1,0 +1,53 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { askEndpoint } from '../server/ask.ts';
+import { createServable, startProcess } from '../server/process.ts';
+import { eventually } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+
+/** Runs before the server: the shell that guards local servers cannot be started, after the local server itself was. */
+const fault = `
+import childProcess from 'node:child_process';
+import { syncBuiltinESMExports } from 'node:module';
+const { spawn } = childProcess;
+childProcess.spawn = (file, ...rest) => {
+  if (file === '/bin/sh') throw new RangeError('a failure that no code expects');
+  return spawn(file, ...rest);
+};
+syncBuiltinESMExports();
+`;
+
+test('an Idempotency-Key is kept where an action was begun and then failed unexpectedly', async () => {
+  const folder = temporaryFolder();
+  const world = await createHostingWorld(folder);
+  await world.store.servers.put({ server: 'vps:mine', provider: 'local', ref: 'mine', logFile: null });
+  const started = join(folder, 'started');
+  const program = `require('fs').appendFileSync(${JSON.stringify(started)}, 'x')`;
+  const vps = { kind: 'vps', command: [process.execPath, '-e', program] };
+  // JSON is YAML.
+  const providers = { local: { type: 'local', servers: { mine: vps } } };
+  writeFileSync(world.settings.PROVIDERS_FILE!, JSON.stringify({ providers }));
+  const { settings } = await createServable();
+  const preload = `--import=data:text/javascript,${encodeURIComponent(fault)}`;
+  const server = startProcess({ ...settings, ...world.settings, NODE_OPTIONS: preload });
+  const app = { port: await server.listening(), key: await world.issueKey() } as SharedApp;
+  const headers = { 'Idempotency-Key': 'order-4711' };
+
+  const first = await askEndpoint(app, 'startVps', { headers });
+  expect(first).toMatchObject({ status: 500, text: renderProblem('json', 'internal_error') });
+  expect(first.headers).not.toHaveProperty('idempotent-replayed');
+  await expect.poll(() => existsSync(started) && readFileSync(started, 'utf8'), eventually).toBe('x');
+  const message = 'It is not known whether the action took effect';
+  for (let time = 0; time < 3; time += 1) {
+    const replayed = await askEndpoint(app, 'startVps', { headers });
+    expect(replayed).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', message) });
+    expect(replayed.headers['idempotent-replayed']).toBe('true');
+  }
+  expect(readFileSync(started, 'utf8')).toBe('x');
+  const sent = (await world.store.audit.list({})).filter(({ phase }) => phase === 'requested');
+  expect(sent).toHaveLength(1);
+});
