@@ -28,7 +28,10 @@ test.each([
   ['on disk', { RELEASE_CACHE_BYTES: '16384' }],
 ])('what was asked for before a new release is answered from it, %s', async (_, settings) => {
   const { root, settings: servable } = await createServable();
-  const server = startProcess({ ...servable, ...settings }, { cwd: root });
+  const server = startProcess(
+    { ...servable, RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000', ...settings },
+    { cwd: root },
+  );
   const port = await server.listening();
   const request = (target: string, encoding: string, headers: Record<string, string> = {}) =>
     ask({ port }, target, { headers: { 'Accept-Encoding': encoding, ...headers } });

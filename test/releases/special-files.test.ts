@@ -168,7 +168,7 @@ const served = [
   ['blog/article/news/second.json.br', '/v1/blog/article?path=/blog/news/second', 'content_unavailable', 'br'],
   ['kb/article/vps/ssh.json.gz', '/v1/kb/article?path=/knowledgebase/vps/ssh&x=1', 'content_unavailable', 'gzip'],
   ['blog/list.json', '/v1/blog/list', 'content_unavailable', 'identity'],
-  ['plans.json', '/v1/plans', 'internal_error', 'identity'],
+  ['v1/plans.json', '/v1/plans', 'internal_error', 'identity'],
   ['kb/map.svg', '/media/kb/map.svg', 'internal_error', 'identity'],
 ] as const;
 
