@@ -5,6 +5,7 @@ import type { Article, Outline } from './articles/article.ts';
 import type { BuildOptions, BuildResult } from './build-options.ts';
 import type { Known } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
+import type { RenderCachePlace } from './markdown/cache.ts';
 import { hashManifest, openFormerRelease } from './release/former-release.ts';
 import type { FormerRelease } from './release/former-release.ts';
 import type { SourceFolder, Sources } from './source/load.ts';
@@ -34,9 +35,9 @@ interface Kept {
 /** Where builds of `out` keep what they can use again: the record, and the render cache in a file of its own. */
 const cacheOf = (out: string): string => join(out, '.cache');
 
-/** The file of the render cache. */
-export function renderCacheOf(out: string): string {
-  return join(cacheOf(out), 'renders.sqlite');
+/** Where the render cache is, and what its entries depend on. */
+export function renderCacheOf(out: string): RenderCachePlace {
+  return { file: join(cacheOf(out), 'renders.sqlite'), fingerprint: fingerprint() };
 }
 
 /** Reads the record of the last build into `out`; undefined where there is none that can be used. */

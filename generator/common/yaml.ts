@@ -1,11 +1,22 @@
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
 import type { ErrorCode, Node, YAMLMap } from 'yaml';
 import { z } from 'zod';
-import type { Diagnostics, Place } from '../source/diagnostics.ts';
 import { suggest } from './suggest.ts';
 
 /** Keys that name a part of every JavaScript object: refused, so that no map can be mistaken for holding them. */
 const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** A place in a text file; lines and columns count from 1, and `file` is as a terminal can open it. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Collects what is wrong in text files. */
+export interface Problems {
+  error(place: Place, message: string, hint?: string): void;
+}
 
 /** A checked YAML document. */
 export interface Checked<Value> {
@@ -22,7 +33,7 @@ export function parseYaml<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
   file: string,
-  diagnostics: Diagnostics,
+  problems: Problems,
 ): Checked<z.infer<Schema>> | undefined {
   const lines = new LineCounter();
   let broken = false;
@@ -32,7 +43,7 @@ export function parseYaml<Schema extends z.ZodType>(
   };
   const report = (offset: number, message: string, hint?: string) => {
     broken = true;
-    diagnostics.error(placeAt(offset), message, hint);
+    problems.error(placeAt(offset), message, hint);
   };
   const document = parseDocument(text, {
     uniqueKeys: false,

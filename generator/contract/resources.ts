@@ -68,6 +68,11 @@ export const sources = {
   status: StatusCatalog,
 } as const satisfies Record<string, z.ZodType>;
 
+/** The path of a file in a release. */
+export function fileOf(name: ResourceName, params: Readonly<Record<string, string>>): string {
+  return fillTemplate(resources[name].file, params);
+}
+
 /** A template of {@link resources} with its names replaced. */
 export function fillTemplate(template: string, params: Readonly<Record<string, string>>): string {
   let parts = split.get(template);

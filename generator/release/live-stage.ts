@@ -3,9 +3,9 @@ import { mkdirSync, readdirSync, renameSync, rmSync, rmdirSync, symlinkSync, uti
 import { dirname, join } from 'node:path';
 import { contractVersion, idSource } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
-import { compareText } from '../source/diagnostics.ts';
+import { fileOf } from '#contract/resources.ts';
 import { createListBytes } from './list-bytes.ts';
-import { fileOf, toJsonText } from './stage.ts';
+import { toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
 
 type Entry = Manifest['files'][string];
@@ -77,7 +77,7 @@ export function createLiveRelease(folder: string): LiveRelease {
 
         writeScript: async (name, params, script) => putChanged(fileOf(name, params), Buffer.from(script)),
 
-        async writeMedia(path, { sha256 }, read) {
+        async writeMedia(path, sha256, read) {
           const file = fileOf('media', { path });
           const bytes = isSame(file, sha256) ? undefined : read();
           if (bytes) put(file, bytes, sha256);
@@ -121,8 +121,7 @@ export function createLiveRelease(folder: string): LiveRelease {
 
 /** The files of a manifest, in the same order whatever became of them before. */
 function toManifest(files: ReadonlyMap<string, LiveFile>): Manifest['files'] {
-  const sorted = [...files].toSorted(([a], [b]) => compareText(a, b));
-  return Object.fromEntries(sorted.map(([file, { entry }]) => [file, entry]));
+  return Object.fromEntries([...files.keys()].toSorted().map((file) => [file, files.get(file)!.entry]));
 }
 
 /** The path of a file below a folder, in which there is room for it then. */

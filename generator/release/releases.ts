@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Manifest, isCompressed } from '#contract/release.ts';
 import { makeCurrent, readCurrent } from './current.ts';
-import { compareText } from '../source/diagnostics.ts';
 import { inTurn } from './lock.ts';
 import { removeRelease, verifyRelease } from './publish.ts';
 
@@ -48,7 +47,7 @@ export async function listReleases(out: string): Promise<ReleaseEntry[]> {
       bytes: Object.values(manifest.files).reduce((sum, file) => sum + file.bytes, 0),
     });
   }
-  return entries.toSorted((a, b) => b.publishedAt.getTime() - a.publishedAt.getTime() || compareText(a.id, b.id));
+  return entries.toSorted((a, b) => b.publishedAt.getTime() - a.publishedAt.getTime());
 }
 
 /**

@@ -1,9 +1,4 @@
-/** A place in a source file; lines and columns count from 1, and `file` is as a terminal can open it. */
-export interface Place {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-}
+import type { Place, Problems } from '../common/yaml.ts';
 
 /** Something wrong in a source file, and how to mend it. */
 export interface Diagnostic extends Place {
@@ -16,9 +11,7 @@ export interface Diagnostic extends Place {
 export type DiagnosticFormat = 'text' | 'json' | 'github';
 
 /** Collects everything that is wrong with a build, so that one run reports it all. */
-export interface Diagnostics {
-  /** Reports what no release may hold. */
-  error(place: Place, message: string, hint?: string): void;
+export interface Diagnostics extends Problems {
   /** Words a dead reference: an error, or a warning in a lenient build. The hint is looked for when it is read. */
   deadReference(place: Place, message: string, findHint?: () => string | undefined): Diagnostic;
   /** Reports dead references, whether this build found them or one before. */

@@ -4,7 +4,8 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, re
 import { join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
-import type { Diagnostics, Place } from './diagnostics.ts';
+import type { Place } from '../common/yaml.ts';
+import type { Diagnostics } from './diagnostics.ts';
 
 /** A regular file below content/ or catalog/. */
 export interface SourceFile {
