@@ -18,7 +18,7 @@ export const devNames = {
 } as const;
 
 /** Where our `dev` writes, below its output folder. */
-const ourOutput = '.dev/current/v1/kb';
+const ourOutput = '.dev/current/public/v1/kb';
 const columns: readonly Column[] = [
   { head: 'ms', figure: 'latencyMilliseconds', digits: 0 },
   { head: '±', figure: 'latencyMilliseconds', digits: 0, isSpread: true },

@@ -43,7 +43,7 @@ export function headerOf({ headers }: Recorded, name: string): string {
 
 /** The target of an article of about 10 kB in a release. Throws where it has no article of the knowledge base. */
 export function findTarget(dist: string): string {
-  const folder = join(dist, 'current/v1/kb/article');
+  const folder = join(dist, 'current/public/v1/kb/article');
   const distance = (file: string): number => Math.abs(statSync(join(folder, file)).size - 10_000);
   const [nearest] = globSync('*/*.json', { cwd: folder }).toSorted((a, b) => distance(a) - distance(b));
   if (nearest === undefined) throw new Error('the corpus has no article of the knowledge base');

@@ -129,7 +129,7 @@ async function firstAnswer(name: string, { child, said }: Started, port: number,
 }
 
 function readAll(dist: string) {
-  const release = join(dist, 'current/v1');
+  const release = join(dist, 'current/public/v1');
   const targets = [
     ...globSync('*/*.json', { cwd: join(release, 'kb/article') }).map(
       (file) => `/v1/kb/article?path=/knowledgebase/${file}`,

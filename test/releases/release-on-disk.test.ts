@@ -112,12 +112,12 @@ test.runIf(existsSync('/proc/self/fd'))('a release that was replaced is given up
 });
 
 const some = [
-  'v1/blog/article/news/first.json has one wrong byte',
-  'v1/kb/article/vps/ssh.json.br has one wrong byte',
+  'public/v1/blog/article/news/first.json has one wrong byte',
+  'public/v1/kb/article/vps/ssh.json.br has one wrong byte',
   'manifest.json has one wrong byte',
-  'media/covers/cover.svg is missing',
+  'public/media/covers/cover.svg is missing',
   'a file is longer',
-  'catalog/status.json is [], as the manifest has it',
+  'private/status.json is [], as the manifest has it',
 ];
 
 test.each(damages.filter(({ name }) => some.includes(name)))(
