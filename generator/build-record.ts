@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Article, Outline } from './articles/article.ts';
 import type { BuildOptions, BuildResult } from './build-options.ts';
+import { replaceFile } from './common/atomic-file.ts';
 import type { Known } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
 import type { RenderCachePlace } from './markdown/cache.ts';
@@ -64,13 +65,13 @@ export function readBuildRecord(out: string, options: BuildOptions, sources: Sou
 }
 
 /** Keeps the record of a build that was published. */
-export function writeBuildRecord(
+export async function writeBuildRecord(
   out: string,
   options: BuildOptions,
   sources: Sources,
   { release, ...result }: BuildResult,
   articles: readonly Article[],
-): void {
+): Promise<void> {
   if (!release) return;
   const text = JSON.stringify(articles.map(({ file, outline }) => [file.path, outline]));
   const kept: Kept = {
@@ -83,8 +84,8 @@ export function writeBuildRecord(
   };
   try {
     mkdirSync(cacheOf(out), { recursive: true });
-    replaceFile(join(cacheOf(out), 'articles.json'), text);
-    replaceFile(join(cacheOf(out), 'build.json'), JSON.stringify(kept));
+    await replaceFile(join(cacheOf(out), 'articles.json'), text);
+    await replaceFile(join(cacheOf(out), 'build.json'), JSON.stringify(kept));
   } catch {
     // A record that cannot be kept costs the next build time, and nothing else.
   }
@@ -100,12 +101,6 @@ function inputOf({ lenient }: BuildOptions, { content, catalog }: Sources): stri
 
 function listOf({ display, files }: SourceFolder) {
   return [display, files.map(({ path, sha256 }) => [path, sha256])];
-}
-
-function replaceFile(path: string, text: string): void {
-  const temporary = `${path}.${process.pid}`;
-  writeFileSync(temporary, text);
-  renameSync(temporary, path);
 }
 
 function parseKept(text: string | undefined): Kept | undefined {

@@ -5,7 +5,7 @@ import { outArg } from './arguments.ts';
 import { resolveOut } from './out.ts';
 
 const list = defineStrictCommand({
-  meta: { name: 'list', description: 'Lists the releases, the last published first.' },
+  meta: { name: 'list', description: 'Lists the releases, the last made current first.' },
   args: {
     ...outArg,
     json: { type: 'boolean', default: false, description: 'print a JSON array' },
@@ -16,9 +16,9 @@ const list = defineStrictCommand({
       print(JSON.stringify(releases));
       return;
     }
-    for (const { id, publishedAt, current, articles, bytes } of releases) {
+    for (const { id, madeCurrentAt, current, articles, bytes } of releases) {
       print(
-        `${current ? '*' : ' '} ${id}  ${publishedAt.toISOString()}  ${articles} articles  ${(bytes / 1000).toFixed(0)} kB`,
+        `${current ? '*' : ' '} ${id}  ${madeCurrentAt.toISOString()}  ${articles} articles  ${(bytes / 1000).toFixed(0)} kB`,
       );
     }
   },
@@ -30,7 +30,7 @@ const back = defineStrictCommand({
     id: {
       type: 'positional',
       required: false,
-      description: 'the release, or the beginning of its id; the one before the current if left out',
+      description: 'the release, or the beginning of its id; the one that was current before if left out',
     },
     ...outArg,
   },
@@ -62,7 +62,7 @@ const prune = defineStrictCommand({
       type: 'string',
       required: true,
       valueHint: 'N',
-      description: 'how many releases to keep; the current one stays in any case',
+      description: 'how many releases to keep; those of the last hour stay in any case',
     },
     ...outArg,
   },

@@ -6,11 +6,13 @@ import { promisify } from 'node:util';
 import { brotliCompress, brotliCompressSync, constants, gzip, gzipSync } from 'node:zlib';
 import type { BrotliOptions } from 'node:zlib';
 import pLimit from 'p-limit';
-import { contractVersion, idSource } from '#contract/release.ts';
+import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/resources.ts';
-import { makeCurrent, stageName } from './current.ts';
+import { toReleaseId } from '../common/manifest.ts';
+import { stageName } from './current.ts';
 import type { FormerRelease } from './former-release.ts';
+import { makeCurrent } from './history.ts';
 import { inTurn } from './lock.ts';
 import { flush, moveIntoPlace, removeAbandoned } from './publish.ts';
 import { toJsonText } from './stage.ts';
@@ -118,7 +120,7 @@ export async function createReleaseStage(
     async publish(counts, nextChangeAt) {
       const sorted = Object.fromEntries([...files.keys()].toSorted().map((file) => [file, files.get(file)!]));
       const body = { contractVersion, compression, counts, nextChangeAt, files: sorted };
-      const manifest: Manifest = { id: hash('sha256', idSource(body)).slice(0, 16), ...body };
+      const manifest: Manifest = { id: toReleaseId(body), ...body };
       await inTurn(out, async () => {
         await moveIntoPlace(root, join(releases, manifest.id), async () => {
           put('manifest.json', Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`));

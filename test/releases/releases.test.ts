@@ -1,7 +1,7 @@
 import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { makeCurrent } from '../../generator/release/current.ts';
+import { makeCurrent } from '../../generator/release/history.ts';
 import { pruneReleases, rollback } from '../../generator/release/releases.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
@@ -103,13 +103,13 @@ describe('a new release', () => {
 
 describe('a release that does not verify', () => {
   const some = [
-    'v1/blog/article/news/first.json has one wrong byte',
-    'v1/blog/article/news/second.json.gz has one wrong byte',
-    'v1/plans.json has one wrong byte',
-    'media/kb/map.svg has one wrong byte',
+    'public/v1/blog/article/news/first.json has one wrong byte',
+    'public/v1/blog/article/news/second.json.gz has one wrong byte',
+    'public/v1/plans.json has one wrong byte',
+    'public/media/kb/map.svg has one wrong byte',
     'manifest.json has one wrong byte',
-    'v1/plans.json is missing',
-    'catalog/domains.json is {"unknown":{}}, as the manifest has it',
+    'public/v1/plans.json is missing',
+    'private/domains.json is {"unknown":{}}, as the manifest has it',
   ];
 
   test.each(some)('is not served, and the log names the file: %s', async (name) => {
