@@ -27,20 +27,18 @@ export async function verifyRelease(directory: string): Promise<Manifest> {
  * already, or that another build puts there meanwhile, holds the same, and stays.
  */
 export async function moveIntoPlace(stage: string, release: string, complete: () => Promise<void>): Promise<void> {
-  if (await isSound(release)) {
-    await rm(stage, { recursive: true, force: true });
-  } else {
+  if (!(await isSound(release))) {
     await complete();
-    await replaceUnsound(stage, release);
+    if (await renameOntoNothing(stage, release)) return;
+    // What is there is broken, or another build has put it there meanwhile.
+    if (!(await isSound(release))) {
+      const broken = await hide(release);
+      const isInPlace = await renameOntoNothing(stage, release);
+      await rm(broken, { recursive: true });
+      if (isInPlace) return;
+    }
   }
-}
-
-async function replaceUnsound(stage: string, release: string): Promise<void> {
-  if (await renameOntoNothing(stage, release)) return;
-  const broken = (await isSound(release)) ? undefined : await hide(release);
-  const isThere = broken === undefined || !(await renameOntoNothing(stage, release));
-  if (isThere) await rm(stage, { recursive: true });
-  if (broken !== undefined) await rm(broken, { recursive: true });
+  await rm(stage, { recursive: true, force: true });
 }
 
 /** Answers false where something is there already: only an empty folder gives way. */

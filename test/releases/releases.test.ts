@@ -75,6 +75,7 @@ describe('a new release', () => {
   test('of the same bytes changes nothing', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const { headers } = await ask(app, '/v1/plans');
+    rmSync(join(app.root, 'dist/releases'), { recursive: true });
     const again = await buildProject(app.root);
     await expect.poll(() => app.log().filter(({ msg }) => msg === 'new release'), eventually).toHaveLength(1);
     expect(app.log().at(-1)).toMatchObject({ release: again.release!.id });
@@ -169,7 +170,8 @@ describe('the release that is served', () => {
     const files = servedFiles(app.root);
     change(app, 'Changed');
     const { release } = await buildProject(app.root);
-    expect(await pruneReleases(join(app.root, 'dist'), 1)).toHaveLength(1);
+    const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000);
+    expect(await pruneReleases(join(app.root, 'dist'), 1, tomorrow)).toHaveLength(1);
     await expectWhole(app, files);
     await expectServed(app, 'Changed');
     expect(app.log()).toContainEqual(expect.objectContaining({ release: release!.id, msg: 'new release' }));
