@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Article, Outline } from './articles/article.ts';
 import type { BuildOptions, BuildResult } from './build-options.ts';
+import { replaceFile } from './common/atomic-file.ts';
 import type { Known } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
+import type { RenderCachePlace } from './markdown/cache.ts';
 import { hashManifest, openFormerRelease } from './release/former-release.ts';
 import type { FormerRelease } from './release/former-release.ts';
 import type { SourceFolder, Sources } from './source/load.ts';
@@ -34,9 +36,9 @@ interface Kept {
 /** Where builds of `out` keep what they can use again: the record, and the render cache in a file of its own. */
 const cacheOf = (out: string): string => join(out, '.cache');
 
-/** The file of the render cache. */
-export function renderCacheOf(out: string): string {
-  return join(cacheOf(out), 'renders.sqlite');
+/** Where the render cache is, and what its entries depend on. */
+export function renderCacheOf(out: string): RenderCachePlace {
+  return { file: join(cacheOf(out), 'renders.sqlite'), fingerprint: fingerprint() };
 }
 
 /** Reads the record of the last build into `out`; undefined where there is none that can be used. */
@@ -63,13 +65,13 @@ export function readBuildRecord(out: string, options: BuildOptions, sources: Sou
 }
 
 /** Keeps the record of a build that was published. */
-export function writeBuildRecord(
+export async function writeBuildRecord(
   out: string,
   options: BuildOptions,
   sources: Sources,
   { release, ...result }: BuildResult,
   articles: readonly Article[],
-): void {
+): Promise<void> {
   if (!release) return;
   const text = JSON.stringify(articles.map(({ file, outline }) => [file.path, outline]));
   const kept: Kept = {
@@ -82,8 +84,8 @@ export function writeBuildRecord(
   };
   try {
     mkdirSync(cacheOf(out), { recursive: true });
-    replaceFile(join(cacheOf(out), 'articles.json'), text);
-    replaceFile(join(cacheOf(out), 'build.json'), JSON.stringify(kept));
+    await replaceFile(join(cacheOf(out), 'articles.json'), text);
+    await replaceFile(join(cacheOf(out), 'build.json'), JSON.stringify(kept));
   } catch {
     // A record that cannot be kept costs the next build time, and nothing else.
   }
@@ -99,12 +101,6 @@ function inputOf({ lenient }: BuildOptions, { content, catalog }: Sources): stri
 
 function listOf({ display, files }: SourceFolder) {
   return [display, files.map(({ path, sha256 }) => [path, sha256])];
-}
-
-function replaceFile(path: string, text: string): void {
-  const temporary = `${path}.${process.pid}`;
-  writeFileSync(temporary, text);
-  renameSync(temporary, path);
 }
 
 function parseKept(text: string | undefined): Kept | undefined {

@@ -44,7 +44,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     if (out !== undefined && !noCache && result.release) {
       const articles = categories.flatMap((category) => category.articles);
       cache.prune(articles.map(({ file, path }) => [file.sha256, path]));
-      writeBuildRecord(out, options, sources, result, articles);
+      await writeBuildRecord(out, options, sources, result, articles);
     }
     return result;
   } finally {

@@ -94,7 +94,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
       ...[...content.media].map(
         ([path, file]) =>
           () =>
-            stage.writeMedia(path.slice('/media/'.length), file, () => readSource(file, diagnostics)),
+            stage.writeMedia(path.slice('/media/'.length), file.sha256, () => readSource(file, diagnostics)),
       ),
       () => stage.write('plans', {}, catalog.plans),
       () => stage.write('aliases', {}, aliases),

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
+import type { Limits } from './app.ts';
 import { createAvailability } from './domains/availability.ts';
 import { createLivePrices } from './domains/prices/live.ts';
 import { createDomains } from './domains/service.ts';
@@ -10,9 +11,11 @@ import { createDomainRegistries, createPriceSource } from './domains/sources.ts'
 import type { Env } from './env.ts';
 import { createChat } from './feedback/chat/index.ts';
 import { createFeedback } from './feedback/service.ts';
+import type { Feedback } from './feedback/service.ts';
 import { createAudited } from './hosting/audit.ts';
 import { createSendCommand } from './hosting/commands.ts';
 import { createRelay } from './hosting/console/relay.ts';
+import type { Relay } from './hosting/console/relay.ts';
 import { openConsoleSource } from './hosting/console/source.ts';
 import { createStreamTokens } from './hosting/console/token.ts';
 import { createUpgradeHandler } from './hosting/console/upgrade.ts';
@@ -28,6 +31,7 @@ import { toOriginForm } from './http/target.ts';
 import { createCheckAccess } from './keys/access.ts';
 import { createAuthenticate } from './keys/authorize.ts';
 import { createLifecycle } from './lifecycle.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
 import { createFastPath } from './releases/serve.ts';
@@ -38,9 +42,11 @@ import type { Environment } from './settings.ts';
 import { createMonitors } from './status/monitors.ts';
 import { probe } from './status/probe.ts';
 import { createStatus } from './status/service.ts';
+import type { Status } from './status/service.ts';
 import { createUptimeKuma } from './status/uptime-kuma.ts';
 import { toWindows } from './status/windows.ts';
 import { openStore } from './store/index.ts';
+import type { Store } from './store/types.ts';
 import { createRateLimit } from './token-bucket.ts';
 
 /** A server that answers. */
@@ -77,17 +83,14 @@ export async function startServer(
 ): Promise<RunningServer> {
   // What was opened, to be closed in the opposite order: also where the start fails half way.
   await using opened = new AsyncDisposableStack();
-  const report = (message: string) => (error: unknown) => log.error({ err: error }, message);
-  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   const lifecycle = createLifecycle();
   let url = '';
-
   const releases = await openReleases({
     dist: env.DIST_DIR,
     cacheBytes: env.RELEASE_CACHE_BYTES,
     checkStatus: ({ maintenance }) => void toWindows(maintenance),
     onLoaded: ({ id }) => log.info({ release: id }, 'new release'),
-    onRejected: report('new release refused; the one before is still served'),
+    onRejected: reportTo(log, 'new release refused; the one before is still served'),
   });
   opened.defer(() => releases.stop());
   const store = await openStore({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
@@ -96,118 +99,23 @@ export async function startServer(
   const providers = await openProviders(env, log, { environment, demo });
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
 
-  const limits = {
-    client: createRateLimit({
-      name: 'default',
-      rps: env.RATELIMIT_RPS,
-      burst: env.RATELIMIT_BURST,
-      blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
-    }),
-    domains: createRateLimit({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
-    feedback: createRateLimit({
-      name: 'feedback',
-      rps: 1 / env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
-      burst: env.FEEDBACK_RATELIMIT_BURST,
-      retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
-    }),
-    actions: createRateLimit({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
-  };
-
-  const servers = createServers(store.servers, providers);
-  const audited = createAudited({
-    audit: store.audit,
-    timeoutMs,
-    onFailure: report('an action could not be noted in the audit log'),
-  });
-  const sendCommand = createSendCommand(servers, audited);
-  const tokens = createStreamTokens({
-    secret: await store.secret('console-stream'),
-    ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS,
-  });
-  const relay = createRelay({
-    tokens,
-    openSource: (server, events) => openConsoleSource(servers, server, events),
-    async sendCommand({ command, ...caller }) {
-      if (!limits.actions(caller.keyId).allowed) throw new Problem('rate_limited');
-      await lifecycle.finish(() => sendCommand(caller, command));
-    },
-    checkAccess: createCheckAccess(store.apiKeys),
-    failed: (what, error) => log.error({ err: error }, what),
-  });
-  opened.defer(() => relay.close());
-  const hosting = createHosting({
-    servers,
-    audited,
-    sendCommand,
-    tokens,
-    relay,
-    timeoutMs,
-    publicUrl: () => env.PUBLIC_URL ?? url,
-  });
-  const idempotency = createIdempotency({
-    store: store.idempotency,
-    longestMs: timeoutMs + storeMs,
-    onStoreFailure: report('the outcome of a request could not be noted'),
-  });
-
-  const registries = createDomainRegistries(env, log);
-  opened.defer(() => registries.close());
-  const livePrices = openLivePrices(env, log);
-  opened.defer(async () => await livePrices?.stop());
-  const domains = createDomains({
-    catalog: () => releases.current().domains,
-    live: livePrices,
-    availability: createAvailability(registries),
-  });
-
-  const status = openStatus(env, log, releases);
-  opened.defer(() => status.stop());
-
-  const { CHAT_FEEDBACK_WEBHOOK_URL: webhook, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
-  const chat = webhook === undefined ? undefined : createChat({ kind, url: webhook, version });
-  opened.defer(async () => await chat?.close());
-  const feedback = createFeedback({
-    store,
-    chat,
-    findArticle: (path) => findArticle(releases, path),
-    finish: (work) => lifecycle.finish(work),
-    onCountFailure: report('a vote could not be counted'),
-  });
-
+  const limits = createLimits(env);
+  const base: Base = { env, log, opened, lifecycle, releases, store, limits };
+  const { hosting, idempotency, relay } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
+  const { domains, registries, livePrices } = openDomains(base);
+  const status = openStatus(base);
+  const feedback = openFeedback(base);
+  const version = env.SERVICE_VERSION;
   const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, hosting, idempotency });
-  const identify = createIdentify(env.TRUSTED_PROXIES);
-  const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
-  const app = createApp({
-    routes: Object.values(routes),
-    identify,
-    log,
-    cors,
-    limits,
-    authenticate: createAuthenticate({
-      apiKeys: store.apiKeys,
-      onTouchFailure: report('a key could not be marked as used'),
-    }),
-    maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
-  });
-  const answerByApp = toNodeHandler(app);
-  const answerFile = createFastPath({ releases, identify, cors, limit: limits.client, log });
-  const listener = (request: IncomingMessage, response: ServerResponse): void => {
-    request.url = toOriginForm(request.url!);
-    if (!answerFile(request, response)) void answerByApp(request, response);
-  };
-  const upgrades = createUpgradeHandler({ relay, identify, limit: limits.client, log });
 
-  const stalledMs = timeoutMs + stalledClientMs;
-  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
-  opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
-  upgrades.attach(server.http);
+  const { server, upgrades } = await openDoors(base, routes, relay);
   url = server.url;
   log.info({ url, release: releases.current().id, version }, 'listening');
   if (env.PUBLIC_URL === undefined && (env.HOST === '0.0.0.0' || env.HOST === '::')) {
     log.warn('PUBLIC_URL is not set: clients are told to open console streams at an address that leads nowhere');
   }
 
-  // From here on, what the service does by itself.
+  // What the service does by itself begins once it answers.
   registries.start();
   livePrices?.start();
   status.start();
@@ -226,6 +134,169 @@ export async function startServer(
   };
 }
 
+/** What every feature is opened with. */
+interface Base {
+  readonly env: Env;
+  readonly log: Logger;
+  /** Is given what must be closed. */
+  readonly opened: AsyncDisposableStack;
+  readonly lifecycle: Lifecycle;
+  readonly releases: Releases;
+  readonly store: Store;
+  readonly limits: Limits;
+}
+
+const reportTo = (log: Logger, message: string) => (error: unknown) => log.error({ err: error }, message);
+
+function createLimits(env: Env): Limits {
+  return {
+    client: createRateLimit({
+      name: 'default',
+      rps: env.RATELIMIT_RPS,
+      burst: env.RATELIMIT_BURST,
+      blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
+    }),
+    domains: createRateLimit({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
+    feedback: createRateLimit({
+      name: 'feedback',
+      rps: 1 / env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
+      burst: env.FEEDBACK_RATELIMIT_BURST,
+      retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
+    }),
+    actions: createRateLimit({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
+  };
+}
+
+/** The hosting controls, in the order in which they know each other: tokens, relay, controls. */
+async function openHosting(
+  { env, log, opened, lifecycle, store, limits }: Base,
+  providers: ReadonlyMap<string, Provider>,
+  publicUrl: () => string,
+) {
+  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  const servers = createServers(store.servers, providers);
+  const audited = createAudited({
+    audit: store.audit,
+    timeoutMs,
+    onFailure: reportTo(log, 'an action could not be noted in the audit log'),
+  });
+  const sendCommand = createSendCommand(servers, audited);
+  const tokens = createStreamTokens({
+    secret: await store.secret('console-stream'),
+    ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS,
+  });
+  const relay = createRelay({
+    tokens,
+    openSource: (server, events) => openConsoleSource(servers, server, events),
+    async sendCommand({ command, ...caller }) {
+      if (!limits.actions(caller.keyId).allowed) throw new Problem('rate_limited');
+      await lifecycle.finish(() => sendCommand(caller, command));
+    },
+    checkAccess: createCheckAccess(store.apiKeys),
+    failed: (what, error) => log.error({ err: error }, what),
+  });
+  opened.defer(() => relay.close());
+  const hosting = createHosting({ servers, audited, sendCommand, tokens, relay, timeoutMs, publicUrl });
+  const idempotency = createIdempotency({
+    store: store.idempotency,
+    longestMs: timeoutMs + storeMs,
+    onStoreFailure: reportTo(log, 'the outcome of a request could not be noted'),
+  });
+  return { hosting, idempotency, relay };
+}
+
+/** The domain search, with the prices of a billing system where the settings name one. */
+function openDomains({ env, log, opened, releases }: Base) {
+  const registries = createDomainRegistries(env, log);
+  opened.defer(() => registries.close());
+  const source = createPriceSource(env, log);
+  // A file for each installation: another one's prices must not stand in for those that cannot be read.
+  const installation = hash('sha256', env.WHMCS_URL ?? env.FOSSBILLING_URL ?? '').slice(0, 8);
+  const livePrices =
+    source &&
+    createLivePrices({
+      source,
+      file: join(env.DATA_DIR, `domain-prices-${installation}.json`),
+      failed: (what, error) => log.error({ err: error }, what),
+    });
+  opened.defer(async () => await livePrices?.stop());
+  const availability = createAvailability(registries);
+  const domains = createDomains({ catalog: () => releases.current().domains, live: livePrices, availability });
+  return { domains, registries, livePrices };
+}
+
+/** The status by an Uptime Kuma where there is one, else by the monitors of the catalog. */
+function openStatus({ env, log, opened, releases }: Base): Status {
+  const { UPTIME_KUMA_URL: kuma, UPTIME_KUMA_STATUS_PAGE: page } = env;
+  const source =
+    kuma !== undefined && page !== undefined
+      ? { source: createUptimeKuma({ url: kuma, page }, { timeoutMs: statusMs }) }
+      : {
+          source: createMonitors({
+            catalog: () => releases.current().status,
+            probe,
+            onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
+          }),
+          cacheMs: 1000,
+        };
+  const status = createStatus({
+    ...source,
+    file: env.STATUS_FILE,
+    onFileFailure: reportTo(log, 'the status cannot be written to STATUS_FILE'),
+    onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform is not known'),
+  });
+  opened.defer(() => status.stop());
+  return status;
+}
+
+/** Feedback, forwarded to a chat where there is one. */
+function openFeedback({ env, log, opened, lifecycle, releases, store }: Base): Feedback {
+  const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
+  const chat = url === undefined ? undefined : createChat({ kind, url, version });
+  opened.defer(async () => await chat?.close());
+  return createFeedback({
+    store,
+    chat,
+    findArticle: (path) => findArticle(releases, path),
+    finish: (work) => lifecycle.finish(work),
+    onCountFailure: reportTo(log, 'a vote could not be counted'),
+  });
+}
+
+/** The doors of the service: the fast path for files, the app behind it, and websockets. */
+async function openDoors(
+  { env, log, opened, releases, store, limits }: Base,
+  routes: ReturnType<typeof createRoutes>,
+  relay: Relay,
+) {
+  const identify = createIdentify(env.TRUSTED_PROXIES);
+  const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
+  const app = createApp({
+    routes: Object.values(routes),
+    identify,
+    log,
+    cors,
+    limits,
+    authenticate: createAuthenticate({
+      apiKeys: store.apiKeys,
+      onTouchFailure: reportTo(log, 'a key could not be marked as used'),
+    }),
+    maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
+  });
+  const answerByApp = toNodeHandler(app);
+  const answerFile = createFastPath({ releases, identify, cors, limit: limits.client, log });
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    request.url = toOriginForm(request.url!);
+    if (!answerFile(request, response)) void answerByApp(request, response);
+  };
+  const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
+  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
+  opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
+  const upgrades = createUpgradeHandler({ relay, identify, limit: limits.client, log });
+  upgrades.attach(server.http);
+  return { server, upgrades };
+}
+
 /** Loads what speaks to panels and clouds only where there are any: a server of content alone starts without. */
 async function openProviders(
   env: Env,
@@ -240,41 +311,6 @@ async function openProviders(
     ...(demo && demoProviders(environment)),
   };
   return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000 });
-}
-
-/** The prices of a billing system, where the settings name one. */
-function openLivePrices(env: Env, log: Logger) {
-  const source = createPriceSource(env, log);
-  if (!source) return undefined;
-  // A file for each installation: another one's prices must not stand in for those that cannot be read.
-  const installation = hash('sha256', env.WHMCS_URL ?? env.FOSSBILLING_URL ?? '').slice(0, 8);
-  return createLivePrices({
-    source,
-    file: join(env.DATA_DIR, `domain-prices-${installation}.json`),
-    failed: (what, error) => log.error({ err: error }, what),
-  });
-}
-
-/** The status by an Uptime Kuma where there is one, else by the monitors of the catalog. */
-function openStatus(env: Env, log: Logger, releases: Releases) {
-  const { UPTIME_KUMA_URL: kuma, UPTIME_KUMA_STATUS_PAGE: page } = env;
-  const source =
-    kuma !== undefined && page !== undefined
-      ? { source: createUptimeKuma({ url: kuma, page }, { timeoutMs: statusMs }) }
-      : {
-          source: createMonitors({
-            catalog: () => releases.current().status,
-            probe,
-            onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
-          }),
-          cacheMs: 1000,
-        };
-  return createStatus({
-    ...source,
-    file: env.STATUS_FILE,
-    onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),
-    onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform is not known'),
-  });
 }
 
 /** The path of the knowledge base article that is known by a path, which may be a former one. */

@@ -8,7 +8,7 @@ import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Reference } from '../markdown/plugins/rehype-links.ts';
-import { fileOf } from '../release/stage.ts';
+import { fileOf } from '#contract/resources.ts';
 import type { Checked } from '../source/yaml.ts';
 
 /**

@@ -15,9 +15,9 @@ export async function runList({ out, json }: ListFlags): Promise<void> {
     print(JSON.stringify(releases));
     return;
   }
-  for (const { id, publishedAt, current, articles, bytes } of releases) {
+  for (const { id, madeCurrentAt, current, articles, bytes } of releases) {
     print(
-      `${current ? '*' : ' '} ${id}  ${publishedAt.toISOString()}  ${articles} articles  ${(bytes / 1000).toFixed(0)} kB`,
+      `${current ? '*' : ' '} ${id}  ${madeCurrentAt.toISOString()}  ${articles} articles  ${(bytes / 1000).toFixed(0)} kB`,
     );
   }
 }

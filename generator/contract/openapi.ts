@@ -5,9 +5,11 @@ import type { Endpoint, Reply } from '#contract/endpoint.ts';
 import { schemas } from '#contract/primitives.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
-import { contractVersion } from '#contract/release.ts';
 
 type Json = Record<string, unknown>;
+
+/** The version of the API that the document describes; releases have a version of their own. */
+const apiVersion = '1.0.0';
 
 const description = [
   'Blog and knowledge base articles, plans, and the state of this service, for websites and programs.',
@@ -48,7 +50,7 @@ export function renderOpenApi(): Json {
   }
   return {
     openapi: '3.1.1',
-    info: { title: 'Hosting API', version: contractVersion, description, license: { name: 'MIT', identifier: 'MIT' } },
+    info: { title: 'Hosting API', version: apiVersion, description, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
     paths,
     components: {

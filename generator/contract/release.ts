@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
-/** The version of the API description, which the paths and shapes of a release follow. */
-export const contractVersion = '1.0.0';
+/** The version of the paths and shapes of a release; a server refuses a release of another major version. */
+export const contractVersion = '2.0.0';
 
 /** `manifest.json` of a release: what it holds, and how every byte of it is proved. */
 export const Manifest = z.strictObject({

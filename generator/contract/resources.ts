@@ -22,37 +22,41 @@ const JsonSchema = z.record(z.string(), z.unknown());
 
 /** Every kind of file that a release may hold. */
 export const resources = {
-  blogList: { file: 'v1/blog/list.json', target: '/v1/blog/list', schema: ContentList },
+  blogList: { file: 'public/v1/blog/list.json', target: '/v1/blog/list', schema: ContentList },
   blogArticle: {
-    file: 'v1/blog/article/{category}/{slug}.json',
+    file: 'public/v1/blog/article/{category}/{slug}.json',
     target: '/v1/blog/article?path=/blog/{category}/{slug}',
     schema: ContentArticle,
   },
-  knowledgeBaseList: { file: 'v1/kb/list.json', target: '/v1/kb/list', schema: KnowledgeBaseList },
+  knowledgeBaseList: { file: 'public/v1/kb/list.json', target: '/v1/kb/list', schema: KnowledgeBaseList },
   knowledgeBaseCategory: {
-    file: 'v1/kb/list/{category}.json',
+    file: 'public/v1/kb/list/{category}.json',
     target: '/v1/kb/list?category={category}',
     schema: KnowledgeBaseList,
   },
   knowledgeBaseArticle: {
-    file: 'v1/kb/article/{category}/{slug}.json',
+    file: 'public/v1/kb/article/{category}/{slug}.json',
     target: '/v1/kb/article?path=/knowledgebase/{category}/{slug}',
     schema: KnowledgeBaseArticle,
   },
-  plans: { file: 'v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
-  openapi: { file: 'v1/openapi.json', target: '/v1/openapi.json', schema: JsonSchema },
-  statusWidget: { file: 'v1/service-status.js', target: '/v1/service-status.js', mediaType: 'application/javascript' },
+  plans: { file: 'public/v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
+  openapi: { file: 'public/v1/openapi.json', target: '/v1/openapi.json', schema: JsonSchema },
+  statusWidget: {
+    file: 'public/v1/service-status.js',
+    target: '/v1/service-status.js',
+    mediaType: 'application/javascript',
+  },
   statusWidgetVersion: {
-    file: 'v1/service-status.{version}.js',
+    file: 'public/v1/service-status.{version}.js',
     target: '/v1/service-status.{version}.js',
     mediaType: 'application/javascript',
   },
-  statusWidgetIntegrity: { file: 'v1/service-status.json', schema: StatusWidget },
-  media: { file: 'media/{path*}', target: '/media/{path*}' },
-  aliases: { file: 'catalog/aliases.json', schema: Aliases },
-  domains: { file: 'catalog/domains.json', schema: DomainCatalog },
-  status: { file: 'catalog/status.json', schema: StatusCatalog },
-  sourceSchema: { file: 'schemas/{source}.json', schema: JsonSchema },
+  statusWidgetIntegrity: { file: 'public/v1/service-status.json', schema: StatusWidget },
+  media: { file: 'public/media/{path*}', target: '/media/{path*}' },
+  aliases: { file: 'private/aliases.json', schema: Aliases },
+  domains: { file: 'private/domains.json', schema: DomainCatalog },
+  status: { file: 'private/status.json', schema: StatusCatalog },
+  sourceSchema: { file: 'public/schemas/{source}.json', schema: JsonSchema },
 } as const satisfies Record<string, Resource>;
 
 /** The name of a kind of file in a release. */
@@ -67,6 +71,11 @@ export const sources = {
   domains: DomainCatalog,
   status: StatusCatalog,
 } as const satisfies Record<string, z.ZodType>;
+
+/** The path of a file in a release. */
+export function fileOf(name: ResourceName, params: Readonly<Record<string, string>>): string {
+  return fillTemplate(resources[name].file, params);
+}
 
 /** A template of {@link resources} with its names replaced. */
 export function fillTemplate(template: string, params: Readonly<Record<string, string>>): string {

@@ -3,7 +3,6 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
-import { fingerprint } from '../fingerprint.ts';
 import type { Rendered } from './render.ts';
 import type { Render } from './renderer.ts';
 
@@ -17,17 +16,24 @@ export interface RenderCache {
   close(): void;
 }
 
+/** Where the cache is kept. */
+export interface RenderCachePlace {
+  readonly file: string;
+  /** What a result depends on beside the article: the code of the generator and its libraries. */
+  readonly fingerprint: string;
+}
+
 /**
  * Opens the cache in a file; without one, nothing is remembered. An entry is named after everything that the result
  * depends on: the source file, the path of the article, and the fingerprint of the generator. One that does not prove
  * itself by its own checksum is rendered anew.
  */
-export function openRenderCache(file: string | undefined, render: Render): RenderCache {
-  if (file === undefined) {
+export function openRenderCache(place: RenderCachePlace | undefined, render: Render): RenderCache {
+  if (place === undefined) {
     return { render: (_, sitePath, markdown) => render(markdown, sitePath), prune() {}, close() {} };
   }
-  const pipeline = fingerprint();
-  const toName = (source: string, sitePath: string): string => hash('sha256', `${pipeline} ${source} ${sitePath}`);
+  const { file, fingerprint } = place;
+  const toName = (source: string, sitePath: string): string => hash('sha256', `${fingerprint} ${source} ${sitePath}`);
   const entries = openEntries(file);
   return {
     async render(source, sitePath, markdown) {

@@ -1,5 +1,5 @@
 import type { Root } from 'mdast';
-import { walk } from './walk.ts';
+import { walk } from './plugins/walk.ts';
 
 /** Markdown that cannot be rendered; the line counts from 1 in the body. */
 export class MarkdownError extends Error {

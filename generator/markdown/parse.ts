@@ -3,7 +3,7 @@ import remarkGfm from 'remark-gfm';
 import remarkParse from 'remark-parse';
 import { unified } from 'unified';
 import type { Processor } from 'unified';
-import { walk } from './walk.ts';
+import { walk } from './plugins/walk.ts';
 
 /** Parses GitHub-flavoured Markdown. */
 export function parseMarkdown(markdown: string): Root {

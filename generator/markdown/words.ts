@@ -1,5 +1,5 @@
 import type { Root } from 'mdast';
-import { walk } from './walk.ts';
+import { walk } from './plugins/walk.ts';
 
 const letterOrDigit = /[\p{L}\p{N}]/u;
 /** Scripts written without spaces: each of their characters counts as a word. */

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
-import { readlink, rename, symlink } from 'node:fs/promises';
+import { readlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
@@ -17,13 +17,6 @@ export function readMachine(): string {
   } catch {
     return hostname();
   }
-}
-
-/** Makes a release the current one, in one atomic step: a reader sees the old or the new one. Called in turn, by `lock.ts`. */
-export async function makeCurrent(out: string, id: string): Promise<void> {
-  const link = join(out, 'releases', stageName());
-  await symlink(join('releases', id), link);
-  await rename(link, join(out, 'current'));
 }
 
 /** The id of the current release below `out`, or undefined where there is none. */

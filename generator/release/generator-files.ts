@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { renderOpenApi } from '#contract/openapi.ts';
-import { sources } from '#contract/resources.ts';
+import { fileOf, sources } from '#contract/resources.ts';
 import type { ResourceName } from '#contract/resources.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import { fileOf } from './stage.ts';
 import type { Params, Stage } from './stage.ts';
 import { compileStatusWidget } from './status-widget.ts';
 

@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, readdirSync, renameSync, rmSync, rmdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { contractVersion, idSource } from '#contract/release.ts';
+import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
-import { compareText } from '../source/diagnostics.ts';
+import { fileOf } from '#contract/resources.ts';
+import { replaceFile } from '../common/atomic-file.ts';
+import { toReleaseId } from '../common/manifest.ts';
 import { createListBytes } from './list-bytes.ts';
-import { fileOf, toJsonText } from './stage.ts';
+import { toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
 
 type Entry = Manifest['files'][string];
@@ -77,7 +79,7 @@ export function createLiveRelease(folder: string): LiveRelease {
 
         writeScript: async (name, params, script) => putChanged(fileOf(name, params), Buffer.from(script)),
 
-        async writeMedia(path, { sha256 }, read) {
+        async writeMedia(path, sha256, read) {
           const file = fileOf('media', { path });
           const bytes = isSame(file, sha256) ? undefined : read();
           if (bytes) put(file, bytes, sha256);
@@ -103,11 +105,9 @@ export function createLiveRelease(folder: string): LiveRelease {
           }
           const body = { contractVersion, compression: 'fast' as const, counts, nextChangeAt };
           const manifest = { ...body, files: toManifest(files) };
-          const id = hash('sha256', idSource(manifest)).slice(0, 16);
-          writeFileSync(join(root, 'manifest.json.next'), JSON.stringify({ id, ...manifest }));
-          renameSync(join(root, 'manifest.json.next'), join(root, 'manifest.json'));
-          // A server looks at the time of the folder, which a change further down does not touch.
-          utimesSync(root, new Date(), new Date());
+          const id = toReleaseId(manifest);
+          // This also changes the time of the folder, by which a server notices the new state.
+          await replaceFile(join(root, 'manifest.json'), JSON.stringify({ id, ...manifest }));
           present = files;
           lists = nextLists;
           return { id, ...manifest };
@@ -121,8 +121,7 @@ export function createLiveRelease(folder: string): LiveRelease {
 
 /** The files of a manifest, in the same order whatever became of them before. */
 function toManifest(files: ReadonlyMap<string, LiveFile>): Manifest['files'] {
-  const sorted = [...files].toSorted(([a], [b]) => compareText(a, b));
-  return Object.fromEntries(sorted.map(([file, { entry }]) => [file, entry]));
+  return Object.fromEntries([...files.keys()].toSorted().map((file) => [file, files.get(file)!.entry]));
 }
 
 /** The path of a file below a folder, in which there is room for it then. */

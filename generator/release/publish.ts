@@ -1,19 +1,20 @@
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { closeSync, fdatasyncSync, lstatSync, openSync, readdirSync } from 'node:fs';
-import { readFile, realpath, rename, rm, utimes } from 'node:fs/promises';
+import { readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { Manifest, idSource } from '#contract/release.ts';
-import { makeCurrent, readMachine, stageName } from './current.ts';
+import type { Manifest } from '#contract/release.ts';
+import { parseManifest } from '../common/manifest.ts';
+import { readMachine, stageName } from './current.ts';
 import type { FormerRelease } from './former-release.ts';
+import { makeCurrent } from './history.ts';
 import { inTurn } from './lock.ts';
 
 /** Reads the manifest of a release and proves every byte of it. Throws an error that names the first wrong file. */
 export async function verifyRelease(directory: string): Promise<Manifest> {
-  const manifest = Manifest.parse(JSON.parse(await readFile(join(directory, 'manifest.json'), 'utf8')));
-  const changed = hash('sha256', idSource(manifest)).slice(0, 16) !== manifest.id;
-  if (changed || manifest.id !== basename(await realpath(directory))) throw new Error('manifest.json has been changed');
+  const manifest = parseManifest(await readFile(join(directory, 'manifest.json'), 'utf8'));
+  if (manifest.id !== basename(await realpath(directory))) throw new Error('manifest.json has been changed');
   for (const [file, { bytes, sha256 }] of Object.entries(manifest.files)) {
     const content = await readFile(join(directory, file));
     if (content.length !== bytes || hash('sha256', content) !== sha256) throw new Error(`${file} has been changed`);
@@ -26,22 +27,18 @@ export async function verifyRelease(directory: string): Promise<Manifest> {
  * already, or that another build puts there meanwhile, holds the same, and stays.
  */
 export async function moveIntoPlace(stage: string, release: string, complete: () => Promise<void>): Promise<void> {
-  const now = new Date();
-  if (await isSound(release)) {
-    await rm(stage, { recursive: true, force: true });
-  } else {
+  if (!(await isSound(release))) {
     await complete();
-    await replaceUnsound(stage, release);
+    if (await renameOntoNothing(stage, release)) return;
+    // What is there is broken, or another build has put it there meanwhile.
+    if (!(await isSound(release))) {
+      const broken = await hide(release);
+      const isInPlace = await renameOntoNothing(stage, release);
+      await rm(broken, { recursive: true });
+      if (isInPlace) return;
+    }
   }
-  await utimes(release, now, now);
-}
-
-async function replaceUnsound(stage: string, release: string): Promise<void> {
-  if (await renameOntoNothing(stage, release)) return;
-  const broken = (await isSound(release)) ? undefined : await hide(release);
-  const isThere = broken === undefined || !(await renameOntoNothing(stage, release));
-  if (isThere) await rm(stage, { recursive: true });
-  if (broken !== undefined) await rm(broken, { recursive: true });
+  await rm(stage, { recursive: true, force: true });
 }
 
 /** Answers false where something is there already: only an empty folder gives way. */
@@ -55,12 +52,10 @@ async function renameOntoNothing(stage: string, release: string): Promise<boolea
   );
 }
 
-/** Makes a release that is kept the current and the last published one; answers false where it is no longer whole. */
-export function publishAgain(out: string, { directory, manifest, isWhole }: FormerRelease): Promise<boolean> {
+/** Makes a release that is kept the current one; answers false where it is no longer whole. */
+export function publishAgain(out: string, { manifest, isWhole }: FormerRelease): Promise<boolean> {
   return inTurn(out, async () => {
     if (!isWhole()) return false;
-    const now = new Date();
-    await utimes(directory, now, now);
     await makeCurrent(out, manifest.id);
     return true;
   });

@@ -6,14 +6,16 @@ import { promisify } from 'node:util';
 import { brotliCompress, brotliCompressSync, constants, gzip, gzipSync } from 'node:zlib';
 import type { BrotliOptions } from 'node:zlib';
 import pLimit from 'p-limit';
-import { contractVersion, idSource } from '#contract/release.ts';
+import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
-import { makeCurrent, stageName } from './current.ts';
-import { compareText } from '../source/diagnostics.ts';
+import { fileOf } from '#contract/resources.ts';
+import { toReleaseId } from '../common/manifest.ts';
+import { stageName } from './current.ts';
 import type { FormerRelease } from './former-release.ts';
+import { makeCurrent } from './history.ts';
 import { inTurn } from './lock.ts';
 import { flush, moveIntoPlace, removeAbandoned } from './publish.ts';
-import { fileOf, toJsonText } from './stage.ts';
+import { toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
 
 /** How hard files are compressed: `fast` costs less than rendering does, `best` is for a CDN's last percent. */
@@ -106,7 +108,7 @@ export async function createReleaseStage(
 
     writeScript: (name, params, script) => putText(fileOf(name, params), script),
 
-    async writeMedia(path, { sha256 }, read) {
+    async writeMedia(path, sha256, read) {
       const file = fileOf('media', { path });
       if (former?.manifest.files[file]?.sha256 === sha256 && takeOver(file)) return;
       const bytes = read();
@@ -116,9 +118,9 @@ export async function createReleaseStage(
     reuse: takeOver,
 
     async publish(counts, nextChangeAt) {
-      const sorted = Object.fromEntries([...files].toSorted(([a], [b]) => compareText(a, b)));
+      const sorted = Object.fromEntries([...files.keys()].toSorted().map((file) => [file, files.get(file)!]));
       const body = { contractVersion, compression, counts, nextChangeAt, files: sorted };
-      const manifest: Manifest = { id: hash('sha256', idSource(body)).slice(0, 16), ...body };
+      const manifest: Manifest = { id: toReleaseId(body), ...body };
       await inTurn(out, async () => {
         await moveIntoPlace(root, join(releases, manifest.id), async () => {
           put('manifest.json', Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`));

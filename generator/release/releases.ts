@@ -1,17 +1,16 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Manifest, isCompressed } from '#contract/release.ts';
-import { makeCurrent, readCurrent } from './current.ts';
-import { compareText } from '../source/diagnostics.ts';
+import { readCurrent } from './current.ts';
+import { makeCurrent, readFolders, readSwitches } from './history.ts';
 import { inTurn } from './lock.ts';
 import { removeRelease, verifyRelease } from './publish.ts';
 
 /** A release that is kept. */
 export interface ReleaseEntry {
   readonly id: string;
-  /** When it was last published. */
-  readonly publishedAt: Date;
+  /** When it was last made the current one. */
+  readonly madeCurrentAt: Date;
   readonly current: boolean;
   readonly articles: number;
   readonly bytes: number;
@@ -29,48 +28,59 @@ export class ReleasesError extends Error {
   override readonly name = 'ReleasesError';
 }
 
-/** Lists the releases below `out`, the last published first. A folder without a readable manifest is left out. */
+/** Lists the releases below `out`, the last made current first. A folder without a readable manifest is left out. */
 export async function listReleases(out: string): Promise<ReleaseEntry[]> {
-  const root = join(out, 'releases');
   const current = await readCurrent(out);
-  const entries: ReleaseEntry[] = [];
-  for (const id of existsSync(root) ? readdirSync(root) : []) {
-    const manifest = id.startsWith('.') ? undefined : await readManifest(join(root, id)).catch(() => undefined);
-    // One that is being removed may go at any moment.
-    const stats = statSync(join(root, id), { throwIfNoEntry: false });
-    if (!manifest || !stats) continue;
+  const entries = new Map<string, ReleaseEntry>();
+  // A release that the history does not name counts by its folder, before all others.
+  for (const { id, at } of [...readFolders(out), ...(await readSwitches(out))].toReversed()) {
+    if (entries.has(id)) continue;
+    const manifest = await readManifest(join(out, 'releases', id)).catch(() => undefined);
+    if (!manifest) continue;
     const { blogArticles, knowledgeBaseArticles } = manifest.counts;
-    entries.push({
+    entries.set(id, {
       id,
-      publishedAt: stats.mtime,
+      madeCurrentAt: at,
       current: id === current,
       articles: blogArticles + knowledgeBaseArticles,
       bytes: Object.values(manifest.files).reduce((sum, file) => sum + file.bytes, 0),
     });
   }
-  return entries.toSorted((a, b) => b.publishedAt.getTime() - a.publishedAt.getTime() || compareText(a.id, b.id));
+  return [...entries.values()];
 }
 
 /**
- * Makes an earlier release current again: the one named, or the one published before the current one. Throws a
+ * Makes an earlier release current again: the one named, or the one before the current one. Throws a
  * {@link ReleasesError} where there is none or it does not verify.
  */
-export function rollback(out: string, id?: string): Promise<string> {
-  return inTurn(out, () => goBack(out, id));
+export function rollback(out: string, id?: string, now?: Date): Promise<string> {
+  return inTurn(out, async () => {
+    const releases = await listReleases(out);
+    const target = id === undefined ? await findBefore(out, releases) : find(releases, id);
+    try {
+      await verifyRelease(join(out, 'releases', target));
+    } catch (error) {
+      throw new ReleasesError(`release ${target} is broken: ${(error as Error).message}`, { cause: error });
+    }
+    await makeCurrent(out, target, now);
+    return target;
+  });
 }
 
-async function goBack(out: string, id: string | undefined): Promise<string> {
-  const releases = await listReleases(out);
-  const at = releases.findIndex(({ current }) => current);
-  const target = id === undefined ? releases[at + 1]?.id : find(releases, id);
-  if (target === undefined || (id === undefined && at < 0))
-    throw new ReleasesError('there is no earlier release to go back to');
-  try {
-    await verifyRelease(join(out, 'releases', target));
-  } catch (error) {
-    throw new ReleasesError(`release ${target} is broken: ${(error as Error).message}`, { cause: error });
+/**
+ * Finds the release that was current before the current one, of those that are kept. To make an earlier release current
+ * again undoes all switches after it, so that going back twice goes back further and not forth.
+ */
+async function findBefore(out: string, releases: readonly ReleaseEntry[]): Promise<string> {
+  const trail: string[] = [];
+  for (const { id } of await readSwitches(out)) {
+    const earlier = trail.indexOf(id);
+    if (earlier < 0) trail.push(id);
+    else trail.length = earlier + 1;
   }
-  await makeCurrent(out, target);
+  const before = (await readCurrent(out)) === undefined ? [] : trail.slice(0, -1);
+  const target = before.findLast((id) => releases.some((release) => release.id === id));
+  if (target === undefined) throw new ReleasesError('there is no earlier release to go back to');
   return target;
 }
 
@@ -91,10 +101,22 @@ function namesOf(files: Manifest['files']): string[] {
   return Object.keys(files).filter((file) => !isCompressed(file));
 }
 
-/** Removes all but the last published `keep` releases and the current one; answers the ids of the removed. */
-export function pruneReleases(out: string, keep: number): Promise<string[]> {
+/** How long a running server may go on with a release after the switch to another. */
+const graceMs = 60 * 60 * 1000;
+
+/**
+ * Removes all but the current release, the `keep` most recently current ones, and those that were current within the
+ * last hour; returns the ids of the removed.
+ */
+export function pruneReleases(out: string, keep: number, now = new Date()): Promise<string[]> {
   return inTurn(out, async () => {
-    const old = (await listReleases(out)).slice(keep).filter(({ current }) => !current);
+    const switches = await readSwitches(out);
+    const inUse = new Set(
+      switches
+        .filter((_, index) => (switches[index + 1]?.at ?? now).getTime() >= now.getTime() - graceMs)
+        .map(({ id }) => id),
+    );
+    const old = (await listReleases(out)).slice(keep).filter(({ id, current }) => !current && !inUse.has(id));
     for (const { id } of old) await removeRelease(join(out, 'releases', id));
     return old.map(({ id }) => id);
   });

@@ -1,7 +1,6 @@
-import { fillTemplate, resources } from '#contract/resources.ts';
+import { resources } from '#contract/resources.ts';
 import type { Manifest } from '#contract/release.ts';
 import type { Resource, ResourceName } from '#contract/resources.ts';
-import type { SourceFile } from '../source/load.ts';
 
 /** The names in the path of a resource, and what stands for each. */
 export type Params = Readonly<Record<string, string>>;
@@ -12,8 +11,8 @@ export interface Stage {
   write(name: ResourceName, params: Params, value: unknown): Promise<void>;
   /** Writes a script. */
   writeScript(name: ResourceName, params: Params, script: string): Promise<void>;
-  /** Writes a media file, whose bytes are read where they are not there yet; without them, it is left out. */
-  writeMedia(path: string, from: SourceFile, read: () => Buffer | undefined): Promise<void>;
+  /** Writes a media file of that hash, whose bytes are read where they are not there yet; without them, it is left out. */
+  writeMedia(path: string, sha256: string, read: () => Buffer | undefined): Promise<void>;
   /** Takes a file over from the build before, by its path in the release; false where it is not there or not whole. */
   reuse(file: string): boolean;
   /** Lets the files be seen, in one step; answers their manifest, if there is one. */
@@ -26,11 +25,6 @@ export interface Stage {
 export function toJsonText(name: ResourceName, value: unknown): string {
   const { schema }: Resource = resources[name];
   return `${JSON.stringify(schema?.parse(value))}\n`;
-}
-
-/** The path of a file in a release. */
-export function fileOf(name: ResourceName, params: Params): string {
-  return fillTemplate(resources[name].file, params);
 }
 
 /** A stage that checks what it is given and writes nothing. */

@@ -1,10 +1,11 @@
-import { hash } from 'node:crypto';
 import { readFile, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { parseManifest } from '#common/manifest.ts';
 import { mediaTypes } from '#contract/content.ts';
 import type { Aliases } from '#contract/content.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
-import { Manifest, contractVersion, idSource, isCompressed } from '#contract/release.ts';
+import { contractVersion, isCompressed } from '#contract/release.ts';
+import type { Manifest } from '#contract/release.ts';
 import { matchResource, resources } from '#contract/resources.ts';
 import type { Resource, ResourceName } from '#contract/resources.ts';
 import type { StatusCatalog } from '#contract/status.ts';
@@ -85,12 +86,9 @@ async function readManifest(directory: string): Promise<Manifest> {
   const path = join(directory, 'manifest.json');
   let manifest: Manifest;
   try {
-    manifest = Manifest.parse(JSON.parse(await readFile(path, 'utf8')));
+    manifest = parseManifest(await readFile(path, 'utf8'));
   } catch (error) {
-    throw new ReleaseError(`${path}: the manifest cannot be read`, { cause: error });
-  }
-  if (hash('sha256', idSource(manifest)).slice(0, 16) !== manifest.id) {
-    throw new ReleaseError(`${path}: the manifest does not match its id`);
+    throw new ReleaseError(`${path}: the manifest cannot be read, or was changed`, { cause: error });
   }
   if (manifest.contractVersion.split('.')[0] !== contractVersion.split('.')[0]) {
     throw new ReleaseError(

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { replaceFile } from '#common/atomic-file.ts';
 import type { PlatformStatus, StatusSource } from './types.ts';
 
 /** What the status service needs. */
@@ -121,8 +121,11 @@ function createSnapshot(
     while (!isWritten()) {
       const text = wanted;
       try {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other: an older text must not land last
-        await replaceFile(file, text);
+        // One after the other: an older text must not land last.
+        // oxlint-disable-next-line no-await-in-loop
+        await mkdir(dirname(file), { recursive: true });
+        // oxlint-disable-next-line no-await-in-loop
+        await replaceFile(file, text, { flush: true });
         written = { text, at: now() };
         isFailing = false;
       } catch (error) {
@@ -142,17 +145,4 @@ function createSnapshot(
       await writing;
     },
   };
-}
-
-/** Writes a file beside its place and moves it there: who reads it sees the old text or the new one, and nothing between. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const temporary = `${file}.${randomUUID()}.tmp`;
-  await mkdir(dirname(file), { recursive: true });
-  try {
-    await writeFile(temporary, text, { flush: true });
-    await rename(temporary, file);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
 }

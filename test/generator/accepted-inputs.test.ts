@@ -71,14 +71,14 @@ describe('a build is sound', () => {
     const { tree, diagnostics, counts } = await build({ 'catalog/domains.yaml': undefined });
     expect(diagnostics).toEqual([]);
     expect(counts.tlds).toBe(0);
-    expect(Buffer.from(tree['catalog/domains.json']!, 'base64').toString()).toBe('{"tlds":{}}\n');
+    expect(Buffer.from(tree['private/domains.json']!, 'base64').toString()).toBe('{"tlds":{}}\n');
   });
 
   test('without status.yaml: nothing is watched', async () => {
     const { tree, diagnostics, counts } = await build({ 'catalog/status.yaml': undefined });
     expect(diagnostics).toEqual([]);
     expect(counts.monitors).toBe(0);
-    expect(Buffer.from(tree['catalog/status.json']!, 'base64').toString()).toBe('{"monitors":[],"maintenance":[]}\n');
+    expect(Buffer.from(tree['private/status.json']!, 'base64').toString()).toBe('{"monitors":[],"maintenance":[]}\n');
   });
 
   test('with empty folders: its lists are empty', async () => {
@@ -91,8 +91,8 @@ describe('a build is sound', () => {
     await buildProject(root);
     const tree = readTree(realpathSync(join(root, 'dist/current')));
     const read = (path: string) => Buffer.from(tree[path]!, 'base64').toString();
-    expect(read('v1/blog/list.json')).toBe('[]\n');
-    expect(read('v1/kb/list.json')).toBe('[]\n');
-    expect(read('v1/plans.json')).toBe('{"services":{},"games":{}}\n');
+    expect(read('public/v1/blog/list.json')).toBe('[]\n');
+    expect(read('public/v1/kb/list.json')).toBe('[]\n');
+    expect(read('public/v1/plans.json')).toBe('{"services":{},"games":{}}\n');
   });
 });

@@ -130,7 +130,7 @@ describe('build', () => {
       const root = createProject();
       await runGenerator(['build', '--compress', compress], { cwd: root });
       const tree = readTree(join(root, 'dist/releases', readdirSync(join(root, 'dist/releases'))[0]!));
-      sizes[compress] = tree['v1/openapi.json.br']!.length;
+      sizes[compress] = tree['public/v1/openapi.json.br']!.length;
       texts[compress] = Object.entries(tree).filter(([path]) => !/\.(?:br|gz)$|manifest/.test(path));
     }
     expect(sizes.best).toBeLessThan(sizes.fast!);

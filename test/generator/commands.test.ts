@@ -60,10 +60,10 @@ test('a release is built, replaced, compared, listed, rolled back and pruned', a
 
   const ids = releases.map(({ id }) => id);
   const diff = await run('releases', 'diff', ids[1]!, ids[0]!, ...out);
-  expect(diff.stdout.split('\n')).toContain('+ v1/blog/article/news/fifth.json');
-  expect(diff.stdout.split('\n')).toContain('~ v1/blog/list.json');
+  expect(diff.stdout.split('\n')).toContain('+ public/v1/blog/article/news/fifth.json');
+  expect(diff.stdout.split('\n')).toContain('~ public/v1/blog/list.json');
   const reverse = await run('releases', 'diff', ids[0]!, ids[1]!, ...out);
-  expect(reverse.stdout.split('\n')).toContain('- v1/blog/article/news/fifth.json');
+  expect(reverse.stdout.split('\n')).toContain('- public/v1/blog/article/news/fifth.json');
 
   expect((await run('releases', 'rollback', ...out)).stdout).toBe(`release ${ids[1]!} is current\n`);
   expect((await run('releases', 'list', ...out)).stdout).toMatch(new RegExp(`^  ${ids[0]!}  .*\n\\* ${ids[1]!}  `));

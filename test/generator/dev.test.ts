@@ -52,7 +52,7 @@ async function startDev(files: Files = {}, args: readonly string[] = ['--no-serv
   };
 }
 
-const first = 'v1/blog/article/news/first.json';
+const first = 'public/v1/blog/article/news/first.json';
 
 test('an article that is saved is compiled at once, and the lists with it', async () => {
   const dev = await startDev();
@@ -61,7 +61,7 @@ test('an article that is saved is compiled at once, and the lists with it', asyn
   writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'Renewed' }, '## Details\n\nNew *words*.\n') });
   await expect.poll(() => dev.read(first), eventually).toContain('New <em>words</em>');
   // The files of a live release are replaced one by one.
-  await expect.poll(() => dev.read('v1/blog/list.json'), eventually).toContain('Renewed');
+  await expect.poll(() => dev.read('public/v1/blog/list.json'), eventually).toContain('Renewed');
 });
 
 test('articles, folders and media that come and go are in the release or not', async () => {
@@ -70,15 +70,15 @@ test('articles, folders and media that come and go are in the release or not', a
     'content/knowledgebase/new/page.md': guide('Page', '![New](../../media/new.svg)\n'),
     'content/media/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n',
   });
-  await expect.poll(() => dev.read('v1/kb/list/new.json'), eventually).toContain('/knowledgebase/new/page');
-  await expect.poll(() => dev.read('media/new.svg'), eventually).toContain('<svg');
+  await expect.poll(() => dev.read('public/v1/kb/list/new.json'), eventually).toContain('/knowledgebase/new/page');
+  await expect.poll(() => dev.read('public/media/new.svg'), eventually).toContain('<svg');
   renameSync(join(dev.root, 'content/knowledgebase/new'), join(dev.root, 'content/knowledgebase/moved'));
-  await expect.poll(() => dev.read('v1/kb/list/moved.json'), eventually).toContain('/knowledgebase/moved/page');
-  expect(existsSync(join(dev.root, 'dist/.dev/current/v1/kb/article/new'))).toBe(false);
-  expect(dev.read('v1/kb/list/new.json')).toBe('');
+  await expect.poll(() => dev.read('public/v1/kb/list/moved.json'), eventually).toContain('/knowledgebase/moved/page');
+  expect(existsSync(join(dev.root, 'dist/.dev/current/public/v1/kb/article/new'))).toBe(false);
+  expect(dev.read('public/v1/kb/list/new.json')).toBe('');
   rmSync(join(dev.root, 'content/knowledgebase/moved'), { recursive: true });
-  await expect.poll(() => dev.read('v1/kb/list/moved.json'), eventually).toBe('');
-  expect(JSON.parse(dev.read('v1/kb/list.json'))).toHaveLength(2);
+  await expect.poll(() => dev.read('public/v1/kb/list/moved.json'), eventually).toBe('');
+  expect(JSON.parse(dev.read('public/v1/kb/list.json'))).toHaveLength(2);
 });
 
 test('a folder may take the place of a file, a file that of a folder, and a link neither', async () => {
@@ -86,12 +86,12 @@ test('a folder may take the place of a file, a file that of a folder, and a link
   const path = (name: string): string => join(dev.root, 'content/media', name);
   for (const name of ['a.svg', 'b.svg']) rmSync(path(name), { recursive: true });
   writeFiles(dev.root, { 'content/media/a.svg/d.svg': 'D', 'content/media/b.svg': 'B' });
-  await expect.poll(() => dev.read('media/a.svg/d.svg') + dev.read('media/b.svg'), eventually).toBe('DB');
+  await expect.poll(() => dev.read('public/media/a.svg/d.svg') + dev.read('public/media/b.svg'), eventually).toBe('DB');
   symlinkSync(path('b.svg'), path('link'));
   renameSync(path('link'), path('a.svg/d.svg'));
   await expect.poll(dev.said, eventually).toMatch(/content\/media\/a\.svg\/d\.svg:1:1 .+\nfailed/);
   rmSync(path('a.svg'), { recursive: true });
-  await expect.poll(() => existsSync(join(dev.root, 'dist/.dev/current/media/a.svg')), eventually).toBe(false);
+  await expect.poll(() => existsSync(join(dev.root, 'dist/.dev/current/public/media/a.svg')), eventually).toBe(false);
 });
 
 test('an error is said once, the files stay as they were until it is mended, and a warning is not said again', async () => {
@@ -105,10 +105,10 @@ test('an error is said once, the files stay as they were until it is mended, and
   writeFiles(dev.root, { 'content/blog/news/second.md': article({ title: 'Second' }, 'Changed too.\n') });
   await expect.poll(() => dev.said().match(/failed/g), eventually).toHaveLength(2);
   expect(dev.read(first)).toBe(before);
-  expect(dev.read('v1/blog/article/news/second.json')).not.toContain('Changed too');
+  expect(dev.read('public/v1/blog/article/news/second.json')).not.toContain('Changed too');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'First' }, 'Mended.\n') });
   await expect.poll(() => dev.read(first), eventually).toContain('Mended');
-  await expect.poll(() => dev.read('v1/blog/article/news/second.json'), eventually).toContain('Changed too');
+  await expect.poll(() => dev.read('public/v1/blog/article/news/second.json'), eventually).toContain('Changed too');
   expect(dev.said().match(/first\.md:4:7/g)).toHaveLength(1);
   expect(dev.said().match(/warning: there is no article/g)).toHaveLength(1);
 });

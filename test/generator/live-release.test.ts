@@ -34,22 +34,22 @@ test('a live release holds what the folders hold, and its manifest says so', asy
     'content/knowledgebase/vps/ssh.md': guide('Keys', 'Use a *key*.\n'),
     'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n',
   });
-  await expect.poll(() => read('media/kb/map.svg'), eventually).toContain('width="1"');
-  await expect.poll(() => read('v1/kb/article/vps/ssh.json'), eventually).toContain('<em>key</em>');
-  expect(read('v1/kb/list/vps.json')).toContain('Keys');
+  await expect.poll(() => read('public/media/kb/map.svg'), eventually).toContain('width="1"');
+  await expect.poll(() => read('public/v1/kb/article/vps/ssh.json'), eventually).toContain('<em>key</em>');
+  expect(read('public/v1/kb/list/vps.json')).toContain('Keys');
   await expect.poll(() => JSON.parse(read('manifest.json')).id, eventually).toBe(results.at(-1)!.release!.id);
   rmSync(join(root, 'content/blog/news/second.md'));
-  await expect.poll(() => read('v1/blog/article/news/second.json'), eventually).toBe('');
-  expect(JSON.parse(read('v1/blog/list.json'))).toHaveLength(1);
+  await expect.poll(() => read('public/v1/blog/article/news/second.json'), eventually).toBe('');
+  expect(JSON.parse(read('public/v1/blog/list.json'))).toHaveLength(1);
 });
 
 test('a live release stays as it was while there are errors, and when nobody watches any more', async () => {
   const { root, results, close, read } = await follow();
-  const before = read('v1/blog/article/news/first.json');
+  const before = read('public/v1/blog/article/news/first.json');
   writeFiles(root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
   await expect.poll(() => results.length, eventually).toBe(2);
   expect(results[1]).toMatchObject({ release: undefined, diagnostics: [{ severity: 'error', line: 4 }] });
-  expect(read('v1/blog/article/news/first.json')).toBe(before);
+  expect(read('public/v1/blog/article/news/first.json')).toBe(before);
   await close();
   writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nMended.\n') });
   await new Promise((resolve) => setTimeout(resolve, 300));
@@ -58,7 +58,7 @@ test('a live release stays as it was while there are errors, and when nobody wat
 
 test('a live release that the disk does not take is made anew with the next change', async () => {
   const { root, results, failures, read } = await follow();
-  const [first, second] = ['v1/blog/article/news/first.json', 'v1/blog/article/news/second.json'];
+  const [first, second] = ['public/v1/blog/article/news/first.json', 'public/v1/blog/article/news/second.json'];
   const obstacle = join(liveFolderOf(join(root, 'dist')), 'live', second);
   rmSync(obstacle);
   mkdirSync(obstacle);
@@ -70,7 +70,7 @@ test('a live release that the disk does not take is made anew with the next chan
   writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Keys', 'Twice.\n') });
   await expect.poll(() => results.length, eventually).toBe(2);
   expect(results[1]!.release!.id).toBe(JSON.parse(read('manifest.json')).id);
-  expect(read('v1/kb/article/vps/ssh.json')).toContain('Twice');
+  expect(read('public/v1/kb/article/vps/ssh.json')).toContain('Twice');
   expect([read(first), read(second)]).toEqual([expect.stringContaining('Once'), expect.stringContaining('Once')]);
 });
 
@@ -89,7 +89,7 @@ test('what is saved while the first build is made is built behind it', async () 
     report: (result) => results.push(result),
     fail: (error) => failures.push(error),
   });
-  const file = join(liveFolderOf(out), 'live/v1/kb/article/dns/page-59.json');
+  const file = join(liveFolderOf(out), 'live/public/v1/kb/article/dns/page-59.json');
   // The first files of the build wait beside where they will be: it is under way.
   await expect
     .poll(() => existsSync(join(liveFolderOf(out), `next-${process.pid}`)), { ...eventually, interval: 1 })

@@ -1,4 +1,4 @@
-import { rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readCurrent } from '../../generator/release/current.ts';
@@ -11,24 +11,28 @@ describe('a release that was damaged on the disk', () => {
   test.each<[string, RegExp, (release: string) => void]>([
     [
       'a JSON file has a bit that is another',
-      /^v1\/plans\.json has been/,
-      (release) => flipBit(join(release, 'v1/plans.json')),
+      /^public\/v1\/plans\.json has been/,
+      (release) => flipBit(join(release, 'public/v1/plans.json')),
     ],
     [
       'a compressed file has a bit that is another',
-      /^v1\/kb\/list\.json\.br has been/,
-      (release) => flipBit(join(release, 'v1/kb/list.json.br')),
+      /^public\/v1\/kb\/list\.json\.br has been/,
+      (release) => flipBit(join(release, 'public/v1/kb/list.json.br')),
     ],
     [
       'an image has a bit that is another',
-      /^media\/kb\/map\.svg has been/,
-      (release) => flipBit(join(release, 'media/kb/map.svg')),
+      /^public\/media\/kb\/map\.svg has been/,
+      (release) => flipBit(join(release, 'public/media/kb/map.svg')),
     ],
-    ['a file is missing', /ENOENT.*v1\/blog\/list\.json/, (release) => rmSync(join(release, 'v1/blog/list.json'))],
+    [
+      'a file is missing',
+      /ENOENT.*public\/v1\/blog\/list\.json/,
+      (release) => rmSync(join(release, 'public/v1/blog/list.json')),
+    ],
     [
       'a file is empty',
-      /^catalog\/status\.json has been/,
-      (release) => writeFileSync(join(release, 'catalog/status.json'), ''),
+      /^private\/status\.json has been/,
+      (release) => writeFileSync(join(release, 'private/status.json'), ''),
     ],
     ['the manifest is missing', /ENOENT.*manifest\.json/, (release) => rmSync(join(release, 'manifest.json'))],
     ['the manifest is cut off', /JSON/, (release) => writeFileSync(join(release, 'manifest.json'), '{"id":')],
@@ -47,14 +51,13 @@ describe('a release that was damaged on the disk', () => {
 test.each([
   ['made again', true],
   ['found unchanged', false],
-])('an earlier release that is %s becomes the last published, and is not written anew', async (_, noCache) => {
+])('an earlier release that is %s becomes the current one, and is not written anew', async (_, noCache) => {
   const second = 'content/blog/news/second.md';
   const root = createProject();
   const first = await buildProject(root, { noCache });
   writeFiles(root, { [second]: article({}, 'Other.\n') });
   const other = await buildProject(root);
   const before = readTree(join(root, 'dist/releases'));
-  for (const id of [first.release!.id, other.release!.id]) utimesSync(join(root, 'dist/releases', id), 1, 1);
   writeFiles(root, { [second]: soundProject[second] });
   await buildProject(root, { noCache });
   expect(await readCurrent(join(root, 'dist'))).toBe(first.release!.id);

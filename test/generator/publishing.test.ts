@@ -32,9 +32,9 @@ function writeVersion(root: string, version: number): void {
   }
 }
 
-/** Everything that a build could have left behind: all but the releases, the link to one, and the cache. */
+/** Everything that a build could have left behind: all but the releases, the link to one, the history, and the cache. */
 function leftoversIn(root: string): string[] {
-  const kept = new Set(['current', 'releases', '.cache', '.lock']);
+  const kept = new Set(['current', 'history', 'releases', '.cache', '.lock']);
   const beside = readdirSync(join(root, 'dist')).filter((name) => !kept.has(name));
   return [...beside, ...readdirSync(join(root, 'dist/releases')).filter((name) => !/^[0-9a-f]{16}$/.test(name))];
 }
@@ -173,7 +173,7 @@ describe('builds at once', () => {
     const root = createProject();
     const { release } = await buildProject(root);
     for (let round = 0; round < 5; round += 1) {
-      rmSync(join(root, 'dist/releases', release!.id, 'v1/plans.json'));
+      rmSync(join(root, 'dist/releases', release!.id, 'public/v1/plans.json'));
       await Promise.all([1, 2, 3, 4].map(() => buildProject(root)));
       await verifyAll(root);
     }

@@ -61,9 +61,9 @@ describe('the same sources give the same release, to the byte,', () => {
 
 describe('a change of the sources changes', () => {
   const withForms = (...files: string[]) => files.flatMap((file) => [file, `${file}.br`, `${file}.gz`]);
-  const blogArticle = withForms('v1/blog/article/news/first.json');
-  const guideOf = withForms('v1/kb/article/vps/ssh.json');
-  const kbLists = withForms('v1/kb/list.json', 'v1/kb/list/vps.json');
+  const blogArticle = withForms('public/v1/blog/article/news/first.json');
+  const guideOf = withForms('public/v1/kb/article/vps/ssh.json');
+  const kbLists = withForms('public/v1/kb/list.json', 'public/v1/kb/list/vps.json');
 
   test.each<[string, Files, string[]]>([
     [
@@ -84,7 +84,7 @@ describe('a change of the sources changes', () => {
           'Hello *world*.\n\n## Details\n\nMore.\n',
         ),
       },
-      [...blogArticle, ...withForms('v1/blog/list.json')],
+      [...blogArticle, ...withForms('public/v1/blog/list.json')],
     ],
     [
       'a title of the knowledge base: the article and both lists',
@@ -104,19 +104,19 @@ describe('a change of the sources changes', () => {
           'Hello *world*.\n\n## Details\n\nMore.\n',
         ),
       },
-      withForms('catalog/aliases.json'),
+      withForms('private/aliases.json'),
     ],
-    ['an image: the image', { 'content/media/kb/map.svg': '<svg/>\n' }, ['media/kb/map.svg']],
+    ['an image: the image', { 'content/media/kb/map.svg': '<svg/>\n' }, ['public/media/kb/map.svg']],
     [
       'a price: the plans',
       { 'catalog/games/minecraft.yaml': 'name: Minecraft\nsoldOut: true\nsoldOutMessage: ""\nplans: []\n' },
-      withForms('v1/plans.json'),
+      withForms('public/v1/plans.json'),
     ],
-    ['a TLD: the domains', { 'catalog/domains.yaml': 'tlds: {}\n' }, withForms('catalog/domains.json')],
+    ['a TLD: the domains', { 'catalog/domains.yaml': 'tlds: {}\n' }, withForms('private/domains.json')],
     [
       'a monitor: the monitors',
       { 'catalog/status.yaml': 'monitors: []\nmaintenance: []\n' },
-      withForms('catalog/status.json'),
+      withForms('private/status.json'),
     ],
   ])('for %s, and the manifest', async (_, changes, files) => {
     const root = createProject();
@@ -141,10 +141,10 @@ test('content that is compressed harder is another release, and the one before s
   const before = readTree(folder);
   const best = await buildProject(root, { compression: 'best' });
   expect(best.release!.id).not.toBe(fast.release!.id);
-  expect(best.release!.files['v1/openapi.json.br']!.bytes).toBeLessThan(
-    fast.release!.files['v1/openapi.json.br']!.bytes,
+  expect(best.release!.files['public/v1/openapi.json.br']!.bytes).toBeLessThan(
+    fast.release!.files['public/v1/openapi.json.br']!.bytes,
   );
-  expect(best.release!.files['v1/openapi.json']).toEqual(fast.release!.files['v1/openapi.json']);
+  expect(best.release!.files['public/v1/openapi.json']).toEqual(fast.release!.files['public/v1/openapi.json']);
   expect(await verifyRelease(realpathSync(join(root, 'dist/current')))).toEqual(best.release);
   expect(readTree(folder)).toEqual(before);
 });

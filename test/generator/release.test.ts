@@ -39,11 +39,15 @@ describe('the release of the sound project', () => {
       const text = decode(tree, path).toString();
       texts[path] = path.endsWith('.json') ? JSON.parse(text) : text;
     }
-    expect(texts['v1/openapi.json']).toEqual(renderOpenApi());
+    expect(texts['public/v1/openapi.json']).toEqual(renderOpenApi());
     // The description of the API is reviewed as a snapshot of its own, and the status widget tried in a browser.
-    delete texts['v1/openapi.json'];
+    delete texts['public/v1/openapi.json'];
     const { script, version, embed } = await compileStatusWidget();
-    for (const path of ['v1/service-status.js', `v1/service-status.${version}.js`, 'v1/service-status.json']) {
+    for (const path of [
+      'public/v1/service-status.js',
+      `public/v1/service-status.${version}.js`,
+      'public/v1/service-status.json',
+    ]) {
       expect(texts[path], path).toEqual(path.endsWith('.js') ? script : embed);
       delete texts[path];
     }
@@ -64,15 +68,16 @@ describe('the release of the sound project', () => {
 
   test('has its media as they are, and not compressed', async () => {
     const { tree } = await readSound();
-    const media = Object.keys(tree).filter((path) => path.startsWith('media/'));
-    expect(media).toEqual(['media/covers/cover.svg', 'media/kb/map.svg']);
-    for (const path of media) expect(decode(tree, path).toString()).toBe(soundProject[`content/${path}`]);
+    const media = Object.keys(tree).filter((path) => path.startsWith('public/media/'));
+    expect(media).toEqual(['public/media/covers/cover.svg', 'public/media/kb/map.svg']);
+    for (const path of media)
+      expect(decode(tree, path).toString()).toBe(soundProject[path.replace('public/', 'content/')]);
   });
 
   test('is what current leads to, by a path that stays right when dist is moved', async () => {
     const root = createProject();
     const { release } = await buildProject(root);
-    expect(readdirSync(join(root, 'dist')).toSorted()).toEqual(['.lock', 'current', 'releases']);
+    expect(readdirSync(join(root, 'dist')).toSorted()).toEqual(['.lock', 'current', 'history', 'releases']);
     expect(readdirSync(join(root, 'dist/releases'))).toEqual([release!.id]);
     expect(currentOf(root)).toBe(realpathSync(join(root, 'dist/releases', release!.id)));
   });
@@ -95,22 +100,25 @@ describe('the manifest of a release', () => {
     const { manifest } = await readSound();
     expect(manifest).toMatchObject({
       id: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
-      contractVersion: '1.0.0',
+      contractVersion: '2.0.0',
       counts: { blogArticles: 2, knowledgeBaseArticles: 2, services: 1, games: 1, tlds: 1, monitors: 1, media: 2 },
       nextChangeAt: null,
     });
   });
 
-  test.each(['v1/plans.json', 'v1/plans.json.gz', 'v1/blog/list.json.br', 'media/kb/map.svg', 'catalog/domains.json'])(
-    'tells when one bit of %s is another',
-    async (file) => {
-      const root = createProject();
-      await buildProject(root);
-      await expect(verifyRelease(currentOf(root))).resolves.toBeDefined();
-      flipBit(join(currentOf(root), file));
-      await expect(verifyRelease(currentOf(root))).rejects.toThrow(`${file} has been changed`);
-    },
-  );
+  test.each([
+    'public/v1/plans.json',
+    'public/v1/plans.json.gz',
+    'public/v1/blog/list.json.br',
+    'public/media/kb/map.svg',
+    'private/domains.json',
+  ])('tells when one bit of %s is another', async (file) => {
+    const root = createProject();
+    await buildProject(root);
+    await expect(verifyRelease(currentOf(root))).resolves.toBeDefined();
+    flipBit(join(currentOf(root), file));
+    await expect(verifyRelease(currentOf(root))).rejects.toThrow(`${file} has been changed`);
+  });
 });
 
 describe('the JSON Schemas for editors', () => {
@@ -127,9 +135,12 @@ describe('the JSON Schemas for editors', () => {
 
   async function readSchemas(): Promise<Record<string, JsonSchema>> {
     const { tree } = await readSound();
-    const paths = Object.keys(tree).filter((path) => /^schemas\/.*\.json$/.test(path));
+    const paths = Object.keys(tree).filter((path) => /^public\/schemas\/.*\.json$/.test(path));
     return Object.fromEntries(
-      paths.map((path) => [path.slice('schemas/'.length), JSON.parse(decode(tree, path).toString()) as JsonSchema]),
+      paths.map((path) => [
+        path.slice('public/schemas/'.length),
+        JSON.parse(decode(tree, path).toString()) as JsonSchema,
+      ]),
     );
   }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readCurrent } from '../../generator/release/current.ts';
@@ -9,11 +9,11 @@ import { readTree } from './tree.ts';
 
 interface Releases {
   readonly root: string;
-  /** Ids, the last published first. */
+  /** Ids, the last made current first. */
   readonly ids: readonly string[];
 }
 
-/** A project that was published several times, a minute apart; each release says its number in an article. */
+/** A project that was published several times, a minute apart and long ago; each release says its number in an article. */
 async function createReleases(count: number): Promise<Releases> {
   const root = createProject();
   const ids: string[] = [];
@@ -21,9 +21,9 @@ async function createReleases(count: number): Promise<Releases> {
     writeFiles(root, { 'content/blog/news/second.md': article({}, `Number ${number}.\n`) });
     const { release } = await buildProject(root);
     ids.unshift(release!.id);
-    const at = Date.UTC(2026, 0, 1, 0, number) / 1000;
-    utimesSync(join(root, 'dist/releases', release!.id), at, at);
   }
+  const lines = ids.toReversed().map((id, index) => `2025-01-01T00:0${index + 1}:00.000Z ${id}\n`);
+  writeFileSync(join(root, 'dist/history'), lines.join(''));
   return { root, ids };
 }
 
@@ -35,7 +35,7 @@ const out = (...lines: string[]) => ({ status: 0, stdout: lines.map((line) => `$
 const refusal = (message: string) => ({ status: 1, stdout: '', stderr: `${message}\n` });
 
 describe('releases list', () => {
-  test('shows the last published first, and marks the current one', async () => {
+  test('shows the last made current first, and marks the current one', async () => {
     const { root, ids } = await createReleases(2);
     const kilobytes = ids.map((id) => {
       const { files } = JSON.parse(readFileSync(join(root, 'dist/releases', id, 'manifest.json'), 'utf8')) as {
@@ -45,8 +45,8 @@ describe('releases list', () => {
     });
     expect(await releases(root, 'list')).toEqual(
       out(
-        `* ${ids[0]}  2026-01-01T00:02:00.000Z  4 articles  ${kilobytes[0]} kB`,
-        `  ${ids[1]}  2026-01-01T00:01:00.000Z  4 articles  ${kilobytes[1]} kB`,
+        `* ${ids[0]}  2025-01-01T00:02:00.000Z  4 articles  ${kilobytes[0]} kB`,
+        `  ${ids[1]}  2025-01-01T00:01:00.000Z  4 articles  ${kilobytes[1]} kB`,
       ),
     );
   });
@@ -58,14 +58,14 @@ describe('releases list', () => {
     expect(JSON.parse(stdout)).toEqual([
       {
         id: ids[0],
-        publishedAt: '2026-01-01T00:02:00.000Z',
+        madeCurrentAt: '2025-01-01T00:02:00.000Z',
         current: true,
         articles: 4,
         bytes: expect.any(Number) as number,
       },
       {
         id: ids[1],
-        publishedAt: '2026-01-01T00:01:00.000Z',
+        madeCurrentAt: '2025-01-01T00:01:00.000Z',
         current: false,
         articles: 4,
         bytes: expect.any(Number) as number,
@@ -112,7 +112,9 @@ describe('releases rollback', () => {
     const { root, ids } = await createReleases(3);
     expect(await releases(root, 'rollback', ids[2]!)).toEqual(out(`release ${ids[2]} is current`));
     expect(await releases(root, 'rollback', ids[0]!.slice(0, 8))).toEqual(out(`release ${ids[0]} is current`));
-    expect(readFileSync(join(root, 'dist/current/v1/blog/article/news/second.json'), 'utf8')).toContain('Number 3.');
+    expect(readFileSync(join(root, 'dist/current/public/v1/blog/article/news/second.json'), 'utf8')).toContain(
+      'Number 3.',
+    );
   });
 
   test('leaves every release as it is', async () => {
@@ -141,8 +143,8 @@ describe('releases rollback', () => {
   test.each([
     [
       'a file is damaged',
-      (release: string) => flipBit(join(release, 'v1/plans.json')),
-      'v1/plans.json has been changed',
+      (release: string) => flipBit(join(release, 'public/v1/plans.json')),
+      'public/v1/plans.json has been changed',
     ],
     [
       'its manifest is for other files',
@@ -163,10 +165,10 @@ describe('releases rollback', () => {
 
   test('refuses a release of which a file is missing', async () => {
     const { root, ids } = await createReleases(2);
-    rmSync(join(root, 'dist/releases', ids[1]!, 'media/kb/map.svg'));
+    rmSync(join(root, 'dist/releases', ids[1]!, 'public/media/kb/map.svg'));
     const { status, stderr } = await releases(root, 'rollback');
     expect(status).toBe(1);
-    expect(stderr).toMatch(new RegExp(`^release ${ids[1]} is broken: .*media/kb/map\\.svg.*\n$`));
+    expect(stderr).toMatch(new RegExp(`^release ${ids[1]} is broken: .*public/media/kb/map\\.svg.*\n$`));
     expect(await readCurrent(join(root, 'dist'))).toBe(ids[0]);
   });
 
@@ -186,12 +188,16 @@ describe('releases diff', () => {
     rmSync(join(root, 'content/knowledgebase/dns/records.md'));
     const { release } = await buildProject(root);
     const forth = [
-      '+ media/kb/new.svg',
-      '+ v1/blog/article/news/third.json',
-      '- v1/kb/article/dns/records.json',
-      '- v1/kb/list/dns.json',
+      '+ public/media/kb/new.svg',
+      '+ public/v1/blog/article/news/third.json',
+      '- public/v1/kb/article/dns/records.json',
+      '- public/v1/kb/list/dns.json',
     ];
-    const changed = ['~ v1/blog/article/news/second.json', '~ v1/blog/list.json', '~ v1/kb/list.json'];
+    const changed = [
+      '~ public/v1/blog/article/news/second.json',
+      '~ public/v1/blog/list.json',
+      '~ public/v1/kb/list.json',
+    ];
     expect(await releases(root, 'diff', ids[0]!, release!.id)).toEqual(out(...forth, ...changed));
     expect(await releases(root, 'diff', release!.id.slice(0, 10), ids[0]!.slice(0, 10))).toEqual(
       out(
@@ -210,7 +216,7 @@ describe('releases diff', () => {
 });
 
 describe('releases prune', () => {
-  test('keeps the last published, and says what it removed', async () => {
+  test('keeps the last that were current, and says what it removed', async () => {
     const { root, ids } = await createReleases(4);
     expect(await releases(root, 'prune', '--keep', '2')).toEqual(out(`removed ${ids[2]}`, `removed ${ids[3]}`));
     expect(readdirSync(join(root, 'dist/releases')).toSorted()).toEqual([ids[0]!, ids[1]!].toSorted());
@@ -219,9 +225,11 @@ describe('releases prune', () => {
 
   test('never removes the current release, however old it is', async () => {
     const { root, ids } = await createReleases(3);
-    await releases(root, 'rollback', ids[2]!);
-    expect(await releases(root, 'prune', '--keep', '1')).toEqual(out(`removed ${ids[1]}`));
-    expect(readdirSync(join(root, 'dist/releases')).toSorted()).toEqual([ids[0]!, ids[2]!].toSorted());
+    writeFileSync(join(root, 'dist/history'), `2025-01-01T00:04:00.000Z ${ids[2]}\n`, { flag: 'a' });
+    symlinkSync(`releases/${ids[2]}`, join(root, 'dist/next'));
+    renameSync(join(root, 'dist/next'), join(root, 'dist/current'));
+    expect(await releases(root, 'prune', '--keep', '1')).toEqual(out(`removed ${ids[0]}`, `removed ${ids[1]}`));
+    expect(readdirSync(join(root, 'dist/releases'))).toEqual([ids[2]!]);
     expect((await verifyRelease(join(root, 'dist/current'))).id).toBe(ids[2]);
   });
 

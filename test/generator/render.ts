@@ -40,5 +40,5 @@ export function publishTable(
 /** An article of the current release of a project folder, by its site path. */
 export function readPublished(root: string, path: string): Published {
   const file = path.replace('/blog/', 'blog/article/').replace('/knowledgebase/', 'kb/article/');
-  return JSON.parse(readFileSync(join(root, `dist/current/v1/${file}.json`), 'utf8')) as Published;
+  return JSON.parse(readFileSync(join(root, `dist/current/public/v1/${file}.json`), 'utf8')) as Published;
 }

@@ -16,7 +16,7 @@ function readJson(root: string, path: string): unknown {
   return JSON.parse(readFileSync(join(root, 'dist/current', path), 'utf8'));
 }
 
-function pathsIn(root: string, list = 'v1/blog/list.json'): string[] {
+function pathsIn(root: string, list = 'public/v1/blog/list.json'): string[] {
   return (readJson(root, list) as Item[]).map(({ path }) => path);
 }
 
@@ -33,7 +33,7 @@ describe('an article that is not due', () => {
     const { release, scheduled } = await buildProject(root, { now });
     expect(pathsIn(root)).toEqual(paths);
     expect(scheduled).toBe(paths.length === 3 ? 0 : 1);
-    expect(Object.hasOwn(release!.files, 'v1/blog/article/news/later.json')).toBe(paths.length === 3);
+    expect(Object.hasOwn(release!.files, 'public/v1/blog/article/news/later.json')).toBe(paths.length === 3);
   });
 
   test('is left out by the command until --now says that its day has come', async () => {
@@ -85,7 +85,7 @@ describe('a draft', () => {
     expect(counts).toMatchObject({ blogArticles: 2, knowledgeBaseArticles: 2 });
     expect(Object.keys(release!.files).filter((path) => /later|draft/.test(path))).toEqual([]);
     expect(pathsIn(root)).toEqual(sound);
-    expect(readJson(root, 'catalog/aliases.json')).toEqual({});
+    expect(readJson(root, 'private/aliases.json')).toEqual({});
   });
 
   test('is an article like any other where it says draft: false', async () => {
@@ -121,10 +121,10 @@ describe('lists', () => {
     const root = createProject(Object.fromEntries(files) as Files);
     await buildProject(root);
     expect(
-      (readJson(root, 'v1/kb/list/vps.json') as Item[]).map(({ title, path }) => `${title} ${path.at(-1)}`),
+      (readJson(root, 'public/v1/kb/list/vps.json') as Item[]).map(({ title, path }) => `${title} ${path.at(-1)}`),
     ).toEqual(['10 f', '9 g', 'Apple d', 'Connect with SSH h', 'Zebra b', 'Zebra e', 'apple c', 'Ärger a']);
-    expect(pathsIn(root, 'v1/kb/list/dns.json')).toEqual(['/knowledgebase/dns/records']);
-    expect(pathsIn(root, 'v1/kb/list.json')).toHaveLength(9);
+    expect(pathsIn(root, 'public/v1/kb/list/dns.json')).toEqual(['/knowledgebase/dns/records']);
+    expect(pathsIn(root, 'public/v1/kb/list.json')).toHaveLength(9);
   });
 
   test('of plans go by order, and then by key', async () => {
@@ -139,7 +139,7 @@ describe('lists', () => {
       'catalog/games/a.yaml': game(),
     });
     await buildProject(root);
-    const { games } = readJson(root, 'v1/plans.json') as { games: Record<string, object> };
+    const { games } = readJson(root, 'public/v1/plans.json') as { games: Record<string, object> };
     expect(Object.keys(games)).toEqual(['7-days', 'zomboid', 'csgo', 'rust', 'ark', 'a', 'minecraft']);
     expect(Object.keys(games['7-days']!)).toEqual(['name', 'soldOut', 'soldOutMessage', 'plans']);
   });
@@ -161,7 +161,7 @@ describe('the name of a category', () => {
   ])('%s', async (_, files, name) => {
     const root = createProject({ 'content/blog/more-news/a.md': article({}, 'Text.\n'), ...files });
     await buildProject(root);
-    const items = (readJson(root, 'v1/blog/list.json') as Item[]).filter(({ path }) =>
+    const items = (readJson(root, 'public/v1/blog/list.json') as Item[]).filter(({ path }) =>
       path.startsWith('/blog/more-news/'),
     );
     expect(new Set(items.map(({ category }) => category))).toEqual(new Set([name]));
@@ -178,7 +178,7 @@ test('aliases lead to the articles that have them, in the order of the aliases',
     ),
   });
   await buildProject(root);
-  expect(Object.entries(readJson(root, 'catalog/aliases.json') as Record<string, string>)).toEqual([
+  expect(Object.entries(readJson(root, 'private/aliases.json') as Record<string, string>)).toEqual([
     ['/blog/2019/Old_Name.html', '/blog/news/first'],
     ['/blog/a', '/blog/news/second'],
     ['/blog/b', '/blog/news/first'],

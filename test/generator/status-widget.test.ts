@@ -16,13 +16,13 @@ test('a release has the widget under its plain and its versioned name, and says 
   const root = createProject();
   const { release, widget } = await buildProject(root);
   const current = realpathSync(join(root, 'dist/current'));
-  const script = await readFile(join(current, 'v1/service-status.js'));
-  const embed = StatusWidget.parse(JSON.parse(await readFile(join(current, 'v1/service-status.json'), 'utf8')));
+  const script = await readFile(join(current, 'public/v1/service-status.js'));
+  const embed = StatusWidget.parse(JSON.parse(await readFile(join(current, 'public/v1/service-status.json'), 'utf8')));
   expect(embed).toEqual(widget);
   expect(embed.integrity).toBe(`sha384-${createHash('sha384').update(script).digest('base64')}`);
   expect(embed.path).toBe(`/v1/service-status.${createHash('sha256').update(script).digest('hex').slice(0, 16)}.js`);
-  expect(await readFile(join(current, embed.path))).toEqual(script);
-  for (const file of ['v1/service-status.js', 'v1/service-status.json', embed.path.slice(1)]) {
+  expect(await readFile(join(current, `public${embed.path}`))).toEqual(script);
+  for (const file of ['public/v1/service-status.js', 'public/v1/service-status.json', `public${embed.path}`]) {
     expect(Object.keys(release!.files)).toEqual(expect.arrayContaining([file, `${file}.gz`, `${file}.br`]));
   }
 });
@@ -53,7 +53,7 @@ test('the widget is the same to the byte in another folder, time zone and langua
     await cp(join(repository, name), join(folder, name), { recursive: true });
   }
   await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'));
-  const copy = (await import(join(folder, 'generator/status-widget.ts'))) as {
+  const copy = (await import(join(folder, 'generator/release/status-widget.ts'))) as {
     compileStatusWidget: typeof compileStatusWidget;
   };
   const { embed } = await compileStatusWidget();

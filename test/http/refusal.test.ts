@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeCurrent } from '../../generator/release/current.ts';
+import { makeCurrent } from '../../generator/release/history.ts';
 import { temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import { damages } from '../releases/damage.ts';
@@ -69,10 +69,10 @@ test('the default folder without a release is named', async () => {
 });
 
 test.each([
-  'v1/blog/article/news/first.json has one wrong byte',
-  'media/covers/cover.svg is missing',
-  'v1/plans.json is missing',
-  'catalog/domains.json is {"unknown":{}}, as the manifest has it',
+  'public/v1/blog/article/news/first.json has one wrong byte',
+  'public/media/covers/cover.svg is missing',
+  'public/v1/plans.json is missing',
+  'private/domains.json is {"unknown":{}}, as the manifest has it',
   'the manifest is not JSON',
 ])('a release that does not verify is refused, and its file named in one line: %s', async (name) => {
   const { root, settings } = await createServable();

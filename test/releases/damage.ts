@@ -13,15 +13,15 @@ export interface Damage {
 }
 
 const everyKind = [
-  'v1/blog/article/news/first.json',
-  'v1/blog/article/news/second.json.gz',
-  'v1/kb/article/vps/ssh.json.br',
-  'v1/blog/list.json',
-  'v1/plans.json',
-  'v1/openapi.json',
-  'media/kb/map.svg',
-  'catalog/domains.json',
-  'schemas/blog.json',
+  'public/v1/blog/article/news/first.json',
+  'public/v1/blog/article/news/second.json.gz',
+  'public/v1/kb/article/vps/ssh.json.br',
+  'public/v1/blog/list.json',
+  'public/v1/plans.json',
+  'public/v1/openapi.json',
+  'public/media/kb/map.svg',
+  'private/domains.json',
+  'public/schemas/blog.json',
   'manifest.json',
 ];
 
@@ -47,33 +47,35 @@ export const damages: readonly Damage[] = [
     file,
     apply: flip(file, file === 'manifest.json' ? 0.01 : 0.5),
   })),
-  { name: 'the first byte is wrong', file: 'v1/plans.json', apply: flip('v1/plans.json', 0) },
-  { name: 'the last byte is wrong', file: 'v1/plans.json', apply: flip('v1/plans.json', 1) },
-  ...['v1/plans.json', 'v1/kb/list.json.gz', 'media/covers/cover.svg', 'manifest.json'].map((file) => ({
-    name: `${file} is missing`,
-    file,
-    apply: (release: string) => rmSync(join(release, file)),
-  })),
+  { name: 'the first byte is wrong', file: 'public/v1/plans.json', apply: flip('public/v1/plans.json', 0) },
+  { name: 'the last byte is wrong', file: 'public/v1/plans.json', apply: flip('public/v1/plans.json', 1) },
+  ...['public/v1/plans.json', 'public/v1/kb/list.json.gz', 'public/media/covers/cover.svg', 'manifest.json'].map(
+    (file) => ({
+      name: `${file} is missing`,
+      file,
+      apply: (release: string) => rmSync(join(release, file)),
+    }),
+  ),
   {
     name: 'a file is cut',
-    file: 'v1/kb/list.json',
-    apply: (release) => truncateSync(join(release, 'v1/kb/list.json'), 10),
+    file: 'public/v1/kb/list.json',
+    apply: (release) => truncateSync(join(release, 'public/v1/kb/list.json'), 10),
   },
   {
     name: 'a file is empty',
-    file: 'media/kb/map.svg',
-    apply: (release) => truncateSync(join(release, 'media/kb/map.svg')),
+    file: 'public/media/kb/map.svg',
+    apply: (release) => truncateSync(join(release, 'public/media/kb/map.svg')),
   },
   {
     name: 'a file is longer',
-    file: 'v1/plans.json',
-    apply: (release) => writeFileSync(join(release, 'v1/plans.json'), ' ', { flag: 'a' }),
+    file: 'public/v1/plans.json',
+    apply: (release) => writeFileSync(join(release, 'public/v1/plans.json'), ' ', { flag: 'a' }),
   },
   {
     name: 'two files are mixed up',
-    file: 'v1/blog/article/news/first.json',
+    file: 'public/v1/blog/article/news/first.json',
     apply: (release) => {
-      const folder = join(release, 'v1/blog/article/news');
+      const folder = join(release, 'public/v1/blog/article/news');
       copyFileSync(join(folder, 'second.json'), join(folder, 'first.json'));
     },
   },
@@ -85,11 +87,11 @@ export const damages: readonly Damage[] = [
     file: 'manifest.json',
     apply: (release) => {
       const manifest = read(release);
-      const { 'v1/plans.json': _, ...files } = manifest.files;
+      const { 'public/v1/plans.json': _, ...files } = manifest.files;
       write('manifest.json', JSON.stringify({ ...manifest, files }))(release);
     },
   },
-  ...['catalog/domains.json', 'catalog/status.json', 'catalog/aliases.json', 'v1/plans.json'].flatMap((file) =>
+  ...['private/domains.json', 'private/status.json', 'private/aliases.json', 'public/v1/plans.json'].flatMap((file) =>
     ['{"tlds":', '{"unknown":{}}', '[]'].map((content) => ({
       name: `${file} is ${content}, as the manifest has it`,
       file,
@@ -98,21 +100,23 @@ export const damages: readonly Damage[] = [
   ),
   {
     name: 'maintenance is planned in a time zone that this machine does not know',
-    file: 'catalog/status.json',
-    apply: replaceConsistently('catalog/status.json', JSON.stringify(elsewhere)),
+    file: 'private/status.json',
+    apply: replaceConsistently('private/status.json', JSON.stringify(elsewhere)),
   },
-  ...['catalog/domains.json', 'catalog/aliases.json', 'v1/plans.json', 'v1/blog/list.json'].map((file) => ({
-    name: `${file} is missing, and the manifest agrees`,
-    file,
-    apply: (release: string) => {
-      const { [file]: _, ...files } = read(release).files;
-      return seal(release, files);
-    },
-  })),
+  ...['private/domains.json', 'private/aliases.json', 'public/v1/plans.json', 'public/v1/blog/list.json'].map(
+    (file) => ({
+      name: `${file} is missing, and the manifest agrees`,
+      file,
+      apply: (release: string) => {
+        const { [file]: _, ...files } = read(release).files;
+        return seal(release, files);
+      },
+    }),
+  ),
   {
     name: 'another version of the contract is followed',
     file: 'manifest.json',
-    apply: (release) => seal(release, read(release).files, '2.0.0'),
+    apply: (release) => seal(release, read(release).files, '1.0.0'),
   },
 ];
 

@@ -52,7 +52,7 @@ describe('the bytes of a release', () => {
         etags.add(`${target} ${headers.etag}`);
       }
     }
-    const media = files.filter(({ file }) => file.startsWith('media/')).length;
+    const media = files.filter(({ file }) => file.startsWith('public/media/')).length;
     expect(etags.size).toBe((files.length - media) * encodings.length + media);
   });
 
@@ -61,7 +61,7 @@ describe('the bytes of a release', () => {
     const answer = await ask(app, '/v1/plans', { headers: { Range: 'bytes=0-3' } });
     expect(answer.status).toBe(200);
     expect(answer.body.length).toBe(Number(answer.headers['content-length']));
-    expect(answer.text).toBe(readFileSync(join(app.root, 'dist/current/v1/plans.json'), 'utf8'));
+    expect(answer.text).toBe(readFileSync(join(app.root, 'dist/current/public/v1/plans.json'), 'utf8'));
   });
 });
 
@@ -105,7 +105,7 @@ test.each([
   const answer = await ask(app, '/v1/plans', { headers });
   expect(answer.status).toBe(200);
   expect(encodingOf(answer)).toBe(expected);
-  expect(decode(answer)).toBe(readFileSync(join(app.root, 'dist/current/v1/plans.json'), 'utf8'));
+  expect(decode(answer)).toBe(readFileSync(join(app.root, 'dist/current/public/v1/plans.json'), 'utf8'));
 });
 
 describe('a conditional request', () => {

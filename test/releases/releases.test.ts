@@ -1,7 +1,7 @@
 import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { makeCurrent } from '../../generator/release/current.ts';
+import { makeCurrent } from '../../generator/release/history.ts';
 import { pruneReleases, rollback } from '../../generator/release/releases.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
@@ -75,6 +75,7 @@ describe('a new release', () => {
   test('of the same bytes changes nothing', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const { headers } = await ask(app, '/v1/plans');
+    rmSync(join(app.root, 'dist/releases'), { recursive: true });
     const again = await buildProject(app.root);
     await expect.poll(() => app.log().filter(({ msg }) => msg === 'new release'), eventually).toHaveLength(1);
     expect(app.log().at(-1)).toMatchObject({ release: again.release!.id });
@@ -103,13 +104,13 @@ describe('a new release', () => {
 
 describe('a release that does not verify', () => {
   const some = [
-    'v1/blog/article/news/first.json has one wrong byte',
-    'v1/blog/article/news/second.json.gz has one wrong byte',
-    'v1/plans.json has one wrong byte',
-    'media/kb/map.svg has one wrong byte',
+    'public/v1/blog/article/news/first.json has one wrong byte',
+    'public/v1/blog/article/news/second.json.gz has one wrong byte',
+    'public/v1/plans.json has one wrong byte',
+    'public/media/kb/map.svg has one wrong byte',
     'manifest.json has one wrong byte',
-    'v1/plans.json is missing',
-    'catalog/domains.json is {"unknown":{}}, as the manifest has it',
+    'public/v1/plans.json is missing',
+    'private/domains.json is {"unknown":{}}, as the manifest has it',
   ];
 
   test.each(some)('is not served, and the log names the file: %s', async (name) => {
@@ -187,7 +188,8 @@ describe('the release that is served', () => {
     const files = servedFiles(app.root);
     change(app, 'Changed');
     const { release } = await buildProject(app.root);
-    expect(await pruneReleases(join(app.root, 'dist'), 1)).toHaveLength(1);
+    const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000);
+    expect(await pruneReleases(join(app.root, 'dist'), 1, tomorrow)).toHaveLength(1);
     await expectWhole(app, files);
     await expectServed(app, 'Changed');
     expect(app.log()).toContainEqual(expect.objectContaining({ release: release!.id, msg: 'new release' }));

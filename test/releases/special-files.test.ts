@@ -19,7 +19,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { Manifest } from '#contract/release.ts';
-import { makeCurrent } from '../../generator/release/current.ts';
+import { makeCurrent } from '../../generator/release/history.ts';
 import { article, buildProject, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { makeCurrent } from '../../generator/release/current.ts';
+import { makeCurrent } from '../../generator/release/history.ts';
 import { rollback } from '../../generator/release/releases.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
@@ -19,10 +19,10 @@ const endings = { identity: '', gzip: '.gz', br: '.br' };
 const list = '/v1/blog/list';
 /** What is read, and the file that it comes from: in the usual spelling, and in one that takes the long way. */
 const files: Readonly<Record<string, string>> = {
-  [list]: 'v1/blog/list.json',
-  '/v1/blog/article?path=/blog/news/first': 'v1/blog/article/news/first.json',
-  '/v1/kb/article?path=/knowledgebase/vps/ssh&other=1': 'v1/kb/article/vps/ssh.json',
-  '/media/kb/map.svg': 'media/kb/map.svg',
+  [list]: 'public/v1/blog/list.json',
+  '/v1/blog/article?path=/blog/news/first': 'public/v1/blog/article/news/first.json',
+  '/v1/kb/article?path=/knowledgebase/vps/ssh&other=1': 'public/v1/kb/article/vps/ssh.json',
+  '/media/kb/map.svg': 'public/media/kb/map.svg',
 };
 
 /** What tells the content of one release from that of all others. */

@@ -1,7 +1,7 @@
 import GithubSlugger from 'github-slugger';
 import type { Root } from 'hast';
 import { toString } from 'hast-util-to-string';
-import { walk } from '../walk.ts';
+import { walk } from './walk.ts';
 
 /** What the sanitiser puts before the ids of raw HTML, and we before the ones below. */
 export const idPrefix = 'user-content-';

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type { Element, ElementContent, Root } from 'hast';
 import { toText } from 'hast-util-to-text';
 import type { HLJSApi, HighlightResult, LanguageFn } from 'highlight.js';
-import { walk } from '../walk.ts';
+import { walk } from './walk.ts';
 
 /** The languages of highlight.js's own selection, and those of people who run servers. */
 const languages = (

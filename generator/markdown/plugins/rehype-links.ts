@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { Root } from 'hast';
 import type { VFile } from 'vfile';
-import { walk } from '../walk.ts';
+import { walk } from './walk.ts';
 import { idPrefix, toSafeId } from './rehype-heading-ids.ts';
 
 /** A link or image of an article that leads into the content; line and column count from 1 in the body. */

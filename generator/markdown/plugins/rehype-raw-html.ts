@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type { Root } from 'hast';
 import type rehypeRaw from 'rehype-raw';
 import type { VFile } from 'vfile';
-import { walk } from '../walk.ts';
+import { walk } from './walk.ts';
 
 /**
  * Parses the raw HTML of an article into elements, as a browser would. Most articles hold none, and then the tree

@@ -1,6 +1,6 @@
 import type { Paragraph, Root } from 'mdast';
 import type { VFile } from 'vfile';
-import { walk } from '../walk.ts';
+import { walk } from './walk.ts';
 
 /** The kinds of alert, with the title that readers see. */
 export const alertTitles = {

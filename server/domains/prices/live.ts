@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { replaceFile } from '#common/atomic-file.ts';
 import type { PriceSource, TldPrices } from '../types.ts';
 
 /** Prices that are read from a billing system again and again. */
@@ -115,14 +116,11 @@ function loadCopy(file: string, now: number): Copy | undefined {
   return { readAt: Math.min(Date.parse(readAt), now), prices: new Map(Object.entries(prices)) };
 }
 
-/** Writes the copy beside its place first: a process that ends meanwhile leaves the one before. */
 async function saveCopy(file: string, { readAt, prices }: Copy): Promise<void> {
   const content: z.infer<typeof CopyFile> = {
     readAt: new Date(readAt).toISOString(),
     prices: Object.fromEntries(prices),
   };
-  const temporary = `${file}.${process.pid}.tmp`;
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await writeFile(temporary, JSON.stringify(content), { mode: 0o600, flush: true });
-  await rename(temporary, file);
+  await replaceFile(file, JSON.stringify(content), { mode: 0o600, flush: true });
 }

@@ -1,0 +1,22 @@
+import { randomUUID } from 'node:crypto';
+import { rename, rm, writeFile } from 'node:fs/promises';
+
+/** How a file is replaced. */
+export interface ReplaceOptions {
+  /** The permissions of the new file. */
+  readonly mode?: number;
+  /** Waits until the bytes are on the disk, so that a power loss cannot leave an empty file. */
+  readonly flush?: boolean;
+}
+
+/** Writes a file beside its place and renames it: a reader sees the old content or the new one, never a part. */
+export async function replaceFile(path: string, content: string, options: ReplaceOptions = {}): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    await writeFile(temporary, content, options);
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}

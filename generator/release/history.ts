@@ -1,0 +1,92 @@
+import { closeSync, existsSync, lstatSync, openSync, readFileSync, readdirSync, statSync, writeSync } from 'node:fs';
+import { rename, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readCurrent, stageName } from './current.ts';
+
+/** A release was made the current one. */
+export interface Switch {
+  readonly id: string;
+  readonly at: Date;
+}
+
+const historyOf = (out: string): string => join(out, 'history');
+
+/**
+ * Lists the switches of `current`, the oldest first: the lines of `history`, or without any the releases up to the
+ * current one by the time of their folders. A current release that is not the last line comes last, by the time of the
+ * link: that build ended before it wrote the line.
+ */
+export async function readSwitches(out: string): Promise<Switch[]> {
+  const current = await readCurrent(out);
+  const recorded = parseHistory(readHistory(out));
+  if (recorded.length === 0) {
+    const folders = readFolders(out);
+    return folders.slice(0, folders.findIndex(({ id }) => id === current) + 1);
+  }
+  if (current === undefined || recorded.at(-1)!.id === current) return recorded;
+  return [...recorded, { id: current, at: lstatSync(join(out, 'current')).mtime }];
+}
+
+/** Lists the folders of releases, the oldest first. */
+export function readFolders(out: string): Switch[] {
+  const root = join(out, 'releases');
+  const ids = existsSync(root) ? readdirSync(root).filter((name) => /^[0-9a-f]{16}$/.test(name)) : [];
+  return ids
+    .flatMap((id) => {
+      // It may be removed meanwhile.
+      const at = statSync(join(root, id), { throwIfNoEntry: false })?.mtime;
+      return at ? [{ id, at }] : [];
+    })
+    .toSorted((a, b) => a.at.getTime() - b.at.getTime());
+}
+
+/**
+ * Makes a release the current one, in one atomic step, and appends the line that says so. A reader sees the old release
+ * or the new one. The caller holds the lock of `lock.ts`.
+ */
+export async function makeCurrent(out: string, id: string, now = new Date()): Promise<void> {
+  if ((await readCurrent(out)) === id) return;
+  const text = readHistory(out);
+  const recorded = parseHistory(text);
+  const missing = (await readSwitches(out))
+    .slice(recorded.length === 0 ? 0 : -1)
+    .filter((known) => known.id !== recorded.at(-1)?.id);
+  const lines = [...missing, { id, at: now }].map((line) => `${line.at.toISOString()} ${line.id}\n`).join('');
+  // Opened first, so that a history that cannot be written leaves the current release as it is.
+  const history = openSync(historyOf(out), 'a');
+  try {
+    const link = join(out, 'releases', stageName());
+    await symlink(join('releases', id), link);
+    await rename(link, join(out, 'current'));
+    // A line that was cut off, as by a full disk, ends here.
+    tryWrite(history, (text === '' || text.endsWith('\n') ? '' : '\n') + lines);
+  } finally {
+    closeSync(history);
+  }
+}
+
+function tryWrite(file: number, text: string): void {
+  try {
+    writeSync(file, text);
+  } catch {
+    // The release is current already, so this is no failure; the next switch adds the missing line.
+  }
+}
+
+function readHistory(out: string): string {
+  try {
+    return readFileSync(historyOf(out), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
+}
+
+/** A line that cannot be read is skipped. */
+function parseHistory(text: string): Switch[] {
+  return text.split('\n').flatMap((line) => {
+    const [, time = '', id = ''] = /^(\d{4}-\S+Z) ([0-9a-f]{16})$/.exec(line) ?? [];
+    const at = new Date(time);
+    return Number.isNaN(at.getTime()) ? [] : [{ id, at }];
+  });
+}

@@ -1,0 +1,203 @@
+import { readFileSync, readdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readCurrent } from '../../generator/release/current.ts';
+import { makeCurrent } from '../../generator/release/history.ts';
+import { ReleasesError, listReleases, pruneReleases, rollback } from '../../generator/release/releases.ts';
+import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+
+/** A minute of the day on which all of this happens. */
+const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 0, minute));
+
+const sources = (number: number): Files => ({ 'content/blog/news/second.md': article({}, `Number ${number}.\n`) });
+
+/** Releases that were made current one after the other, one each ten minutes: the first at 0:00. */
+async function createReleases(count: number): Promise<{ root: string; dist: string; ids: string[] }> {
+  const root = createProject();
+  const dist = join(root, 'dist');
+  const ids: string[] = [];
+  for (let number = 0; number < count; number += 1) {
+    writeFiles(root, sources(number));
+    ids.push((await buildProject(root)).release!.id);
+  }
+  writeHistory(dist, ...ids.map((id, index): [number, string] => [index * 10, id]));
+  return { root, dist, ids };
+}
+
+function writeHistory(dist: string, ...lines: [minute: number, id: string][]): void {
+  writeFileSync(join(dist, 'history'), lines.map(([minute, id]) => `${at(minute).toISOString()} ${id}\n`).join(''));
+}
+
+function readHistory(dist: string): string[] {
+  return readFileSync(join(dist, 'history'), 'utf8').split('\n');
+}
+
+const idsIn = (dist: string): string[] => readHistory(dist).map((line) => line.split(' ')[1] ?? '');
+
+describe('the history', () => {
+  test('gets a line for each switch: by a build, by one that publishes again, and by a rollback', async () => {
+    const root = createProject();
+    const dist = join(root, 'dist');
+    const started = Date.now();
+    const [first, second] = [sources(1), sources(2)];
+    const ids: string[] = [];
+    for (const [files, noCache] of [
+      [first, true],
+      [second, false],
+      [first, true],
+      [second, false],
+    ] as const) {
+      writeFiles(root, files);
+      ids.push((await buildProject(root, { noCache })).release!.id);
+    }
+    ids.push(await rollback(dist, ids[0]));
+    expect(idsIn(dist)).toEqual([...ids, '']);
+    for (const line of readHistory(dist).slice(0, -1)) {
+      const [time = ''] = line.split(' ');
+      expect(time).toBe(new Date(time).toISOString());
+      expect(Date.parse(time)).toBeGreaterThanOrEqual(started);
+      expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  test('gets none where nothing is switched', async () => {
+    const { root, dist, ids } = await createReleases(1);
+    const before = readHistory(dist);
+    await buildProject(root);
+    await buildProject(root, { noCache: false });
+    await rollback(dist, ids[0]);
+    writeFiles(root, { 'content/blog/news/second.md': 'x' });
+    await buildProject(root);
+    expect(readHistory(dist)).toEqual(before);
+  });
+
+  test('says when each release was last made current, and which was so last', async () => {
+    const { dist, ids } = await createReleases(3);
+    await rollback(dist, ids[0], at(90));
+    expect((await listReleases(dist)).map(({ id, madeCurrentAt }) => [id, madeCurrentAt])).toEqual([
+      [ids[0], at(90)],
+      [ids[2], at(20)],
+      [ids[1], at(10)],
+    ]);
+  });
+
+  test('may have lines that cannot be read, which are skipped', async () => {
+    const { dist, ids } = await createReleases(2);
+    const [first, second] = readHistory(dist);
+    const lines = ['', 'x', `2026-99-99T00:00:00.000Z ${ids[0]}`, first, `${first}x`, '\0\0\0', second, 'no line end'];
+    writeFileSync(join(dist, 'history'), lines.join('\n'));
+    expect((await listReleases(dist)).map(({ id }) => id)).toEqual([ids[1], ids[0]]);
+    expect(await rollback(dist, undefined, at(30))).toBe(ids[0]);
+    expect(readHistory(dist)).toEqual([...lines, `${at(30).toISOString()} ${ids[0]}`, '']);
+  });
+
+  test('may be missing: then releases count by the time of their folders, and the next switch writes it', async () => {
+    const { dist, ids } = await createReleases(3);
+    rmSync(join(dist, 'history'));
+    for (const [index, id] of ids.entries()) utimesSync(join(dist, 'releases', id), at(index), at(index));
+    expect((await listReleases(dist)).map(({ id, madeCurrentAt }) => [id, madeCurrentAt])).toEqual([
+      [ids[2], at(2)],
+      [ids[1], at(1)],
+      [ids[0], at(0)],
+    ]);
+    expect(await rollback(dist)).toBe(ids[1]);
+    expect(idsIn(dist)).toEqual([...ids, ids[1], '']);
+    expect(await rollback(dist)).toBe(ids[0]);
+  });
+
+  test('gets the line of a build that ended before it wrote it', async () => {
+    const { dist, ids } = await createReleases(3);
+    writeHistory(dist, [0, ids[0]!], [10, ids[1]!]);
+    const entries = await listReleases(dist);
+    expect(entries.map(({ id }) => id)).toEqual([ids[2], ids[1], ids[0]]);
+    expect(await rollback(dist)).toBe(ids[1]);
+    expect(idsIn(dist)).toEqual([ids[0], ids[1], ids[2], ids[1], '']);
+    expect(readHistory(dist)[2]).toBe(`${entries[0]!.madeCurrentAt.toISOString()} ${ids[2]}`);
+  });
+
+  test('that cannot be written leaves the current release as it is', async () => {
+    const { root, dist, ids } = await createReleases(1);
+    rmSync(join(dist, 'history'));
+    symlinkSync('/nowhere/history', join(dist, 'history'));
+    writeFiles(root, sources(7));
+    await expect(buildProject(root)).rejects.toThrow('history');
+    expect(await readCurrent(dist)).toBe(ids[0]);
+  });
+});
+
+describe('a rollback without an id', () => {
+  /** What a number of rollbacks lead to, by number of the release, until there is none. */
+  async function goBack(dist: string, ids: readonly string[]): Promise<number[]> {
+    const seen: number[] = [];
+    for (;;) {
+      const id = await rollback(dist).catch((error: unknown) => error);
+      if (id instanceof ReleasesError) return seen;
+      seen.push(ids.indexOf(id as string));
+    }
+  }
+
+  test.each<[string, number[], number[]]>([
+    ['each release was built once', [0, 1, 2, 3], [2, 1, 0]],
+    ['it was rolled back before', [0, 1, 2, 3, 2], [1, 0]],
+    ['a release was built after a rollback', [0, 1, 2, 1, 3], [1, 0]],
+    ['a rollback was undone by its id', [0, 1, 2, 0, 2], [0]],
+    ['what was rolled back was built again', [0, 1, 2, 1, 2], [1, 0]],
+  ])('goes further back each time where %s', async (_, history, expected) => {
+    const { dist, ids } = await createReleases(4);
+    await makeCurrent(dist, ids[history.at(-1)!]!);
+    writeHistory(dist, ...history.map((number, index): [number, string] => [index, ids[number]!]));
+    expect(await goBack(dist, ids)).toEqual(expected);
+  });
+
+  test('passes over releases that are gone', async () => {
+    const { dist, ids } = await createReleases(4);
+    rmSync(join(dist, 'releases', ids[2]!), { recursive: true });
+    renameSync(join(dist, 'releases', ids[1]!), join(dist, 'releases/.stage-x'));
+    expect(await rollback(dist)).toBe(ids[0]);
+  });
+});
+
+describe('prune', () => {
+  /** The numbers of the releases that are left. */
+  const left = (dist: string, ids: readonly string[]): number[] =>
+    readdirSync(join(dist, 'releases'))
+      .map((id) => ids.indexOf(id))
+      .toSorted((a, b) => a - b);
+
+  test.each<[number, number, number[]]>([
+    // Made current at 0:00, 0:10, 0:20 and 0:30; each was current until the next.
+    [1, 31, [0, 1, 2, 3]],
+    [1, 70, [0, 1, 2, 3]],
+    [1, 71, [1, 2, 3]],
+    [1, 80, [1, 2, 3]],
+    [1, 90, [2, 3]],
+    [1, 91, [3]],
+    [2, 91, [2, 3]],
+    [3, 9999, [1, 2, 3]],
+    [9, 9999, [0, 1, 2, 3]],
+  ])(
+    'that keeps %i leaves at minute %i what was current within the hour before: %j',
+    async (keep, minute, expected) => {
+      const { dist, ids } = await createReleases(4);
+      const removed = await pruneReleases(dist, keep, at(minute));
+      expect(left(dist, ids)).toEqual(expected);
+      expect(new Set(removed)).toEqual(new Set(ids.filter((_, number) => !expected.includes(number))));
+    },
+  );
+
+  test('leaves what was rolled back within the last hour, and counts by the last time a release was current', async () => {
+    const { dist, ids } = await createReleases(4);
+    await rollback(dist, ids[0], at(300));
+    await pruneReleases(dist, 1, at(360));
+    expect(left(dist, ids)).toEqual([0, 3]);
+    await pruneReleases(dist, 1, at(361));
+    expect(left(dist, ids)).toEqual([0]);
+  });
+
+  test('leaves all where the clock was set back', async () => {
+    const { dist, ids } = await createReleases(3);
+    expect(await pruneReleases(dist, 1, at(-9999))).toEqual([]);
+    expect(left(dist, ids)).toEqual([0, 1, 2]);
+  });
+});
