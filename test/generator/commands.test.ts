@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runGenerator } from '../../generator/commands/index.ts';
@@ -66,9 +67,12 @@ test('a release is built, replaced, compared, listed, rolled back and pruned', a
   expect(reverse.stdout.split('\n')).toContain('- public/v1/blog/article/news/fifth.json');
 
   expect((await run('releases', 'rollback', ...out)).stdout).toBe(`release ${ids[1]!} is current\n`);
-  expect((await run('releases', 'list', ...out)).stdout).toMatch(new RegExp(`^  ${ids[0]!}  .*\n\\* ${ids[1]!}  `));
+  expect((await run('releases', 'list', ...out)).stdout).toMatch(new RegExp(`^\\* ${ids[1]!}  .*\n  ${ids[0]!}  `));
   expect((await run('releases', 'rollback', ...out)).stderr).toBe('there is no earlier release to go back to\n');
   expect((await run('releases', 'rollback', ids[0]!, ...out)).failed).toBe(false);
+  expect((await run('releases', 'prune', '--keep', '1', ...out)).stdout).toBe('');
+  const history = join(first, 'dist/history');
+  writeFileSync(history, readFileSync(history, 'utf8').replaceAll(/^\d{4}/gm, '2020'));
   expect((await run('releases', 'prune', '--keep', '1', ...out)).stdout).toBe(`removed ${ids[1]!}\n`);
 });
 
