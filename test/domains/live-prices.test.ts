@@ -196,7 +196,7 @@ test('a process that has nothing else to do is not kept by the next refresh', as
   const program = `
     import { createLivePrices } from './server/domains/prices/live.ts';
     const source = { read: async () => new Map(), close: async () => {} };
-    createLivePrices({ source, file: process.argv[1], failed: () => {} });`;
+    createLivePrices({ source, file: process.argv[1], failed: () => {} }).start();`;
   const file = join(temporaryFolder(), 'prices.json');
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program, file], { timeout: 30_000 });
   await expect(run).resolves.toMatchObject({ stdout: '' });

@@ -78,6 +78,7 @@ export function createWorld(): World {
         ...options,
       });
       onTestFinished(() => prices.stop());
+      prices.start();
       return prices;
     },
   };

@@ -66,6 +66,7 @@ export function createWorld(catalog: Partial<StatusCatalog>, hold?: Promise<void
     random: () => 0.5,
   });
   onTestFinished(() => source.close());
+  source.start?.();
   return Object.assign(world, { source });
 }
 

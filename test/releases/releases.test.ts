@@ -188,8 +188,8 @@ describe('the release that is served', () => {
     const files = servedFiles(app.root);
     change(app, 'Changed');
     const { release } = await buildProject(app.root);
-    const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000);
-    expect(await pruneReleases(join(app.root, 'dist'), 1, tomorrow)).toHaveLength(1);
+    // What was current within the last hour stays, as a server may still serve it.
+    expect(await pruneReleases(join(app.root, 'dist'), 1)).toEqual([]);
     await expectWhole(app, files);
     await expectServed(app, 'Changed');
     expect(app.log()).toContainEqual(expect.objectContaining({ release: release!.id, msg: 'new release' }));

@@ -71,6 +71,7 @@ test('a server that flaps 50 times changes what visitors see at most twice', asy
   const catalog = { monitors: [monitor('A', { url: upstream.url, interval_seconds: 5 })], maintenance: [] };
   const source = createMonitors({ catalog: () => catalog, probe, random: () => 0.5 });
   onTestFinished(() => source.close());
+  source.start?.();
   const checkNext = async (state: boolean): Promise<void> => {
     up = state;
     vi.advanceTimersByTime(5 * second);
@@ -166,6 +167,7 @@ test('monitors of one interval do not stay at one moment', async () => {
     random: () => (seed = (seed + 0.45) % 1),
   });
   onTestFinished(() => source.close());
+  source.start?.();
   await pass(70 * second);
   expect(times.slice(0, 3)).toEqual([0, 0, 0]);
   expect(new Set(times.slice(3, 6)).size).toBe(3);
@@ -184,6 +186,7 @@ test('when it is closed, checks are ended, none begins, and nothing is known', a
       return promise;
     },
   });
+  source.start?.();
   await pass(0);
   await source.close();
   await pass(10 * minute);

@@ -49,6 +49,7 @@ function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
     ...options,
   });
   onTestFinished(() => status.stop());
+  status.start();
   return Object.assign(world, { status });
 }
 

@@ -120,7 +120,8 @@ test('a server that is down leaves the built-in list, whose servers have to prov
 });
 
 test('the list is read again by itself', async () => {
-  const { upstream } = await prepare({}, 20);
+  const { upstream, bootstrap } = await prepare({}, 20);
+  await bootstrap.start();
   await until('it was read three times', () => upstream.seen.length >= 3);
   expect(upstream.seen[2]!.headers['if-none-match']).toBe('"1"');
 });
