@@ -68,7 +68,7 @@ export function createApp(options: AppOptions): H3 {
     event.context.routes = hasRoutes ? (event.context.matchedRoute?.meta?.['routes'] as Route[]) : undefined;
     event.res.headers.set('X-Request-Id', info.id);
     event.res.headers.set('X-Content-Type-Options', 'nosniff');
-    res.once('close', () => logRequest(log, info, req, res, event.context.failure));
+    res.on('close', () => logRequest(log, info, req, res, event.context.failure));
   };
 
   const addCors = (event: H3Event): void => {

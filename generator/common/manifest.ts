@@ -1,14 +1,43 @@
-import { hash } from 'node:crypto';
-import { Manifest, idSource } from '#contract/release.ts';
+import { createHash } from 'node:crypto';
+import { ManifestFile, ManifestHead, isCompressed } from '#contract/release.ts';
+import type { Manifest } from '#contract/release.ts';
+import { inSlices } from './slices.ts';
 
-/** The id of the release that a manifest describes. */
-export function toReleaseId(manifest: Omit<Manifest, 'id'>): string {
-  return hash('sha256', idSource(manifest)).slice(0, 16);
+/** The id of the release that a manifest describes: the same for the same head and files, in the order of the files. */
+export function toReleaseId({ files, ...head }: Omit<Manifest, 'id'>): string {
+  const id = hashRelease(head);
+  for (const [file, entry] of Object.entries(files)) id.add(file, entry);
+  return id.digest();
 }
 
-/** Parses the text of a `manifest.json`. Throws where it is not a manifest, or does not match its own id. */
-export function parseManifest(text: string): Manifest {
-  const manifest = Manifest.parse(JSON.parse(text));
-  if (toReleaseId(manifest) !== manifest.id) throw new Error('manifest.json has been changed');
-  return manifest;
+/**
+ * Parses the text of a `manifest.json`, between other work of the event loop. Throws where it is not a manifest, or does
+ * not match its own id.
+ */
+export async function parseManifest(text: string): Promise<Manifest> {
+  const { files, ...rest } = JSON.parse(text) as { files?: object };
+  const { id, ...head } = ManifestHead.parse(rest);
+  const hash = hashRelease(head);
+  const checked: Manifest['files'] = {};
+  for await (const [file, entry] of inSlices(Object.entries(files ?? {}))) {
+    checked[file] = ManifestFile.parse(entry);
+    hash.add(file, checked[file]);
+  }
+  if (hash.digest() !== id) throw new Error('manifest.json has been changed');
+  return { id, ...head, files: checked };
+}
+
+/**
+ * Hashes a manifest without its compressed forms, whose bytes differ between builds of zlib though they hold the same.
+ * Two releases of one id therefore hold the same to the byte.
+ */
+function hashRelease({ contractVersion, compression, counts, nextChangeAt }: Omit<ManifestHead, 'id'>) {
+  const hash = createHash('sha256');
+  hash.update(JSON.stringify([contractVersion, compression, Object.entries(counts), nextChangeAt]));
+  return {
+    add(file: string, { bytes, sha256 }: ManifestFile): void {
+      if (!isCompressed(file)) hash.update(`\n${JSON.stringify([file, bytes, sha256])}`);
+    },
+    digest: () => hash.digest('hex').slice(0, 16),
+  };
 }

@@ -13,7 +13,7 @@ import { inTurn } from './lock.ts';
 
 /** Reads the manifest of a release and proves every byte of it. Throws an error that names the first wrong file. */
 export async function verifyRelease(directory: string): Promise<Manifest> {
-  const manifest = parseManifest(await readFile(join(directory, 'manifest.json'), 'utf8'));
+  const manifest = await parseManifest(await readFile(join(directory, 'manifest.json'), 'utf8'));
   if (manifest.id !== basename(await realpath(directory))) throw new Error('manifest.json has been changed');
   for (const [file, { bytes, sha256 }] of Object.entries(manifest.files)) {
     const content = await readFile(join(directory, file));

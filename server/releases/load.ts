@@ -1,6 +1,7 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { parseManifest } from '#common/manifest.ts';
+import { inSlices } from '#common/slices.ts';
 import { mediaTypes } from '#contract/content.ts';
 import type { Aliases } from '#contract/content.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
@@ -48,8 +49,8 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
   });
   const manifest = await readManifest(directory);
   const files = new Map<string, ReleaseFile>();
-  for (const [file, entry] of Object.entries(manifest.files)) {
-    files.set(file, { path: join(directory, file), ...entry });
+  for await (const [file, entry] of inSlices(Object.entries(manifest.files))) {
+    files.set(file, { path: `${directory}/${file}`, ...entry });
   }
   const queue = files.values();
   await Promise.all(
@@ -77,7 +78,7 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
     parse('plans'),
     parse('openapi'),
   ]);
-  const table = toTable(directory, files, aliases, readers);
+  const table = await toTable(directory, files, aliases, readers);
   return { id: manifest.id, domains, status, find: (target) => table.get(target) };
 }
 
@@ -86,7 +87,7 @@ async function readManifest(directory: string): Promise<Manifest> {
   const path = join(directory, 'manifest.json');
   let manifest: Manifest;
   try {
-    manifest = parseManifest(await readFile(path, 'utf8'));
+    manifest = await parseManifest(await readFile(path, 'utf8'));
   } catch (error) {
     throw new ReleaseError(`${path}: the manifest cannot be read, or was changed`, { cause: error });
   }
@@ -99,14 +100,14 @@ async function readManifest(directory: string): Promise<Manifest> {
 }
 
 /** Everything that can be asked for, by its request target; an article also by its former paths. */
-function toTable(
+async function toTable(
   directory: string,
   files: ReadonlyMap<string, ReleaseFile>,
   aliases: Aliases,
   readers: LoadOptions['readers'],
-): Map<string, ServedFile> {
+): Promise<Map<string, ServedFile>> {
   const table = new Map<string, ServedFile>();
-  for (const [file, identity] of files) {
+  for await (const [file, identity] of inSlices(files)) {
     const match = isCompressed(file) ? undefined : matchResource(file);
     if (match?.target === undefined) continue;
     const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { idSource } from '#contract/release.ts';
+import { toReleaseId } from '#common/manifest.ts';
 import type { Manifest } from '#contract/release.ts';
 
 /** Something that befalls a release, and the file that whoever reads it must name. */
@@ -151,7 +151,7 @@ function read(release: string): Manifest {
 function seal(release: string, files: Manifest['files'], contractVersion?: string): string {
   const manifest = read(release);
   const body = { ...manifest, files, contractVersion: contractVersion ?? manifest.contractVersion };
-  const id = hash('sha256', idSource(body)).slice(0, 16);
+  const id = toReleaseId(body);
   write('manifest.json', JSON.stringify({ ...body, id }))(release);
   const sealed = join(dirname(release), id);
   renameSync(release, sealed);
