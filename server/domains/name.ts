@@ -2,7 +2,6 @@ import { domainToASCII } from 'node:url';
 import { isLdhLabel, isWellFormedLabel } from './label.ts';
 import type { DomainName } from './types.ts';
 import { Problem } from '../problem.ts';
-import { secondLevels } from './second-levels.ts';
 
 /** Longer than any name that could become a valid one: IDN labels shrink by far less. */
 const maxInput = 1024;
@@ -41,13 +40,16 @@ export function parseDomainName(text: string): string {
  * The name that can be registered under one of the TLDs. Throws a `tld_not_found` where it is of none of them, and an
  * `invalid_domain` for a bare TLD and a subdomain.
  */
-export function toDomainName(name: string, tlds: ReadonlySet<string>): DomainName {
+export async function toDomainName(name: string, tlds: ReadonlySet<string>): Promise<DomainName> {
   const labels = name.split('.');
   const at = labels.findIndex((_, index) => tlds.has(labels.slice(index).join('.')));
   if (at === -1) throw new Problem('tld_not_found');
   if (at === 0) throw invalid('A name is missing in front of the TLD');
   // With .uk alone on sale, co.uk is no name to be had, and example.co.uk one of another TLD.
-  if (secondLevels.has(labels.slice(at - 1).join('.'))) throw new Problem('tld_not_found');
+  const rest = labels.slice(at - 1).join('.');
+  // Loaded for the first search: the list of suffixes takes as long as a tenth of the server's start.
+  const { getPublicSuffix } = await import('tldts-icann');
+  if (getPublicSuffix(rest) === rest) throw new Problem('tld_not_found');
   if (at === 1) return { name, tld: labels.slice(1).join('.') };
   throw invalid('Only a whole domain can be searched for, without a subdomain such as www');
 }

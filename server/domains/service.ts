@@ -57,7 +57,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
     async search(text) {
       const name = parseDomainName(text);
       const { tlds, offers } = read();
-      const domain = toDomainName(name, tlds);
+      const domain = await toDomainName(name, tlds);
       const offer = offers.get(domain.tld);
       if (!offer) throw new Problem('tld_not_found');
       const found = await availability.check(domain, offer.lookup);

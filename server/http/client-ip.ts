@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import type { BlockList } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 /** Who sends a request. */
 export interface Client {
@@ -37,30 +38,12 @@ function normalize(text: string): string | undefined {
     .replace(/^([\d.]+):\d+$/, '$1')
     .replace(/%.*$/, '');
   if (isIP(bare) !== 6) return isIP(bare) ? bare : undefined;
-  const groups = toGroups(bare);
-  if (groups.slice(0, 5).some((group) => group !== 0) || groups[5] !== 0xffff) return bare;
-  return groups
-    .slice(6)
-    .map((group) => `${group >> 8}.${group & 255}`)
-    .join('.');
+  const address = ipaddr.process(bare);
+  return address.kind() === 'ipv4' ? address.toString() : bare;
 }
 
 function toClient(address: string): Client {
   if (isIP(address) !== 6) return { address, key: address };
-  const network = toGroups(address)
-    .slice(0, 4)
-    .map((group) => group.toString(16));
-  return { address, key: `${network.join(':')}::/64` };
-}
-
-/** The eight numbers of an IPv6 address. */
-function toGroups(address: string): number[] {
-  const [head = [], tail = []] = address
-    .replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => {
-      return [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':');
-    })
-    .split('::')
-    .map((part) => part.split(':').filter(Boolean));
-  const gap = Array.from({ length: 8 - head.length - tail.length }, () => '0');
-  return [...head, ...gap, ...tail].map((group) => Number.parseInt(group, 16));
+  const network = ipaddr.IPv6.parse(address).parts.slice(0, 4);
+  return { address, key: `${network.map((part) => part.toString(16)).join(':')}::/64` };
 }

@@ -1,44 +1,19 @@
 import { lookup, promises } from 'node:dns';
 import type { LookupAddress, LookupOptions } from 'node:dns';
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
+import ipaddr from 'ipaddr.js';
 import { isLoopback } from './settings.ts';
 
-/** Addresses that no registry has: this machine, private networks, and what is reserved (RFC 6890). */
-const notPublic = new BlockList();
-for (const [network, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-] as const) {
-  notPublic.addSubnet(network, prefix, 'ipv4');
-}
-// Addresses of IPv4 within IPv6 (::ffff:0:0/96) are found by the list above; a rule for them would meet all of IPv4.
-for (const [network, prefix] of [
-  ['::', 96],
-  ['2001:db8::', 32],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-] as const) {
-  notPublic.addSubnet(network, prefix, 'ipv6');
-}
+/** All of IPv6 that is given to networks (RFC 4291 2.4). */
+const globalUnicast = ipaddr.parseCIDR('2000::/3');
 
-/** Whether an address can be that of a registry. */
-export function isPublicAddress(address: string): boolean {
-  const version = isIP(address);
-  return version !== 0 && !notPublic.check(address, version === 6 ? 'ipv6' : 'ipv4');
+/** Whether an address can be that of a registry: not this machine, a private network or what is reserved (RFC 6890). */
+export function isPublicAddress(text: string): boolean {
+  if (isIP(text) === 0) return false;
+  const address = ipaddr.process(text);
+  return address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(globalUnicast));
 }
 
 /** Whether a host of an upstream may be called by its name: a public name or loopback, and never another address. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
 import type { Logger } from '../../log.ts';
 import { isAllowedUrl } from '../../upstream/public-address.ts';
+import { createPoller } from '../../upstream/poller.ts';
 import { parseJson } from '../../upstream/reply.ts';
 
 /** What the list of RDAP servers needs. */
@@ -58,8 +59,6 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
   let bases = builtIn;
   let etag: string | undefined;
   let readAt: number | undefined;
-  let closed = false;
-  let timer: NodeJS.Timeout | undefined;
 
   const read = async (from: string): Promise<void> => {
     const reply = await client.request('GET', from, { headers: etag === undefined ? {} : { 'if-none-match': etag } });
@@ -73,19 +72,16 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
     }
     readAt = now();
   };
-  const refresh = async (): Promise<void> => {
-    if (url === undefined || closed) return;
-    let nextMs = refreshMs;
-    await read(url).catch((error: unknown) => {
-      nextMs = Math.min(refreshMs, retryMs);
+  const poller = createPoller({
+    read: async () => (url === undefined ? undefined : await read(url)),
+    onFailure(error) {
       // A line without a stack: where this machine is offline it comes again and again, and is no defect.
       const reason = String((error as Error).cause ?? error);
-      if (!closed) log.warn({ reason }, 'the list of RDAP servers could not be read; the one before is still used');
-    });
-    clearTimeout(timer);
-    if (!closed) timer = setTimeout(() => void refresh(), nextMs).unref();
-  };
-  let started: Promise<void> | undefined;
+      log.warn({ reason }, 'the list of RDAP servers could not be read; the one before is still used');
+    },
+    everyMs: refreshMs,
+    retryMs,
+  });
   return {
     find(tld) {
       for (let entry = tld; entry !== ''; entry = entry.split('.').slice(1).join('.')) {
@@ -95,12 +91,12 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
       return undefined;
     },
     isCurrent: () => readAt !== undefined && now() - readAt < currentMs,
-    start: () => (started ??= refresh()),
-    refresh,
+    start: () => poller.start(),
+    refresh: () => poller.poll(),
     async close() {
-      closed = true;
-      clearTimeout(timer);
+      const stopped = poller.stop();
       await client.close();
+      await stopped;
     },
   };
 }

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { replaceFile } from '#common/atomic-file.ts';
+import { createPoller } from '../../upstream/poller.ts';
 import type { PriceSource, TldPrices } from '../types.ts';
 
 /** Prices that are read from a billing system again and again. */
@@ -28,7 +29,7 @@ export interface LivePricesOptions {
   readonly failed: (what: string, error?: unknown) => void;
   readonly now?: () => number;
   readonly refreshMs?: number;
-  /** How soon it is tried again while there is nothing to serve. */
+  /** How soon it is tried again after a failure; later and later, up to `refreshMs`. */
   readonly retryMs?: number;
   /** How long the last good copy serves. */
   readonly keepMs?: number;
@@ -59,8 +60,6 @@ export function createLivePrices({
   keepMs = 86_400_000,
 }: LivePricesOptions): LivePrices {
   let copy: Copy | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
   try {
     copy = loadCopy(file, now());
   } catch (error) {
@@ -69,7 +68,7 @@ export function createLivePrices({
 
   const current = (): Copy['prices'] | undefined => (copy && now() - copy.readAt <= keepMs ? copy.prices : undefined);
 
-  const refresh = async (): Promise<void> => {
+  const read = async (): Promise<void> => {
     const readAt = now();
     const prices = await source.read();
     // What the billing system no longer sells is no longer sold here, also where nothing is left.
@@ -77,27 +76,19 @@ export function createLivePrices({
     if (prices.size === 0) failed('no TLD of the billing system has all its prices for one year in EUR');
     await saveCopy(file, copy).catch((error: unknown) => failed('the domain prices cannot be stored', error));
   };
-  const again = (): void => {
-    running = run();
-  };
-  const run = async (): Promise<void> => {
-    try {
-      await refresh();
-    } catch (error) {
-      if (!stopped) failed('the domain prices cannot be read', error);
-    }
-    if (stopped) return;
-    timer = setTimeout(again, current() ? refreshMs : Math.min(retryMs, refreshMs)).unref();
-  };
-  let running: Promise<void> | undefined;
+  const poller = createPoller({
+    read,
+    onFailure: (error) => failed('the domain prices cannot be read', error),
+    everyMs: refreshMs,
+    retryMs,
+  });
   return {
-    start: again,
+    start: () => void poller.start(),
     current,
     async stop() {
-      stopped = true;
-      clearTimeout(timer);
+      const stopped = poller.stop();
       await source.close();
-      await running;
+      await stopped;
     },
   };
 }

@@ -42,6 +42,14 @@ test.each([
   ['::ffff:10.0.0.1', false],
   ['fd12::1', false],
   ['fe80::1', false],
+  ['64:ff9b::a00:1', false],
+  ['2002:a00:1::1', false],
+  ['2001::1', false],
+  ['fec0::1', false],
+  ['100::1', false],
+  ['3fff::1', false],
+  ['5f00::1', false],
+  ['::a00:1', false],
   ['not-an-address', false],
 ])('%s: public is %s', (address, expected) => {
   expect(isPublicAddress(address)).toBe(expected);
