@@ -15,16 +15,12 @@ export function toReleaseId({ files, ...head }: Omit<Manifest, 'id'>): string {
  * not match its own id.
  */
 export async function parseManifest(text: string): Promise<Manifest> {
-  const { files, ...rest } = JSON.parse(text) as { files?: object };
+  const { files = {}, ...rest } = JSON.parse(text) as Partial<Manifest>;
   const { id, ...head } = ManifestHead.parse(rest);
   const hash = hashRelease(head);
-  const checked: Manifest['files'] = {};
-  for await (const [file, entry] of inSlices(Object.entries(files ?? {}))) {
-    checked[file] = ManifestFile.parse(entry);
-    hash.add(file, checked[file]);
-  }
+  for await (const file of inSlices(Object.keys(files))) hash.add(file, ManifestFile.parse(files[file]));
   if (hash.digest() !== id) throw new Error('manifest.json has been changed');
-  return { id, ...head, files: checked };
+  return { id, ...head, files };
 }
 
 /**

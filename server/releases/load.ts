@@ -11,7 +11,7 @@ import { matchResource, resources } from '#contract/resources.ts';
 import type { Resource, ResourceName } from '#contract/resources.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { StoredFile } from '../http/stored.ts';
-import { ReleaseError, readReleaseFile, verifyReleaseFile } from './files.ts';
+import { ReleaseError, readReleaseFile, verifyReleaseFiles } from './files.ts';
 import type { ReleaseFile } from './files.ts';
 
 /** A release of which every byte was verified. */
@@ -31,9 +31,6 @@ export type ServedFile = StoredFile<ReleaseFile>;
 /** How the bytes of a release are read while it is served. */
 export type ReadBytes = Pick<ServedFile, 'inMemory' | 'read'>;
 
-/** Files that are verified at a time. */
-const lanes = 8;
-
 /** What a release is loaded with. */
 export interface LoadOptions {
   /** Throws where this machine cannot use the monitors and maintenance, for instance a time zone. */
@@ -49,15 +46,10 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
   });
   const manifest = await readManifest(directory);
   const files = new Map<string, ReleaseFile>();
-  for await (const [file, entry] of inSlices(Object.entries(manifest.files))) {
-    files.set(file, { path: `${directory}/${file}`, ...entry });
+  for await (const file of inSlices(Object.keys(manifest.files))) {
+    files.set(file, { path: `${directory}/${file}`, ...manifest.files[file]! });
   }
-  const queue = files.values();
-  await Promise.all(
-    Array.from({ length: lanes }, async () => {
-      for (const file of queue) await verifyReleaseFile(file);
-    }),
-  );
+  for await (const _ of inSlices(verifyReleaseFiles(files.values())));
   const parse = async <Value>(name: ResourceName, check?: (value: Value) => void): Promise<Value> => {
     const { file, schema }: Resource = resources[name];
     const found = files.get(file);

@@ -1,4 +1,4 @@
-import { existsSync, renameSync, symlinkSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /** A checkout of this project, with its packages installed: this one, or another that it is compared with. */
@@ -7,12 +7,25 @@ export interface Checkout {
   readonly root: string;
   /** The program of the generator. */
   readonly generator: string;
-  /** The program of the server. */
-  readonly server: string;
+  /** The arguments of Node.js that start the server, as `npm run serve` does. */
+  readonly server: readonly string[];
 }
 
 function toCheckout(name: Checkout['name'], root: string): Checkout {
-  return { name, root, generator: join(root, 'generator/main.js'), server: join(root, 'server/main.js') };
+  return {
+    name,
+    root,
+    generator: join(root, 'generator/main.js'),
+    server: [...readServeFlags(root), join(root, 'server/main.js')],
+  };
+}
+
+/** The flags of Node.js in the script `serve`. */
+function readServeFlags(root: string): string[] {
+  const file = join(root, 'package.json');
+  if (!existsSync(file)) return [];
+  const { scripts } = JSON.parse(readFileSync(file, 'utf8')) as { scripts: { serve: string } };
+  return scripts.serve.split(' ').filter((part) => part.startsWith('--'));
 }
 
 /** This checkout, and the one before where a folder is given. Throws where that one cannot be run. */
@@ -20,7 +33,7 @@ export function openCheckouts(before: string | undefined): Checkout[] {
   const ours = toCheckout('ours', resolve(import.meta.dirname, '../..'));
   if (before === undefined) return [ours];
   const other = toCheckout('before', resolve(before));
-  for (const needed of [other.generator, other.server, join(other.root, 'node_modules')]) {
+  for (const needed of [other.generator, other.server.at(-1)!, join(other.root, 'node_modules')]) {
     if (!existsSync(needed)) throw new Error(`--before: ${needed} does not exist`);
   }
   return [ours, other];

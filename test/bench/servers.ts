@@ -33,7 +33,7 @@ export interface Served {
 export function toOwn({ checkout, dist }: Served, data: string, settings: Readonly<Record<string, string>> = {}) {
   return (port: number): Command => ({
     program: node,
-    args: [checkout.server],
+    args: checkout.server,
     cwd: data,
     env: {
       PORT: String(port),
