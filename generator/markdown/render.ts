@@ -61,8 +61,8 @@ export function renderAll(
     if ((error as { code?: string }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
     const { user, system } = process.threadCpuUsage(before);
     // A busy machine had no time for it: that is no fault of the article.
-    const isStarved = (user + system) / 1000 < maxRenderMs * 0.8;
-    if (articles.length === 1) return isStarved ? renderAll(articles, wallMs * 4) : [tooSlow];
+    const isStarved = (user + system) / 1000 < maxRenderMs / 2;
+    if (articles.length === 1) return isStarved ? renderAll(articles, wallMs * 2) : [tooSlow];
     // Whichever it was: from here on, each has the time for itself.
     return [...outcomes, ...articles.slice(outcomes.length).flatMap((article) => renderAll([article]))];
   }

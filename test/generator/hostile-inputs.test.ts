@@ -15,14 +15,14 @@ function lines(count: number, line: (index: number) => string): string {
 /** Checks a project with one hostile file, and expects an early end with little memory: what is measured is no benchmark. */
 async function checkHostile(text: string) {
   const root = createProject({ [file]: text });
-  const { status, stderr, seconds, peakMebibytes } = await measureGenerator(['check'], root);
+  const { status, stderr, cpuSeconds, peakMebibytes } = await measureGenerator(['check'], root);
   expect(status).toBe(1);
-  expect(seconds).toBeLessThan(10);
+  expect(cpuSeconds).toBeLessThan(10);
   expect(peakMebibytes).toBeLessThan(1024);
   return stderr.split('\n').slice(0, -2);
 }
 
-describe('Markdown ends a check within 10 s and 1 GiB where it is', () => {
+describe('Markdown ends a check within 10 s of CPU and 1 GiB where it is', () => {
   test.each([
     [
       '20 MB long',
@@ -75,7 +75,7 @@ describe('Markdown ends a check within 10 s and 1 GiB where it is', () => {
   });
 });
 
-describe('front matter ends a check within 10 s and 1 GiB where it is', () => {
+describe('front matter ends a check within 10 s of CPU and 1 GiB where it is', () => {
   const tooLong = '1:1  the front matter is longer than 16384 characters (end it with a line of exactly ---)';
   const lists = 'abcdefghi'.split('').map((name, index, all) => {
     const inner = index === 0 ? 'lol' : `*${all[index - 1]}`;
@@ -99,9 +99,9 @@ describe('front matter ends a check within 10 s and 1 GiB where it is', () => {
   });
 });
 
-test('YAML of the catalog ends a check within 10 s and 1 GiB where it has 35,000 fields', async () => {
+test('YAML of the catalog ends a check within 10 s of CPU and 1 GiB where it has 35,000 fields', async () => {
   const root = createProject({ 'catalog/domains.yaml': `tlds:\n${lines(35_000, (index) => `  .t${index}: {}`)}\n` });
-  const { seconds, peakMebibytes } = await measureGenerator(['check'], root);
-  expect(seconds).toBeLessThan(10);
+  const { cpuSeconds, peakMebibytes } = await measureGenerator(['check'], root);
+  expect(cpuSeconds).toBeLessThan(10);
   expect(peakMebibytes).toBeLessThan(1024);
 });

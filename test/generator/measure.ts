@@ -3,16 +3,15 @@ import { join } from 'node:path';
 import { runGenerator, temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult } from '../helpers/project.ts';
 
-/** What a command of the generator left behind, how long it took and how much memory it had at most. */
+/** What a command of the generator left behind, the CPU that it took and how much memory it had at most. */
 export interface Measured extends CommandResult {
-  readonly seconds: number;
+  readonly cpuSeconds: number;
   readonly peakMebibytes: number;
 }
 
 /** Runs a command of the generator as a process of its own, and measures it. */
 export async function measureGenerator(args: readonly string[], cwd: string): Promise<Measured> {
   const memory = join(temporaryFolder(), 'peak');
-  const started = performance.now();
   const result = await runGenerator(args, {
     cwd,
     env: {
@@ -20,6 +19,6 @@ export async function measureGenerator(args: readonly string[], cwd: string): Pr
       PEAK_MEMORY_FILE: memory,
     },
   });
-  const seconds = (performance.now() - started) / 1000;
-  return { ...result, seconds, peakMebibytes: Number(readFileSync(memory, 'utf8')) / 1024 };
+  const [maxRss, cpu] = readFileSync(memory, 'utf8').split(' ').map(Number) as [number, number];
+  return { ...result, cpuSeconds: cpu / 1e6, peakMebibytes: maxRss / 1024 };
 }
