@@ -4,7 +4,7 @@ export type Outcome = 'refused' | 'unknown';
 /** A failure of an outside system, translated: nothing of its words, addresses or tokens is in the message. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** What the client is told; fit to be read by anyone. */
+  /** The code that the client reads. */
   readonly code: 'provider_error' | 'provider_permission_denied';
   /** `refused`: certainly nothing happened. `unknown`: it may have happened (a timeout, a connection that broke). */
   readonly outcome: Outcome;

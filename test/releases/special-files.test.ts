@@ -120,7 +120,7 @@ async function publishDamaged(root: string, round: number, damage: (path: string
   damage(join(folder, file));
   renameSync(folder, join(root, 'dist/releases', release!.id));
   await makeCurrent(join(root, 'dist'), release!.id);
-  // Whoever waits for a FIFO to be written to, against expectation, goes on then, and ends with the test.
+  // A reader that waits for the FIFO, against expectation, goes on then, and ends with the test.
   const path = join(root, 'dist/releases', release!.id, file);
   onTestFinished(() => {
     if (lstatSync(path, { throwIfNoEntry: false })?.isFIFO()) {
