@@ -5,7 +5,7 @@ import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/resources.ts';
 import { replaceFile } from '../common/atomic-file.ts';
-import { toReleaseId } from '../common/manifest.ts';
+import { renderManifest, toReleaseId } from '../common/manifest.ts';
 import { createListBytes } from './list-bytes.ts';
 import { toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
@@ -107,7 +107,7 @@ export function createLiveRelease(folder: string): LiveRelease {
           const manifest = { ...body, files: toManifest(files) };
           const id = toReleaseId(manifest);
           // This also changes the time of the folder, by which a server notices the new state.
-          await replaceFile(join(root, 'manifest.json'), JSON.stringify({ id, ...manifest }));
+          await replaceFile(join(root, 'manifest.json'), renderManifest({ id, ...manifest }));
           present = files;
           lists = nextLists;
           return { id, ...manifest };

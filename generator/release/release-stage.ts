@@ -9,7 +9,7 @@ import pLimit from 'p-limit';
 import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/resources.ts';
-import { toReleaseId } from '../common/manifest.ts';
+import { renderManifest, toReleaseId } from '../common/manifest.ts';
 import { stageName } from './current.ts';
 import type { FormerRelease } from './former-release.ts';
 import { makeCurrent } from './history.ts';
@@ -123,7 +123,7 @@ export async function createReleaseStage(
       const manifest: Manifest = { id: toReleaseId(body), ...body };
       await inTurn(out, async () => {
         await moveIntoPlace(root, join(releases, manifest.id), async () => {
-          put('manifest.json', Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`));
+          put('manifest.json', Buffer.from(renderManifest(manifest)));
           await flush(root, [...files.keys()]);
         });
         await makeCurrent(out, manifest.id);
