@@ -3,51 +3,66 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
-import type { Rendered } from './render.ts';
-import type { Render } from './renderer.ts';
+import { gunzipSync } from 'node:zlib';
+import type { Forms } from '../release/compress.ts';
+import type { Outline } from './article.ts';
 
-/** Remembers on disk what earlier builds rendered. It may be copied between machines, and shared by builds. */
-export interface RenderCache {
-  /** Answers what the source file of that hash became at a site path; renders it where that is not known. */
-  render(source: string, sitePath: string, markdown: string): Promise<Rendered>;
-  /** Removes all but what the source files of those hashes became at those site paths. */
-  prune(articles: Iterable<readonly [source: string, sitePath: string]>): void;
+/** What an article is known by: the hash of its source file, and its site path. */
+export interface ArticleKey {
+  readonly source: string;
+  readonly path: string;
+}
+
+/** Remembers on disk what articles became. It may be copied between machines, and shared by builds. */
+export interface ArticleCache {
+  /** The outline of an article, where it is known. */
+  read(key: ArticleKey): Outline | undefined;
+  /** The file of an article whose outline is known; undefined where it is not there, or not what the outline says. */
+  readForms(key: ArticleKey, outline: Outline): Forms | undefined;
+  /** Keeps an article, where its outline says what its file is. */
+  write(key: ArticleKey, outline: Outline, forms: Forms): void;
+  /** Removes all other articles, so that the cache is bounded by what it is kept for. */
+  prune(keys: Iterable<ArticleKey>): void;
   /** Writes what is not yet written, and ends. */
   close(): void;
 }
 
-/** Where the cache is kept. */
-export interface RenderCachePlace {
-  readonly file: string;
-  /** What a result depends on beside the article: the code of the generator and its libraries. */
+/** How a cache is used. */
+export interface ArticleCacheOptions {
+  /** What an outline depends on beside the article: the code of the generator and its libraries. */
   readonly fingerprint: string;
+  /** Only reads; a file that is missing is not made. */
+  readonly readOnly?: boolean;
 }
 
 /**
- * Opens the cache in a file; without one, nothing is remembered. An entry is named after everything that the result
- * depends on: the source file, the path of the article, and the fingerprint of the generator. One that does not prove
- * itself by its own checksum is rendered anew.
+ * Opens the cache in a file; without one, it is a temporary one. An entry is named after everything that it depends on: the source file, the path of the article, and the
+ * fingerprint of the generator. One that does not prove itself by its own checksum is as if it were not there.
  */
-export function openRenderCache(place: RenderCachePlace | undefined, render: Render): RenderCache {
-  if (place === undefined) {
-    return { render: (_, sitePath, markdown) => render(markdown, sitePath), prune() {}, close() {} };
-  }
-  const { file, fingerprint } = place;
-  const toName = (source: string, sitePath: string): string => hash('sha256', `${fingerprint} ${source} ${sitePath}`);
-  const entries = openEntries(file);
+export function openArticleCache(
+  file: string | undefined,
+  { fingerprint, readOnly = false }: ArticleCacheOptions,
+): ArticleCache {
+  const toName = ({ source, path }: ArticleKey): string => hash('sha256', `${fingerprint} ${source} ${path}`);
+  const entries = openEntries(file, readOnly);
   return {
-    async render(source, sitePath, markdown) {
-      const name = toName(source, sitePath);
-      const known = entries.read(name);
-      if (known?.startsWith(checksum(name, known.slice(checksumLength)))) {
-        return JSON.parse(known.slice(checksumLength)) as Rendered;
-      }
-      const rendered = await render(markdown, sitePath);
-      const json = JSON.stringify(rendered);
-      entries.write(name, checksum(name, json) + json);
-      return rendered;
+    read(key) {
+      const name = toName(key);
+      const text = entries.read(name);
+      const json = text?.slice(checksumLength);
+      return text && text === checksum(name, json!) + json! ? (JSON.parse(json!) as Outline) : undefined;
     },
-    prune: (articles) => entries.keepOnly(Array.from(articles, ([source, sitePath]) => toName(source, sitePath))),
+    readForms(key, { forms }) {
+      const { gz, br } = entries.readForms(toName(key)) ?? {};
+      if (!gz || !br || hash('sha256', gz) !== forms?.gz || hash('sha256', br) !== forms.br) return undefined;
+      return { identity: gunzipSync(gz), gz, br };
+    },
+    write(key, outline, { gz, br }) {
+      const name = toName(key);
+      const json = JSON.stringify(outline);
+      entries.write(name, { text: checksum(name, json) + json, gz, br });
+    },
+    prune: (keys) => entries.keepOnly(Array.from(keys, toName)),
     close: () => entries.close(),
   };
 }
@@ -58,10 +73,18 @@ function checksum(name: string, json: string): string {
   return hash('sha256', `${name} ${json}`);
 }
 
-/** Texts by name, in one file, which is made, copied and removed faster than a file for each. */
+/** The compressed forms of a file. */
+type Compressed = Pick<Forms, 'gz' | 'br'>;
+
+interface Entry extends Compressed {
+  readonly text: string;
+}
+
+/** Entries by name, in one file, which is made, copied and removed faster than a file for each. */
 interface Entries {
   read(name: string): string | undefined;
-  write(name: string, text: string): void;
+  readForms(name: string): Partial<Compressed> | undefined;
+  write(name: string, entry: Entry): void;
   keepOnly(names: readonly string[]): void;
   close(): void;
 }
@@ -70,37 +93,43 @@ interface Entries {
 const batch = 64;
 
 /** Opens entries. Where that cannot be done, or no longer, they are empty: that costs time, never a build. */
-function openEntries(file: string): Entries {
+function openEntries(file: string | undefined, readOnly: boolean): Entries {
   // The second time without what was damaged.
-  let connection = connect(file) ?? connect(file);
-  const waiting = new Map<string, string>();
+  let connection = readOnly && file !== undefined ? connectReadOnly(file) : (connect(file) ?? connect(file));
+  const waiting = new Map<string, Entry>();
   const attempt = <Result>(work: (open: Connection) => Result): Result | undefined => {
     try {
       return connection && work(connection);
     } catch (error) {
       connection?.database.close();
-      removeDamaged(file, error);
+      if (file !== undefined && !readOnly) removeDamaged(file, error);
       connection = undefined;
       return undefined;
     }
   };
   const flush = (): void => {
-    attempt(({ database, write }) => {
+    if (waiting.size === 0) return;
+    attempt(({ database, write, writeForms }) => {
       database.exec('BEGIN IMMEDIATE');
-      for (const [name, text] of waiting) write.run(name, text);
+      for (const [name, { text, gz, br }] of waiting) {
+        write.run(name, text);
+        writeForms.run(name, gz, br);
+      }
       database.exec('COMMIT');
     });
     waiting.clear();
   };
   return {
-    read: (name) => waiting.get(name) ?? attempt(({ read }) => read.get(name)?.['text'] as string | undefined),
-    write(name, text) {
-      waiting.set(name, text);
+    read: (name) => waiting.get(name)?.text ?? attempt(({ read }) => read.get(name)?.['text'] as string | undefined),
+    readForms: (name) =>
+      waiting.get(name) ?? attempt(({ readForms }) => readForms.get(name) as unknown as Compressed | undefined),
+    write(name, entry) {
+      waiting.set(name, entry);
       if (waiting.size >= batch) flush();
     },
     keepOnly(names) {
       flush();
-      attempt(({ keepOnly }) => keepOnly.run(JSON.stringify(names)));
+      attempt(({ keepOnly }) => keepOnly.forEach((statement) => statement.run(JSON.stringify(names))));
     },
     close() {
       flush();
@@ -113,27 +142,51 @@ function openEntries(file: string): Entries {
 interface Connection {
   readonly database: DatabaseSync;
   readonly read: StatementSync;
+  readonly readForms: StatementSync;
   readonly write: StatementSync;
-  readonly keepOnly: StatementSync;
+  readonly writeForms: StatementSync;
+  readonly keepOnly: readonly StatementSync[];
 }
 
+/** Compressed forms are apart, so that reading all outlines does not read them. */
+const tables = `
+  CREATE TABLE IF NOT EXISTS entries (name TEXT PRIMARY KEY, text TEXT);
+  CREATE TABLE IF NOT EXISTS forms (name TEXT PRIMARY KEY, gz BLOB, br BLOB)`;
+
 /** Opens the file, which is made where it is missing; where it cannot be used, answers undefined, and has removed one that is damaged. */
-function connect(file: string): Connection | undefined {
+function connect(file: string | undefined): Connection | undefined {
   try {
-    mkdirSync(dirname(file), { recursive: true });
-    const database = new DatabaseSync(file, { timeout: 5000 });
+    if (file !== undefined) mkdirSync(dirname(file), { recursive: true });
+    // SQLite makes a temporary file for an empty name.
+    const database = new DatabaseSync(file ?? '', { timeout: 5000 });
     // What a loss of power leaves half written does not prove itself later on.
-    database.exec('PRAGMA synchronous = OFF; CREATE TABLE IF NOT EXISTS entries (name TEXT PRIMARY KEY, text TEXT)');
-    return {
-      database,
-      read: database.prepare('SELECT text FROM entries WHERE name = ?'),
-      write: database.prepare('INSERT OR REPLACE INTO entries (name, text) VALUES (?, ?)'),
-      keepOnly: database.prepare('DELETE FROM entries WHERE name NOT IN (SELECT value FROM json_each(?))'),
-    };
+    database.exec(`PRAGMA synchronous = OFF; ${tables}`);
+    return prepare(database);
   } catch (error) {
-    removeDamaged(file, error);
+    if (file !== undefined) removeDamaged(file, error);
     return undefined;
   }
+}
+
+function connectReadOnly(file: string): Connection | undefined {
+  try {
+    return prepare(new DatabaseSync(file, { readOnly: true, timeout: 5000 }));
+  } catch {
+    return undefined;
+  }
+}
+
+function prepare(database: DatabaseSync): Connection {
+  return {
+    database,
+    read: database.prepare('SELECT text FROM entries WHERE name = ?'),
+    readForms: database.prepare('SELECT gz, br FROM forms WHERE name = ?'),
+    write: database.prepare('INSERT OR REPLACE INTO entries (name, text) VALUES (?, ?)'),
+    writeForms: database.prepare('INSERT OR REPLACE INTO forms (name, gz, br) VALUES (?, ?, ?)'),
+    keepOnly: ['entries', 'forms'].map((table) =>
+      database.prepare(`DELETE FROM ${table} WHERE name NOT IN (SELECT value FROM json_each(?))`),
+    ),
+  };
 }
 
 /** SQLite's codes for what is no table of ours, a damaged file, and no database at all. */
