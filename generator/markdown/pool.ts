@@ -34,7 +34,8 @@ export function startRenderPool(threads: number, onEnd: () => void): RenderPool 
   const close = async (): Promise<void> => void (await Promise.all(pool.threads.map((thread) => thread.terminate())));
   let failure: CommandError | undefined;
   const fail = (reason: string): void => {
-    failure ??= new CommandError(`a thread that renders articles has ended (${reason}); the release stays as it was`);
+    if (failure) return;
+    failure = new CommandError(`a thread that renders articles has ended (${reason}); the release stays as it was`);
     for (const reject of waiting) reject(failure);
     onEnd();
     void close();
@@ -47,6 +48,7 @@ export function startRenderPool(threads: number, onEnd: () => void): RenderPool 
   }
   return {
     async render(article) {
+      if (failure) throw failure;
       const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
       waiting.add(reject);
       pool.run(article).then(resolve, (error: Error) => reject(failure ?? error));

@@ -78,7 +78,7 @@ function renderWithoutLimit({ markdown, sitePath }: ArticleText): Rendered {
   checkTables(tree);
   const words = countWords(tree);
   const html = processor.stringify(processor.runSync(tree, file), file);
-  return { html, words, references: file.data.references ?? [], ids: file.data.ids ?? [] };
+  return { html, words, references: file.data.references ?? [], ids: [...(file.data.ids ?? [])] };
 }
 
 /** V8 can end a computation from outside only where it runs as a script, so the work is called from one. */
