@@ -8,11 +8,8 @@ export interface WatchedStream extends Pick<Viewer, 'keyId' | 'mode' | 'onAccess
   readonly server: ServerName;
 }
 
-/** Watches the keys of open streams. */
-export interface AccessWatch {
-  add(stream: WatchedStream): Cancel;
-  close(): void;
-}
+/** Watches the key of an open stream, until the function that it returns is called. */
+export type AccessWatch = (stream: WatchedStream) => Cancel;
 
 /** A revoked key's streams must be closed within 5 s: this leaves 3 s for a slow store. */
 const intervalMs = 2000;
@@ -65,23 +62,18 @@ export function createAccessWatch(
     }
   };
 
-  const close = (): void => {
-    cancel?.();
-    cancel = undefined;
-  };
-  return {
-    add(stream) {
-      const name = `${stream.keyId} ${stream.server}`;
-      const group = groups.get(name) ?? { streams: new Set(), asking: false, unansweredSince: undefined };
-      groups.set(name, group);
-      group.streams.add(stream);
-      cancel ??= clock.after(intervalMs, look);
-      return () => {
-        group.streams.delete(stream);
-        if (group.streams.size === 0) groups.delete(name);
-        if (groups.size === 0) close();
-      };
-    },
-    close,
+  return (stream) => {
+    const name = `${stream.keyId} ${stream.server}`;
+    const group = groups.get(name) ?? { streams: new Set(), asking: false, unansweredSince: undefined };
+    groups.set(name, group);
+    group.streams.add(stream);
+    cancel ??= clock.after(intervalMs, look);
+    return () => {
+      group.streams.delete(stream);
+      if (group.streams.size === 0) groups.delete(name);
+      if (groups.size > 0) return;
+      cancel?.();
+      cancel = undefined;
+    };
   };
 }

@@ -3,7 +3,6 @@ import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import type { Cancel, Clock } from './clock.ts';
 import { createOutput } from './output.ts';
 import type { FrameSink, Subscription } from './output.ts';
-import { perform } from './transition.ts';
 import type { Shell } from './transition.ts';
 import { hasUpstream, idle, toGreeting, toNextState } from './upstream-state.ts';
 import type { UpstreamEffect, UpstreamEvent } from './upstream-state.ts';
@@ -39,7 +38,7 @@ export function createChannel({ open, describe, report, clock, random, closed }:
   const dispatch = (event: UpstreamEvent): void => {
     const [next, ...effects] = toNextState(state, event);
     state = next;
-    for (const effect of effects) void perform(shell, effect);
+    for (const effect of effects) void shell[effect.do](effect as never);
   };
   const shell: Shell<UpstreamEffect> = {
     async open({ attempt }) {

@@ -19,12 +19,7 @@ export interface Subscription {
 }
 
 /** What a console says, kept once and sent to all its viewers. */
-export interface Output {
-  append(event: BacklogEvent, text: string): void;
-  /** What there is so far is no history any more. */
-  restartHistory(): void;
-  /** The last 150 lines. */
-  readonly history: () => string[];
+export interface Output extends Pick<Backlog, 'append' | 'restartHistory' | 'history'> {
   /** Adds a viewer, who gets nothing before the next `start`. */
   subscribe(sink: FrameSink): Subscription;
   /** Lets the viewers who wait begin at the end of what there is, after a greeting. */
@@ -38,7 +33,7 @@ const flushMs = 16;
 /** Creates the output of a console that has said nothing. */
 export function createOutput(): Output {
   const backlog = createBacklog();
-  const subscriptions = new Set<StartedSubscription>();
+  const subscriptions = new Set<ReturnType<typeof createSubscription>>();
   let flushTimer: NodeJS.Timeout | undefined;
   let flushedAt = 0;
 
@@ -73,19 +68,13 @@ export function createOutput(): Output {
       return { ...subscription, leave };
     },
     start(greeting) {
-      for (const { start } of subscriptions) start(greeting);
+      for (const subscription of subscriptions) subscription.start(greeting);
     },
     close: () => clearTimeout(flushTimer),
   };
 }
 
-interface StartedSubscription extends Omit<Subscription, 'leave'> {
-  /** Does nothing the second time. */
-  readonly start: (greeting: readonly string[]) => void;
-  readonly place: () => Cursor | undefined;
-}
-
-function createSubscription(backlog: Backlog, sink: FrameSink): StartedSubscription {
+function createSubscription(backlog: Backlog, sink: FrameSink) {
   let place: Cursor | undefined;
   let greeting: readonly string[] = [];
   let wantsHistory = false;
@@ -111,7 +100,8 @@ function createSubscription(backlog: Backlog, sink: FrameSink): StartedSubscript
     sendOutput();
   };
   return {
-    start(first) {
+    /** Does nothing the second time. */
+    start(first: readonly string[]): void {
       if (place) return;
       place = backlog.end();
       greeting = first;
@@ -119,7 +109,7 @@ function createSubscription(backlog: Backlog, sink: FrameSink): StartedSubscript
     },
     place: () => place,
     pump,
-    sendHistory() {
+    sendHistory(): void {
       wantsHistory = true;
       pump();
     },

@@ -103,7 +103,7 @@ export function createRelay(dependencies: RelayDependencies): Relay {
         enter({ sink, ...viewer }) {
           unauthenticated.add(client.key, -1);
           viewers.add(viewer.keyId, 1);
-          const unwatch = watch.add({ server, ...viewer });
+          const unwatch = watch({ server, ...viewer });
           const subscription = channels.join(server, sink);
           const leave = (): void => {
             subscription.leave();
@@ -128,7 +128,6 @@ export function createRelay(dependencies: RelayDependencies): Relay {
     close() {
       closed = true;
       for (const session of sessions) session.shutDown();
-      watch.close();
       channels.close();
     },
   };

@@ -166,8 +166,7 @@ const table: Record<Proved['at'], RowsOf<Proved>> & { unproved: RowsOf<Unproved>
 
 /** What an event makes of a stream. */
 export function toNextState(state: SessionState, event: SessionEvent): SessionStep {
-  const row = table[state.at][event.type] as ((state: SessionState, event: SessionEvent) => SessionStep) | undefined;
-  return row ? row(state, event) : [state];
+  return table[state.at][event.type]?.(state as never, event as never) ?? [state];
 }
 
 function onFrame(

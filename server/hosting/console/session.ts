@@ -11,7 +11,6 @@ import type { FrameSink, Subscription } from './output.ts';
 import { authDeadlineMs, takesOutput, toNextState, unproved } from './session-state.ts';
 import type { SessionEffect, SessionEvent } from './session-state.ts';
 import type { StreamGrant, StreamMode, StreamTokens } from './token.ts';
-import { perform } from './transition.ts';
 import type { Shell } from './transition.ts';
 
 /** A stream whose key was proved. */
@@ -69,7 +68,7 @@ export function createSession(options: SessionOptions): Session {
   const dispatch = async (event: SessionEvent): Promise<void> => {
     const [next, ...effects] = toNextState(state, event);
     state = next;
-    await Promise.all(effects.map(async (effect) => perform(shell, effect)));
+    await Promise.all(effects.map(async (effect) => shell[effect.do](effect as never)));
   };
   const messages = createQueue(dispatch, options.describe);
   const commands = createQueue(dispatch, options.describe);
@@ -106,7 +105,7 @@ export function createSession(options: SessionOptions): Session {
     },
     close: ({ code, reason }) => websocket.close(code, reason),
   };
-  void perform(shell, { do: 'wait', until: clock.now() + authDeadlineMs });
+  void shell.wait({ do: 'wait', until: clock.now() + authDeadlineMs });
 
   socket.on('drain', () => subscription?.pump());
   websocket.on('message', (data, isBinary) => {
@@ -154,25 +153,17 @@ async function checkGrant({ checkAccess, server, hasRoom }: SessionOptions, gran
   return { type: 'grant checked', grant, access, hasRoom: hasRoom(grant.keyId) };
 }
 
-async function checkCommand(
-  { checkAccess, server }: SessionOptions,
-  keyId: string,
-  command: string,
-): Promise<SessionEvent> {
-  return { type: 'command checked', command, access: await checkAccess(keyId, server, 'read_write') };
-}
-
-interface Queue {
-  push(event: SessionEvent): void;
-  length(): number;
+async function checkCommand(options: SessionOptions, keyId: string, command: string): Promise<SessionEvent> {
+  const access = await options.checkAccess(keyId, options.server, 'read_write');
+  return { type: 'command checked', command, access };
 }
 
 /** Creates a queue whose events are handled one after the other, each with all that follows from it. */
-function createQueue(dispatch: Dispatch, describe: SessionOptions['describe']): Queue {
+function createQueue(dispatch: Dispatch, describe: SessionOptions['describe']) {
   let length = 0;
   let last = Promise.resolve();
   return {
-    push(event) {
+    push(event: SessionEvent): void {
       length += 1;
       last = last
         .then(() => dispatch(event))

@@ -6,15 +6,7 @@ export type Rows<State, Event extends { readonly type: string }, Next, Effect> =
   readonly [Type in Event['type']]?: (state: State, event: Extract<Event, { type: Type }>) => Step<Next, Effect>;
 };
 
-/** How each effect is done. */
+/** How each effect is done, by its name. */
 export type Shell<Effect extends { readonly do: string }> = {
   readonly [Do in Effect['do']]: (effect: Extract<Effect, { do: Do }>) => Promise<void> | void;
 };
-
-/** Does one effect. */
-export function perform<Effect extends { readonly do: string }>(
-  shell: Shell<Effect>,
-  effect: Effect,
-): Promise<void> | void {
-  return (shell[effect.do as Effect['do']] as (effect: Effect) => Promise<void> | void)(effect);
-}

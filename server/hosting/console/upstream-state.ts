@@ -132,8 +132,7 @@ const staleRows: UpstreamRows = {
 /** What an event makes of an upstream. */
 export function toNextState(state: UpstreamState, event: UpstreamEvent): UpstreamStep {
   const rows = 'attempt' in event && event.attempt !== state.attempt ? staleRows : table[state.at];
-  const row = rows[event.type] as ((state: UpstreamState, event: UpstreamEvent) => UpstreamStep) | undefined;
-  return row ? row(state, event) : [state];
+  return rows[event.type]?.(state, event as never) ?? [state];
 }
 
 function connect(state: UpstreamState): UpstreamStep {

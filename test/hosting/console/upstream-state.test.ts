@@ -7,17 +7,14 @@ const source = { name: 'source', close: () => undefined };
 const late = { name: 'late source', close: () => undefined };
 const error = { name: 'error' };
 
-/** An upstream with one viewer, that could not be opened twice. */
-const watched: UpstreamState = { ...idle, at: 'backoff', viewers: 1, attempt: 3, failures: 2, trouble: 'no' };
-const states: Record<string, UpstreamState> = {
-  idle,
-  opening: { ...watched, at: 'opening' },
-  open: { ...watched, at: 'open', source, failures: 0, trouble: undefined, status: 'offline', attempt: 3 },
-  backoff: watched,
-  closed: { ...idle, at: 'closed', attempt: 3 },
-};
-const opening = states.opening!;
-const open = states.open!;
+/** Of an upstream with one viewer, that could not be opened twice. */
+const common = { source: undefined, viewers: 1, attempt: 3, failures: 2, trouble: 'no', status: undefined } as const;
+const opening: UpstreamState = { ...common, at: 'opening' };
+const open: UpstreamState = { ...common, at: 'open', source, failures: 0, trouble: undefined, status: 'offline' };
+const backoff: UpstreamState = { ...common, at: 'backoff' };
+const first: UpstreamState = { ...common, at: 'opening', failures: 0, trouble: undefined };
+const states: Record<string, UpstreamState> = { idle, opening, open, backoff, closed: { ...common, at: 'closed' } };
+
 const events: Record<string, UpstreamEvent> = {
   join: { type: 'join' },
   leave: { type: 'leave' },
@@ -115,7 +112,7 @@ test('the table has every event', () => {
 
 test.for<[string, UpstreamState, UpstreamEvent, string]>([
   ['of two viewers one may leave', { ...open, viewers: 2 }, events.leave!, 'viewers=1'],
-  ['without viewers it is not tried again', { ...watched, viewers: 0 }, events.retry!, 'idle'],
+  ['without viewers it is not tried again', { ...backoff, viewers: 0 }, events.retry!, 'idle'],
   [
     'without viewers it is given up while it is opened',
     { ...opening, viewers: 0 },
@@ -128,16 +125,11 @@ test.for<[string, UpstreamState, UpstreamEvent, string]>([
     events.lingered!,
     'closed; source=undefined; attempt=4; close source; release',
   ],
-  ['without viewers it is given up', { ...watched, viewers: 0 }, events.lingered!, 'closed; attempt=4; release'],
-  [
-    'the first line of the first attempt',
-    { ...idle, at: 'opening', attempt: 3 },
-    events.line!,
-    'append console output text',
-  ],
+  ['without viewers it is given up', { ...backoff, viewers: 0 }, events.lingered!, 'closed; attempt=4; release'],
+  ['the first line of the first attempt', first, events.line!, 'append console output text'],
   [
     'the first failure',
-    { ...idle, at: 'opening', attempt: 3 },
+    first,
     events.refused!,
     'backoff; attempt=4; failures=1; trouble=no; report error; append daemon error no; admit; wait retry 750',
   ],
@@ -149,4 +141,57 @@ test.for<[string, UpstreamState, UpstreamEvent, string]>([
   ],
 ])('%s', ([, state, event, expected]) => {
   expect(describeStep(state, toNextState(state, event))).toBe(expected);
+});
+
+/** For each row, a test through the front door that fails without it. */
+const frontDoor: [row: string, test: string][] = [
+  ['idle join', 'upstream-life: of two viewers who wait for a console one may leave'],
+  ['idle lingered', 'upstream-life: a console that %s is tried for nobody, and forgotten 30 s after its last viewer'],
+  ['idle close', 'upstream-life: a console that is %s leaves no timer behind on shutdown'],
+  ['opening join', 'upstream-life: of two viewers who wait for a console one may leave'],
+  ['opening leave', 'upstream: an upstream that opens when nobody wants it any more is closed at once'],
+  ['opening lingered', 'upstream: an upstream that opens when nobody wants it any more is closed at once'],
+  ['opening close', 'upstream-life: a console that is being opened on shutdown is closed as soon as it is there'],
+  ['opening line', 'upstream-life: a console that %s is tried for nobody, and forgotten 30 s after its last viewer'],
+  ['opening status', 'upstream: what an upstream tells %s is history, and comes to nobody twice'],
+  ['opening gap', 'upstream-life: viewers read what an upstream says while it is opened again'],
+  ['opening error', 'upstream-life: viewers read what an upstream says while it is opened again'],
+  ['opening ended', 'upstream-life: viewers read what an upstream says while it is opened again'],
+  ['opening opened', 'upstream-life: of two viewers who wait for a console one may leave'],
+  ['opening refused', 'upstream-life: a console that %s is tried for nobody, and forgotten 30 s after its last viewer'],
+  ['open join', 'upstream: all viewers of a server share one upstream, and all hear the same'],
+  ['open leave', 'upstream: the upstream outlives its last viewer by 30 s, so that a page can be loaded again'],
+  ['open lingered', 'upstream: the upstream outlives its last viewer by 30 s, so that a page can be loaded again'],
+  ['open close', 'upstream-life: a console that is %s leaves no timer behind on shutdown'],
+  ['open line', 'upstream: all viewers of a server share one upstream, and all hear the same'],
+  ['open status', 'upstream: all viewers of a server share one upstream, and all hear the same'],
+  ['open gap', 'upstream: a gap and an error of the upstream are passed on between the lines where they happened'],
+  ['open error', 'upstream: a gap and an error of the upstream are passed on between the lines where they happened'],
+  ['open ended', 'upstream-life: viewers read what an upstream says while it is opened again'],
+  [
+    'backoff join',
+    'upstream: an upstream that cannot be opened is told, and tried again with growing waits while there are viewers',
+  ],
+  ['backoff leave', 'upstream-life: a console that %s is tried for nobody, and forgotten 30 s after its last viewer'],
+  [
+    'backoff lingered',
+    'upstream-life: a console that %s is tried for nobody, and forgotten 30 s after its last viewer',
+  ],
+  ['backoff close', 'upstream-life: a console that is %s leaves no timer behind on shutdown'],
+  ['backoff retry', 'upstream-life: viewers read what an upstream says while it is opened again'],
+  ['opened too late', 'upstream-life: a console that is being opened on shutdown is closed as soon as it is there'],
+];
+
+test.for(frontDoor)('the row of %s is reached by a front-door test', ([, name]) => {
+  expect(findTest(name)).toBe(true);
+});
+
+test('the front door reaches each row', () => {
+  const names = Object.keys(states);
+  const rows = Object.values(events).flatMap((event, at) =>
+    names
+      .filter((_, column) => table[at]![column + 1] !== '-' && event.type !== 'opened')
+      .map((name) => `${name} ${event.type}`),
+  );
+  expect(frontDoor.map(([row]) => row)).toEqual(expect.arrayContaining(rows));
 });
