@@ -153,9 +153,11 @@ function collect(kept: Kept, from: number, until: number, counts: (entry: Entry)
 function toLost(kept: Kept, { entry, lines }: Cursor, linesUntil: number): string[] {
   const { lostStatus, first } = kept;
   const count = cursorAt(kept, Math.max(entry, first)).lines - lines;
-  const gap = toMessage('gap', `${count} ${count === 1 ? 'line was' : 'lines were'} dropped: read too slowly`);
-  const isStatusLost = lostStatus && lostStatus.entry >= Math.max(entry, linesUntil);
-  return [...(count > 0 ? [gap] : []), ...(isStatusLost ? [lostStatus.message] : [])];
+  const lost: string[] = [];
+  if (count > 0)
+    lost.push(toMessage('gap', `${count} ${count === 1 ? 'line was' : 'lines were'} dropped: read too slowly`));
+  if (lostStatus && lostStatus.entry >= Math.max(entry, linesUntil)) lost.push(lostStatus.message);
+  return lost;
 }
 
 function isLine({ event }: Entry): boolean {

@@ -1,5 +1,5 @@
 import { createBacklog } from './backlog.ts';
-import type { Backlog, BacklogEvent, Cursor } from './backlog.ts';
+import type { Backlog, Cursor } from './backlog.ts';
 import { toFrames } from './frame.ts';
 
 /** Where a viewer's frames go. */
