@@ -38,12 +38,12 @@ export interface StreamCommand {
 /** What the relay needs of the rest of the service. */
 export interface RelayDependencies {
   readonly tokens: StreamTokens;
-  /** Follows the console of a server. What it rejects with is told to viewers, where that is fit for them. */
+  /** Follows the console of a server. Viewers read what it rejects with, where that is fit for them. */
   readonly openSource: (server: ServerName, events: ConsoleEvents) => Promise<ConsoleSource>;
   /** Sends a command that was validated, by a key that was allowed to a moment ago; limits and audit are its own. */
   readonly sendCommand: (command: StreamCommand) => Promise<void>;
   readonly checkAccess: CheckAccess;
-  /** Told what went wrong on our side or the provider's, for the log. */
+  /** Called with what went wrong on our side or the provider's, for the log. */
   readonly failed: (what: string, error: unknown) => void;
   readonly limits?: Partial<RelayLimits>;
   readonly clock?: Clock;
