@@ -94,6 +94,7 @@ export function createRelay(dependencies: RelayDependencies): Relay {
     admits: (client) => unauthenticated.of(client.key) < limits.unauthenticated,
     connect(websocket, socket, server, client) {
       unauthenticated.add(client.key, 1);
+      let leave = (): void => unauthenticated.add(client.key, -1);
       const session = createSession({
         ...shared,
         websocket,
@@ -101,20 +102,20 @@ export function createRelay(dependencies: RelayDependencies): Relay {
         server,
         hasRoom: (keyId) => viewers.of(keyId) < limits.viewersPerKey,
         enter({ sink, ...viewer }) {
-          unauthenticated.add(client.key, -1);
+          leave();
           viewers.add(viewer.keyId, 1);
           const unwatch = watch({ server, ...viewer });
           const subscription = channels.join(server, sink);
-          const leave = (): void => {
-            subscription.leave();
+          leave = () => {
+            viewers.add(viewer.keyId, -1);
             unwatch();
+            subscription.leave();
           };
-          return { ...subscription, leave };
+          return subscription;
         },
-        left(keyId) {
+        leave() {
           sessions.delete(session);
-          if (keyId === undefined) unauthenticated.add(client.key, -1);
-          else viewers.add(keyId, -1);
+          leave();
         },
         sendCommand: (keyId, command) =>
           sendCommand({ server, keyId, command, requestId: client.requestId, ip: client.address }),
@@ -175,17 +176,11 @@ function toClientText(error: unknown): string {
   return error instanceof ProviderError || error instanceof Problem ? error.message : problems.internal_error.message;
 }
 
-interface Counter {
-  of(name: string): number;
-  add(name: string, change: 1 | -1): void;
-  total(): number;
-}
-
-function createCounter(): Counter {
+function createCounter() {
   const counts = new Map<string, number>();
   return {
-    of: (name) => counts.get(name) ?? 0,
-    add(name, change) {
+    of: (name: string): number => counts.get(name) ?? 0,
+    add(name: string, change: 1 | -1): void {
       const count = (counts.get(name) ?? 0) + change;
       if (count > 0) counts.set(name, count);
       else counts.delete(name);

@@ -77,7 +77,7 @@ export type SessionEffect =
   | { readonly do: 'resume' }
   | { readonly do: 'send history' }
   /** Gives up what the stream holds. */
-  | { readonly do: 'release'; readonly keyId: string | undefined }
+  | { readonly do: 'release' }
   | { readonly do: 'close'; readonly code: number; readonly reason: string };
 
 type SessionStep = Step<SessionState, SessionEffect>;
@@ -132,10 +132,7 @@ const openRows: RowsOf<Open> = {
   'token refused': (state, { reason }) => refuseToken(state, reason),
   failed: (state, { reason }) => [state, reply('daemon error', reason)],
   'shut down': (state) => end(state, closeCodes.restart, 'service restart'),
-  gone: (state) => [
-    { at: 'ended', grant: state.grant },
-    { do: 'release', keyId: state.grant?.keyId },
-  ],
+  gone: (state) => [{ at: 'ended', grant: state.grant }, { do: 'release' }],
 };
 const provedRows: RowsOf<Proved> = {
   ...openRows,
@@ -240,7 +237,7 @@ function revoke(state: Open): SessionStep {
 }
 
 function end({ grant }: Open, code: number, reason: string, ...answers: SessionEffect[]): SessionStep {
-  return [{ at: 'ended', grant }, ...answers, { do: 'release', keyId: grant?.keyId }, { do: 'close', code, reason }];
+  return [{ at: 'ended', grant }, ...answers, { do: 'release' }, { do: 'close', code, reason }];
 }
 
 function reply(event: StreamEvent, ...args: string[]): SessionEffect {

@@ -34,8 +34,8 @@ export interface SessionOptions {
   /** Whether a key may have one more stream. */
   readonly hasRoom: (keyId: string) => boolean;
   readonly enter: (viewer: Viewer) => Subscription;
-  /** Called once, when the session is over; with its key, if it has entered. */
-  readonly left: (keyId: string | undefined) => void;
+  /** Called once, when the session is over. */
+  readonly leave: () => void;
   readonly sendCommand: (keyId: string, command: string) => Promise<void>;
   /** What the client reads of a failure. */
   readonly describe: (error: unknown) => string;
@@ -98,10 +98,9 @@ export function createSession(options: SessionOptions): Session {
     },
     resume: () => subscription?.pump(),
     'send history': () => subscription?.sendHistory(),
-    release({ keyId }) {
+    release() {
       timer?.();
-      subscription?.leave();
-      options.left(keyId);
+      options.leave();
     },
     close: ({ code, reason }) => websocket.close(code, reason),
   };
