@@ -7,7 +7,7 @@ import type { Output } from './output.ts';
 import { createLocalProcess } from './process.ts';
 import type { LocalProcess } from './process.ts';
 import { notAvailable, toRefusal } from '../../../upstream/reply.ts';
-import type { ConsoleEvents, ConsoleSource, GameAction, Provider, VpsAction } from '../types.ts';
+import type { ConsoleEvents, ConsoleSource, Provider } from '../types.ts';
 import type { Environment } from '../../../settings.ts';
 
 /** A server that is a process of this machine. */
@@ -95,9 +95,9 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
   let ended: Promise<unknown> | undefined;
   const end = () => (ended ??= Promise.all([...all.values()].map((running) => running.process.close())));
   return {
-    vps: { power: async (ref, action) => await act(find(ref, 'vps'), action) },
+    vps: { power: async (ref, action) => await find(ref, 'vps').process.power(action) },
     game: {
-      power: async (ref, action) => await act(find(ref, 'game'), action),
+      power: async (ref, action) => await find(ref, 'game').process.power(action),
       command: async (ref, command) => await find(ref, 'game').process.write(command),
       async latestLog(ref, file) {
         const { server, output } = find(ref, 'game');
@@ -117,13 +117,6 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
   };
 }
 
-async function act({ process }: Running, action: GameAction | VpsAction): Promise<void> {
-  if (action === 'start') await process.start();
-  else if (action === 'stop') process.stop();
-  else if (action === 'restart') await process.restart();
-  else await process.kill(action === 'reset');
-}
-
 function openConsole(running: Running | undefined, events: ConsoleEvents): ConsoleSource {
   const undo: (() => void)[] = [];
   // Later, as nobody expects an event before this returned; in one step, so that no line is lost or told twice.
@@ -134,7 +127,7 @@ function openConsole(running: Running | undefined, events: ConsoleEvents): Conso
     }
     const { output, process } = running;
     for (const line of output.lines()) events.line(line);
-    events.status(process.state());
+    events.status(process.status());
     undo.push(
       output.follow((line) => events.line(line)),
       process.follow((state) => events.status(state)),
