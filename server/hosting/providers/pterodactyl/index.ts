@@ -4,8 +4,8 @@ import type { Client, Reply, RequestOptions } from '../../../upstream/client.ts'
 import type { Logger } from '../../../log.ts';
 import { toLogEnd } from '../../game-log.ts';
 import { checkPanel } from './check.ts';
-import { createConsoleDoor } from './console.ts';
-import type { ConsoleTimings } from './session.ts';
+import { createConsoleConnector } from './console.ts';
+import type { ConsoleTimings } from './session-types.ts';
 import { offline, parseJson, toProviderError, toRefusal } from '../../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
 import type { Outcome, ProviderError } from '../../../upstream/error.ts';
@@ -49,7 +49,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
     createClient({ baseUrl: `${settings.url}/api/client`, headers: { authorization: `Bearer ${token}` }, timeoutMs });
   const client = connect(settings.token);
   const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
-  const door = createConsoleDoor({
+  const consoles = createConsoleConnector({
     client: reader,
     origin: new URL(settings.url).origin,
     log,
@@ -92,17 +92,17 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       if (isDenied(reply) || noFile) return undefined;
       throw toProviderError(reply, 'refused');
     },
-    openConsole: (ref, events) => door.open(ref, refPattern.test(ref) ? pathOf(ref) : undefined, events),
+    openConsole: (ref, events) => consoles.open(ref, refPattern.test(ref) ? pathOf(ref) : undefined, events),
   };
   return {
     game,
     async check() {
       const { findings, readerCanWrite } = await checkPanel(client, reader);
-      if (readerCanWrite) door.lock();
+      if (readerCanWrite) consoles.lock();
       return findings;
     },
     async close() {
-      door.close();
+      consoles.close();
       await Promise.all([client.close(), reader?.close()]);
     },
   };
