@@ -158,16 +158,18 @@ const following = {
     refuse({ reason: notAvailable, detail }, tellGap(state, renewalGap)),
 };
 
-const followingSent = {
+const accepted = {
   ...following,
+  nodeFailed: (state: Following) => tell(state, 'error', 'the game panel reported an error'),
+};
+
+const sending = {
   accepted: accept,
   throttled: awaitThrottle,
   throttleOver: sendAgain,
   authUnanswered: (state: Following, _: unknown, context: SessionContext) =>
     lose(state, { detail: 'no answer to auth' }, context),
 };
-
-const nodeFailed = (state: Following): Step => tell(state, 'error', 'the game panel reported an error');
 
 /** All that can happen to a session. */
 const table: StateTable<SessionState, SessionEvent, SessionEffect, SessionContext> = {
@@ -190,24 +192,22 @@ const table: StateTable<SessionState, SessionEvent, SessionEffect, SessionContex
     lost: lose,
     opened: (state, _, context) => authenticate('authenticating', state, state.grant, context),
   },
-  authenticating: { ...followingSent, expired: loseToken, nodeFailed: lose },
+  authenticating: { ...following, ...sending, expired: loseToken, nodeFailed: lose },
   live: {
-    ...following,
-    nodeFailed,
+    ...accepted,
     expiring: renewSoon,
     expired: renewLate,
     renewalDue: renew,
   },
   renewing: {
-    ...following,
-    nodeFailed,
+    ...accepted,
     expired: reportLinesLost,
     granted: (state, grant, context) =>
       grant.url === state.grant.url ? authenticate('reauthenticating', state, grant, context) : move(state, grant),
     failed: deferRenewal,
   },
-  deferred: { ...following, nodeFailed, expired: loseToken, renewalDue: renew },
-  reauthenticating: { ...followingSent, nodeFailed, expired: reportLinesLost },
+  deferred: { ...accepted, expired: loseToken, renewalDue: renew },
+  reauthenticating: { ...accepted, ...sending, expired: reportLinesLost },
   ended: {},
 };
 

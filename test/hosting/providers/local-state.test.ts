@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest';
+import { toNextState } from '../../../server/hosting/providers/local/process-state.ts';
+import type {
+  ProcessEffect,
+  ProcessEvent,
+  ProcessState,
+} from '../../../server/hosting/providers/local/process-state.ts';
+
+const now = 10_000;
+const killed = (ago: number): ProcessState => ({
+  name: 'stopping',
+  pending: undefined,
+  shown: 'stopping',
+  killedAt: now - ago,
+});
+const asked = { shown: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
+
+const states: Readonly<Record<string, ProcessState>> = {
+  offline: { name: 'offline' },
+  starting: { name: 'starting', pending: undefined },
+  'starting, then close': { name: 'starting', pending: 'close' },
+  running: { name: 'running' },
+  stopping: { name: 'stopping', pending: undefined, ...asked },
+  'stopping, then start': { name: 'stopping', pending: 'start', ...asked },
+  'stopping, then close': { name: 'stopping', pending: 'close', ...asked },
+  'reading, shown as running': { name: 'reading', pending: undefined, shown: 'running' },
+  'reading, then start': { name: 'reading', pending: 'start', shown: 'stopping' },
+  'reading, then close': { name: 'reading', pending: 'close', shown: 'stopping' },
+  closed: { name: 'closed' },
+};
+
+const events: readonly ProcessEvent[] = [
+  ...(['start', 'stop', 'restart', 'kill', 'reset', 'close'] as const).map((name) => ({ name })),
+  ...(['spawned', 'failed', 'groupLeft', 'groupGone', 'graceOver', 'outputRead'] as const).map((name) => ({ name })),
+  { name: 'write', line: 'list' },
+];
+
+function describeState(state: ProcessState): string {
+  const parts: string[] = [state.name];
+  if (state.name === 'reading' && state.shown === 'running') parts.push('shown as running');
+  if ('pending' in state && state.pending) parts.push(`then ${state.pending}`);
+  if (state.name === 'stopping' && Number.isFinite(state.killedAt)) parts.push(`killed ${now - state.killedAt} ms ago`);
+  return parts.join(', ');
+}
+
+function describeStep(state: ProcessState, event: ProcessEvent): string {
+  const next = toNextState(state, event, now);
+  if (next.state === state && next.effects.length === 0) return 'nothing';
+  return [describeState(next.state), ...next.effects.map(describeEffect)].join(' | ');
+}
+
+/** What it does, and the first word on how. */
+function describeEffect({ do: name, ...rest }: ProcessEffect): string {
+  return [name, ...Object.values(rest).slice(0, 1)].join(' ');
+}
+
+/** The next state, then the effects; what is left out is nothing. */
+const table: Readonly<Record<string, Partial<Record<ProcessEvent['name'], string>>>> = {
+  offline: {
+    start: 'starting | show starting | spawn',
+    restart: 'starting | show starting | spawn',
+    reset: 'starting | show starting | spawn',
+    close: 'closed | finish',
+    write: 'offline | refuse the local server is not running',
+  },
+  starting: {
+    start: 'starting | awaitSpawn',
+    stop: 'starting, then stop',
+    restart: 'starting | awaitSpawn',
+    kill: 'starting, then kill | awaitSpawn',
+    reset: 'starting, then reset | awaitSpawn',
+    close: 'starting, then close',
+    spawned: 'running | show running',
+    failed: 'offline | show offline',
+    write: 'starting | refuse the local server is not running',
+  },
+  'starting, then close': {
+    start: 'starting, then close | refuse the provider is closed',
+    stop: 'starting, then close',
+    restart: 'starting, then close | refuse the provider is closed',
+    kill: 'starting, then close | awaitSpawn',
+    reset: 'starting, then close | awaitSpawn',
+    close: 'starting, then close',
+    spawned: 'running | show running | repeat close',
+    failed: 'offline | show offline | repeat close',
+    write: 'starting, then close | refuse the local server is not running',
+  },
+  running: {
+    stop: 'stopping | show stopping | terminate',
+    restart: 'stopping, then start | show stopping | terminate',
+    kill: 'stopping, killed 0 ms ago | show stopping | kill',
+    reset: 'stopping, then start, killed 0 ms ago | show stopping | kill',
+    close: 'stopping, then close | show stopping | terminate',
+    groupLeft: 'stopping | show stopping | terminate | checkGroup',
+    groupGone: 'reading, shown as running | readOutput',
+    write: 'running | write list',
+  },
+  stopping: {
+    start: 'stopping, then start',
+    stop: 'stopping',
+    restart: 'stopping, then start',
+    kill: 'stopping, killed 0 ms ago | kill',
+    reset: 'stopping, then start, killed 0 ms ago | kill',
+    close: 'stopping, then close',
+    groupLeft: 'stopping | checkGroup',
+    groupGone: 'reading | readOutput',
+    graceOver: 'stopping, killed 0 ms ago | kill',
+    write: 'stopping | refuse the local server is not running',
+  },
+  'stopping, then start': {
+    start: 'stopping, then start',
+    stop: 'stopping',
+    restart: 'stopping, then start',
+    kill: 'stopping, killed 0 ms ago | kill',
+    reset: 'stopping, then start, killed 0 ms ago | kill',
+    close: 'stopping, then close',
+    groupLeft: 'stopping, then start | checkGroup',
+    groupGone: 'reading, then start | readOutput',
+    graceOver: 'stopping, then start, killed 0 ms ago | kill',
+    write: 'stopping, then start | refuse the local server is not running',
+  },
+  'stopping, then close': {
+    start: 'stopping, then close | refuse the provider is closed',
+    stop: 'stopping, then close',
+    restart: 'stopping, then close',
+    kill: 'stopping, then close, killed 0 ms ago | kill',
+    reset: 'stopping, then close, killed 0 ms ago | kill',
+    close: 'stopping, then close',
+    groupLeft: 'stopping, then close | checkGroup',
+    groupGone: 'reading, then close | readOutput',
+    graceOver: 'stopping, then close, killed 0 ms ago | kill',
+    write: 'stopping, then close | refuse the local server is not running',
+  },
+  'reading, shown as running': {
+    start: 'reading, shown as running, then start',
+    stop: 'reading | show stopping',
+    restart: 'reading, then start | show stopping',
+    kill: 'reading | show stopping',
+    reset: 'reading, then start | show stopping',
+    close: 'reading, then close | show stopping',
+    outputRead: 'offline | show offline',
+    write: 'reading, shown as running | refuse the local server is not running',
+  },
+  'reading, then start': {
+    start: 'reading, then start',
+    stop: 'reading',
+    restart: 'reading, then start',
+    kill: 'reading',
+    reset: 'reading, then start',
+    close: 'reading, then close',
+    outputRead: 'offline | show offline | repeat start',
+    write: 'reading, then start | refuse the local server is not running',
+  },
+  'reading, then close': {
+    start: 'reading, then close | refuse the provider is closed',
+    stop: 'reading, then close',
+    restart: 'reading, then close',
+    kill: 'reading, then close',
+    reset: 'reading, then close',
+    close: 'reading, then close',
+    outputRead: 'offline | show offline | repeat close',
+    write: 'reading, then close | refuse the local server is not running',
+  },
+  closed: {
+    start: 'closed | refuse the provider is closed',
+    restart: 'closed | refuse the provider is closed',
+    reset: 'closed | refuse the provider is closed',
+    write: 'closed | refuse the local server is not running',
+  },
+};
+
+describe.each(Object.entries(states))('%s', (name, state) => {
+  test.each(events.map((event) => [event.name, event] as const))('%s', (_, event) => {
+    expect(describeStep(state, event)).toBe(table[name]![event.name] ?? 'nothing');
+  });
+});
+
+test('a group of which a part is left is waited for until half a second after it was killed', () => {
+  expect(describeStep(killed(499), { name: 'groupLeft' })).toBe('stopping, killed 499 ms ago | checkGroup');
+  expect(describeStep(killed(500), { name: 'groupLeft' })).toBe('reading | readOutput');
+});
