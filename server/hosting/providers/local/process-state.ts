@@ -7,16 +7,15 @@ import type { GameState } from '../types.ts';
 export type ProcessCommand = 'start' | 'stop' | 'restart' | 'kill' | 'reset' | 'close';
 
 interface AfterEnd {
+  /** The command that waits for the end. */
   readonly pending: 'start' | 'close' | undefined;
   /** What readers of the console see. */
   readonly shown: 'running' | 'stopping';
 }
 
-/** The state of a local server. `pending` is the command that waits for the next state. */
+/** The state of a local server. */
 export type ProcessState =
-  | { readonly name: 'offline' | 'running' | 'closed' }
-  /** The process is being spawned; a command that needs it waits until it runs. */
-  | { readonly name: 'starting'; readonly pending: Exclude<ProcessCommand, 'start' | 'restart'> | undefined }
+  | { readonly name: 'offline' | 'starting' | 'running' | 'closed' }
   /** The process was asked to end, or has ended and left others of its group behind. */
   | (AfterEnd & { readonly name: 'stopping'; readonly killedAt: number })
   /** The group is gone, so that its id may be that of strangers by now; what it printed is still read. */
@@ -38,12 +37,11 @@ export type ProcessEffect =
   | { readonly do: 'terminate' | 'kill' }
   /** Looks soon whether the group still has members. */
   | { readonly do: 'checkGroup' }
-  | { readonly do: 'repeat'; readonly command: ProcessCommand }
+  | { readonly do: 'repeat' | 'repeatAfterSpawn'; readonly command: ProcessCommand }
   | { readonly do: 'write'; readonly line: string }
   | { readonly do: 'refuse'; readonly detail: string; readonly message?: string };
 
 type Step = StepOf<ProcessState, ProcessEffect>;
-type Starting = Extract<ProcessState, { name: 'starting' }>;
 type Ending = Extract<ProcessState, { shown: unknown }>;
 
 /** After a SIGKILL, what is left for longer is what nobody reaps, as in a container without an init. */
@@ -54,7 +52,7 @@ export const offline: ProcessState = { name: 'offline' };
 
 const unasked = { pending: undefined, shown: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
 
-const start = (): Step => ({ state: { name: 'starting', pending: undefined }, effects: [{ do: 'spawn' }] });
+const start = (): Step => ({ state: { name: 'starting' }, effects: [{ do: 'spawn' }] });
 
 const refuse = (state: ProcessState): Step => ({
   state,
@@ -80,14 +78,6 @@ const kill =
     effects: [{ do: 'kill' }],
   });
 
-/** Has a command wait until the process runs. */
-const beforeRunning =
-  (pending: Starting['pending'], ...effects: ProcessEffect[]) =>
-  (state: Starting): Step => ({
-    state: { name: 'starting', pending: keepClose(state, pending) },
-    effects,
-  });
-
 /** Decides what comes after the end, which readers see from now on. */
 const afterEnd =
   (pending?: Ending['pending']) =>
@@ -97,12 +87,16 @@ const afterEnd =
   });
 
 /** Nothing takes a close back. */
-function keepClose<Pending>(state: ProcessState, pending: Pending): Pending | 'close' {
+function keepClose(state: ProcessState, pending: Ending['pending']): Ending['pending'] {
   return 'pending' in state && state.pending === 'close' ? 'close' : pending;
 }
 
-const awaitSpawn = (state: Starting): Step =>
-  state.pending === 'close' ? refuse(state) : { state, effects: [{ do: 'awaitSpawn' }] };
+const awaitSpawn = (state: ProcessState): Step => ({ state, effects: [{ do: 'awaitSpawn' }] });
+
+const repeatAfterSpawn = (state: ProcessState, { name }: { readonly name: ProcessCommand }): Step => ({
+  state,
+  effects: [{ do: 'repeatAfterSpawn', command: name }],
+});
 
 const startAfterEnd = (state: Ending): Step =>
   state.pending === 'close' ? refuse(state) : { state: { ...state, pending: 'start' }, effects: [] };
@@ -110,11 +104,6 @@ const startAfterEnd = (state: Ending): Step =>
 const readOutput = ({ pending, shown }: Pick<Ending, 'pending' | 'shown'>): Step => ({
   state: { name: 'reading', pending, shown },
   effects: [{ do: 'readOutput' }],
-});
-
-const repeat = (state: ProcessState, command: ProcessCommand | undefined): Step => ({
-  state,
-  effects: command ? [{ do: 'repeat', command }] : [],
 });
 
 const notRunning = { write: refuseLine };
@@ -139,12 +128,12 @@ const table: StateTable<ProcessState, ProcessEvent, ProcessEffect, number> = {
     ...notRunning,
     start: awaitSpawn,
     restart: awaitSpawn,
-    stop: beforeRunning('stop'),
-    kill: beforeRunning('kill', { do: 'awaitSpawn' }),
-    reset: beforeRunning('reset', { do: 'awaitSpawn' }),
-    close: beforeRunning('close'),
-    spawned: ({ pending }) => repeat({ name: 'running' }, pending),
-    failed: ({ pending }) => repeat(offline, pending === 'close' ? pending : undefined),
+    stop: repeatAfterSpawn,
+    kill: repeatAfterSpawn,
+    reset: repeatAfterSpawn,
+    close: repeatAfterSpawn,
+    spawned: () => ({ state: { name: 'running' }, effects: [] }),
+    failed: () => ({ state: offline, effects: [] }),
   },
   running: {
     write: (state, { line }) => ({ state, effects: [{ do: 'write', line }] }),
@@ -172,7 +161,7 @@ const table: StateTable<ProcessState, ProcessEvent, ProcessEffect, number> = {
     ...ending,
     kill: afterEnd(),
     reset: afterEnd('start'),
-    outputRead: ({ pending }) => repeat(offline, pending),
+    outputRead: ({ pending }) => ({ state: offline, effects: pending ? [{ do: 'repeat', command: pending }] : [] }),
   },
   closed: { ...notRunning, start: refuse, restart: refuse, reset: refuse },
 };

@@ -5,7 +5,8 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
-import type { Guard } from './guard.ts';
+import { guardGroup } from './guard.ts';
+import type { LocalServer } from './settings.ts';
 import type { Output } from './output.ts';
 import { offline as offlineMessage, toRefusal } from '../../../upstream/reply.ts';
 import { ProviderError } from '../../../upstream/error.ts';
@@ -14,15 +15,6 @@ import type { Machine } from '../state-table.ts';
 import type { GameState } from '../types.ts';
 import { offline, toNextState, toStatus } from './process-state.ts';
 import type { ProcessCommand, ProcessEvent, ProcessState } from './process-state.ts';
-
-/** How a local server is run. */
-export interface Command {
-  readonly command: readonly string[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** Between SIGTERM and SIGKILL. */
-  readonly graceMs: number;
-}
 
 /** A server that is a process of this machine, with all that it starts. */
 export interface LocalProcess {
@@ -42,15 +34,16 @@ const patienceMs = 1000;
 const checkEveryMs = 25;
 
 /** Creates a server that is offline. */
-export function createLocalProcess(options: Command, output: Output, guard: Guard, log: Logger): LocalProcess {
+export function createLocalProcess(server: LocalServer, output: Output, log: Logger): LocalProcess {
   const followers = new Set<(status: GameState) => void>();
   const closed = Promise.withResolvers<void>();
   let group: ProcessGroup;
   let spawned: Promise<void>;
   let grace: NodeJS.Timeout | undefined;
 
+  const dispatch = async (event: ProcessEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
   const start = async (): Promise<void> => {
-    group = await spawnGroup(options, output, guard, log).catch((error: unknown) => {
+    group = await spawnGroup(server, output, log).catch((error: unknown) => {
       machine.dispatch({ name: 'failed' });
       throw error;
     });
@@ -67,7 +60,7 @@ export function createLocalProcess(options: Command, output: Output, guard: Guar
       awaitSpawn: () => spawned,
       terminate() {
         group.signal('SIGTERM');
-        grace = setTimeout(() => machine.dispatch({ name: 'graceOver' }), options.graceMs);
+        grace = setTimeout(() => machine.dispatch({ name: 'graceOver' }), server.grace_seconds * 1000);
       },
       kill() {
         clearTimeout(grace);
@@ -76,16 +69,16 @@ export function createLocalProcess(options: Command, output: Output, guard: Guar
       checkGroup: () => void setTimeout(checkGroup, checkEveryMs),
       readOutput() {
         clearTimeout(grace);
-        const read = group.release().then(() => Promise.all(machine.dispatch({ name: 'outputRead' })));
+        const read = group.release().then(() => dispatch({ name: 'outputRead' }));
         read.catch((error: unknown) => log.error({ err: error }, 'a local server cannot be started again'));
       },
-      repeat: ({ command }) => Promise.all(machine.dispatch({ name: command })),
+      repeat: ({ command }) => dispatch({ name: command }),
+      repeatAfterSpawn: ({ command }) => spawned.catch(() => undefined).then(() => dispatch({ name: command })),
       write: ({ line }) => group.write(line),
       refuse: ({ detail, message }) => Promise.reject(toRefusal(detail, message)),
       finish: () => closed.resolve(output.close()),
     },
   );
-  const dispatch = async (event: ProcessEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
   return {
     status: () => toStatus(machine.state()),
     power: (name) => dispatch({ name }),
@@ -112,9 +105,9 @@ interface ProcessGroup {
 }
 
 /** Spawns a group of its own, so that a signal reaches all of it, and a terminal's Ctrl-C does not. */
-async function spawnGroup(options: Command, output: Output, guard: Guard, log: Logger): Promise<ProcessGroup> {
-  const { command, cwd, env } = options;
-  const [program = '', ...args] = command;
+async function spawnGroup(server: LocalServer, output: Output, log: Logger): Promise<ProcessGroup> {
+  const [program = '', ...args] = server.command;
+  const { cwd, env } = server;
   let child: ChildProcessByStdio<Writable, Readable, Readable>;
   try {
     child = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
@@ -127,7 +120,7 @@ async function spawnGroup(options: Command, output: Output, guard: Guard, log: L
   child.on('error', (error) => log.error({ err: error }, 'a local server failed'));
   // Each write gets its own error.
   stdin.on('error', () => undefined);
-  guard.add(pid);
+  const guard = guardGroup(pid, server.grace_seconds, log);
   const pumps = Promise.all([output.pump(stdout), output.pump(stderr)]);
   return {
     exited: new Promise((exited) => child.once('exit', exited)),
@@ -140,7 +133,7 @@ async function spawnGroup(options: Command, output: Output, guard: Guard, log: L
     },
     write: (line) => writeLine(stdin, line),
     async release() {
-      guard.remove(pid);
+      guard.release();
       await Promise.race([pumps, sleep(patienceMs, undefined, { ref: false })]);
       for (const stream of [stdin, stdout, stderr]) stream.destroy();
     },
