@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { toNextState } from '../../../server/hosting/providers/local/process-state.ts';
 import type {
@@ -166,4 +168,49 @@ describe.each(Object.entries(states))('%s', (name, state) => {
 test('a group of which a part is left is waited for until half a second after it was killed', () => {
   expect(describeStep(killed(499), { name: 'groupLeft' })).toBe('stopping, killed 499 ms ago | checkGroup');
   expect(describeStep(killed(500), { name: 'groupLeft' })).toBe('reading | readOutput');
+});
+
+/** The rows of the table, with those that several states share, by the test of the provider that fails without them. */
+const reached: Readonly<Record<string, readonly string[]>> = {
+  'a game server is started, restarted, stopped and killed': ['offline.start', 'running.stop', 'running.restart'],
+  'a command arrives as it is, once': ['running.write'],
+  'a command to a game server that is offline is refused with the reason': ['notRunning.write'],
+  'what is closed is closed, also twice, and its consoles say no more': ['running.close', 'closed.start'],
+  'a VPS is started, reset and stopped': ['running.reset'],
+  'a server that ends by itself is offline, and may be started again': ['running.groupGone', 'reading.outputRead'],
+  'ends with it when it fails, before it is started again': ['running.groupLeft'],
+  'kill does not ask, also while a stop is waiting': ['stopping.kill'],
+  'a server that does not end by itself is ended after its grace': ['stopping.graceOver'],
+  'stop asks first, and what was printed on the way out is heard': ['stopping.groupGone'],
+  'ends with it on %s': ['running.kill', 'stopping.groupLeft'],
+  'a start while the server is stopping waits its turn': ['ending.start'],
+  'a stop takes back a start that waits': ['ending.stop'],
+  'a stop that comes while the server is being started is not lost': ['starting.stop'],
+  'a restart starts it': ['offline.restart', 'starting.spawned'],
+  'a reset starts it': ['offline.reset'],
+  'its provider closes at once': ['offline.close'],
+  'a %s waits, and fails with the start': ['starting.start', 'starting.restart', 'starting.failed'],
+  'a kill ends it once it runs': ['starting.kill'],
+  'a reset ends it once it runs, and starts it again': ['starting.reset'],
+  'its provider closes once it has run': ['starting.close'],
+  'a restart starts it after its end': ['ending.restart'],
+  'a reset ends it at once, and starts it again': ['stopping.reset'],
+  'its provider closes after its end, which no action takes back': ['ending.close'],
+  'a kill takes a start back, and is seen': ['reading.kill'],
+  'a reset starts it after them': ['reading.reset'],
+  'once the provider is closed, what would start a server is refused': ['closed.restart', 'closed.reset'],
+};
+const shared: Readonly<Record<string, string>> = { stopping: 'ending', reading: 'ending' };
+
+test('a test through the front door reaches each row', () => {
+  const files = ['game-suite.ts', 'vps-suite.ts', 'local.test.ts', 'local-actions.test.ts'];
+  const sources = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n');
+  expect(Object.keys(reached).filter((title) => !sources.includes(`'${title}'`))).toEqual([]);
+  const rows = new Set(Object.values(reached).flat());
+  const cells = Object.entries(table).flatMap(([name, cell]) =>
+    Object.keys(cell).map((event) => [name.split(',')[0]!, event] as const),
+  );
+  const isReached = (state: string, event: string): boolean =>
+    [state, shared[state], 'notRunning'].some((group) => rows.has(`${group}.${event}`));
+  expect(cells.filter(([state, event]) => !isReached(state, event))).toEqual([]);
 });

@@ -35,8 +35,9 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
     if (found?.server.kind !== kind) throw toRefusal(`there is no local server "${ref}" of the kind ${kind}`);
     return found;
   };
-  let ended: Promise<unknown> | undefined;
-  const end = () => (ended ??= Promise.all([...all.values()].map((running) => running.process.close())));
+  const close = async (): Promise<void> => {
+    await Promise.all([...all.values()].map(({ process }) => process.close()));
+  };
   return {
     vps: { power: async (ref, action) => await find(ref, 'vps').process.power(action) },
     game: {
@@ -52,16 +53,14 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
       },
     },
     check: () => Promise.resolve([{ level: 'info', message: `This machine runs ${all.size} servers itself` }]),
-    drain: () => void end(),
-    async close() {
-      await end();
-    },
+    drain: () => void close(),
+    close,
   };
 }
 
 function openConsole(running: Running | undefined, events: ConsoleEvents): ConsoleSource {
   const undo: (() => void)[] = [];
-  // Later, as nobody expects an event before this returned; in one step, so that no line is lost or told twice.
+  // The caller expects no event before this has returned. All in one step, so that no line is lost or comes twice.
   const begin = setImmediate(() => {
     if (!running) {
       events.ended(notAvailable);
