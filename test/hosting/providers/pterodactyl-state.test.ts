@@ -37,8 +37,9 @@ const states: Readonly<Record<string, SessionState>> = {
   ended: { name: 'ended' },
 };
 
-const names = 'begun closed locked retryDue opened accepted authUnanswered throttled throttleOver renewalDue expiring';
-const bare = names.split(' ').map((name) => [name, { name } as SessionEvent] as const);
+const bareNames =
+  'begun closed locked retryDue opened accepted authUnanswered throttled throttleOver renewalDue expiring';
+const bare = bareNames.split(' ').map((name) => [name, { name } as SessionEvent] as const);
 const detailed = (['lost', 'expired', 'rejected', 'denied', 'nodeFailed'] as const).map(
   (name): [string, SessionEvent] => [name, { name, detail: '' }],
 );
