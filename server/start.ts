@@ -93,7 +93,7 @@ export async function startServer(
     onRejected: reportTo(log, 'new release refused; the one before is still served'),
   });
   opened.defer(() => releases.stop());
-  const store = await openStore({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  const store = await openStore(env);
   opened.defer(() => store.close());
   opened.defer(() => lifecycle.idle());
   const providers = await openProviders(env, log, { environment, demo });

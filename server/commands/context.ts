@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
+import { readSettings } from '../settings.ts';
 import type { Environment } from '../settings.ts';
-import { readStoreEnv } from '../store/env.ts';
+import { StoreSettings } from '../store/env.ts';
 import { StoreError } from '../store/error.ts';
-import { databaseFile, openStore } from '../store/index.ts';
-import type { StoreOptions } from '../store/index.ts';
+import { openStore, sqliteFileIn } from '../store/index.ts';
 import type { Store } from '../store/types.ts';
 
 /** What the command line has of the process around it. */
@@ -50,10 +50,10 @@ export function createContext({ out, err, settings }: Surroundings): Context {
         out.write(`${text}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
       }),
     async withStore(work) {
-      const options = readStoreEnv(settings());
-      const file = options.databaseUrl === undefined ? resolve(databaseFile(options)) : undefined;
-      const isNew = file !== undefined && !existsSync(file);
-      const store = await open(options);
+      const where = readSettings(StoreSettings, settings());
+      const file = resolve(sqliteFileIn(where.DATA_DIR));
+      const isNew = where.DATABASE_URL === undefined && !existsSync(file);
+      const store = await open(where);
       // The wrong folder and the wrong user look like this, and are found out only when the server refuses the key.
       if (isNew) {
         explain(
@@ -69,11 +69,11 @@ export function createContext({ out, err, settings }: Surroundings): Context {
   };
 }
 
-async function open(options: StoreOptions): Promise<Store> {
+async function open(where: StoreSettings): Promise<Store> {
   try {
-    return await openStore(options);
+    return await openStore(where);
   } catch (error) {
     if (!(error instanceof StoreError && error.message.endsWith(': EACCES'))) throw error;
-    throw new StoreError(`${error.message}; run the command as the user who owns ${resolve(options.dataDir)}`);
+    throw new StoreError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
   }
 }

@@ -1,7 +1,7 @@
 import { createProgram, runProgram } from '#common/command-line.ts';
-import { EnvError } from '../env.ts';
 import { ProviderError } from '../upstream/error.ts';
 import { ReleaseError } from '../releases/files.ts';
+import { EnvError } from '../settings.ts';
 import { StoreError } from '../store/error.ts';
 import { addAuditCommand } from './audit.ts';
 import { OutputError, createContext } from './context.ts';
