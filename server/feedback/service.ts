@@ -46,7 +46,7 @@ export function createFeedback({
       }
       // Both at once: the store may take longer than a reader, or the chat, should have to wait for it.
       try {
-        await chat.send({ article: title || undefined, path: slug || undefined, helpful, at });
+        await chat.send({ article: title, path: slug, helpful, at });
       } catch (cause) {
         // What is not the chat's failure is ours: a message that could not be built.
         const code = cause instanceof ProviderError ? 'feedback_not_delivered' : 'feedback_not_built';
