@@ -20,16 +20,13 @@ export function createLifecycle(): Lifecycle {
     },
     finish(work) {
       const promise = work();
-      const settled = promise.then(
-        () => undefined,
-        () => undefined,
-      );
-      running.add(settled);
-      void settled.then(() => running.delete(settled));
+      running.add(promise);
+      const remove = (): boolean => running.delete(promise);
+      promise.then(remove, remove);
       return promise;
     },
     async idle() {
-      while (running.size > 0) await Promise.all(running);
+      while (running.size > 0) await Promise.allSettled(running);
     },
   };
 }

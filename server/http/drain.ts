@@ -1,8 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
-import { toRequestId } from './request-id.ts';
 
 /** The answers under way on each connection of a server. */
 export interface Connections {
@@ -80,7 +80,7 @@ const refusals: Partial<Record<string, number>> = {
 function toRefusal(status: number): string {
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    `X-Request-Id: ${toRequestId(undefined)}`,
+    `X-Request-Id: ${randomUUID()}`,
     'X-Content-Type-Options: nosniff',
     'Content-Length: 0',
     'Connection: close',
