@@ -21,13 +21,8 @@ export interface Texts {
 export function chooseTexts(data: DOMStringMap): Texts {
   const wished = [data.lang, document.documentElement.lang, ...navigator.languages].filter(Boolean) as string[];
   const known = wished.map((tag) => tag.toLowerCase().split('-')[0]!).find((tag) => typeof languages[tag] === 'string');
-  const [label, disrupted, maintenance, dismiss, details] = languages[known ?? 'en']!.split('|') as [
-    string,
-    string,
-    string,
-    string,
-    string,
-  ];
+  const [label = '', disrupted = '', maintenance = '', dismiss = '', details = ''] =
+    languages[known ?? 'en']!.split('|');
   return {
     // A site that brings its own words may speak any language.
     lang: (data.textDisrupted && wished[0]) || known || 'en',

@@ -30,12 +30,10 @@ export interface Context {
 /** The result cannot be written: its reader is gone, or the disk is full. */
 export class OutputError extends Error {
   override readonly name = 'OutputError';
-  readonly reason: string;
-
-  constructor(cause: NodeJS.ErrnoException) {
-    const reason = cause.code ?? cause.message;
-    super(`the output cannot be written: ${reason}`, { cause });
-    this.reason = reason;
+  readonly code: string | undefined;
+  constructor({ code, message }: NodeJS.ErrnoException) {
+    super(`the output cannot be written: ${code ?? message}`);
+    this.code = code;
   }
 }
 

@@ -35,7 +35,7 @@ export async function runCommandLine(args: readonly string[], surroundings: Surr
     return await runProgram(program, args);
   } catch (error) {
     // The reader of a pipe may have read enough: that is no failure.
-    if (error instanceof OutputError && error.reason === 'EPIPE') return 0;
+    if (error instanceof OutputError && error.code === 'EPIPE') return 0;
     const expected = [OutputError, StoreError, EnvError, ReleaseError, ProviderError];
     if (!expected.some((kind) => error instanceof kind)) throw error;
     context.explain((error as Error).message);
