@@ -17,15 +17,7 @@ export interface Surroundings {
 }
 
 /** What every command works with. */
-export interface Context {
-  readonly settings: () => Environment;
-  /** Writes lines of the result, and waits until they are out; throws an {@link OutputError}. */
-  readonly print: (text: string) => Promise<void>;
-  /** Writes a line for the reader, which is not part of the result. */
-  readonly explain: (line: string) => void;
-  /** Does some work with the store that the settings name, and closes it whatever comes of it. */
-  readonly withStore: <Result>(work: (store: Store) => Promise<Result>) => Promise<Result>;
-}
+export type Context = ReturnType<typeof createContext>;
 
 /** The result cannot be written: its reader is gone, or the disk is full. */
 export class OutputError extends Error {
@@ -38,16 +30,19 @@ export class OutputError extends Error {
 }
 
 /** The context of one run of the command line. */
-export function createContext({ out, err, settings }: Surroundings): Context {
+export function createContext({ out, err, settings }: Surroundings) {
+  /** Writes a line for the reader, which is not part of the result. */
   const explain = (line: string): void => void err.write(`${line}\n`);
   return {
     settings,
     explain,
-    print: (text) =>
-      new Promise((done, fail) => {
+    /** Writes lines of the result, and waits until they are out; throws an {@link OutputError}. */
+    print: (text: string) =>
+      new Promise<void>((done, fail) => {
         out.write(`${text}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
       }),
-    async withStore(work) {
+    /** Does some work with the store that the settings name, and closes it whatever comes of it. */
+    withStore: async <Result>(work: (store: Store) => Promise<Result>): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());
       const file = resolve(sqliteFileIn(where.DATA_DIR));
       const isNew = where.DATABASE_URL === undefined && !existsSync(file);

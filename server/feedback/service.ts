@@ -20,10 +20,7 @@ export interface FeedbackOptions {
 }
 
 /** What readers say of articles. */
-export interface Feedback {
-  /** Counts a vote and tells the team's chat; says whether there is one. Throws a Problem where it was not told. */
-  record(vote: z.infer<typeof KBFeedbackRequest>): Promise<'told' | 'counted'>;
-}
+export type Feedback = ReturnType<typeof createFeedback>;
 
 /** Creates the feedback service. A vote is counted whether or not it reaches the chat. */
 export function createFeedback({
@@ -33,9 +30,10 @@ export function createFeedback({
   finish,
   onCountFailure,
   now = () => new Date(),
-}: FeedbackOptions): Feedback {
+}: FeedbackOptions) {
   return {
-    async record({ helpful, title, slug = '' }) {
+    /** Counts a vote and tells the team's chat; says whether there is one. Throws a Problem where it was not told. */
+    async record({ helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>): Promise<'told' | 'counted'> {
       const at = now();
       // Only what exists is a row: what visitors make up must not fill the store.
       const vote = { path: findArticle(slug) ?? '', day: at.toISOString().slice(0, 10), helpful };

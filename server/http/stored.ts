@@ -37,18 +37,14 @@ interface Prepared {
   readonly unchanged: readonly string[];
 }
 
-/** The answer of a stored file to one request; without a form, it has no body. */
-export interface StoredReply<Stored extends Form = Form> {
-  readonly status: 200 | 304;
-  readonly headers: readonly string[];
-  readonly form: Stored | undefined;
-}
-
-/** Picks the answer: in the encoding that the client prefers, or 304 where the client has that version. */
+/**
+ * Picks the answer: in the encoding that the client prefers, or 304 where the client has that version. Without a form, it
+ * has no body.
+ */
 export function toStoredReply<Stored extends Form>(
   file: StoredFile<Stored>,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
-): StoredReply<Stored> {
+) {
   const encoding = negotiateEncoding(headers['accept-encoding'], file.forms);
   const { etag, found, unchanged } = (file.prepared[encoding] ??= prepare(file, encoding));
   const match = headers['if-none-match'];
