@@ -4,15 +4,13 @@ import { STATUS_CODES } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
 
-/** Takes no new connections, lets requests finish, and cuts after the grace what is left. */
-export type Drain = (graceSeconds: number) => Promise<void>;
-
 /**
- * Answers the requests of a server, and keeps the answers under way on each connection, so that it can be drained. Node's
- * own closeIdleConnections takes a connection for idle once its answer was handed over, and cuts what a slow client has
- * yet to read; and it leaves alone those that never sent anything, as browsers and load balancers open them.
+ * Answers the requests of a server, and keeps the answers under way on each connection. Returns how it is drained: it
+ * takes no new connections, lets requests finish, and cuts after the grace what is left. Node's own closeIdleConnections
+ * takes a connection for idle once its answer was handed over, and cuts what a slow client has yet to read; and it leaves
+ * alone those that never sent anything, as browsers and load balancers open them.
  */
-export function answerRequests(server: Server, listener: RequestListener): Drain {
+export function answerRequests(server: Server, listener: RequestListener): (graceSeconds: number) => Promise<void> {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
   let isDraining = false;
   server.on('connection', (socket: Socket) => {

@@ -1,14 +1,6 @@
 import type { RequestListener, Server } from 'node:http';
 import { listen } from 'listhen';
 import { answerRequests } from './drain.ts';
-import type { Drain } from './drain.ts';
-
-/** An HTTP server that listens. */
-export interface HttpServer {
-  readonly url: string;
-  readonly http: Server;
-  readonly drain: Drain;
-}
 
 /** An address that cannot be listened on. */
 export class ListenError extends Error {
@@ -33,10 +25,7 @@ export interface ListenOptions {
  * Opens a server by listhen, without what listhen adds for development. Throws a {@link ListenError} where the port is
  * taken.
  */
-export async function listenOn(
-  listener: RequestListener,
-  { host, port, stalledMs, idleMs = 65_000 }: ListenOptions,
-): Promise<HttpServer> {
+export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs = 65_000 }: ListenOptions) {
   const refused = `cannot listen on port ${port} of ${host}: it is taken, reserved or not allowed`;
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
