@@ -18,9 +18,8 @@ function addBuildCommands(program: Command): void {
       new Option('--compress <HOW>', 'how hard to compress').choices(['fast', 'best']).default('fast' as const),
     )
     .action(async (flags) => (await import('./build.ts')).runBuild(flags));
-  addCheckOptions(program.command('check').description('Checks content and catalog, and writes nothing.')).action(
-    async (flags) => (await import('./build.ts')).runCheck(flags),
-  );
+  const check = program.command('check').description('Checks content and catalog, and writes nothing.');
+  addOut(addCheckOptions(check)).action(async (flags) => (await import('./build.ts')).runCheck(flags));
 }
 
 function addDevCommand(program: Command): void {
