@@ -2,7 +2,7 @@ import { problems } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
 /**
- * An error that a client is told of: its code picks the status, and its message is fit to be read by anyone. It may carry
+ * An error as the answer of a request: its code picks the status, and its message is fit to be read by anyone. It may carry
  * headers of the answer, for instance Allow or Retry-After.
  */
 export class Problem extends Error {

@@ -32,7 +32,7 @@ export function createFeedback({
   now = () => new Date(),
 }: FeedbackOptions) {
   return {
-    /** Counts a vote and tells the team's chat; says whether there is one. Throws a Problem where it was not told. */
+    /** Counts a vote and sends it to the chat of the team, where there is one. Throws a Problem where it was not delivered. */
     async record({ helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>): Promise<'told' | 'counted'> {
       const at = now();
       // Only what exists is a row: what visitors make up must not fill the store.

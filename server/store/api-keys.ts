@@ -63,7 +63,7 @@ export function createApiKeys(query: Query) {
   };
 }
 
-/** Notes that a key was used, once a minute. A store that takes long is not waited for, and may fail unheard. */
+/** Notes that a key was used, once a minute. It waits 200 ms for the store at most; a failure after that is not reported. */
 function createTouch(query: Query) {
   // Only real keys come here, but a bound costs nothing.
   const noted = new LRUCache<string, number>({ max: 10_000 });

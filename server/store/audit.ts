@@ -16,7 +16,7 @@ const Entry = z.object({
   server: ServerName,
   requestId: z.string(),
   ip: z.string(),
-  /** `ok`, the code of the problem, or `unknown` where nobody knows whether it took effect; null before it is over. */
+  /** `ok`, the code of the problem, or `unknown` where its effect is not known; null before it is over. */
   outcome: z.string().nullable(),
   ms: Time.nullable(),
   /** The first 64 characters of a console command, else null. */
