@@ -43,11 +43,10 @@ export function openArticleCache(
   file: string | undefined,
   { fingerprint, readOnly = false }: ArticleCacheOptions,
 ): ArticleCache {
-  const toName = ({ source, path }: ArticleKey): string => hash('sha256', `${fingerprint} ${source} ${path}`);
+  const toName = (key: ArticleKey): string => hash('sha256', `${fingerprint} ${toText(key)}`);
   const entries = openEntries(file, readOnly);
   /** What was read or written before: `dev` asks for the same ten thousand with every save. */
   const known = new Map<string, Outline>();
-  const toMemo = ({ source, path }: ArticleKey): string => `${source} ${path}`;
   const parse = (name: string): Outline | undefined => {
     const text = entries.read(name);
     const json = text?.slice(checksumLength);
@@ -55,8 +54,8 @@ export function openArticleCache(
   };
   return {
     read(key) {
-      const outline = known.get(toMemo(key)) ?? parse(toName(key));
-      if (outline) known.set(toMemo(key), outline);
+      const outline = known.get(toText(key)) ?? parse(toName(key));
+      if (outline) known.set(toText(key), outline);
       return outline;
     },
     readForms(key, { forms }) {
@@ -68,12 +67,14 @@ export function openArticleCache(
       const name = toName(key);
       const json = JSON.stringify(outline);
       entries.write(name, { text: checksum(name, json) + json, gz, br });
-      known.set(toMemo(key), outline);
+      known.set(toText(key), outline);
     },
     prune: (keys) => entries.keepOnly(Array.from(keys, toName)),
     close: () => entries.close(),
   };
 }
+
+const toText = ({ source, path }: ArticleKey): string => `${source} ${path}`;
 
 const checksumLength = 64;
 
