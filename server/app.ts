@@ -58,8 +58,36 @@ declare module 'h3' {
  * error hook.
  */
 export function createApp(options: AppOptions): H3 {
-  const { routes, identify, log, cors, limits, authenticate, maxBodyBytes } = options;
+  const { begin, addCors, limit, authorizeKey, answer } = createSteps(options);
+  const app = new H3({
+    silent: true,
+    onError(error, event) {
+      // h3 refuses some URLs before any middleware.
+      if (!event.context.info) begin(event);
+      const { status, headers, body } = renderError(error, event.context.route?.endpoint);
+      if (status >= 500) event.context.failure = toThrown(error);
+      setStatus(event, status);
+      for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
+      return body;
+    },
+  });
+  app.use((event) => begin(event));
+  app.use((event) => addCors(event));
+  app.use((event) => findRoute(event));
+  app.use((event) => limit(event));
+  app.use((event) => {
+    const { endpoint } = event.context.route!;
+    return endpoint.access && authorizeKey(event, endpoint);
+  });
+  for (const [path, own] of Map.groupBy(options.routes, ({ endpoint }) => endpoint.path)) {
+    const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
+    app.all(pattern, answer, { meta: { routes: own } });
+  }
+  return app;
+}
 
+/** The steps of a request that need what the app is made of. */
+function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }: AppOptions) {
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
@@ -104,31 +132,7 @@ export function createApp(options: AppOptions): H3 {
     return 'forms' in reply ? sendStored(event, reply) : sendJson(event, reply);
   };
 
-  const app = new H3({
-    silent: true,
-    onError(error, event) {
-      // h3 refuses some URLs before any middleware.
-      if (!event.context.info) begin(event);
-      const { status, headers, body } = renderError(error, event.context.route?.endpoint);
-      if (status >= 500) event.context.failure = toThrown(error);
-      setStatus(event, status);
-      for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
-      return body;
-    },
-  });
-  app.use((event) => begin(event));
-  app.use((event) => addCors(event));
-  app.use((event) => findRoute(event));
-  app.use((event) => limit(event));
-  app.use((event) => {
-    const { endpoint } = event.context.route!;
-    return endpoint.access && authorizeKey(event, endpoint);
-  });
-  for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
-    const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
-    app.all(pattern, answer, { meta: { routes: own } });
-  }
-  return app;
+  return { begin, addCors, limit, authorizeKey, answer };
 }
 
 /** Finds the route of a path and method. Throws 404 or 405; a CORS preflight is answered here. */
