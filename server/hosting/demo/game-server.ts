@@ -55,7 +55,7 @@ input.on('line', (line) => {
   if (command) command(rest);
   else print('Unknown command. Type "help" for help.', 'WARN');
 });
-// Whoever held the console is gone.
+// The process that held the console is gone.
 input.on('close', stop);
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);

@@ -16,7 +16,7 @@ function shutDown(): void {
 }
 process.once('SIGTERM', shutDown);
 process.once('SIGINT', shutDown);
-// Whoever holds the power is gone.
+// The process that holds the power is gone.
 process.stdin.once('end', shutDown).resume();
 // Last: a reader of these lines may stop it at once.
 for (const line of [

@@ -22,7 +22,6 @@ function sent(name: Extract<SessionState, { sentAt: number }>['name'], ago: numb
 }
 
 const states: Readonly<Record<string, SessionState>> = {
-  new: { name: 'new' },
   asking: { name: 'asking', memory: first },
   'asking (gap, lines, 2 failures)': { name: 'asking', memory: lossy },
   waiting: { name: 'waiting', memory: first },
@@ -37,8 +36,7 @@ const states: Readonly<Record<string, SessionState>> = {
   ended: { name: 'ended' },
 };
 
-const bareNames =
-  'begun closed locked retryDue opened accepted authUnanswered throttled throttleOver renewalDue expiring';
+const bareNames = 'closed locked retryDue opened accepted authUnanswered throttled throttleOver renewalDue expiring';
 const bare = bareNames.split(' ').map((name) => [name, { name } as SessionEvent] as const);
 const detailed = (['lost', 'expired', 'rejected', 'denied', 'nodeFailed'] as const).map(
   (name): [string, SessionEvent] => [name, { name, detail: '' }],
@@ -101,10 +99,6 @@ const follow = (name: string) => ({
 
 /** The next state, then the effects; what is left out is nothing. */
 const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  new: {
-    ...ends,
-    begun: 'asking | ask',
-  },
   asking: {
     ...refusals,
     granted: 'opening | connect wss://node',
@@ -210,8 +204,7 @@ const reached: Readonly<Record<string, string>> = {
   'closing leaves no socket behind': 'open.closed',
   'is an error at the start, and ends what is open: %s': 'open.locked',
   'opens no console: %j': 'trying.refused',
-  'is told at once, and made again without a second history':
-    'following.lost new.begun asking.granted waiting.retryDue',
+  'is told at once, and made again without a second history': 'following.lost asking.granted waiting.retryDue',
   'the console is opened by the read-only key alone, and nothing that could change the server is sent':
     'following.line sending.accepted',
   'only what a reader may know is passed on': 'following.status accepted.nodeFailed',

@@ -44,7 +44,7 @@ export type ProcessEffect =
 type Step = StepOf<ProcessState, ProcessEffect>;
 type Ending = Extract<ProcessState, { shown: unknown }>;
 
-/** After a SIGKILL, what is left for longer is what nobody reaps, as in a container without an init. */
+/** After a SIGKILL, what is left for longer is never reaped, as in a container without an init. */
 const reapMs = 500;
 
 /** A server that does not run yet. */

@@ -77,7 +77,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       });
       sessions.add(session);
       // The caller expects no event before this has returned.
-      setImmediate(() => session.dispatch({ name: 'begun' }));
+      setImmediate(() => session.dispatch({ name: 'retryDue' }));
       return {
         close() {
           sessions.delete(session);

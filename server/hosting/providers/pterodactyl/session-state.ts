@@ -14,8 +14,11 @@ type Refusal = Pick<Extract<Grant, { name: 'refused' }>, 'reason' | 'detail'>;
 const lostGap = 'the connection to the console was lost';
 const renewalGap = 'the credential of the console had to be renewed';
 
-/** A session that nothing was done for yet. */
-export const unbegun: SessionState = { name: 'new' };
+/** A session that nothing was done for yet; `retryDue` begins it. */
+export const unbegun: SessionState = {
+  name: 'waiting',
+  memory: { gapReported: false, linesAsked: false, failures: 0 },
+};
 
 function tell(state: SessionState, event: keyof ConsoleEvents, text: string): Step {
   return { state, effects: [{ do: 'tell', event, text }] };
@@ -37,7 +40,7 @@ function refuse({ reason, detail }: Refusal, gap: SessionEffect[] = []): Step {
   return end(log, ...gap, { do: 'tell', event: 'ended', text: reason });
 }
 
-function ask({ memory }: { readonly memory: Memory }): Step {
+function ask({ memory }: Remembering): Step {
   return { state: { name: 'asking', memory }, effects: [{ do: 'ask' }] };
 }
 
@@ -173,10 +176,6 @@ const sending = {
 
 /** All that can happen to a session. */
 const table: StateTable<SessionState, SessionEvent, SessionEffect, SessionContext> = {
-  new: {
-    ...open,
-    begun: () => ask({ memory: { gapReported: false, linesAsked: false, failures: 0 } }),
-  },
   asking: {
     ...trying,
     held: (state, { waitMs }) => ({

@@ -32,7 +32,7 @@ export interface Memory {
 
 /** The state of a session: of one reader's console, over all its connections. */
 export type SessionState =
-  | { readonly name: 'new' | 'ended' }
+  | { readonly name: 'ended' }
   /** The panel is asked for a token, or will be after a wait. */
   | { readonly name: 'asking' | 'waiting'; readonly memory: Memory }
   | { readonly name: 'opening'; readonly memory: Memory; readonly grant: Granted }
@@ -63,8 +63,8 @@ export type SessionEvent =
   | { readonly name: 'accepted' | 'throttled' | 'expiring' }
   /** The token is over, or is none that Wings takes, or lacks the permission. */
   | { readonly name: 'expired' | 'rejected' | 'denied' | 'nodeFailed'; readonly detail: string }
-  /** From us: the first reader is there, left, or must leave. */
-  | { readonly name: 'begun' | 'closed' | 'locked' };
+  /** The reader left, or must leave. */
+  | { readonly name: 'closed' | 'locked' };
 
 /** What is to be done then. */
 export type SessionEffect =
