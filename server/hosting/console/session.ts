@@ -1,7 +1,6 @@
 import type { ServerName } from '#contract/api-keys.ts';
 import type { CheckAccess } from '../../keys/access.ts';
 import type { AccessWatch, WatchedStream } from './access.ts';
-import { createBucket } from './bucket.ts';
 import type { Outlet, Seat } from './channel.ts';
 import type { Cancel, Clock } from './clock.ts';
 import { toFrames, toMessage } from './frame.ts';
@@ -11,6 +10,7 @@ import type { ClientMessage } from './message.ts';
 import { closeCodes } from './socket.ts';
 import type { ClientSocket } from './socket.ts';
 import type { StreamGrant, StreamTokens } from './token.ts';
+import { createTokenBucket } from '../../token-bucket.ts';
 
 /** What a session is made of. */
 export interface SessionOptions {
@@ -52,7 +52,7 @@ const expiredMs = 30_000;
 const historyIntervalMs = 1000;
 
 /** What people type, and what clients send when they come back, fits many times. */
-const messageRate = { perSecond: 5, burst: 20 };
+const messageRate = { name: 'messages', rps: 5, burst: 20 };
 
 /** Whoever is refused this often goes on regardless, and costs more than a connection is worth. */
 const maxRefused = 1000;
@@ -66,7 +66,8 @@ const maxBuffered = 1024 * 1024;
 /** Creates the session of a connection that was just opened. */
 export function createSession(options: SessionOptions): Session {
   const { socket, server, clock, tokens, checkAccess, watch, join, admit, left, sendCommand, describe } = options;
-  const bucket = createBucket({ ...messageRate, clock });
+  const bucket = createTokenBucket(messageRate, () => clock.now());
+  let refused = 0;
   let grant: StreamGrant | undefined;
   let seat: Seat | undefined;
   let watched: WatchedStream | undefined;
@@ -195,9 +196,13 @@ export function createSession(options: SessionOptions): Session {
 
   /** Whether what came in is within the rate; what is over it is dropped, and the client told so once. */
   const isWithinRate = (): boolean => {
-    if (bucket.take()) return true;
-    if (bucket.refused() === 1) reply('daemon error', 'Too many messages: some were dropped');
-    if (bucket.refused() > maxRefused) end(closeCodes.abuse, 'too many messages');
+    const verdict = bucket.consume('');
+    // The bucket was full before this one.
+    if (verdict.left === messageRate.burst - 1) refused = 0;
+    if (verdict.allowed) return true;
+    refused += 1;
+    if (refused === 1) reply('daemon error', 'Too many messages: some were dropped');
+    if (refused > maxRefused) end(closeCodes.abuse, 'too many messages');
     return false;
   };
   return {

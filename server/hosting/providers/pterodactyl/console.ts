@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
-import { createBudget } from './budget.ts';
-import type { Budget } from './budget.ts';
 import { readGrant } from './grant.ts';
 import type { Grant } from './grant.ts';
 import { followSocket, tellGap } from './session.ts';
 import type { ConsoleTimings, Following, Memory } from './session.ts';
+import { createTokenBucket } from '../../../token-bucket.ts';
+import type { TokenBucket } from '../../../token-bucket.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
 import type { ConsoleEvents, ConsoleSource } from '../types.ts';
 
@@ -40,15 +40,17 @@ export interface ConsoleDoorOptions {
 }
 
 /**
- * A panel gives 5 tokens a minute for a server, to all its users together: the fifth is the owner's, or a renewal's.
- * Renewals are not counted: stock tokens need one in 8 minutes, and a panel with shorter ones has other limits too.
+ * A panel gives 5 tokens a minute for a server, to all its users together. Three at once and two more a minute are never
+ * more than four in any minute: the fifth is the owner's, or a renewal's. Renewals are not counted: stock tokens need
+ * one in 8 minutes, and a panel with shorter ones has other limits too.
  */
-const attemptsPerWindow = 4;
+const attempts = { burst: 3, perWindow: 2 };
 
 /** Creates the door to a panel's consoles. */
 export function createConsoleDoor({ client, origin, log, timings: changes }: ConsoleDoorOptions): ConsoleDoor {
   const timings = { ...usualTimings, ...changes };
-  const budget = createBudget(attemptsPerWindow, timings.windowMs);
+  const rps = (attempts.perWindow * 1000) / timings.windowMs;
+  const budget = createTokenBucket({ name: 'panel', rps, burst: attempts.burst });
   const open = new Map<AbortController, ConsoleEvents>();
   let locked = false;
 
@@ -95,15 +97,15 @@ export function createConsoleDoor({ client, origin, log, timings: changes }: Con
 }
 
 /** Follows a console through all its sockets until it is over for good, and answers why. Throws when it is aborted. */
-async function follow(following: Following & { readonly budget: Budget }): Promise<string> {
+async function follow(following: Following & { readonly budget: TokenBucket }): Promise<string> {
   const { client, path, timings, budget, signal, log } = following;
   const memory: Memory = { gapTold: false, linesAsked: false, failures: 0 };
   let grant: Grant | undefined;
   for (;;) {
     if (!grant) {
-      for (let wait = budget.take(path); wait > 0; wait = budget.take(path)) {
+      for (let turn = await budget.consume(path); !turn.allowed; turn = await budget.consume(path)) {
         tellGap(following, memory, 'the console has to wait');
-        await sleep(wait, undefined, { signal });
+        await sleep(turn.waitMs, undefined, { signal });
       }
       grant = await readGrant(client, path);
       signal.throwIfAborted();
