@@ -1,5 +1,5 @@
 import type { DomainLookup } from '#contract/domains.ts';
-import type { Rate } from './host-gate.ts';
+import type { Rate } from './limits.ts';
 import snapshot from './rdap-snapshot.json' with { type: 'json' };
 
 /** A place where names of a TLD are asked for. */
@@ -66,11 +66,11 @@ const zones: Readonly<Record<string, { readonly of: string; readonly existing: s
  * are published limits: .be 50 a minute, .eu DAS 120 and WHOIS 15 a minute, .nl one a second.
  */
 const paces: Readonly<Record<string, Rate>> = {
-  'pubapi.registry.google': { perSecond: 1, burst: 5 },
-  'das.dns.be': { perSecond: 0.75, burst: 5 },
-  'das.eu': { perSecond: 1.9, burst: 5 },
-  'whois.eu': { perSecond: 0.2, burst: 3 },
-  'whois.domain-registry.nl': { perSecond: 1, burst: 1 },
+  'pubapi.registry.google': { rps: 1, burst: 5 },
+  'das.dns.be': { rps: 0.75, burst: 5 },
+  'das.eu': { rps: 1.9, burst: 5 },
+  'whois.eu': { rps: 0.2, burst: 3 },
+  'whois.domain-registry.nl': { rps: 1, burst: 1 },
 };
 
 /** Where a TLD that IANA does not list is asked; empty where nobody is known who may be. */
@@ -81,6 +81,13 @@ export function findUnlisted(tld: string): readonly Source[] {
 /** The TLD whose registry runs the names of this one, as far as that is known: mostly itself. */
 export function toRegistryTld(tld: string): string {
   return Object.hasOwn(zones, tld) ? zones[tld]!.of : tld;
+}
+
+/** Whether the table has a host of WHOIS or DAS. */
+export function isKnownHost(hostname: string): boolean {
+  return Object.values(unlisted).some((sources) =>
+    sources.some((source) => !('rdap' in source) && toHostname(source) === hostname),
+  );
 }
 
 /** The pace of a host, where it has one of its own. */
