@@ -71,10 +71,6 @@ export function createApp(options: AppOptions): H3 {
     res.on('close', () => logRequest(log, info, req, res, event.context.failure));
   };
 
-  const addCors = (event: H3Event): void => {
-    append(event, cors(nodeOf(event).req.headers.origin, isKeyed(event.context.routes)));
-  };
-
   const limit = async (event: H3Event): Promise<void> => {
     const { endpoint } = event.context.route!;
     const { key } = event.context.info!.client;
@@ -91,19 +87,6 @@ export function createApp(options: AppOptions): H3 {
     event.context.caller = { keyId: key.id, scopes: key.scopes, server, id, requestId, ip: client.address };
   };
 
-  const answer = async (event: H3Event): Promise<unknown> => {
-    const { route, params, caller } = event.context;
-    const { endpoint } = route!;
-    const reply = await route!.answer({
-      request: nodeOf(event).req,
-      query: event.url.searchParams,
-      caller,
-      rest: params?.['rest'] ?? params?.['id'] ?? '',
-      maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
-    });
-    return 'forms' in reply ? sendStored(event, reply) : sendJson(event, reply);
-  };
-
   const app = new H3({
     silent: true,
     onError(error, event) {
@@ -117,7 +100,7 @@ export function createApp(options: AppOptions): H3 {
     },
   });
   app.use((event) => begin(event));
-  app.use((event) => addCors(event));
+  app.use((event) => append(event, cors(nodeOf(event).req.headers.origin, isKeyed(event.context.routes))));
   app.use((event) => findRoute(event));
   app.use((event) => limit(event));
   app.use((event) => {
@@ -126,7 +109,7 @@ export function createApp(options: AppOptions): H3 {
   });
   for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
     const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
-    app.all(pattern, answer, { meta: { routes: own } });
+    app.all(pattern, (event) => answer(event, maxBodyBytes), { meta: { routes: own } });
   }
   return app;
 }
@@ -146,6 +129,20 @@ function findRoute(event: H3Event): string | undefined {
   append(event, Object.entries(preflightHeaders(methods, isKeyed(known))).flat());
   setStatus(event, 204);
   return '';
+}
+
+/** Calls the route that was found, and sends its reply. */
+async function answer(event: H3Event, maxBodyBytes: AppOptions['maxBodyBytes']): Promise<unknown> {
+  const { route, params, caller } = event.context;
+  const { endpoint } = route!;
+  const reply = await route!.answer({
+    request: nodeOf(event).req,
+    query: event.url.searchParams,
+    caller,
+    rest: params?.['rest'] ?? params?.['id'] ?? '',
+    maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
+  });
+  return 'forms' in reply ? sendStored(event, reply) : sendJson(event, reply);
 }
 
 function nodeOf(event: H3Event) {

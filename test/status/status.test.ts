@@ -46,6 +46,7 @@ function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
     file,
     onFileFailure: tell('file'),
     onSourceFailure: tell('source'),
+    random: () => 0.5,
     ...options,
   });
   onTestFinished(() => status.stop());

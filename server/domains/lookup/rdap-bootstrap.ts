@@ -81,7 +81,7 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
       const reason = String((error as Error).cause ?? error);
       log.warn({ reason }, 'the list of RDAP servers could not be read; the one before is still used');
     },
-    everyMs: refreshMs,
+    everyMs: () => refreshMs,
     retryMs,
   });
   return {

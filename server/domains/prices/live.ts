@@ -79,7 +79,7 @@ export function createLivePrices({
   const poller = createPoller({
     read,
     onFailure: (error) => failed('the domain prices cannot be read', error),
-    everyMs: refreshMs,
+    everyMs: () => refreshMs,
     retryMs,
   });
   return {
