@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { StatusCatalog } from '#contract/status.ts';
 import { createPoller } from '../upstream/poller.ts';
 import type { Poller } from '../upstream/poller.ts';
+import type { probe as probeOnce } from './probe.ts';
 import { toPlatformStatus } from './platform.ts';
 import type { Part } from './platform.ts';
 import type { StatusSource } from './types.ts';
@@ -14,11 +15,8 @@ import type { MonitorState } from './monitor-state.ts';
 
 type MonitorSettings = StatusCatalog['monitors'][number];
 
-/** Checks once: resolves to the reason where it failed, for the log, and to undefined where it passed. */
-export type Probe = (
-  target: Pick<MonitorSettings, 'url' | 'tcp'>,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
-) => Promise<string | undefined>;
+/** Checks a part of the platform once. */
+export type Probe = typeof probeOnce;
 
 /** What the built-in monitors need. */
 export interface MonitorsOptions {

@@ -2,6 +2,7 @@ import type { LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
 import { problems } from '#contract/problem.ts';
 import { ProviderError } from './error.ts';
+import type { ofetch as Ofetch } from './transport.ts';
 
 /** Whom a client speaks to, and how. */
 export interface ClientOptions {
@@ -121,7 +122,7 @@ export function createClient(clientOptions: ClientOptions): Client {
 
 /** What one exchange goes over. */
 interface Exchange {
-  readonly ofetch: typeof import('./transport.ts').ofetch;
+  readonly ofetch: typeof Ofetch;
   readonly dispatcher: Dispatcher;
 }
 

@@ -21,7 +21,7 @@ export const listedBases: ReadonlyMap<string, string> = new Map(
  *
  * None for .es and .gr, which have the web alone, and for those whose answers are not known: .bg, .hr, .ie, .lv, .me.
  */
-const unlisted: ReadonlyMap<string, readonly Source[]> = new Map(
+export const unlisted: ReadonlyMap<string, readonly Source[]> = new Map(
   Object.entries({
     at: [{ whois: 'whois.nic.at' }],
     // Not its WHOIS: the registry says that it is unfit for this.
@@ -61,7 +61,7 @@ const zones: ReadonlyMap<string, { readonly of: string; readonly existing: strin
  * Hosts with a pace of their own: Google answers about one a second before its 429 (measured in 2026-03); the others
  * are published limits: .be 50 a minute, .eu DAS 120 and WHOIS 15 a minute, .nl one a second.
  */
-const paces: ReadonlyMap<string, Rate> = new Map(
+export const paces: ReadonlyMap<string, Rate> = new Map(
   Object.entries({
     'pubapi.registry.google': { rps: 1, burst: 5 },
     'das.dns.be': { rps: 0.75, burst: 5 },
@@ -71,11 +71,6 @@ const paces: ReadonlyMap<string, Rate> = new Map(
   }),
 );
 
-/** Where a TLD that IANA does not list is asked; empty where nobody is known who may be. */
-export function findUnlisted(tld: string): readonly Source[] {
-  return unlisted.get(tld) ?? [];
-}
-
 /** The TLD whose registry runs the names of this one, as far as that is known: mostly itself. */
 export function toRegistryTld(tld: string): string {
   return zones.get(tld)?.of ?? tld;
@@ -84,11 +79,6 @@ export function toRegistryTld(tld: string): string {
 /** Whether the table has a host of WHOIS or DAS. */
 export function isKnownHost(hostname: string): boolean {
   return [...unlisted.values()].flat().some((source) => !('rdap' in source) && toHostname(source) === hostname);
-}
-
-/** The pace of a host, where it has one of its own. */
-export function findPace(hostname: string): Rate | undefined {
-  return paces.get(hostname);
 }
 
 /** The host of a source: its name alone. */
@@ -102,10 +92,7 @@ export function toExistingName(tld: string, source: Source | undefined): string 
   const zone = zones.get(tld);
   if (zone) return zone.existing;
   const hostname = source ? toHostname(source) : '';
-  return hostname.endsWith(`.${tld}`)
-    ? hostname
-        .split('.')
-        .slice(-tld.split('.').length - 1)
-        .join('.')
-    : `nic.${tld}`;
+  if (!hostname.endsWith(`.${tld}`)) return `nic.${tld}`;
+  const labels = hostname.slice(0, -tld.length - 1).split('.');
+  return `${labels.at(-1)}.${tld}`;
 }

@@ -9,7 +9,7 @@ import type { Rate, RegistryLimits } from './limits.ts';
 import type { Bootstrap } from './rdap-bootstrap.ts';
 import { createRdap } from './rdap.ts';
 import type { AskRdap } from './rdap.ts';
-import { findPace, findUnlisted, isKnownHost, toExistingName, toRegistryTld } from './registry-table.ts';
+import { isKnownHost, paces, toExistingName, toRegistryTld, unlisted } from './registry-table.ts';
 import type { Source } from './registry-table.ts';
 import { createWhois } from './whois.ts';
 
@@ -42,7 +42,7 @@ export function createSources({ client, bootstrap, within, limits, now, log }: S
   const rateOf = (host: string): Rate => {
     const [hostname = ''] = host.split(':', 1);
     const isListed = bootstrap.hasHost(host) || isKnownHost(hostname);
-    return findPace(hostname) ?? (isListed ? limits.rate : limits.unlistedRate);
+    return paces.get(hostname) ?? (isListed ? limits.rate : limits.unlistedRate);
   };
   const asking = {
     gate: createHostGate({ concurrency: limits.concurrency, rateOf, now }),
@@ -77,7 +77,7 @@ export function createSources({ client, bootstrap, within, limits, now, log }: S
   const find = (tld: string, lookup: DomainLookup | undefined): readonly Source[] => {
     if (lookup !== undefined) return lookup === 'none' ? [] : [lookup];
     const listed = bootstrap.find(tld);
-    return listed ? [{ rdap: listed.base }] : findUnlisted(toRegistryTld(tld));
+    return listed ? [{ rdap: listed.base }] : (unlisted.get(toRegistryTld(tld)) ?? []);
   };
   return {
     find,

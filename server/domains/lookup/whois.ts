@@ -34,7 +34,7 @@ export function createWhois({ gate, limits, noticed }: Asking): AskWhois {
     const line = (dialect.query ?? '<name>').replace('<name>', name).replace('<label>', label);
 
     const exchange = async (): Promise<Availability | typeof again> => {
-      const text = await ask({ hostname, port: Number(port), line, limits, signal: deadline.signal });
+      const text = await ask({ host: hostname, port: Number(port) }, line, limits, deadline.signal);
       if (text === 'unreachable' || text === 'cut') {
         noticed(host, text === 'cut' ? 'did not answer to the end' : 'could not be reached');
         return text === 'cut' ? 'unknown' : again;
@@ -48,19 +48,15 @@ export function createWhois({ gate, limits, noticed }: Asking): AskWhois {
   };
 }
 
-interface Question {
-  readonly hostname: string;
-  readonly port: number;
-  readonly line: string;
-  readonly limits: RegistryLimits;
-  readonly signal: AbortSignal;
-}
-
 /** Sends a line and reads what comes, which counts only if the server ended it in order and it is not too long. */
-async function ask(question: Question): Promise<{ readonly received: string } | 'unreachable' | 'cut'> {
-  const { hostname, port, line, limits, signal } = question;
+async function ask(
+  address: { readonly host: string; readonly port: number },
+  line: string,
+  limits: RegistryLimits,
+  signal: AbortSignal,
+): Promise<{ readonly received: string } | 'unreachable' | 'cut'> {
   const ends = AbortSignal.any([signal, AbortSignal.timeout(limits.answerMs)]);
-  const socket = connect({ host: hostname, port, lookup: lookupPublic, signal: ends });
+  const socket = connect({ ...address, lookup: lookupPublic, signal: ends });
   let connected = false;
   socket.once('connect', () => (connected = true));
   try {
