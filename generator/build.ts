@@ -1,7 +1,8 @@
 import type { BuildOptions, BuildResult } from './build-options.ts';
-import { readBuildRecord, renderCacheOf, writeBuildRecord } from './build-record.ts';
-import { readCurrent } from './release/current.ts';
+import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-record.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
+import { fingerprint } from './fingerprint.ts';
+import { readCurrent } from './release/current.ts';
 import type { FormerRelease } from './release/former-release.ts';
 import { loadFolder } from './source/load.ts';
 import { createRenderer } from './markdown/renderer.ts';
@@ -11,40 +12,44 @@ import { createRenderer } from './markdown/renderer.ts';
  * published. Throws where the disk does not take it, and then the releases stay as they were.
  */
 export async function build(options: BuildOptions): Promise<BuildResult> {
-  const { out, noCache } = options;
+  const { out, compression, noCache, checkOnly = false } = options;
   const diagnostics = createDiagnostics(options.lenient);
   const sources = {
     content: loadFolder(options.content, diagnostics),
     catalog: loadFolder(options.catalog, diagnostics),
   };
-
-  const record = out === undefined || noCache ? undefined : readBuildRecord(out, options, sources);
-  if (record?.unchanged && !diagnostics.failed() && (await isPublished(out!, record.former))) return record.unchanged;
+  const record = noCache || checkOnly ? undefined : readBuildRecord(out, options, sources);
+  if (record?.unchanged && !diagnostics.failed() && (await isPublished(out, record.former))) return record.unchanged;
 
   // Loaded here, as reading the libraries takes longer than finding that there is nothing to do.
-  const [{ compile }, { createReleaseStage }, { createDryStage }, { openRenderCache }] = await Promise.all([
+  const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }] = await Promise.all([
     import('./compile.ts'),
     import('./release/release-stage.ts'),
-    import('./release/stage.ts'),
-    import('./markdown/cache.ts'),
+    import('./release/compress.ts'),
+    import('./articles/cache.ts'),
   ]);
   const renderer = createRenderer(options.threads);
-  const cache = openRenderCache(out === undefined || noCache ? undefined : renderCacheOf(out), renderer.render);
+  const cache = openArticleCache(noCache ? undefined : articleCacheOf(out), {
+    fingerprint: fingerprint(),
+    readOnly: checkOnly,
+  });
   try {
-    const { known, categories, ...compiled } = await compile({
+    const { articles, ...result } = await compile({
       sources,
-      now: options.now,
       diagnostics,
-      stage: out === undefined ? createDryStage() : await createReleaseStage(out, options.compression, record?.former),
-      known: record?.known(),
-      renders: cache,
+      now: options.now,
+      render: renderer.render,
+      cache,
       progress: options.progress,
+      widget: record?.widget,
+      ...(!checkOnly && {
+        compressor: compressors[compression],
+        openStage: () => createReleaseStage({ out, compressor: compressors[compression], former: record?.former }),
+      }),
     });
-    const result = { ...compiled, diagnostics: diagnostics.list(), widget: known.widget };
-    if (out !== undefined && !noCache && result.release) {
-      const articles = categories.flatMap((category) => category.articles);
-      cache.prune(articles.map(({ file, path }) => [file.sha256, path]));
-      await writeBuildRecord(out, options, sources, result, articles);
+    if (!noCache && result.release) {
+      cache.prune(articles.map(({ file, path }) => ({ source: file.sha256, path })));
+      await writeBuildRecord(out, options, sources, result);
     }
     return result;
   } finally {

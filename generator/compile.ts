@@ -1,139 +1,124 @@
 import type { Manifest } from '#contract/release.ts';
+import { fileOf, toJsonText } from '#contract/resources.ts';
+import type { ResourceName } from '#contract/resources.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import type { Outline } from './articles/article.ts';
-import { readCatalog } from './source/catalog.ts';
-import type { Catalog } from './source/catalog.ts';
-import type { CompiledCategory } from './articles/category.ts';
+import type { Article } from './articles/article.ts';
 import { checkReferences, collectAliases } from './articles/checks.ts';
-import type { CheckedReferences } from './articles/checks.ts';
 import { blog } from './articles/collections/blog.ts';
-import type { AnyCollection } from './articles/collections/collection.ts';
+import type { AnyCollection, ListItem } from './articles/collections/collection.ts';
 import { collections } from './articles/collections/index.ts';
 import { knowledgeBase } from './articles/collections/knowledge-base.ts';
-import { compileArticles } from './articles/compile.ts';
-import type { ArticlesOptions, CompiledArticles } from './articles/compile.ts';
+import { compileArticles, writeArticles } from './articles/compile.ts';
+import type { ArticlesOptions } from './articles/compile.ts';
 import { sortContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
+import type { BuildResult } from './build-options.ts';
 import { writeGeneratorFiles } from './release/generator-files.ts';
-import { mapInOrder } from './articles/in-order.ts';
+import type { Stage } from './release/stage.ts';
+import { readCatalog } from './source/catalog.ts';
 import { readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
-import { orderItems } from './articles/ordered-items.ts';
-import type { OrderedItems } from './articles/ordered-items.ts';
 
-/** What is compiled, and with what. */
+/** What is compiled, with what, and where to. */
 export interface CompileOptions extends ArticlesOptions {
   readonly sources: Sources;
-  /** What this generator made of the sources before. */
-  readonly known: Known | undefined;
-}
-
-/** What the generator knows of the build before, as long as it is itself the same. */
-export interface Known {
-  readonly widget: StatusWidget;
-  /** What another process knew of the articles, by path below content/. */
-  readonly outlines?: ReadonlyMap<string, Outline>;
-  /** What this process has made of content/. */
-  readonly before?: Before;
-}
-
-/** The items of each kind of article. */
-type Ordered = ReadonlyMap<AnyCollection, OrderedItems>;
-
-interface Before {
-  readonly content: Content;
-  readonly articles: CompiledArticles;
-  readonly references: CheckedReferences;
-  readonly ordered: Ordered;
+  /** Begins the release, once everything is checked; without it, nothing is written. */
+  readonly openStage?: (() => Promise<Stage>) | undefined;
+  /** The status widget, where this generator made that of the release before. */
+  readonly widget: StatusWidget | undefined;
 }
 
 /** What came of it. */
-export interface Compiled {
-  /** The manifest; undefined where there were errors or the stage has none. */
-  readonly release: Manifest | undefined;
-  readonly counts: Manifest['counts'];
-  readonly drafts: number;
-  readonly scheduled: number;
-  readonly nextChangeAt: string | null;
-  readonly categories: readonly CompiledCategory[];
-  readonly known: Known;
+export interface Compiled extends BuildResult {
+  readonly articles: readonly Article[];
 }
 
-/** Files that are written at a time. */
-const concurrency = 48;
-
-/**
- * Compiles the sources and publishes the stage, or discards it where there were errors. Only what is not known from the
- * build before is rendered and written.
- */
+/** Compiles and checks the sources, and publishes a release where nothing is wrong. */
 export async function compile(options: CompileOptions): Promise<Compiled> {
-  const { sources, diagnostics, stage, known } = options;
-  const before = known?.before;
-  try {
-    const content = sortContent(sources.content.files, diagnostics, before?.content);
-    const catalog = readCatalog(sources.catalog, diagnostics);
+  const { sources, diagnostics, openStage } = options;
+  const content = sortContent(sources.content.files, diagnostics);
+  const catalog = readCatalog(sources.catalog, diagnostics);
+  const articles = await compileArticles(content, options);
+  const aliases = collectAliases(articles, diagnostics);
+  checkReferences({ articles, content, aliases }, diagnostics);
 
-    const compiled = await compileArticles(content, { before: before?.articles, outlines: known?.outlines }, options);
-    const categories = [...compiled.categories.values()];
-    const aliases = collectAliases(categories, diagnostics);
-    const references = checkReferences({ categories, content, aliases }, diagnostics, before?.references);
-
-    const ordered = new Map(
-      collections.map((collection) => {
-        const own = categories.filter(({ folder }) => folder.collection === collection);
-        return [collection, orderItems(collection, own, before?.ordered.get(collection))];
-      }),
-    );
-    const lists = [...ordered].flatMap(([collection, { items }]) => collection.toLists(items));
-    await runAll([
-      ...lists.map(
-        ({ resource, params, items }) =>
-          () =>
-            stage.write(resource, params, items),
-      ),
-      ...[...content.media].map(
-        ([path, file]) =>
-          () =>
-            stage.writeMedia(path.slice('/media/'.length), file.sha256, () => readSource(file, diagnostics)),
-      ),
-      () => stage.write('plans', {}, catalog.plans),
-      () => stage.write('aliases', {}, aliases),
-      () => stage.write('domains', {}, catalog.domains),
-      () => stage.write('status', {}, catalog.status),
-    ]);
-    const widget = await writeGeneratorFiles(stage, known?.widget);
-
-    const counts = count(ordered, content, catalog);
-    const due = categories.flatMap((category) => category.due).toSorted();
-    const nextChangeAt = due[0] ?? null;
-    const release = diagnostics.failed() ? await stage.discard() : await stage.publish(counts, nextChangeAt);
-    return {
-      release: release ?? undefined,
-      counts,
-      drafts: categories.reduce((sum, { drafts }) => sum + drafts, 0),
-      scheduled: due.length,
-      nextChangeAt,
-      categories,
-      known: { widget, before: { content, articles: compiled, references, ordered } },
-    };
-  } catch (error) {
-    await stage.discard();
-    throw error;
-  }
-}
-
-async function runAll(tasks: readonly (() => Promise<void>)[]): Promise<void> {
-  for await (const _ of mapInOrder(tasks, concurrency, (task) => task()));
-}
-
-function count(ordered: Ordered, content: Content, catalog: Catalog): Manifest['counts'] {
-  return {
-    blogArticles: ordered.get(blog)!.items.length,
-    knowledgeBaseArticles: ordered.get(knowledgeBase)!.items.length,
+  const items = new Map(collections.map((collection) => [collection, toItems(collection, articles)]));
+  const lists = [...items].flatMap(([collection, own]) => collection.toLists(own));
+  const texts = [
+    ...lists.map((list) => toFile(list.resource, list.items, list.params)),
+    toFile('plans', catalog.plans),
+    toFile('aliases', aliases),
+    toFile('domains', catalog.domains),
+    toFile('status', catalog.status),
+  ];
+  const counts = {
+    blogArticles: items.get(blog)!.length,
+    knowledgeBaseArticles: items.get(knowledgeBase)!.length,
     services: Object.keys(catalog.plans.services).length,
     games: Object.keys(catalog.plans.games).length,
     tlds: Object.keys(catalog.domains.tlds).length,
     monitors: catalog.status.monitors.length,
     media: content.media.size,
   };
+  const due = articles.filter(({ state }) => state === 'scheduled').map(({ outline }) => outline.due!);
+  const summary = {
+    counts,
+    drafts: articles.filter(({ state }) => state === 'draft').length,
+    scheduled: due.length,
+    nextChangeAt: due.toSorted()[0] ?? null,
+  };
+  const parts = { texts, media: content.media, articles, ...summary };
+  const written =
+    openStage && !diagnostics.failed() ? await writeRelease(await openStage(), parts, options) : undefined;
+  return { articles, ...summary, ...written, diagnostics: diagnostics.list() };
+}
+
+/** A file of text, by its path in the release. */
+interface TextFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+function toFile(name: ResourceName, value: unknown, params: Readonly<Record<string, string>> = {}): TextFile {
+  return { file: fileOf(name, params), text: toJsonText(name, value) };
+}
+
+/** What lists show of the articles of a collection, in its order. */
+function toItems(collection: AnyCollection, articles: readonly Article[]): ListItem[] {
+  return articles
+    .filter(({ folder, state }) => folder.collection === collection && state === 'published')
+    .map(({ outline }) => outline.item)
+    .toSorted((a, b) => collection.compare(a, b));
+}
+
+/** What a release is made of, beside the files of the generator. */
+interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextChangeAt'> {
+  readonly texts: readonly TextFile[];
+  readonly articles: readonly Article[];
+}
+
+/** Writes a release and publishes it, or discards it where a source was changed meanwhile. */
+async function writeRelease(
+  stage: Stage,
+  { texts, media, articles, counts, nextChangeAt }: Parts,
+  options: CompileOptions,
+): Promise<Pick<BuildResult, 'release' | 'widget'> | undefined> {
+  const { diagnostics } = options;
+  try {
+    for (const { file, text } of texts) await stage.write(file, Buffer.from(text));
+    for (const [path, source] of media) {
+      const file = fileOf('media', { path: path.slice('/media/'.length) });
+      if (stage.takeOver(file, source.sha256)) continue;
+      const bytes = readSource(source, diagnostics);
+      if (bytes) stage.writeMedia(file, bytes);
+    }
+    await writeArticles(articles, stage, options);
+    const widget = await writeGeneratorFiles(stage, options.widget);
+    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget };
+  } catch (error) {
+    await stage.discard();
+    throw error;
+  }
+  await stage.discard();
+  return undefined;
 }

@@ -9,6 +9,7 @@ import type { SourceFile } from '../source/load.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Reference } from '../markdown/plugins/rehype-links.ts';
 import { fileOf } from '#contract/resources.ts';
+import type { Compression } from '../release/compress.ts';
 import type { Checked } from '../source/yaml.ts';
 
 /**
@@ -16,8 +17,8 @@ import type { Checked } from '../source/yaml.ts';
  * take it up where the source file has not changed. Lines and columns are those of the file.
  */
 export interface Outline {
-  /** The SHA-256 of the source file. */
-  readonly source: string;
+  /** The SHA-256 of its file in a release and of the compressed forms; undefined where these were not asked for. */
+  readonly forms?: FormHashes | undefined;
   /** The display name of its category. */
   readonly category: string;
   /** The same as its front matter gives it, if it does. */
@@ -35,6 +36,14 @@ export interface Outline {
   readonly ids: readonly string[];
 }
 
+/** Proves the file of an article. */
+export interface FormHashes {
+  readonly compression: Compression;
+  readonly identity: string;
+  readonly gz: string;
+  readonly br: string;
+}
+
 /** A text of the front matter, and where it stands. */
 export interface Located {
   readonly text: string;
@@ -44,10 +53,10 @@ export interface Located {
 
 /** An article in this build. */
 export interface Article {
+  readonly folder: CategoryFolder;
   readonly file: SourceFile;
   /** `/blog/<category>/<slug>` or `/knowledgebase/<category>/<slug>`. */
   readonly path: string;
-  readonly params: { readonly category: string; readonly slug: string };
   /** The path of its file in a release. */
   readonly output: string;
   /** One that is broken has no sound front matter: it is only there to be checked. */
@@ -73,19 +82,17 @@ export interface OpenedCategory {
 }
 
 /**
- * Opens the articles of a category, and reads those that are not known, by their path below content/, for the same
- * bytes. Reports what is broken, and leaves it out.
+ * Opens the articles of a category, and reads those that are not known. Reports what is broken, and leaves it out.
  */
 export function openCategory(
   folder: CategoryFolder,
-  known: (path: string) => Outline | undefined,
+  read: (file: SourceFile) => Outline | undefined,
   diagnostics: Diagnostics,
 ): OpenedCategory {
   const articles = folder.articles.flatMap((file): OpenedArticle[] => {
-    const found = known(file.path);
-    const outline = found?.source === file.sha256 ? found : undefined;
-    const parsed = outline ? undefined : parseArticle(file, folder.collection, diagnostics);
-    return outline || parsed ? [{ file, known: outline, parsed }] : [];
+    const known = read(file);
+    const parsed = known ? undefined : parseArticle(file, folder.collection, diagnostics);
+    return known || parsed ? [{ file, known, parsed }] : [];
   });
   return { folder, name: nameOf(folder, articles, diagnostics), articles };
 }
@@ -134,11 +141,9 @@ function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diag
 /** Where an article of a category stands in the site. */
 export function addressOf({ collection, slug: category }: CategoryFolder, file: SourceFile) {
   const slug = file.path.slice(file.path.lastIndexOf('/') + 1, -'.md'.length);
-  const params = { category, slug };
   return {
     path: `/${collection.folder}/${category}/${slug}`,
-    params,
-    output: fileOf(collection.articleResource, params),
+    output: fileOf(collection.articleResource, { category, slug }),
   };
 }
 
@@ -146,12 +151,13 @@ export function addressOf({ collection, slug: category }: CategoryFolder, file: 
 export function toArticle(folder: CategoryFolder, file: SourceFile, outline: Outline, now: string): Article {
   const { draft, due } = outline;
   const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
-  return { file, ...addressOf(folder, file), state, outline };
+  const { path, output } = addressOf(folder, file);
+  return { folder, file, path, output, state, outline };
 }
 
 /** Makes the outline of an article whose body was rendered. Without front matter it holds what the body tells. */
 export function toOutline(
-  { folder, name }: OpenedCategory,
+  { folder, name }: Pick<OpenedCategory, 'folder' | 'name'>,
   file: SourceFile,
   parsed: Parsed,
   rendered: Rendered,
@@ -160,7 +166,6 @@ export function toOutline(
   const { frontMatter, bodyLine } = parsed;
   const { path } = addressOf(folder, file);
   const outline: Outline = {
-    source: file.sha256,
     category: name,
     draft: false,
     item: { path },

@@ -1,41 +1,17 @@
 import type { Aliases } from '#contract/content.ts';
 import type { Article } from './article.ts';
-import type { CompiledCategory } from './category.ts';
-import type { Diagnostic, Diagnostics } from '../source/diagnostics.ts';
+import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import { idPrefix, toSafeId } from '../markdown/plugins/rehype-heading-ids.ts';
 import type { Reference } from '../markdown/plugins/rehype-links.ts';
-import { createSite, isSameSite } from './site.ts';
+import { createSite } from './site.ts';
 import type { Site, SiteParts } from './site.ts';
 import { suggest } from '../common/suggest.ts';
 
-/** What was found out about a site: the dead references of its categories. */
-export interface CheckedReferences {
-  readonly site: Site;
-  readonly dead: WeakMap<CompiledCategory, readonly Diagnostic[]>;
-}
-
-/**
- * Checks every link, anchor, image and cover of the articles against what the release will hold. What was found `before`
- * is reported again where neither the category nor the site has changed; and where the site has not, what is found is
- * added to it, and it is returned.
- */
-export function checkReferences(
-  parts: SiteParts,
-  diagnostics: Diagnostics,
-  before: CheckedReferences | undefined,
-): CheckedReferences {
-  const same = before && isSameSite(parts, before.site.parts) ? before : undefined;
-  // The site of the build in which it last changed: what was found keeps no more than one.
-  const checked: CheckedReferences = same ?? { site: createSite(parts), dead: new WeakMap() };
-  const { site, dead } = checked;
-  for (const category of parts.categories) {
-    const found =
-      dead.get(category) ?? category.articles.flatMap((article) => checkArticle(article, site, diagnostics));
-    dead.set(category, found);
-    diagnostics.report(found);
-  }
-  return checked;
+/** Checks every link, anchor, image and cover of the articles against what the release will hold. */
+export function checkReferences(parts: SiteParts, diagnostics: Diagnostics): void {
+  const site = createSite(parts);
+  for (const article of parts.articles) checkArticle(article, site, diagnostics);
 }
 
 /** Why a reference is dead, and a search for what may be meant. */
@@ -44,17 +20,15 @@ interface Fault {
   readonly findHint?: () => string | undefined;
 }
 
-function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): Diagnostic[] {
+function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): void {
   const { file, outline, state } = article;
-  const found: Diagnostic[] = [];
   const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
-    if (fault) found.push(diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint));
+    if (fault) diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint?.());
   };
   for (const located of outline.media) report(located, checkMedia(located.text, site));
   // A draft is work in progress: what it leads to need not be there yet.
-  if (state === 'draft') return found;
+  if (state === 'draft') return;
   for (const reference of outline.references) report(reference, checkReference(article, reference, site));
-  return found;
 }
 
 function checkReference(from: Article, { path, image, id, url }: Reference, site: Site): Fault | undefined {
@@ -70,7 +44,7 @@ function checkReference(from: Article, { path, image, id, url }: Reference, site
 }
 
 function checkMedia(path: string, site: Site): Fault | undefined {
-  if (site.parts.content.media.has(path)) return undefined;
+  if (site.hasMedia(path)) return undefined;
   return { message: `there is no ${path} in content/`, findHint: () => site.suggest(path) };
 }
 
@@ -94,14 +68,10 @@ function checkTarget(from: Article, target: Article, id: string): Fault | undefi
 }
 
 /** Collects the former paths of published articles. Reports one that is taken, by an article or another alias. */
-export function collectAliases(categories: readonly CompiledCategory[], diagnostics: Diagnostics): Aliases {
-  const moved = categories.flatMap((category) => category.moved);
-  if (moved.length === 0) return {};
-  const taken = new Map(
-    categories.flatMap(({ articles }) => articles.map(({ path, file }) => [path, file.display] as const)),
-  );
+export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
+  const taken = new Map(articles.map(({ path, file }) => [path, file.display]));
   const aliases = new Map<string, string>();
-  for (const { path, outline, file, state } of moved) {
+  for (const { path, outline, file, state } of articles) {
     for (const { text: alias, line, column } of outline.aliases) {
       const owner = taken.get(alias);
       if (owner !== undefined) {

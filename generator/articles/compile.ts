@@ -1,120 +1,120 @@
+import { hash } from 'node:crypto';
+import { toJsonText } from '#contract/resources.ts';
+import type { Render } from '../markdown/renderer.ts';
+import type { Compressor, Forms } from '../release/compress.ts';
+import type { Stage } from '../release/stage.ts';
+import type { Diagnostics } from '../source/diagnostics.ts';
+import type { SourceFile } from '../source/load.ts';
 import { addressOf, openCategory, parseArticle, renderBody, toArticle, toOutline } from './article.ts';
 import type { Article, OpenedArticle, OpenedCategory, Outline } from './article.ts';
-import type { RenderCache } from '../markdown/cache.ts';
-import { toCategory } from './category.ts';
-import type { CompiledCategory } from './category.ts';
+import type { ArticleCache, ArticleKey } from './cache.ts';
 import type { CategoryFolder, Content } from './content.ts';
-import type { Diagnostics } from '../source/diagnostics.ts';
 import { mapInOrder } from './in-order.ts';
-import type { Rendered } from '../markdown/render.ts';
-import type { Stage } from '../release/stage.ts';
 
 /** With what articles are compiled. */
 export interface ArticlesOptions {
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
   readonly diagnostics: Diagnostics;
-  readonly stage: Stage;
-  readonly renders: Pick<RenderCache, 'render'>;
-  /** Is told how many of how many articles are compiled. */
+  readonly render: Render;
+  readonly cache: ArticleCache;
+  /** How the files of articles are made; left out where they are only checked. */
+  readonly compressor?: Compressor | undefined;
+  /** Called with how many of how many articles are compiled. */
   readonly progress?: ((done: number, total: number) => void) | undefined;
-}
-
-/** The articles of a build. */
-export interface CompiledArticles {
-  /** The day of the build. */
-  readonly now: string;
-  /** In the order of their folders, by `<folder of the collection>/<category>`. */
-  readonly categories: ReadonlyMap<string, CompiledCategory>;
-}
-
-/** What is known of articles before they are compiled. */
-export interface KnownArticles {
-  /** What this process has compiled before. */
-  readonly before: CompiledArticles | undefined;
-  /** What another process knew of them, by path below content/. */
-  readonly outlines: ReadonlyMap<string, Outline> | undefined;
 }
 
 /** Articles that are worked on at a time: enough to keep several threads busy, few enough to be small. */
 const concurrency = 48;
 
-/** The articles of a category; one that cannot be compiled leaves its place empty. */
-type Places = (Article | undefined)[];
-
 /**
- * Compiles the articles of content/ into the stage. One that is known, and is as it was, is taken over; and so is a
- * category as a whole in which nothing has changed.
+ * Compiles the articles of content/, in the order of their files. One that is known, and is as it was, is not rendered;
+ * one that cannot be compiled is reported and left out. Their files are kept in the cache.
  */
-export async function compileArticles(
-  { categories }: Content,
-  { before, outlines }: KnownArticles,
-  options: ArticlesOptions,
-): Promise<CompiledArticles> {
-  const { now, stage, diagnostics, progress } = options;
+export async function compileArticles({ categories }: Content, options: ArticlesOptions): Promise<Article[]> {
+  const { cache, compressor, diagnostics, now, progress } = options;
   const total = categories.reduce((sum, { articles }) => sum + articles.length, 0);
-  let done = 0;
-  const isThere = ({ state, output }: Article): boolean => state !== 'published' || stage.reuse(output);
-  const found: (CompiledCategory | { readonly folder: CategoryFolder; readonly places: Places })[] = [];
-  function* openUnknown(): Generator<[Places, place: number, OpenedCategory, OpenedArticle]> {
+  const read = (folder: CategoryFolder, file: SourceFile): Outline | undefined => {
+    const known = cache.read(toKey(folder, file));
+    return !compressor || known?.forms?.compression === compressor.name ? known : undefined;
+  };
+  // One category after the other, so that the texts of all are never in memory at once.
+  function* open(): Generator<{ category: OpenedCategory; article: OpenedArticle }> {
     for (const folder of categories) {
-      const former = before?.categories.get(keyOf(folder));
-      if (former?.folder === folder && before?.now === now && former.articles.every(isThere)) {
-        found.push(former);
-        done += former.articles.length;
-        continue;
-      }
-      const known = former ? new Map(former.articles.map(({ file, outline }) => [file.path, outline])) : outlines;
-      const category = openCategory(folder, (path) => known?.get(path), diagnostics);
-      const places: Places = [];
-      found.push({ folder, places });
-      for (const opened of category.articles) {
-        const article = toKnownArticle(category, opened, now);
-        const isDone = article && isThere(article);
-        const place = places.push(isDone ? article : undefined) - 1;
-        if (isDone) done += 1;
-        else yield [places, place, category, opened];
-      }
+      const category = openCategory(folder, (file) => read(folder, file), diagnostics);
+      for (const article of category.articles) yield { category, article };
     }
   }
-  const compiling = mapInOrder(openUnknown(), concurrency, async ([places, place, category, opened]) => {
-    places[place] = await compileArticle(category, opened, options);
+  const articles: Article[] = [];
+  const compiling = mapInOrder(open(), concurrency, async ({ category, article: { file, known, parsed } }) => {
+    const { folder, name } = category;
+    if (known?.category === name) return toArticle(folder, file, known, now);
+    const made = await makeArticle({ folder, name }, file, parsed, options);
+    return (
+      made && { ...toArticle(folder, file, made.outline, now), ...(made.isBroken && { state: 'broken' as const }) }
+    );
   });
-  for await (const _ of compiling) progress?.((done += 1), total);
-  const compiled = found.map((one) => ('places' in one ? toCategory(one.folder, one.places.filter(isCompiled)) : one));
-  return { now, categories: new Map(compiled.map((category) => [keyOf(category.folder), category])) };
+  let done = 0;
+  for await (const article of compiling) {
+    if (article) articles.push(article);
+    progress?.((done += 1), total);
+  }
+  return articles;
 }
 
-const keyOf = ({ collection, slug }: CategoryFolder): string => `${collection.folder}/${slug}`;
-const isCompiled = (article: Article | undefined): article is Article => article !== undefined;
-
-/** The article that is known from the build before, where nothing that it depends on has changed. */
-function toKnownArticle(
-  { folder, name }: OpenedCategory,
-  { file, known }: OpenedArticle,
-  now: string,
-): Article | undefined {
-  return known?.category === name ? toArticle(folder, file, known, now) : undefined;
+/** Writes the files of published articles into a stage, those that are not in the release before. */
+export async function writeArticles(
+  articles: readonly Article[],
+  stage: Stage,
+  options: ArticlesOptions,
+): Promise<void> {
+  const published = articles.filter(({ state }) => state === 'published');
+  const writing = mapInOrder(published, concurrency, async ({ folder, file, output, outline }) => {
+    if (stage.takeOver(output, outline.forms!.identity)) return;
+    const kept = options.cache.readForms(toKey(folder, file), outline);
+    // It may have been removed by another build, or be damaged.
+    const forms = kept ?? (await makeArticle({ folder, name: outline.category }, file, undefined, options))?.forms;
+    if (forms) stage.writeForms(output, forms);
+  });
+  for await (const _ of writing);
 }
 
-async function compileArticle(
-  category: OpenedCategory,
-  { file, parsed: opened }: OpenedArticle,
-  { now, stage, renders, diagnostics }: ArticlesOptions,
-): Promise<Article | undefined> {
+function toKey(folder: CategoryFolder, file: SourceFile): ArticleKey {
+  return { source: file.sha256, path: addressOf(folder, file).path };
+}
+
+/** What an article became. One that is broken has no sound front matter, and no file. */
+interface Made {
+  readonly outline: Outline;
+  readonly forms: Forms | undefined;
+  readonly isBroken: boolean;
+}
+
+/** Renders an article, and keeps it in the cache. Reports what is wrong with it. */
+async function makeArticle(
+  category: Pick<OpenedCategory, 'folder' | 'name'>,
+  file: SourceFile,
+  opened: OpenedArticle['parsed'],
+  { diagnostics, render, cache, compressor }: ArticlesOptions,
+): Promise<Made | undefined> {
   const { folder } = category;
   const { collection } = folder;
-  const parsed = opened ?? parseArticle(file, collection, diagnostics);
   const { path } = addressOf(folder, file);
-  const render = (markdown: string): Promise<Rendered> => renders.render(file.sha256, path, markdown);
-  const rendered = parsed && (await renderBody(file, parsed, render, diagnostics));
+  const parsed = opened ?? parseArticle(file, collection, diagnostics);
+  const rendered = parsed && (await renderBody(file, parsed, (markdown) => render(markdown, path), diagnostics));
   if (!rendered) return undefined;
   const outline = toOutline(category, file, parsed, rendered);
-  const article = toArticle(folder, file, outline, now);
-  if (!parsed.frontMatter) return { ...article, state: 'broken' };
-  if (article.state === 'published') {
-    const text = { body: parsed.body, html: rendered.html };
-    await stage.write(collection.articleResource, article.params, { ...outline.item, ...text });
-  }
-  return article;
+  if (!parsed.frontMatter) return { outline, forms: undefined, isBroken: true };
+  const article = { ...outline.item, body: parsed.body, html: rendered.html };
+  const forms = await compressor?.compress(Buffer.from(toJsonText(collection.articleResource, article)));
+  if (!forms) return { outline, forms, isBroken: false };
+  const hashes = {
+    compression: compressor!.name,
+    identity: hash('sha256', forms.identity),
+    gz: hash('sha256', forms.gz),
+    br: hash('sha256', forms.br),
+  };
+  const kept = { ...outline, forms: hashes };
+  cache.write(toKey(folder, file), kept, forms);
+  return { outline: kept, forms, isBroken: false };
 }

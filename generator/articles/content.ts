@@ -1,4 +1,4 @@
-import { basename, dirname, extname } from 'node:path';
+import { basename, extname } from 'node:path';
 import { Category, mediaTypes } from '#contract/content.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
 import { collections } from './collections/index.ts';
@@ -23,21 +23,10 @@ export interface Content {
   readonly categories: readonly CategoryFolder[];
   /** Media by site path. */
   readonly media: ReadonlyMap<string, SourceFile>;
-  /** All that it was sorted from. */
-  readonly files: readonly SourceFile[];
 }
 
-/**
- * Sorts the files of content/. Reports every file that is out of place or has a name that cannot be a path. Where only
- * articles were written again since `before`, which was sound, the categories of all others are the very same.
- */
-export function sortContent(
-  files: readonly SourceFile[],
-  diagnostics: Diagnostics,
-  before: Content | undefined,
-): Content {
-  const rewritten = before && findRewritten(before.files, files);
-  if (rewritten?.every(({ path }) => path.endsWith('.md'))) return exchangeArticles(before!, rewritten, files);
+/** Sorts the files of content/. Reports every file that is out of place or has a name that cannot be a path. */
+export function sortContent(files: readonly SourceFile[], diagnostics: Diagnostics): Content {
   const categories = new Map<string, CategoryFolder>();
   const media = new Map<string, SourceFile>();
   for (const file of files) {
@@ -60,24 +49,7 @@ export function sortContent(
       diagnostics.error(placeOf(file), 'this file is out of place', hint);
     }
   }
-  return { categories: [...categories.values()], media, files };
-}
-
-/** The files that were written again; undefined where files came or went. */
-function findRewritten(before: readonly SourceFile[], after: readonly SourceFile[]): SourceFile[] | undefined {
-  if (before.length !== after.length) return undefined;
-  if (after.some((file, index) => file.path !== before[index]!.path)) return undefined;
-  return after.filter((file, index) => file !== before[index]);
-}
-
-function exchangeArticles(before: Content, rewritten: readonly SourceFile[], files: readonly SourceFile[]): Content {
-  const next = new Map(rewritten.map((file) => [file.path, file]));
-  const folders = new Set(rewritten.map(({ path }) => dirname(path)));
-  const categories = before.categories.map((category) => {
-    if (!folders.has(`${category.collection.folder}/${category.slug}`)) return category;
-    return { ...category, articles: category.articles.map((file) => next.get(file.path) ?? file) };
-  });
-  return { ...before, categories, files };
+  return { categories: [...categories.values()], media };
 }
 
 function sortIntoCategory(category: CategoryFolder, file: SourceFile, diagnostics: Diagnostics): void {

@@ -3,13 +3,13 @@ import { build } from '../build.ts';
 import type { BuildResult } from '../build-options.ts';
 import { CommandError } from '../common/command-line.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
-import type { Compression } from '../release/release-stage.ts';
+import type { Compression } from '../release/compress.ts';
 import { resolveOut } from './out.ts';
 import type { OutFlag } from './out.ts';
 import { report } from './report.ts';
 
 /** The options of `check`. */
-export interface CheckFlags {
+export interface CheckFlags extends OutFlag {
   readonly content: string;
   readonly catalog: string;
   readonly lenient?: boolean;
@@ -19,27 +19,28 @@ export interface CheckFlags {
 }
 
 /** The options of `build`. */
-export interface BuildFlags extends CheckFlags, OutFlag {
+export interface BuildFlags extends CheckFlags {
   readonly cache: boolean;
   readonly compress: Compression;
 }
 
 /** `build`: content and catalog become a new release. */
 export function runBuild(flags: BuildFlags): Promise<void> {
-  return run(flags, { out: resolveOut(flags.out), noCache: !flags.cache, compression: flags.compress });
+  return run(flags, { noCache: !flags.cache, compression: flags.compress });
 }
 
-/** `check`: the same without writing. */
+/** `check`: the same without writing. It uses what builds have kept. */
 export function runCheck(flags: CheckFlags): Promise<void> {
-  return run(flags, { noCache: true, compression: 'fast' });
+  return run(flags, { checkOnly: true, noCache: false, compression: 'fast' });
 }
 
 async function run(
   flags: CheckFlags,
-  target: { out?: string; noCache: boolean; compression: Compression },
+  how: { checkOnly?: boolean; noCache: boolean; compression: Compression },
 ): Promise<void> {
   const now = await readDay(flags.now);
   const threads = flags.threads === undefined ? {} : { threads: readThreads(flags.threads) };
+  const out = resolveOut(flags.out);
   const started = performance.now();
   let result: BuildResult;
   try {
@@ -50,16 +51,17 @@ async function run(
       lenient: flags.lenient ?? false,
       progress: showProgress,
       ...threads,
-      ...target,
+      out,
+      ...how,
     });
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
-    if (syscall === undefined || target.out === undefined) throw error;
+    if (syscall === undefined || how.checkOnly) throw error;
     throw new CommandError(`the release could not be written, and the current one stays as it is: ${message}`);
   } finally {
     clearProgress();
   }
-  report(result, flags.format, (performance.now() - started) / 1000, target.out);
+  report(result, flags.format, (performance.now() - started) / 1000, out);
 }
 
 async function readDay(now: string | undefined): Promise<string> {

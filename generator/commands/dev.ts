@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { resolve } from 'node:path';
 import type { BuildResult } from '../build-options.ts';
-import { liveFolderOf, watchAndBuild } from '../dev.ts';
+import { previewFolderOf, watchAndBuild } from '../dev.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
 import { resolveOut } from './out.ts';
@@ -27,7 +27,7 @@ export async function runDev(flags: DevFlags): Promise<void> {
     say(result, ms);
     if (served || !result.release) return;
     served = true;
-    serve(liveFolderOf(out));
+    serve(previewFolderOf(out));
   };
   await watchAndBuild({ content, catalog, out, lenient: flags.lenient ?? false, report, fail });
   process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; Ctrl-C ends\n`);

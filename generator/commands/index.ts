@@ -24,7 +24,9 @@ function addBuildCommands(program: Command): void {
     .action(async (flags: BuildFlags) => (await import('./build.ts')).runBuild(flags));
 
   const check = program.command('check').description('Checks content and catalog, and writes nothing.');
-  addCheckOptions(check).action(async (flags: CheckFlags) => (await import('./build.ts')).runCheck(flags));
+  addOutOption(addCheckOptions(check)).action(async (flags: CheckFlags) =>
+    (await import('./build.ts')).runCheck(flags),
+  );
 }
 
 function addDevCommand(program: Command): void {

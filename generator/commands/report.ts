@@ -4,7 +4,7 @@ import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
 
 /** Prints what came of a build: every problem, and a line of figures. */
-export function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string | undefined): void {
+export function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string): void {
   const { diagnostics, release, counts, drafts, scheduled, nextChangeAt, widget } = result;
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
   const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
@@ -17,7 +17,7 @@ export function report(result: BuildResult, format: DiagnosticFormat, seconds: n
       drafts,
       scheduled,
       nextChangeAt,
-      widget: release ? widget : null,
+      widget: widget ?? null,
       bytes,
       seconds,
     };
@@ -27,9 +27,9 @@ export function report(result: BuildResult, format: DiagnosticFormat, seconds: n
   const stream = format === 'github' ? process.stdout : process.stderr;
   stream.write(diagnostics.map((diagnostic) => `${formatDiagnostic(diagnostic, format)}\n`).join(''));
   const parts = [...summarize(result), ...(release ? [`${(bytes / 1000).toFixed(0)} kB`] : [])];
-  const outcome = release ? `release ${release.id} in ${displayPath(out!)}` : errors > 0 ? 'failed' : 'ok';
+  const outcome = release ? `release ${release.id} in ${displayPath(out)}` : errors > 0 ? 'failed' : 'ok';
   process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s\n`);
-  if (release) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
+  if (widget) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
 }
 
 /** How much a build holds, and how much is wrong with it, in words. */

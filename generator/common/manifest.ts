@@ -10,15 +10,28 @@ export function toReleaseId({ files, ...head }: Omit<Manifest, 'id'>): string {
   return id.digest();
 }
 
+/** The text of a `manifest.json`: the head in its first line, then a line for each file, so that it can be read in parts. */
+export function renderManifest({ files, ...head }: Manifest): string {
+  const lines = Object.entries(files).map(([file, entry]) => `${JSON.stringify(file)}:${JSON.stringify(entry)}`);
+  return `${JSON.stringify(head).slice(0, -1)},"files":{\n${lines.join(',\n')}\n}}\n`;
+}
+
 /**
- * Parses the text of a `manifest.json`, between other work of the event loop. Throws where it is not a manifest, or does
- * not match its own id.
+ * Parses a text of {@link renderManifest}, between other work of the event loop: as one JSON text, the manifest of 10,000
+ * articles would keep all requests waiting for a tenth of a second. Throws where it is not a manifest, or does not match
+ * its own id.
  */
 export async function parseManifest(text: string): Promise<Manifest> {
-  const { files = {}, ...rest } = JSON.parse(text) as Partial<Manifest>;
+  const [first, ...lines] = text.split('\n');
+  const { files = {}, ...rest } = JSON.parse(`${first}}}`) as Partial<Manifest>;
   const { id, ...head } = ManifestHead.parse(rest);
   const hash = hashRelease(head);
-  for await (const file of inSlices(Object.keys(files))) hash.add(file, ManifestFile.parse(files[file]));
+  for await (const line of inSlices(lines.slice(0, -2))) {
+    for (const [file, entry] of Object.entries(JSON.parse(`{${line.replace(/,$/, '')}}`))) {
+      files[file] = ManifestFile.parse(entry);
+      hash.add(file, files[file]);
+    }
+  }
   if (hash.digest() !== id) throw new Error('manifest.json has been changed');
   return { id, ...head, files };
 }

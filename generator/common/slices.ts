@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Less than a visitor would notice. */
-const sliceMs = 4;
+const sliceMs = 2;
 
 /** Iterates over many items, and lets other work of the event loop have a turn every few milliseconds. */
 export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Item, void> {

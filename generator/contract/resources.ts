@@ -77,6 +77,12 @@ export function fileOf(name: ResourceName, params: Readonly<Record<string, strin
   return fillTemplate(resources[name].file, params);
 }
 
+/** The text of a JSON file in a release. Throws where the value is not what the contract says. */
+export function toJsonText(name: ResourceName, value: unknown): string {
+  const { schema }: Resource = resources[name];
+  return `${JSON.stringify(schema?.parse(value))}\n`;
+}
+
 /** A template of {@link resources} with its names replaced. */
 export function fillTemplate(template: string, params: Readonly<Record<string, string>>): string {
   let parts = split.get(template);

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { renderOpenApi } from '#contract/openapi.ts';
-import { fileOf, sources } from '#contract/resources.ts';
+import { fileOf, sources, toJsonText } from '#contract/resources.ts';
 import type { ResourceName } from '#contract/resources.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import type { Params, Stage } from './stage.ts';
+import type { Stage } from './stage.ts';
 import { compileStatusWidget } from './status-widget.ts';
 
 /** The path of a versioned widget holds its version. */
@@ -11,26 +11,32 @@ const versionIn = /\.(\w+)\.js$/;
 
 /**
  * Writes the files that come from the generator itself: the API description, the schemas of source files, the status
- * widget. Those of the build before are taken over where this same generator made them, as `known` says.
+ * widget. Those of the release before are taken over where this same generator made them, as `known` says.
  */
 export async function writeGeneratorFiles(stage: Stage, known: StatusWidget | undefined): Promise<StatusWidget> {
+  const schemas = Object.entries(sources);
   const [, version = ''] = versionIn.exec(known?.path ?? '') ?? [];
-  const files: [ResourceName, Params][] = [
-    ['openapi', {}],
-    ...Object.keys(sources).map((source): [ResourceName, Params] => ['sourceSchema', { source }]),
-    ['statusWidget', {}],
-    ['statusWidgetVersion', { version }],
-    ['statusWidgetIntegrity', {}],
+  const files = [
+    fileOf('openapi', {}),
+    ...schemas.map(([source]) => fileOf('sourceSchema', { source })),
+    fileOf('statusWidget', {}),
+    fileOf('statusWidgetVersion', { version }),
+    fileOf('statusWidgetIntegrity', {}),
   ];
-  if (known && files.every(([name, params]) => stage.reuse(fileOf(name, params)))) return known;
+  const missing = new Set(known ? files.filter((file) => !stage.takeOver(file)) : undefined);
+  if (known && missing.size === 0) return known;
 
-  await stage.write('openapi', {}, renderOpenApi());
-  for (const [source, schema] of Object.entries(sources)) {
-    await stage.write('sourceSchema', { source }, z.toJSONSchema(schema));
-  }
   const widget = await compileStatusWidget();
-  await stage.writeScript('statusWidget', {}, widget.script);
-  await stage.writeScript('statusWidgetVersion', { version: widget.version }, widget.script);
-  await stage.write('statusWidgetIntegrity', {}, widget.embed);
+  const write = async (name: ResourceName, params: Readonly<Record<string, string>>, text: string): Promise<void> => {
+    const file = fileOf(name, params);
+    if (!known || missing.has(file)) await stage.write(file, Buffer.from(text));
+  };
+  await write('openapi', {}, toJsonText('openapi', renderOpenApi()));
+  for (const [source, schema] of schemas) {
+    await write('sourceSchema', { source }, toJsonText('sourceSchema', z.toJSONSchema(schema)));
+  }
+  await write('statusWidget', {}, widget.script);
+  await write('statusWidgetVersion', { version: widget.version }, widget.script);
+  await write('statusWidgetIntegrity', {}, toJsonText('statusWidgetIntegrity', widget.embed));
   return widget.embed;
 }

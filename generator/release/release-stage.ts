@@ -2,71 +2,78 @@ import { hash } from 'node:crypto';
 import { copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { brotliCompress, brotliCompressSync, constants, gzip, gzipSync } from 'node:zlib';
-import type { BrotliOptions } from 'node:zlib';
-import pLimit from 'p-limit';
 import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
-import { fileOf } from '#contract/resources.ts';
-import { toReleaseId } from '../common/manifest.ts';
+import { renderManifest, toReleaseId } from '../common/manifest.ts';
+import type { Compressor, Forms } from './compress.ts';
 import { stageName } from './current.ts';
 import type { FormerRelease } from './former-release.ts';
 import { makeCurrent } from './history.ts';
 import { inTurn } from './lock.ts';
 import { flush, moveIntoPlace, removeAbandoned } from './publish.ts';
-import { toJsonText } from './stage.ts';
 import type { Stage } from './stage.ts';
 
-/** How hard files are compressed: `fast` costs less than rendering does, `best` is for a CDN's last percent. */
-export type Compression = Manifest['compression'];
-
-/** Both compressed forms of a file. */
-interface Forms {
-  readonly gz: Buffer;
-  readonly br: Buffer;
+/** What a release is made with. */
+export interface ReleaseStageOptions {
+  /** The folder of all releases. */
+  readonly out: string;
+  readonly compressor: Compressor;
+  /** Files that are as they were in this release are linked, and not written again. */
+  readonly former: FormerRelease | undefined;
+  /** A release to look at while one writes: it has no compressed forms, and need not outlive a loss of power. */
+  readonly isPreview?: boolean;
 }
 
-/** At `best`, this is most of a build, and worth the threads of libuv; more at a time would only take memory. */
-const turn = pLimit(4);
-const inThreads = { gzip: promisify(gzip), brotli: promisify(brotliCompress) };
-
-const compress: Record<Compression, (bytes: Buffer) => Forms | Promise<Forms>> = {
-  // To hand a short file to another thread and take it back costs more than to compress it.
-  fast: (bytes) => ({ gz: gzipSync(bytes, { level: 6 }), br: brotliCompressSync(bytes, toBrotliOptions(bytes, 5)) }),
-  best: (bytes) =>
-    turn(async () => ({
-      gz: await inThreads.gzip(bytes, { level: 9 }),
-      br: await inThreads.brotli(bytes, toBrotliOptions(bytes, 11)),
-    })),
-};
-
-function toBrotliOptions(bytes: Buffer, quality: number): BrotliOptions {
-  return {
-    params: {
-      [constants.BROTLI_PARAM_QUALITY]: quality,
-      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
-    },
-  };
-}
-
-/**
- * Begins a release below `out`, and removes what builds that were killed have left there. Files that are as they were
- * in the `former` release are not compressed and written again but linked. Nothing can be seen before it is published.
- */
-export async function createReleaseStage(
-  out: string,
-  compression: Compression,
-  former: FormerRelease | undefined,
-): Promise<Stage> {
+/** Begins a release, and removes what builds that were killed have left behind. */
+export async function createReleaseStage(options: ReleaseStageOptions): Promise<Stage> {
+  const { out, compressor, former, isPreview = false } = options;
   const releases = join(out, 'releases');
   await mkdir(releases, { recursive: true });
   await removeAbandoned(releases);
   const root = join(releases, stageName());
+  const files = createFiles(root);
+
+  const takeOver = (file: string, sha256?: string): boolean => {
+    if (sha256 !== undefined && former?.manifest.files[file]?.sha256 !== sha256) return false;
+    const forms = former?.formsOf(file) ?? [];
+    return files.link(former?.directory ?? '', forms) && forms.length > 0;
+  };
+  const writeForms = (file: string, { identity, gz, br }: Forms): void => {
+    files.put(file, identity);
+    if (isPreview) return;
+    files.put(`${file}.gz`, gz);
+    files.put(`${file}.br`, br);
+  };
+
+  return {
+    takeOver,
+    async write(file, bytes) {
+      if (takeOver(file, hash('sha256', bytes))) return;
+      if (isPreview) files.put(file, bytes);
+      else writeForms(file, await compressor.compress(bytes));
+    },
+    writeForms,
+    writeMedia: (file, bytes) => files.put(file, bytes),
+    async publish(counts, nextChangeAt) {
+      const body = { contractVersion, compression: compressor.name, counts, nextChangeAt, files: files.list() };
+      const manifest: Manifest = { id: toReleaseId(body), ...body };
+      await inTurn(out, async () => {
+        await moveIntoPlace(root, join(releases, manifest.id), async () => {
+          files.put('manifest.json', Buffer.from(renderManifest(manifest)));
+          if (!isPreview) await flush(root, [...Object.keys(manifest.files), 'manifest.json']);
+        });
+        await makeCurrent(out, manifest.id);
+      });
+      return manifest;
+    },
+    discard: () => rm(root, { recursive: true, force: true }),
+  };
+}
+
+/** The files of a folder in the making, and what the manifest says of them. */
+function createFiles(root: string) {
   const files = new Map<string, Manifest['files'][string]>();
   const folders = new Set<string>();
-
   const pathOf = (file: string): string => {
     const path = join(root, file);
     const folder = dirname(path);
@@ -74,64 +81,24 @@ export async function createReleaseStage(
     folders.add(folder);
     return path;
   };
-
-  const put = (file: string, bytes: Buffer, sha256 = hash('sha256', bytes)): void => {
-    writeFileSync(pathOf(file), bytes, { flag: 'wx' });
-    files.set(file, { bytes: bytes.length, sha256 });
-  };
-
-  const takeOver = (file: string): boolean => {
-    const forms = former?.formsOf(file) ?? [];
-    try {
-      for (const [form] of forms) linkOrCopy(join(former!.directory, form), pathOf(form));
-    } catch {
-      // The former release is being removed: what it had is made anew.
-      for (const [form] of forms) rmSync(pathOf(form), { force: true });
-      return false;
-    }
-    for (const [form, entry] of forms) files.set(form, entry);
-    return forms.length > 0;
-  };
-
-  const putText = async (file: string, text: string): Promise<void> => {
-    const bytes = Buffer.from(text);
-    const sha256 = hash('sha256', bytes);
-    if (former?.manifest.files[file]?.sha256 === sha256 && takeOver(file)) return;
-    put(file, bytes, sha256);
-    const { gz, br } = await compress[compression](bytes);
-    put(`${file}.gz`, gz);
-    put(`${file}.br`, br);
-  };
-
   return {
-    write: (name, params, value) => putText(fileOf(name, params), toJsonText(name, value)),
-
-    writeScript: (name, params, script) => putText(fileOf(name, params), script),
-
-    async writeMedia(path, sha256, read) {
-      const file = fileOf('media', { path });
-      if (former?.manifest.files[file]?.sha256 === sha256 && takeOver(file)) return;
-      const bytes = read();
-      if (bytes) put(file, bytes, sha256);
+    /** Ordered by path. */
+    list: () => Object.fromEntries([...files.keys()].toSorted().map((file) => [file, files.get(file)!])),
+    put(file: string, bytes: Uint8Array): void {
+      writeFileSync(pathOf(file), bytes, { flag: 'wx' });
+      files.set(file, { bytes: bytes.length, sha256: hash('sha256', bytes) });
     },
-
-    reuse: takeOver,
-
-    async publish(counts, nextChangeAt) {
-      const sorted = Object.fromEntries([...files.keys()].toSorted().map((file) => [file, files.get(file)!]));
-      const body = { contractVersion, compression, counts, nextChangeAt, files: sorted };
-      const manifest: Manifest = { id: toReleaseId(body), ...body };
-      await inTurn(out, async () => {
-        await moveIntoPlace(root, join(releases, manifest.id), async () => {
-          put('manifest.json', Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`));
-          await flush(root, [...files.keys()]);
-        });
-        await makeCurrent(out, manifest.id);
-      });
-      return manifest;
+    /** Links files of another folder; false, and none of them, where one cannot be: that release is being removed. */
+    link(from: string, forms: readonly [string, Manifest['files'][string]][]): boolean {
+      try {
+        for (const [file] of forms) linkOrCopy(join(from, file), pathOf(file));
+      } catch {
+        for (const [file] of forms) rmSync(pathOf(file), { force: true });
+        return false;
+      }
+      for (const [file, entry] of forms) files.set(file, entry);
+      return true;
     },
-
-    discard: () => rm(root, { recursive: true, force: true }),
   };
 }
 

@@ -1,42 +1,21 @@
-import { resources } from '#contract/resources.ts';
 import type { Manifest } from '#contract/release.ts';
-import type { Resource, ResourceName } from '#contract/resources.ts';
+import type { Forms } from './compress.ts';
 
-/** The names in the path of a resource, and what stands for each. */
-export type Params = Readonly<Record<string, string>>;
-
-/** Where the files of a build go. */
+/** A release in the making; files are named by their paths in it. Nothing of it can be seen before it is published. */
 export interface Stage {
-  /** Writes a JSON file. Throws where the value is not what the contract says. */
-  write(name: ResourceName, params: Params, value: unknown): Promise<void>;
-  /** Writes a script. */
-  writeScript(name: ResourceName, params: Params, script: string): Promise<void>;
-  /** Writes a media file of that hash, whose bytes are read where they are not there yet; without them, it is left out. */
-  writeMedia(path: string, sha256: string, read: () => Buffer | undefined): Promise<void>;
-  /** Takes a file over from the build before, by its path in the release; false where it is not there or not whole. */
-  reuse(file: string): boolean;
-  /** Lets the files be seen, in one step; answers their manifest, if there is one. */
-  publish(counts: Manifest['counts'], nextChangeAt: string | null): Promise<Manifest | undefined>;
-  /** Forgets what was written: all that could be seen before stays as it was. */
+  /**
+   * Takes a file over from the release before, compressed forms too; false where that has none, or not of this hash, or
+   * it is not whole.
+   */
+  takeOver(file: string, sha256?: string): boolean;
+  /** Writes a file and its compressed forms, or takes it over where it is the same. */
+  write(file: string, bytes: Uint8Array): Promise<void>;
+  /** Writes a file that was compressed before. */
+  writeForms(file: string, forms: Forms): void;
+  /** Writes a file that is not to be compressed. */
+  writeMedia(file: string, bytes: Uint8Array): void;
+  /** Makes the release the current one, in one step. */
+  publish(counts: Manifest['counts'], nextChangeAt: string | null): Promise<Manifest>;
+  /** Removes what was written. */
   discard(): Promise<void>;
-}
-
-/** The text of a JSON file of a release. Throws where the value is not what the contract says. */
-export function toJsonText(name: ResourceName, value: unknown): string {
-  const { schema }: Resource = resources[name];
-  return `${JSON.stringify(schema?.parse(value))}\n`;
-}
-
-/** A stage that checks what it is given and writes nothing. */
-export function createDryStage(): Stage {
-  return {
-    async write(name, _, value) {
-      (resources[name] as Resource).schema?.parse(value);
-    },
-    writeScript: async () => {},
-    writeMedia: async () => {},
-    reuse: () => false,
-    publish: async () => undefined,
-    discard: async () => {},
-  };
 }

@@ -21,10 +21,8 @@ export type DiagnosticFormat = 'text' | 'json' | 'github';
 export interface Diagnostics {
   /** Reports what no release may hold. */
   error(place: Place, message: string, hint?: string): void;
-  /** Words a dead reference: an error, or a warning in a lenient build. The hint is looked for when it is read. */
-  deadReference(place: Place, message: string, findHint?: () => string | undefined): Diagnostic;
-  /** Reports dead references, whether this build found them or one before. */
-  report(references: readonly Diagnostic[]): void;
+  /** Reports a link or image that leads nowhere: an error, or a warning in a lenient build. */
+  deadReference(place: Place, message: string, hint?: string): void;
   /** Whether an error was reported. */
   failed(): boolean;
   /** Everything reported, ordered by file, line and column. */
@@ -33,38 +31,17 @@ export interface Diagnostics {
 
 /** Creates an empty collection; a lenient one takes dead references for warnings. */
 export function createDiagnostics(lenient: boolean): Diagnostics {
-  const errors: Diagnostic[] = [];
-  const dead: (readonly Diagnostic[])[] = [];
+  const found: Diagnostic[] = [];
+  const report =
+    (severity: Diagnostic['severity']) =>
+    ({ file, line, column }: Place, message: string, hint?: string): void =>
+      void found.push({ severity, file, line, column, message, ...(hint && { hint }) });
   return {
-    error: ({ file, line, column }, message, hint) =>
-      void errors.push({ severity: 'error', file, line, column, message, ...(hint && { hint }) }),
-    deadReference({ file, line, column }, message, findHint) {
-      const diagnostic = { severity: lenient ? 'warning' : 'error', file, line, column, message } as const;
-      return findHint ? withHint(diagnostic, findHint) : diagnostic;
-    },
-    report(references) {
-      if (references.length > 0) dead.push(references);
-    },
-    failed: () => errors.length > 0 || (dead.length > 0 && !lenient),
-    list: () =>
-      [...errors, ...dead.flat()].toSorted(
-        (a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column,
-      ),
+    error: report('error'),
+    deadReference: report(lenient ? 'warning' : 'error'),
+    failed: () => found.some(({ severity }) => severity === 'error'),
+    list: () => found.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
   };
-}
-
-/** Nearest names take long to find, and most are never read: of a thousand warnings, `dev` prints those that are new. */
-function withHint(diagnostic: Diagnostic, find: () => string | undefined): Diagnostic {
-  let hint: string | undefined;
-  let found = false;
-  return Object.defineProperty(diagnostic, 'hint', {
-    enumerable: true,
-    get() {
-      if (!found) hint = find();
-      found = true;
-      return hint;
-    },
-  });
 }
 
 /** Orders text by code unit, the same on every machine and in every locale. */

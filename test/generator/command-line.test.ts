@@ -14,7 +14,7 @@ describe('a command refuses', () => {
     ['build -x', "unknown option '-x'"],
     ['build --no-out', "unknown option '--no-out' (Did you mean --out?)"],
     ['check --no-content', "unknown option '--no-content' (Did you mean --content?)"],
-    ['check --out x', "unknown option '--out'"],
+    ['check --compress best', "unknown option '--compress'"],
     ['releases list --jsno', "unknown option '--jsno' (Did you mean --json?)"],
     ['releases prune --keep 1 --kep 1', "unknown option '--kep' (Did you mean --keep?)"],
     ['build extra', "too many arguments for 'build'. Expected 0 arguments but got 1: extra."],

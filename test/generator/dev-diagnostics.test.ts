@@ -51,7 +51,16 @@ test('what is saved changes what is found in all other articles, as in a first b
     for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path));
     const now = new Date().toISOString().slice(0, 10);
     // oxlint-disable-next-line no-await-in-loop -- One change after the other.
-    const fresh = await build({ content, catalog, now, lenient: true, noCache: true, compression: 'fast' });
+    const fresh = await build({
+      content,
+      catalog,
+      out: join(root, 'fresh'),
+      checkOnly: true,
+      now,
+      lenient: true,
+      noCache: true,
+      compression: 'fast',
+    });
     expect(fresh.diagnostics, what).toHaveLength(found);
     // oxlint-disable-next-line no-await-in-loop
     await expect.poll(() => last, { timeout: 10_000, message: what }).toEqual(fresh.diagnostics);

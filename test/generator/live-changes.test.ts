@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BuildResult } from '../../generator/build-options.ts';
-import { liveFolderOf, watchAndBuild } from '../../generator/dev.ts';
+import { previewFolderOf, watchAndBuild } from '../../generator/dev.ts';
 import { article, buildProject, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
@@ -52,7 +52,7 @@ test('a live release holds what a first build gives, to the byte, after every ch
     fail: (error) => expect.unreachable(String(error)),
   });
   onTestFinished(stop);
-  const live = join(liveFolderOf(join(root, 'dist')), 'live');
+  const live = join(previewFolderOf(join(root, 'dist')), 'current');
   const now = new Date().toISOString().slice(0, 10);
   for (const [what, files] of changes) {
     writeFiles(root, files);

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BuildResult } from '../../generator/build-options.ts';
-import { liveFolderOf, watchAndBuild } from '../../generator/dev.ts';
+import { articleCacheOf } from '../../generator/build-record.ts';
+import { previewFolderOf, watchAndBuild } from '../../generator/dev.ts';
 import { article, createProject, guide, writeFiles } from '../helpers/project.ts';
 
 const eventually = { timeout: 20_000, interval: 10 };
@@ -21,7 +22,7 @@ async function follow() {
   });
   onTestFinished(close);
   const read = (file: string): string => {
-    const path = join(liveFolderOf(join(root, 'dist')), 'current', file);
+    const path = join(previewFolderOf(join(root, 'dist')), 'current', file);
     return existsSync(path) ? readFileSync(path, 'utf8') : '';
   };
   return { root, results, failures, close, read };
@@ -48,7 +49,8 @@ test('a live release stays as it was while there are errors, and when nobody wat
   const before = read('public/v1/blog/article/news/first.json');
   writeFiles(root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
   await expect.poll(() => results.length, eventually).toBe(2);
-  expect(results[1]).toMatchObject({ release: undefined, diagnostics: [{ severity: 'error', line: 4 }] });
+  expect(results[1]).toMatchObject({ diagnostics: [{ severity: 'error', line: 4 }] });
+  expect(results[1]!.release).toBeUndefined();
   expect(read('public/v1/blog/article/news/first.json')).toBe(before);
   await close();
   writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nMended.\n') });
@@ -59,14 +61,15 @@ test('a live release stays as it was while there are errors, and when nobody wat
 test('a live release that the disk does not take is made anew with the next change', async () => {
   const { root, results, failures, read } = await follow();
   const [first, second] = ['public/v1/blog/article/news/first.json', 'public/v1/blog/article/news/second.json'];
-  const obstacle = join(liveFolderOf(join(root, 'dist')), 'live', second);
-  rmSync(obstacle);
-  mkdirSync(obstacle);
+  const folder = previewFolderOf(join(root, 'dist'));
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, 'in the way');
   writeFiles(root, {
     'content/blog/news/first.md': article({}, '## Details\n\nOnce.\n'),
     'content/blog/news/second.md': article({}, 'Once.\n'),
   });
   await expect.poll(() => failures.length, eventually).toBe(1);
+  rmSync(folder);
   writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Keys', 'Twice.\n') });
   await expect.poll(() => results.length, eventually).toBe(2);
   expect(results[1]!.release!.id).toBe(JSON.parse(read('manifest.json')).id);
@@ -76,7 +79,7 @@ test('a live release that the disk does not take is made anew with the next chan
 
 test('what is saved while the first build is made is built behind it', async () => {
   const text = guide('Page', 'Text. '.repeat(2000));
-  const pages = Array.from({ length: 60 }, (_, index) => [`content/knowledgebase/dns/page-${index}.md`, text]);
+  const pages = Array.from({ length: 150 }, (_, index) => [`content/knowledgebase/dns/page-${index}.md`, text]);
   const root = createProject(Object.fromEntries(pages) as Record<string, string>);
   const out = join(root, 'dist');
   const results: BuildResult[] = [];
@@ -89,11 +92,11 @@ test('what is saved while the first build is made is built behind it', async () 
     report: (result) => results.push(result),
     fail: (error) => failures.push(error),
   });
-  const file = join(liveFolderOf(out), 'live/public/v1/kb/article/dns/page-59.json');
-  // The first files of the build wait beside where they will be: it is under way.
-  await expect
-    .poll(() => existsSync(join(liveFolderOf(out), `next-${process.pid}`)), { ...eventually, interval: 1 })
-    .toBe(true);
+  const file = join(previewFolderOf(out), 'current/public/v1/kb/article/dns/page-59.json');
+  // The first articles are in the cache: the build is under way.
+  const sizeOfCache = (): number => statSync(articleCacheOf(out), { throwIfNoEntry: false })?.size ?? 0;
+  await expect.poll(sizeOfCache, { ...eventually, interval: 1 }).toBeGreaterThan(50_000);
+  expect(results).toEqual([]);
   writeFiles(root, { 'content/knowledgebase/dns/page-59.md': guide('Page', 'Saved meanwhile.\n') });
   onTestFinished(await started);
   await expect.poll(() => existsSync(file) && readFileSync(file, 'utf8'), eventually).toContain('Saved meanwhile');

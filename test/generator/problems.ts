@@ -11,6 +11,8 @@ export async function problemsOf(
   const { diagnostics } = await build({
     content: join(root, 'content'),
     catalog: join(root, 'catalog'),
+    out: join(root, 'dist'),
+    checkOnly: true,
     now: '2026-11-20',
     lenient: false,
     noCache: true,

@@ -150,7 +150,7 @@ describe('releases rollback', () => {
       'its manifest is for other files',
       (release: string) => {
         const file = join(release, 'manifest.json');
-        writeFileSync(file, readFileSync(file, 'utf8').replace('"nextChangeAt": null', '"nextChangeAt": "2030-01-01"'));
+        writeFileSync(file, readFileSync(file, 'utf8').replace('"nextChangeAt":null', '"nextChangeAt":"2030-01-01"'));
       },
       'manifest.json has been changed',
     ],

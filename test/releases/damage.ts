@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { toReleaseId } from '#common/manifest.ts';
+import { renderManifest, toReleaseId } from '#common/manifest.ts';
 import type { Manifest } from '#contract/release.ts';
 
 /** Something that befalls a release, and the file that whoever reads it must name. */
@@ -88,7 +88,7 @@ export const damages: readonly Damage[] = [
     apply: (release) => {
       const manifest = read(release);
       const { 'public/v1/plans.json': _, ...files } = manifest.files;
-      write('manifest.json', JSON.stringify({ ...manifest, files }))(release);
+      write('manifest.json', renderManifest({ ...manifest, files }))(release);
     },
   },
   ...['private/domains.json', 'private/status.json', 'private/aliases.json', 'public/v1/plans.json'].flatMap((file) =>
@@ -152,7 +152,7 @@ function seal(release: string, files: Manifest['files'], contractVersion?: strin
   const manifest = read(release);
   const body = { ...manifest, files, contractVersion: contractVersion ?? manifest.contractVersion };
   const id = toReleaseId(body);
-  write('manifest.json', JSON.stringify({ ...body, id }))(release);
+  write('manifest.json', renderManifest({ ...body, id }))(release);
   const sealed = join(dirname(release), id);
   renameSync(release, sealed);
   return sealed;
