@@ -146,7 +146,7 @@ function createMonitor(settings: MonitorSettings, state: MonitorState, shared: S
   return monitor;
 }
 
-/** What is still true of a monitor whose settings changed: what visitors were told of it, until the next check decides. */
+/** What is still true of a monitor whose settings changed: what visitors saw of it, until the next check decides. */
 function carryOver(former: Monitor | undefined, { url, tcp }: MonitorSettings): MonitorState {
   if (!former) return unchecked;
   const isSameTarget = former.settings.url === url && former.settings.tcp === tcp;
