@@ -58,8 +58,36 @@ declare module 'h3' {
  * error hook.
  */
 export function createApp(options: AppOptions): H3 {
-  const { routes, identify, log, cors, limits, authenticate, maxBodyBytes } = options;
+  const { begin, addCors, limit, authorizeKey, answer } = createSteps(options);
+  const app = new H3({
+    silent: true,
+    onError(error, event) {
+      // h3 refuses some URLs before any middleware.
+      if (!event.context.info) begin(event);
+      const { status, headers, body } = renderError(error, event.context.route?.endpoint);
+      if (status >= 500) event.context.failure = toThrown(error);
+      setStatus(event, status);
+      for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
+      return body;
+    },
+  });
+  app.use((event) => begin(event));
+  app.use((event) => addCors(event));
+  app.use((event) => findRoute(event));
+  app.use((event) => limit(event));
+  app.use((event) => {
+    const { endpoint } = event.context.route!;
+    return endpoint.access && authorizeKey(event, endpoint);
+  });
+  for (const [path, own] of Map.groupBy(options.routes, ({ endpoint }) => endpoint.path)) {
+    const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
+    app.all(pattern, answer, { meta: { routes: own } });
+  }
+  return app;
+}
 
+/** The steps of a request that need what the app is made of. */
+function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }: AppOptions) {
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
@@ -69,6 +97,10 @@ export function createApp(options: AppOptions): H3 {
     event.res.headers.set('X-Request-Id', info.id);
     event.res.headers.set('X-Content-Type-Options', 'nosniff');
     res.on('close', () => logRequest(log, info, req, res, event.context.failure));
+  };
+
+  const addCors = (event: H3Event): void => {
+    append(event, cors(nodeOf(event).req.headers.origin, isKeyed(event.context.routes)));
   };
 
   const limit = async (event: H3Event): Promise<void> => {
@@ -87,31 +119,20 @@ export function createApp(options: AppOptions): H3 {
     event.context.caller = { keyId: key.id, scopes: key.scopes, server, id, requestId, ip: client.address };
   };
 
-  const app = new H3({
-    silent: true,
-    onError(error, event) {
-      // h3 refuses some URLs before any middleware.
-      if (!event.context.info) begin(event);
-      const { status, headers, body } = renderError(error, event.context.route?.endpoint);
-      if (status >= 500) event.context.failure = toThrown(error);
-      setStatus(event, status);
-      for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
-      return body;
-    },
-  });
-  app.use((event) => begin(event));
-  app.use((event) => append(event, cors(nodeOf(event).req.headers.origin, isKeyed(event.context.routes))));
-  app.use((event) => findRoute(event));
-  app.use((event) => limit(event));
-  app.use((event) => {
-    const { endpoint } = event.context.route!;
-    return endpoint.access && authorizeKey(event, endpoint);
-  });
-  for (const [path, own] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
-    const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
-    app.all(pattern, (event) => answer(event, maxBodyBytes), { meta: { routes: own } });
-  }
-  return app;
+  const answer = async (event: H3Event): Promise<unknown> => {
+    const { route, params, caller } = event.context;
+    const { endpoint } = route!;
+    const reply = await route!.answer({
+      request: nodeOf(event).req,
+      query: event.url.searchParams,
+      caller,
+      rest: params?.['rest'] ?? params?.['id'] ?? '',
+      maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
+    });
+    return 'forms' in reply ? sendStored(event, reply) : sendJson(event, reply);
+  };
+
+  return { begin, addCors, limit, authorizeKey, answer };
 }
 
 /** Finds the route of a path and method. Throws 404 or 405; a CORS preflight is answered here. */
@@ -129,20 +150,6 @@ function findRoute(event: H3Event): string | undefined {
   append(event, Object.entries(preflightHeaders(methods, isKeyed(known))).flat());
   setStatus(event, 204);
   return '';
-}
-
-/** Calls the route that was found, and sends its reply. */
-async function answer(event: H3Event, maxBodyBytes: AppOptions['maxBodyBytes']): Promise<unknown> {
-  const { route, params, caller } = event.context;
-  const { endpoint } = route!;
-  const reply = await route!.answer({
-    request: nodeOf(event).req,
-    query: event.url.searchParams,
-    caller,
-    rest: params?.['rest'] ?? params?.['id'] ?? '',
-    maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
-  });
-  return 'forms' in reply ? sendStored(event, reply) : sendJson(event, reply);
 }
 
 function nodeOf(event: H3Event) {

@@ -2,10 +2,14 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import { Secret, UpstreamUrl, isLoopback } from './upstream/settings.ts';
-import { readSettings } from './settings.ts';
+import { EnvError, readSettings } from './settings.ts';
 import type { Environment } from './settings.ts';
-import { storeSettings } from './store/env.ts';
+import { StoreSettings } from './store/env.ts';
 import packageJson from '../package.json' with { type: 'json' };
+
+const or = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
+const oneOf = <const Value extends string>(...values: Value[]) => z.enum(values, `must be ${or.format(values)}`);
 
 const whole = (minimum: number, maximum: number) =>
   z
@@ -30,16 +34,11 @@ const Origins = list.refine(
 const Networks = list.transform((networks, context) => {
   const trusted = new BlockList();
   for (const network of networks) {
-    const [address = '', prefix, ...surplus] = network.split('/');
+    const [, address = '', prefix] = /^([^/]+)(?:\/(\d+))?$/.exec(network) ?? [];
     const version = isIP(address);
-    const bits = prefix === undefined ? (version === 6 ? 128 : 32) : Number(prefix);
-    if (
-      version === 0 ||
-      surplus.length > 0 ||
-      !/^\d*$/.test(prefix ?? '') ||
-      prefix === '' ||
-      bits > (version === 6 ? 128 : 32)
-    ) {
+    const most = version === 6 ? 128 : 32;
+    const bits = Number(prefix ?? most);
+    if (version === 0 || bits > most) {
       context.addIssue('must be IP addresses and networks such as 10.0.0.0/8, separated by commas');
       return z.NEVER;
     }
@@ -92,14 +91,10 @@ const Settings = z
     FEEDBACK_RATELIMIT_BURST: whole(1, 1_000_000).default(1),
     MAX_FEEDBACK_BODY_BYTES: whole(1, 1_048_576).default(32_768),
     CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional(),
-    CHAT_FEEDBACK_WEBHOOK_KIND: z
-      .enum(['discord', 'slack', 'mattermost'], 'must be discord, slack or mattermost')
-      .default('discord'),
+    CHAT_FEEDBACK_WEBHOOK_KIND: oneOf('discord', 'slack', 'mattermost').default('discord'),
     DOMAIN_RATELIMIT_RPS: whole(1, 1_000_000).default(2),
     DOMAIN_RATELIMIT_BURST: whole(1, 1_000_000).default(10),
-    DOMAIN_PRICES: z
-      .enum(['catalog', 'whmcs', 'fossbilling'], 'must be catalog, whmcs or fossbilling')
-      .default('catalog'),
+    DOMAIN_PRICES: oneOf('catalog', 'whmcs', 'fossbilling').default('catalog'),
     WHMCS_URL: UpstreamUrl.optional(),
     WHMCS_IDENTIFIER: Secret.optional(),
     WHMCS_SECRET: Secret.optional(),
@@ -113,14 +108,12 @@ const Settings = z
     RDAP_BOOTSTRAP_URL: z.union([z.literal('off'), UpstreamUrl]).default('https://data.iana.org/rdap/dns.json'),
     DNS_SERVERS: DnsServers.optional(),
     PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
-    ...storeSettings,
+    ...StoreSettings.shape,
     PROVIDERS_FILE: z.string().refine(isReadable, 'the file cannot be read').optional(),
     UPSTREAM_TIMEOUT_SECONDS: whole(1, 600).default(20),
     CONSOLE_TOKEN_TTL_SECONDS: whole(5, 86_400).default(600),
-    LOG_LEVEL: z
-      .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
-      .default('info'),
-    LOG_FORMAT: z.enum(['pretty', 'json'], 'must be pretty or json').optional(),
+    LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent').default('info'),
+    LOG_FORMAT: oneOf('pretty', 'json').optional(),
     SHUTDOWN_GRACE_SECONDS: whole(0, 3600).default(10),
   })
   .superRefine((env, context) => {
@@ -136,11 +129,6 @@ const Settings = z
 /** The settings of the server, checked; their names are those of the environment variables. */
 export type Env = Readonly<z.infer<typeof Settings>>;
 
-/** Settings that cannot be used; the message has a line for each, and never holds a value. */
-export class EnvError extends Error {
-  override readonly name = 'EnvError';
-}
-
 /** Adds the lines of `.env`, where there is one, to the environment. Throws an {@link EnvError} where it cannot be read. */
 export function loadEnvFile(): void {
   if (!existsSync('.env')) return;
@@ -153,9 +141,7 @@ export function loadEnvFile(): void {
 
 /** Reads the settings; throws an {@link EnvError} that names every problem. */
 export function readEnv(source: Environment): Env {
-  const { settings, problems } = readSettings(Settings, source);
-  if (!settings) throw new EnvError(problems.join('\n'));
-  return Object.freeze(settings);
+  return Object.freeze(readSettings(Settings, source));
 }
 
 function isReadable(file: string): boolean {

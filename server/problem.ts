@@ -1,13 +1,10 @@
 import { problems } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
-/** What a {@link Problem} may carry beside its code and message. */
-export interface ProblemOptions extends ErrorOptions {
-  /** Headers of the answer, for instance Allow or Retry-After. */
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** An error that a client is told of: its code picks the status, and its message is fit to be read by anyone. */
+/**
+ * An error as the answer of a request: its code picks the status, and its message is fit to be read by anyone. It may carry
+ * headers of the answer, for instance Allow or Retry-After.
+ */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;
@@ -15,7 +12,7 @@ export class Problem extends Error {
   constructor(
     code: ProblemCode,
     message: string = problems[code].message,
-    { headers = {}, ...options }: ProblemOptions = {},
+    { headers = {}, ...options }: ErrorOptions & { headers?: Readonly<Record<string, string>> } = {},
   ) {
     // It is an answer and no defect: where it was thrown is told by its cause, and a stack costs more than the answer.
     const { stackTraceLimit } = Error;

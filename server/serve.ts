@@ -1,9 +1,10 @@
 import { flushCompileCache } from 'node:module';
-import { EnvError, loadEnvFile, readEnv } from './env.ts';
+import { loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
 import { ListenError } from './http/listen.ts';
 import { createLog } from './log.ts';
 import { ReleaseError } from './releases/files.ts';
+import { EnvError } from './settings.ts';
 import { startServer } from './start.ts';
 import { StoreError } from './store/error.ts';
 

@@ -4,16 +4,16 @@ import type { z } from 'zod';
 /** The environment of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Settings that were read, or what is wrong with them: a line for each problem, which never holds a value. */
-export type SettingsResult<Schema extends z.ZodObject> =
-  | { readonly settings: z.output<Schema>; readonly problems: readonly [] }
-  | { readonly settings?: never; readonly problems: readonly string[] };
+/** Settings that cannot be used; the message has a line for each, and never holds a value. */
+export class EnvError extends Error {
+  override readonly name = 'EnvError';
+}
 
 /**
  * Reads settings, whose names are those of environment variables. Each may also be given as `<NAME>_FILE`, the path of
- * a file that holds it; an empty one counts as not set.
+ * a file that holds it; an empty one counts as not set. Throws an {@link EnvError} that names every problem.
  */
-export function readSettings<Schema extends z.ZodObject>(schema: Schema, source: Environment): SettingsResult<Schema> {
+export function readSettings<Schema extends z.ZodObject>(schema: Schema, source: Environment): z.output<Schema> {
   const problems: string[] = [];
   const values: Record<string, string> = {};
   for (const name of Object.keys(schema.shape)) {
@@ -26,7 +26,8 @@ export function readSettings<Schema extends z.ZodObject>(schema: Schema, source:
   }
   const result = schema.safeParse(values);
   for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`);
-  return result.success && problems.length === 0 ? { settings: result.data, problems: [] } : { problems };
+  if (result.success && problems.length === 0) return result.data;
+  throw new EnvError(problems.join('\n'));
 }
 
 function readSecret(file: string): string | undefined {

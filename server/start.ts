@@ -49,17 +49,8 @@ import { openStore } from './store/index.ts';
 import type { Store } from './store/types.ts';
 import { createTokenBucket } from './token-bucket.ts';
 
-/** A server that answers. */
-export interface RunningServer {
-  readonly url: string;
-  /** The text of the demo key, at the one start that made it. */
-  readonly demoKey: string | undefined;
-  /** Stops it: no new connections, running requests finish, and what outlasts the grace is cut. */
-  stop(): Promise<void>;
-}
-
 /** How a server is started. */
-export interface StartOptions {
+interface StartOptions {
   /** The environment, for a PROVIDERS_FILE that names its variables. */
   readonly environment?: Environment;
   /** Whether there are demo servers, and a key for them. */
@@ -76,11 +67,7 @@ const stalledClientMs = 120_000;
 const statusMs = 5000;
 
 /** Puts the service together and opens it. Throws where it cannot serve. */
-export async function startServer(
-  env: Env,
-  log: Logger,
-  { environment = {}, demo = false }: StartOptions = {},
-): Promise<RunningServer> {
+export async function startServer(env: Env, log: Logger, { environment = {}, demo = false }: StartOptions = {}) {
   // What was opened, to be closed in the opposite order: also where the start fails half way.
   await using opened = new AsyncDisposableStack();
   const lifecycle = createLifecycle();
@@ -93,7 +80,7 @@ export async function startServer(
     onRejected: reportTo(log, 'new release refused; the one before is still served'),
   });
   opened.defer(() => releases.stop());
-  const store = await openStore({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  const store = await openStore(env);
   opened.defer(() => store.close());
   opened.defer(() => lifecycle.idle());
   const providers = await openProviders(env, log, { environment, demo });
@@ -125,8 +112,10 @@ export async function startServer(
   const running = opened.move();
   return {
     url,
+    /** The text of the demo key, at the one start that made it. */
     demoKey,
-    async stop() {
+    /** Stops it: no new connections, running requests finish, and what outlasts the grace is cut. */
+    async stop(): Promise<void> {
       lifecycle.drain();
       for (const provider of providers.values()) provider.drain?.();
       await Promise.all([upgrades.close(), running.disposeAsync()]);

@@ -45,12 +45,19 @@ export function openArticleCache(
 ): ArticleCache {
   const toName = ({ source, path }: ArticleKey): string => hash('sha256', `${fingerprint} ${source} ${path}`);
   const entries = openEntries(file, readOnly);
+  /** What was read or written before: `dev` asks for the same ten thousand with every save. */
+  const known = new Map<string, Outline>();
+  const toMemo = ({ source, path }: ArticleKey): string => `${source} ${path}`;
+  const parse = (name: string): Outline | undefined => {
+    const text = entries.read(name);
+    const json = text?.slice(checksumLength);
+    return text && text === checksum(name, json!) + json! ? (JSON.parse(json!) as Outline) : undefined;
+  };
   return {
     read(key) {
-      const name = toName(key);
-      const text = entries.read(name);
-      const json = text?.slice(checksumLength);
-      return text && text === checksum(name, json!) + json! ? (JSON.parse(json!) as Outline) : undefined;
+      const outline = known.get(toMemo(key)) ?? parse(toName(key));
+      if (outline) known.set(toMemo(key), outline);
+      return outline;
     },
     readForms(key, { forms }) {
       const { gz, br } = entries.readForms(toName(key)) ?? {};
@@ -61,6 +68,7 @@ export function openArticleCache(
       const name = toName(key);
       const json = JSON.stringify(outline);
       entries.write(name, { text: checksum(name, json) + json, gz, br });
+      known.set(toMemo(key), outline);
     },
     prune: (keys) => entries.keepOnly(Array.from(keys, toName)),
     close: () => entries.close(),

@@ -23,7 +23,7 @@ interface Fault {
 function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): void {
   const { file, outline, state } = article;
   const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
-    if (fault) diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint?.());
+    if (fault) diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint);
   };
   for (const located of outline.media) report(located, checkMedia(located.text, site));
   // A draft is work in progress: what it leads to need not be there yet.

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { toJsonText } from '#contract/resources.ts';
 import type { Render } from '../markdown/renderer.ts';
-import type { Compressor, Forms } from '../release/compress.ts';
+import type { Compression, Compressor, Forms } from '../release/compress.ts';
 import type { Stage } from '../release/stage.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import type { SourceFile } from '../source/load.ts';
 import { addressOf, openCategory, parseArticle, renderBody, toArticle, toOutline } from './article.ts';
-import type { Article, OpenedArticle, OpenedCategory, Outline } from './article.ts';
+import type { Article, FormHashes, OpenedArticle, OpenedCategory, Outline } from './article.ts';
 import type { ArticleCache, ArticleKey } from './cache.ts';
 import type { CategoryFolder, Content } from './content.ts';
 import { mapInOrder } from './in-order.ts';
@@ -49,10 +49,7 @@ export async function compileArticles({ categories }: Content, options: Articles
   const compiling = mapInOrder(open(), concurrency, async ({ category, article: { file, known, parsed } }) => {
     const { folder, name } = category;
     if (known?.category === name) return toArticle(folder, file, known, now);
-    const made = await makeArticle({ folder, name }, file, parsed, options);
-    return (
-      made && { ...toArticle(folder, file, made.outline, now), ...(made.isBroken && { state: 'broken' as const }) }
-    );
+    return (await makeArticle({ folder, name }, file, parsed, options))?.article;
   });
   let done = 0;
   for await (const article of compiling) {
@@ -83,11 +80,10 @@ function toKey(folder: CategoryFolder, file: SourceFile): ArticleKey {
   return { source: file.sha256, path: addressOf(folder, file).path };
 }
 
-/** What an article became. One that is broken has no sound front matter, and no file. */
+/** What an article became, and its file: one without sound front matter has none, and one that is only checked. */
 interface Made {
-  readonly outline: Outline;
-  readonly forms: Forms | undefined;
-  readonly isBroken: boolean;
+  readonly article: Article;
+  readonly forms?: Forms;
 }
 
 /** Renders an article, and keeps it in the cache. Reports what is wrong with it. */
@@ -95,7 +91,7 @@ async function makeArticle(
   category: Pick<OpenedCategory, 'folder' | 'name'>,
   file: SourceFile,
   opened: OpenedArticle['parsed'],
-  { diagnostics, render, cache, compressor }: ArticlesOptions,
+  { now, diagnostics, render, cache, compressor }: ArticlesOptions,
 ): Promise<Made | undefined> {
   const { folder } = category;
   const { collection } = folder;
@@ -104,17 +100,16 @@ async function makeArticle(
   const rendered = parsed && (await renderBody(file, parsed, (markdown) => render(markdown, path), diagnostics));
   if (!rendered) return undefined;
   const outline = toOutline(category, file, parsed, rendered);
-  if (!parsed.frontMatter) return { outline, forms: undefined, isBroken: true };
-  const article = { ...outline.item, body: parsed.body, html: rendered.html };
-  const forms = await compressor?.compress(Buffer.from(toJsonText(collection.articleResource, article)));
-  if (!forms) return { outline, forms, isBroken: false };
-  const hashes = {
-    compression: compressor!.name,
-    identity: hash('sha256', forms.identity),
-    gz: hash('sha256', forms.gz),
-    br: hash('sha256', forms.br),
-  };
-  const kept = { ...outline, forms: hashes };
+  const article = toArticle(folder, file, outline, now);
+  if (!parsed.frontMatter) return { article: { ...article, state: 'broken' } };
+  if (!compressor) return { article };
+  const text = toJsonText(collection.articleResource, { ...outline.item, body: parsed.body, html: rendered.html });
+  const forms = await compressor.compress(Buffer.from(text));
+  const kept = { ...outline, forms: toHashes(forms, compressor.name) };
   cache.write(toKey(folder, file), kept, forms);
-  return { outline: kept, forms, isBroken: false };
+  return { article: { ...article, outline: kept }, forms };
+}
+
+function toHashes({ identity, gz, br }: Forms, compression: Compression): FormHashes {
+  return { compression, identity: hash('sha256', identity), gz: hash('sha256', gz), br: hash('sha256', br) };
 }

@@ -5,21 +5,18 @@ import { CommandError } from '../common/command-line.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import type { Compression } from '../release/compress.ts';
 import { resolveOut } from './out.ts';
-import type { OutFlag } from './out.ts';
+import type { OutFlag, SourceFlags } from './out.ts';
 import { report } from './report.ts';
 
 /** The options of `check`. */
-export interface CheckFlags extends OutFlag {
-  readonly content: string;
-  readonly catalog: string;
-  readonly lenient?: boolean;
+interface CheckFlags extends OutFlag, SourceFlags {
   readonly now?: string;
   readonly threads?: string;
   readonly format: DiagnosticFormat;
 }
 
 /** The options of `build`. */
-export interface BuildFlags extends CheckFlags {
+interface BuildFlags extends CheckFlags {
   readonly cache: boolean;
   readonly compress: Compression;
 }

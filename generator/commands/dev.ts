@@ -6,19 +6,11 @@ import { previewFolderOf, watchAndBuild } from '../dev.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
 import { resolveOut } from './out.ts';
-import type { OutFlag } from './out.ts';
+import type { OutFlag, SourceFlags } from './out.ts';
 import { summarize } from './report.ts';
 
-/** The options of `dev`. */
-export interface DevFlags extends OutFlag {
-  readonly content: string;
-  readonly catalog: string;
-  readonly lenient?: boolean;
-  readonly serve: boolean;
-}
-
 /** `dev`: serves content and catalog as they are at every moment. */
-export async function runDev(flags: DevFlags): Promise<void> {
+export async function runDev(flags: OutFlag & SourceFlags & { serve: boolean }): Promise<void> {
   const out = resolveOut(flags.out);
   const [content, catalog] = [resolve(flags.content), resolve(flags.catalog)];
   const say = createReport();

@@ -7,6 +7,13 @@ export interface OutFlag {
   readonly out?: string;
 }
 
+/** Where sources are, and how strictly they are checked. */
+export interface SourceFlags {
+  readonly content: string;
+  readonly catalog: string;
+  readonly lenient?: boolean;
+}
+
 /** The folder where releases are kept: the one asked for, or DIST_DIR as the server reads it, from .env too. */
 export function resolveOut(asked: string | undefined): string {
   if (asked !== undefined) return resolve(asked);

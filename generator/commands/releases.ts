@@ -3,13 +3,8 @@ import { ReleasesError, diffReleases, listReleases, pruneReleases, rollback } fr
 import { resolveOut } from './out.ts';
 import type { OutFlag } from './out.ts';
 
-/** The options of `releases list`. */
-export interface ListFlags extends OutFlag {
-  readonly json?: boolean;
-}
-
 /** `releases list`. */
-export async function runList({ out, json }: ListFlags): Promise<void> {
+export async function runList({ out, json }: OutFlag & { json?: true }): Promise<void> {
   const releases = await listReleases(resolveOut(out));
   if (json) {
     print(JSON.stringify(releases));
@@ -36,13 +31,8 @@ export async function runDiff(from: string, to: string, { out }: OutFlag): Promi
   for (const file of changed) print(`~ ${file}`);
 }
 
-/** The options of `releases prune`. */
-export interface PruneFlags extends OutFlag {
-  readonly keep?: string;
-}
-
 /** `releases prune`. */
-export async function runPrune({ out, ...flags }: PruneFlags): Promise<void> {
+export async function runPrune({ out, ...flags }: OutFlag & { keep?: string }): Promise<void> {
   const keep = requireOption(flags.keep, '--keep');
   if (!/^[1-9][0-9]*$/.test(keep)) throw new CommandError('--keep must be a whole number, at least 1');
   for (const id of await pruneReleases(resolveOut(out), Number(keep))) print(`removed ${id}`);

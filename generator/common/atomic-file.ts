@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 
-/** How a file is replaced. */
-export interface ReplaceOptions {
-  /** The permissions of the new file. */
-  readonly mode?: number;
-  /** Waits until the bytes are on the disk, so that a power loss cannot leave an empty file. */
-  readonly flush?: boolean;
-}
-
-/** Writes a file beside its place and renames it: a reader sees the old content or the new one, never a part. */
-export async function replaceFile(path: string, content: string, options: ReplaceOptions = {}): Promise<void> {
+/**
+ * Writes a file beside its place and renames it: a reader sees the old content or the new one, never a part. With `flush`
+ * it waits until the bytes are on the disk, so that a power loss cannot leave an empty file.
+ */
+export async function replaceFile(
+  path: string,
+  content: string,
+  options: { readonly mode?: number; readonly flush?: boolean } = {},
+): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     await writeFile(temporary, content, options);

@@ -1,5 +1,5 @@
-import { Command, CommanderError } from 'commander';
-import type { OutputConfiguration } from 'commander';
+import { Command, CommanderError } from '@commander-js/extra-typings';
+import type { CommandUnknownOpts, OutputConfiguration } from '@commander-js/extra-typings';
 import { escapeControls } from './terminal.ts';
 
 /** A command that cannot be carried out as asked; the message says why and is all that is printed. */
@@ -29,7 +29,7 @@ export function createProgram(name: string, description: string, output: OutputC
  * Runs the command that the arguments name, and returns the exit status. An error that the user can do something about
  * is one line on stderr and status 1; any other error is thrown.
  */
-export async function runProgram(program: Command, args: readonly string[]): Promise<number> {
+export async function runProgram(program: CommandUnknownOpts, args: readonly string[]): Promise<number> {
   program.hook('preAction', (_, command) => checkOptions(command, args));
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -45,7 +45,7 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
 }
 
 /** Refuses what commander accepts: `--label --json` as a label of "--json", and the last one of `--label a --label b`. */
-function checkOptions(command: Command, args: readonly string[]): void {
+function checkOptions(command: CommandUnknownOpts, args: readonly string[]): void {
   for (const option of command.options) {
     const { flags, long, required } = option;
     if (required && args.some((arg, index) => arg === long && args[index + 1]?.startsWith('-'))) {

@@ -11,25 +11,30 @@ export interface Mismatch {
   readonly atKey?: boolean;
 }
 
-/** Describes an issue of zod in plain words, with a hint where there is one. `root` is the whole value. */
-export function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType, root: unknown): Mismatch[] {
+/** How a value must be checked, so that {@link describeIssue} can say what is wrong with it. */
+export const checkOptions = {
+  reportInput: true,
+  // An issue does not say which fields there are: its message does instead, as it is not used otherwise.
+  error: ({ code, inst }) =>
+    code === 'unrecognized_keys' ? Object.keys((inst as z.ZodObject).shape).join(', ') : undefined,
+} satisfies z.core.ParseContext<z.core.$ZodIssue>;
+
+/** Describes an issue of a check with {@link checkOptions} in plain words, with a hint where there is one. */
+export function describeIssue(issue: z.core.$ZodIssue): Mismatch[] {
   const { path } = issue;
   const name = path.length > 0 ? `"${formatPath(path)}"` : 'the YAML';
   if (issue.code === 'unrecognized_keys') {
-    const def = defAt(schema, path, root);
-    const known = def?.type === 'object' ? Object.keys(def.shape) : [];
     return issue.keys.map((key) => ({
       path: [...path, key],
       atKey: true,
       message: `unknown field "${formatPath([...path, key])}"`,
-      hint: suggest(key, known) ?? `the fields are ${known.join(', ')}`,
+      hint: suggest(key, issue.message.split(', ')) ?? `the fields are ${issue.message}`,
     }));
   }
   if (issue.code === 'invalid_key') {
     return [{ path, atKey: true, message: `${name} ${issue.issues[0]?.message ?? 'is not a valid key'}` }];
   }
-  const value = valueAt(root, path);
-  const choices = choicesOf(issue, schema);
+  const { choices, value } = choicesOf(issue);
   if (value === undefined && path.length > 0 && (choices || issue.code === 'invalid_type')) {
     return [{ path, message: `missing field ${name}` }];
   }
@@ -45,6 +50,14 @@ export function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType, root: 
     ];
   }
   return [{ path, message: `${name} ${issue.message}` }];
+}
+
+/** The values that an enum allows, or the types of a union of objects, and the value that is none of them. */
+function choicesOf(issue: z.core.$ZodIssue): { choices?: string[]; value: unknown } {
+  const { input: value } = issue;
+  if (issue.code === 'invalid_value') return { choices: issue.values.map(String), value };
+  if (issue.code !== 'invalid_union' || !('options' in issue) || !issue.discriminator) return { value };
+  return { choices: issue.options.map(String), value: (value as Record<string, unknown>)[issue.discriminator] };
 }
 
 const typeNames: Partial<Record<string, string>> = {
@@ -69,48 +82,4 @@ function formatPath(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
     .join('');
-}
-
-function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | null | undefined)?.[key], root);
-}
-
-type Def = z.core.$ZodTypes['_zod']['def'];
-
-function defOf(schema: z.core.$ZodType | undefined): Def | undefined {
-  return (schema as z.ZodType | undefined)?.def as Def | undefined;
-}
-
-/** What the schema declares at a path; of a union of objects, it is the member that the value names. */
-function defAt(schema: z.ZodType, path: readonly PropertyKey[], root: unknown): Def | undefined {
-  let def = defOf(schema);
-  for (const [index, part] of [...path, undefined].entries()) {
-    while (def?.type === 'optional' || def?.type === 'default') def = defOf(def.innerType);
-    if (def?.type === 'union' && 'discriminator' in def) {
-      const field = String(def.discriminator);
-      const type = valueAt(root, [...path.slice(0, index), field]);
-      def = defOf(def.options.find((option) => typesOf(option, field).includes(type))) ?? def;
-    }
-    if (part === undefined) break;
-    if (def?.type === 'object') def = defOf(def.shape[String(part)]);
-    else if (def?.type === 'array') def = defOf(def.element);
-    else if (def?.type === 'record') def = defOf(def.valueType);
-  }
-  return def;
-}
-
-/** The values that an enum allows, or the types of a union of objects. */
-function choicesOf(issue: z.core.$ZodIssue, schema: z.ZodType): string[] | undefined {
-  if (issue.code === 'invalid_value') return issue.values.map(String);
-  const def = issue.code === 'invalid_union' ? defAt(schema, issue.path.slice(0, -1), undefined) : undefined;
-  if (def?.type !== 'union' || !('discriminator' in def)) return undefined;
-  const field = String(def.discriminator);
-  return def.options.flatMap((option) => typesOf(option, field).map(String));
-}
-
-/** The values by which a union knows this member. */
-function typesOf(member: z.core.$ZodType, field: string): readonly unknown[] {
-  const def = defOf(member);
-  const type = def?.type === 'object' ? defOf(def.shape[field]) : undefined;
-  return type?.type === 'literal' ? type.values : [];
 }

@@ -1,7 +1,7 @@
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
 import type { Document, ErrorCode, Node, YAMLMap } from 'yaml';
 import type { z } from 'zod';
-import { describeIssue } from './schema-issues.ts';
+import { checkOptions, describeIssue } from './schema-issues.ts';
 
 /** A place in a text; lines and columns count from 1. */
 export interface Position {
@@ -62,14 +62,13 @@ export function parseYaml<Schema extends z.ZodType>(
   const broken = findSyntaxProblems(document, hideSource);
   if (broken.length > 0) return toProblems(broken);
   const unreplaced = replaceText ? replaceTexts(document, replaceText) : [];
-  const value: unknown = document.toJS();
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(document.toJS(), checkOptions);
   const root = document.contents;
   if (result.success && unreplaced.length === 0) {
     return { value: result.data, place: (path) => positionAt(offsetOf(root, path)) };
   }
   const mismatches = (result.error?.issues ?? [])
-    .flatMap((issue) => describeIssue(issue, schema, value))
+    .flatMap((issue) => describeIssue(issue))
     .map(({ path, atKey, ...rest }) => ({ ...rest, offset: offsetOf(root, path, atKey) }))
     .filter(({ offset }) => !unreplaced.some((finding) => finding.offset === offset));
   return toProblems([...unreplaced, ...mismatches]);

@@ -16,22 +16,10 @@ import { PlanCatalogResponse } from '#contract/plans.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 
-const monitoring = {
-  method: 'GET',
-  stored: false,
-  errorStyle: 'text',
-  problems: [],
-  failure: 'internal_error',
-} as const;
-const file = {
-  method: 'GET',
-  stored: 'file',
-  errorStyle: 'text',
-  problems: [],
-  failure: 'internal_error',
-} as const;
+const plain = { method: 'GET', stored: false, errorStyle: 'text', problems: [], failure: 'internal_error' } as const;
+const file = { ...plain, stored: 'file' } as const;
 const content = { ...file, failure: 'content_unavailable' } as const;
-const hosting = { method: 'POST', stored: false, errorStyle: 'json', failure: 'internal_error' } as const;
+const hosting = { ...plain, method: 'POST', errorStyle: 'json' } as const;
 const vpsPower = {
   ...hosting,
   access: { kind: 'vps', scope: 'vps-power:read_write' },
@@ -50,13 +38,13 @@ const force = z.string().meta({ type: 'boolean', description: 'Must be true to c
 /** Every operation that is served, and nothing else: routing, checks and OpenAPI follow this page. */
 export const endpoints = {
   getHealth: {
-    ...monitoring,
+    ...plain,
     path: '/health',
     summary: 'Whether the process lives',
     replies: { 200: json('It lives.', HealthResponse) },
   },
   getReady: {
-    ...monitoring,
+    ...plain,
     path: '/ready',
     summary: 'Whether this instance wants traffic',
     replies: {
@@ -65,13 +53,13 @@ export const endpoints = {
     },
   },
   getInfo: {
-    ...monitoring,
+    ...plain,
     path: '/v1/info',
     summary: 'The running version',
     replies: { 200: json('The running version.', InfoResponse) },
   },
   getStatus: {
-    ...monitoring,
+    ...plain,
     stored: 'memory',
     path: '/v1/status',
     summary: 'Whether the platform is up, under maintenance or disrupted',
@@ -128,9 +116,8 @@ export const endpoints = {
     problems: ['path_required', 'validation_error', 'article_not_found'],
   },
   sendFeedback: {
+    ...plain,
     method: 'POST',
-    stored: false,
-    errorStyle: 'text',
     path: '/v1/kb/feedback',
     summary: 'Say whether a knowledge base article helped',
     body: { schema: KBFeedbackRequest, required: true, invalid: 'invalid_feedback', strict: true },
@@ -141,7 +128,6 @@ export const endpoints = {
       202: json('It was counted.', SuccessResponse),
     },
     problems: ['invalid_feedback', 'unsupported_media_type', 'feedback_not_built', 'feedback_not_delivered'],
-    failure: 'internal_error',
   },
   getPlans: {
     ...file,
@@ -165,7 +151,7 @@ export const endpoints = {
     problems: ['media_not_found'],
   },
   listDomainTlds: {
-    ...file,
+    ...plain,
     stored: 'memory',
     errorStyle: 'json',
     path: '/v1/domains/tlds',
@@ -174,8 +160,7 @@ export const endpoints = {
     problems: ['pricing_unavailable', 'provider_error'],
   },
   searchDomain: {
-    ...file,
-    stored: false,
+    ...plain,
     errorStyle: 'json',
     path: '/v1/domains/search',
     summary: 'Whether a domain can be registered, and its prices for one year',

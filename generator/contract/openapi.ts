@@ -54,7 +54,7 @@ export function renderOpenApi(): Json {
     servers: [{ url: '/' }],
     paths,
     components: {
-      schemas: componentsOf(paths),
+      schemas: renderSchemas(),
       headers,
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, limited to its servers and scopes.' },
@@ -160,24 +160,15 @@ function toRef(schema: z.ZodType): Json {
   return id ? { $ref: `#/components/schemas/${id}` } : { type: 'object' };
 }
 
-/** The named shapes that the paths use, and the ones that those use. */
-function componentsOf(paths: Json): Json {
-  const all = z.toJSONSchema(schemas, {
+/** Every named shape: one that no path uses fails a test. */
+function renderSchemas(): Json {
+  const { schemas: shapes } = z.toJSONSchema(schemas, {
     uri: (id) => `#/components/schemas/${id}`,
     override: ({ zodSchema, jsonSchema }) => {
       const meta = schemas.get(zodSchema);
       if (meta) jsonSchema.description = meta.description;
     },
-  }).schemas;
-  const used: Json = {};
-  const collect = (part: unknown): void => {
-    for (const [, id] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
-      if (id === undefined || id in used) continue;
-      const { $schema: _schema, $id: _id, ...shape } = all[id] as Json;
-      used[id] = shape;
-      collect(shape);
-    }
-  };
-  collect(paths);
-  return Object.fromEntries(Object.entries(used).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  });
+  const named = Object.entries(shapes).map(([id, { $schema: _schema, $id: _id, ...shape }]) => [id, shape] as const);
+  return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

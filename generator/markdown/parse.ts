@@ -34,9 +34,7 @@ function createParser(needless: readonly string[]): Processor<Root> {
   for (const { text = {}, flow = {} } of micromarkExtensions) {
     for (const map of [text, flow]) {
       for (const [code, list] of Object.entries(map)) {
-        const needed = [list ?? []].flat().filter(({ name = '' }) => !needless.includes(name));
-        if (needed.length > 0) map[code] = needed;
-        else delete map[code];
+        map[code] = [list ?? []].flat().filter(({ name = '' }) => !needless.includes(name));
       }
     }
   }

@@ -26,6 +26,15 @@ export interface Rendered {
   readonly ids: readonly string[];
 }
 
+/** An article to render. */
+export interface ArticleText {
+  readonly markdown: string;
+  readonly sitePath: string;
+}
+
+/** What became of it. */
+export type Outcome = Rendered | { readonly refused: Pick<MarkdownError, 'message' | 'line' | 'hint'> };
+
 /** The one pipeline. Behind the sanitiser only what this project writes itself is added: ids, classes, site paths. */
 const processor = unified()
   .use(remarkAlerts)
@@ -41,61 +50,42 @@ const processor = unified()
 /** Of CPU. A real article of 320 kB takes 0.3 s; what needs more than this is an accident or an attack. */
 const maxRenderMs = 5000;
 
-/**
- * Renders articles, each given by its Markdown and its site path. In place of one that is beyond the limits or takes too
- * long stands a {@link MarkdownError}.
- */
-export function renderAll(
-  articles: readonly { readonly markdown: string; readonly sitePath: string }[],
-  wallMs = maxRenderMs,
-): (Rendered | MarkdownError)[] {
-  const outcomes: (Rendered | MarkdownError)[] = [];
+/** Renders an article. One that is beyond the limits, or takes too long, is refused. Both can be sent between threads. */
+export function render(article: ArticleText, wallMs = maxRenderMs): Outcome {
   const before = process.threadCpuUsage();
   try {
-    // To set a limit costs as much as to render a short article: they share one.
-    withTimeLimit(() => {
-      for (const { markdown, sitePath } of articles) outcomes.push(render(markdown, sitePath));
-    }, wallMs);
-    return outcomes;
+    return withTimeLimit(() => renderWithoutLimit(article), wallMs);
   } catch (error) {
-    if ((error as { code?: string }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    // The stack ends where elements are nested by the thousand, which only a mistake or an attack does.
+    if (error instanceof RangeError) return refuse('the article is nested too deeply', 1, 'flatten it');
+    if (error instanceof MarkdownError) return refuse(error.message, error.line, error.hint);
+    if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
     const { user, system } = process.threadCpuUsage(before);
     // A busy machine had no time for it: that is no fault of the article.
-    const isStarved = (user + system) / 1000 < maxRenderMs / 2;
-    if (articles.length === 1) return isStarved ? renderAll(articles, wallMs * 2) : [tooSlow];
-    // Whichever it was: from here on, each has the time for itself.
-    return [...outcomes, ...articles.slice(outcomes.length).flatMap((article) => renderAll([article]))];
+    if ((user + system) / 1000 < maxRenderMs / 2) return render(article, wallMs * 2);
+    const message = `the article takes more than ${maxRenderMs / 1000} s to render`;
+    return refuse(message, 1, 'look for very long lines, lists or tables; split it up');
   }
 }
 
-const tooSlow = new MarkdownError(
-  `the article takes more than ${maxRenderMs / 1000} s to render`,
-  1,
-  'look for very long lines, lists or tables; split it up',
-);
+const refuse = (message: string, line: number, hint: string): Outcome => ({ refused: { message, line, hint } });
 
-function render(markdown: string, sitePath: string): Rendered | MarkdownError {
-  try {
-    checkMarkup(markdown);
-    const file = new VFile({ value: markdown, data: { sitePath } });
-    const tree = parseMarkdown(markdown);
-    checkTables(tree);
-    const words = countWords(tree);
-    const html = processor.stringify(processor.runSync(tree, file), file);
-    return { html, words, references: file.data.references ?? [], ids: file.data.ids ?? [] };
-  } catch (error) {
-    if (error instanceof MarkdownError) return error;
-    // The stack ends where elements are nested by the thousand, which only a mistake or an attack does.
-    if (error instanceof RangeError) return new MarkdownError('the article is nested too deeply', 1, 'flatten it');
-    throw error;
-  }
+function renderWithoutLimit({ markdown, sitePath }: ArticleText): Rendered {
+  checkMarkup(markdown);
+  const file = new VFile({ value: markdown, data: { sitePath } });
+  const tree = parseMarkdown(markdown);
+  checkTables(tree);
+  const words = countWords(tree);
+  const html = processor.stringify(processor.runSync(tree, file), file);
+  return { html, words, references: file.data.references ?? [], ids: [...(file.data.ids ?? [])] };
 }
 
 /** V8 can end a computation from outside only where it runs as a script, so the work is called from one. */
 const timed = createContext({ work: (): unknown => undefined });
 const callWork = new Script('work()');
 
-function withTimeLimit(work: () => void, wallMs: number): void {
+function withTimeLimit<Result>(work: () => Result, wallMs: number): Result {
   timed.work = work;
-  callWork.runInContext(timed, { timeout: wallMs });
+  return callWork.runInContext(timed, { timeout: wallMs }) as Result;
 }

@@ -10,7 +10,6 @@ import { placeOf, readText } from './load.ts';
 import type { SourceFile, SourceFolder } from './load.ts';
 import { suggest } from '../common/suggest.ts';
 import { checkYaml } from './yaml.ts';
-import type { Checked } from './yaml.ts';
 
 /** The checked catalog; a host that sells no domains or watches nothing has no file for it. */
 export interface Catalog {
@@ -27,18 +26,14 @@ export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagn
   for (const file of files) {
     const [, kind, key] = /^(services|games)\/([^/]+)\.yaml$/.exec(file.path) ?? [];
     if (kind === 'services' || kind === 'games') {
-      const checked = parse(file, sources.plans, diagnostics);
+      const entry = parse(file, sources.plans, diagnostics);
       const { success, error } = CatalogKey.safeParse(key);
       if (!success) diagnostics.error(placeOf(file), `the file name ${error.issues[0]!.message}`);
-      else if (checked) plans[kind].push({ key: key!, ...checked.value });
+      else if (entry) plans[kind].push({ key: key!, ...entry });
     } else if (file.path === 'domains.yaml') {
-      const checked = parse(file, sources.domains, diagnostics);
-      if (checked) checkDomains(checked, diagnostics);
-      domains = checked?.value ?? domains;
+      domains = parse(file, sources.domains, diagnostics, checkDomains) ?? domains;
     } else if (file.path === 'status.yaml') {
-      const checked = parse(file, sources.status, diagnostics);
-      if (checked) checkStatus(checked, diagnostics);
-      status = checked?.value ?? status;
+      status = parse(file, sources.status, diagnostics, checkStatus) ?? status;
     } else if (file.path !== 'README.md') {
       const known = ['domains.yaml', 'status.yaml', 'services/<key>.yaml', 'games/<key>.yaml'];
       const hint = suggest(file.path, known) ?? `the catalog is made of ${known.join(', ')}`;
@@ -46,11 +41,8 @@ export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagn
     }
   }
   if (files.length > 0 && !files.some(({ path }) => /^(?:services|games)\//.test(path))) {
-    diagnostics.error(
-      { file: display, line: 1, column: 1 },
-      'the catalog holds no plans',
-      'add services/<key>.yaml or games/<key>.yaml',
-    );
+    const hint = 'add services/<key>.yaml or games/<key>.yaml';
+    diagnostics.error(placeOf({ display }), 'the catalog holds no plans', hint);
   }
   return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
 }
@@ -64,56 +56,49 @@ function toMap(entries: Entry[]): PlanCatalogResponse['services'] {
   );
 }
 
-function parse<Schema extends z.ZodType>(file: SourceFile, source: Schema, diagnostics: Diagnostics) {
+/** Parses a file and checks it by its schema, then by what no schema can say. */
+function parse<Schema extends z.ZodType>(
+  file: SourceFile,
+  schema: Schema,
+  diagnostics: Diagnostics,
+  check?: (value: z.infer<Schema>, report: Report) => void,
+): z.infer<Schema> | undefined {
   const text = readText(file, diagnostics);
-  return text === undefined ? undefined : checkYaml(text, source, file.display, diagnostics);
+  const checked = text === undefined ? undefined : checkYaml(text, schema, file.display, diagnostics);
+  if (checked) check?.(checked.value, (path, ...problem) => diagnostics.error(checked.place(path), ...problem));
+  return checked?.value;
 }
 
-function checkDomains({ value, place }: Checked<DomainCatalog>, diagnostics: Diagnostics): void {
-  if (value.order_url !== undefined && !value.order_url.includes('{domain}')) {
-    diagnostics.error(place(['order_url']), '"order_url" must hold {domain}, which stands for the name searched for');
+/** Reports what is wrong with the value at a path of keys. */
+type Report = (path: readonly PropertyKey[], message: string, hint?: string) => void;
+
+function checkDomains({ order_url: url, tlds }: DomainCatalog, report: Report): void {
+  if (url !== undefined && !url.includes('{domain}')) {
+    report(['order_url'], '"order_url" must hold {domain}, which stands for the name searched for');
   }
-  for (const [tld, { order_url: url }] of Object.entries(value.tlds)) {
-    if (url?.includes('{')) {
-      diagnostics.error(
-        place(['tlds', tld, 'order_url']),
-        '"order_url" of a TLD must not hold {domain}',
-        'remove that part',
-      );
-    }
+  for (const [tld, { order_url: own }] of Object.entries(tlds)) {
+    if (!own?.includes('{')) continue;
+    report(['tlds', tld, 'order_url'], '"order_url" of a TLD must not hold {domain}', 'remove that part');
   }
 }
 
-function checkStatus({ value, place }: Checked<StatusCatalog>, diagnostics: Diagnostics): void {
-  const names = value.monitors.map(({ name }) => name);
+function checkStatus({ monitors, maintenance }: StatusCatalog, report: Report): void {
+  const names = monitors.map(({ name }) => name);
   for (const [index, name] of names.entries()) {
-    if (names.indexOf(name) < index) {
-      diagnostics.error(place(['monitors', index, 'name']), `two monitors are named "${name}"`, 'rename one of them');
-    }
+    if (names.indexOf(name) === index) continue;
+    report(['monitors', index, 'name'], `two monitors are named "${name}"`, 'rename one of them');
   }
-  for (const [index, { monitors, start, end, timezone }] of value.maintenance.entries()) {
-    for (const [at, name] of monitors.entries()) {
-      if (names.includes(name)) continue;
-      diagnostics.error(
-        place(['maintenance', index, 'monitors', at]),
-        `no monitor is named "${name}"`,
-        suggest(name, names),
-      );
+  for (const [index, { monitors: watched, start, end, timezone }] of maintenance.entries()) {
+    const path = ['maintenance', index];
+    for (const [at, name] of watched.entries()) {
+      if (!names.includes(name))
+        report([...path, 'monitors', at], `no monitor is named "${name}"`, suggest(name, names));
     }
     const impossible = Object.entries({ start, end }).filter(([, time]) => !isTime(time));
-    for (const [field] of impossible) {
-      diagnostics.error(place(['maintenance', index, field]), 'start and end must be times that exist');
-    }
-    if (impossible.length === 0 && end <= start) {
-      diagnostics.error(place(['maintenance', index, 'end']), 'the maintenance must end after it starts');
-    }
-    if (!isTimeZone(timezone)) {
-      diagnostics.error(
-        place(['maintenance', index, 'timezone']),
-        `"${timezone}" is not a time zone`,
-        'use an IANA name such as Europe/Berlin',
-      );
-    }
+    for (const [field] of impossible) report([...path, field], 'start and end must be times that exist');
+    if (impossible.length === 0 && end <= start) report([...path, 'end'], 'the maintenance must end after it starts');
+    if (isTimeZone(timezone)) continue;
+    report([...path, 'timezone'], `"${timezone}" is not a time zone`, 'use an IANA name such as Europe/Berlin');
   }
 }
 

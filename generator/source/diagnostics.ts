@@ -11,7 +11,7 @@ export interface Place {
 export interface Diagnostic extends Place {
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
 
 /** How diagnostics are printed: for people, for programs, or as annotations of a GitHub workflow. */
@@ -22,7 +22,7 @@ export interface Diagnostics {
   /** Reports what no release may hold. */
   error(place: Place, message: string, hint?: string): void;
   /** Reports a link or image that leads nowhere: an error, or a warning in a lenient build. */
-  deadReference(place: Place, message: string, hint?: string): void;
+  deadReference(place: Place, message: string, findHint?: () => string | undefined): void;
   /** Whether an error was reported. */
   failed(): boolean;
   /** Everything reported, ordered by file, line and column. */
@@ -32,13 +32,21 @@ export interface Diagnostics {
 /** Creates an empty collection; a lenient one takes dead references for warnings. */
 export function createDiagnostics(lenient: boolean): Diagnostics {
   const found: Diagnostic[] = [];
-  const report =
-    (severity: Diagnostic['severity']) =>
-    ({ file, line, column }: Place, message: string, hint?: string): void =>
-      void found.push({ severity, file, line, column, message, ...(hint && { hint }) });
   return {
-    error: report('error'),
-    deadReference: report(lenient ? 'warning' : 'error'),
+    error: ({ file, line, column }, message, hint) =>
+      void found.push({ severity: 'error', file, line, column, message, ...(hint && { hint }) }),
+    deadReference: ({ file, line, column }, message, findHint) =>
+      void found.push({
+        severity: lenient ? 'warning' : 'error',
+        file,
+        line,
+        column,
+        message,
+        // Nearest names take long to find, and `dev` only prints what is new.
+        get hint() {
+          return findHint?.();
+        },
+      }),
     failed: () => found.some(({ severity }) => severity === 'error'),
     list: () => found.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
   };

@@ -51,17 +51,13 @@ export function parseFrontMatter<Schema extends z.ZodType>(
     return undefined;
   }
   // With an options object gray-matter neither caches the file nor hands out a shared result (its issue 166).
-  const yaml = matter(text, splitOnly).matter;
-  const end = length + '\n---'.length;
-  const firstText = end + text.slice(end).search(/\S|$/);
-  const bodyStart = Math.max(text.lastIndexOf('\n', firstText) + 1, end);
+  const { matter: yaml, content } = matter(text, splitOnly);
+  const body = content.slice(content.lastIndexOf('\n', content.search(/\S|$/)) + 1);
   // The YAML begins with the line break after the opening ---, so its lines are numbered as those of the file.
   const frontMatter = checkYaml(yaml, schema, file, diagnostics);
-  return { frontMatter, body: text.slice(bodyStart), bodyLine: lineAt(text, bodyStart) };
+  return { frontMatter, body, bodyLine: lineAt(text, text.length - body.length) };
 }
 
 function lineAt(text: string, offset: number): number {
-  let line = 1;
-  for (let at = text.indexOf('\n'); at >= 0 && at < offset; at = text.indexOf('\n', at + 1)) line += 1;
-  return line;
+  return text.slice(0, offset).split('\n').length;
 }

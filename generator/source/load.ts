@@ -1,19 +1,23 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
-import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics, Place } from './diagnostics.ts';
 
-/** A regular file below content/ or catalog/. */
-export interface SourceFile {
+/** A regular file below content/ or catalog/, whose bytes are not known. */
+interface ListedFile {
   /** Path below the folder, with slashes. */
   readonly path: string;
   /** Path on this machine, absolute. */
   readonly absolute: string;
   /** Path as messages show it. */
   readonly display: string;
+}
+
+/** A regular file below content/ or catalog/. */
+export interface SourceFile extends ListedFile {
   readonly bytes: number;
   /** The SHA-256 of its bytes, as they were when the folder was listed. */
   readonly sha256: string;
@@ -38,9 +42,9 @@ const KIB = 1024;
 const maxTextBytes = 512 * KIB;
 const maxMediaBytes = 64 * KIB * KIB;
 
-/** The first place of a file, for messages about the file as a whole. */
-export function placeOf(file: SourceFile, line = 1, column = 1): Place {
-  return { file: file.display, line, column };
+/** A place in a file or folder; the first one, for messages about it as a whole. */
+export function placeOf({ display: file }: Pick<SourceFile, 'display'>, line = 1, column = 1): Place {
+  return { file, line, column };
 }
 
 /**
@@ -50,30 +54,30 @@ export function placeOf(file: SourceFile, line = 1, column = 1): Place {
  */
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
   const folder = { display: displayPath(root), files: [] as SourceFile[] };
-  if (!existsSync(root) || !statSync(root).isDirectory()) {
-    diagnostics.error({ file: folder.display, line: 1, column: 1 }, 'the folder does not exist');
+  if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) {
+    diagnostics.error(placeOf(folder), 'the folder does not exist');
     return folder;
   }
   const entries = fastGlob.sync('**', { cwd: root, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
   const byFoldedPath = new Map<string, string>();
   for (const { path, dirent } of entries.toSorted((a, b) => compareText(a.path, b.path))) {
     if (dirent.isDirectory()) continue;
-    const absolute = join(root, path);
     const display = folder.display === '.' ? path : `${folder.display}/${path}`;
-    const place = { file: display, line: 1, column: 1 };
+    const listed = { path, absolute: join(root, path), display };
     if (!dirent.isFile()) {
       const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'this is not a regular file';
-      diagnostics.error(place, kind, 'put a copy of the file here');
+      diagnostics.error(placeOf(listed), kind, 'put a copy of the file here');
       continue;
     }
     const folded = path.normalize('NFC').toLowerCase();
     const twin = byFoldedPath.get(folded);
     if (twin !== undefined) {
-      diagnostics.error(place, `only case or Unicode form tells this file from ${twin}`, 'rename one of the two');
+      const message = `only case or Unicode form tells this file from ${twin}`;
+      diagnostics.error(placeOf(listed), message, 'rename one of the two');
       continue;
     }
     byFoldedPath.set(folded, display);
-    const file = loadFile(path, absolute, display, diagnostics);
+    const file = loadFile(listed, diagnostics);
     if (file) folder.files.push(file);
   }
   return folder;
@@ -85,23 +89,20 @@ export function reloadFiles(
   changed: ReadonlySet<string>,
   diagnostics: Diagnostics,
 ): SourceFolder {
-  const files = folder.files.map((file) => {
-    if (!changed.has(file.absolute)) return file;
-    return loadFile(file.path, file.absolute, file.display, diagnostics);
-  });
+  const files = folder.files.map((file) => (changed.has(file.absolute) ? loadFile(file, diagnostics) : file));
   return { ...folder, files: files.filter((file) => file !== undefined) };
 }
 
 /** Hashes one file of a folder. Reports one that cannot be read or is above the size limits, and returns undefined. */
-function loadFile(path: string, absolute: string, display: string, diagnostics: Diagnostics): SourceFile | undefined {
-  const place = { file: display, line: 1, column: 1 };
-  const limit = /\.(?:md|yaml)$/.test(path) ? maxTextBytes : maxMediaBytes;
+function loadFile(listed: ListedFile, diagnostics: Diagnostics): SourceFile | undefined {
+  const limit = /\.(?:md|yaml)$/.test(listed.path) ? maxTextBytes : maxMediaBytes;
   try {
-    const { bytes, sha256 } = hashFile(absolute, limit);
-    if (sha256 !== undefined) return { path, absolute, display, bytes, sha256 };
-    diagnostics.error(place, `the file has ${bytes} bytes, more than the limit of ${limit}`, 'split it up');
+    const { bytes, sha256 } = hashFile(listed.absolute, limit);
+    if (sha256 !== undefined) return { ...listed, bytes, sha256 };
+    const message = `the file has ${bytes} bytes, more than the limit of ${limit}`;
+    diagnostics.error(placeOf(listed), message, 'split it up');
   } catch (error) {
-    diagnostics.error(place, `the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    diagnostics.error(placeOf(listed), `the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
   return undefined;
 }
@@ -128,18 +129,14 @@ function hashFile(path: string, limit: number): { bytes: number; sha256?: string
 
 /** Reads a file whole. Reports one that is no longer what was listed, and returns undefined for it. */
 export function readSource(file: SourceFile, diagnostics: Diagnostics): Buffer | undefined {
-  const bytes = readWhole(file.absolute);
-  if (bytes && hash('sha256', bytes) === file.sha256) return bytes;
+  try {
+    const bytes = readFileSync(file.absolute);
+    if (hash('sha256', bytes) === file.sha256) return bytes;
+  } catch {
+    // It was removed or locked: a change like any other.
+  }
   diagnostics.error(placeOf(file), 'the file was changed while the build read it', 'build once more');
   return undefined;
-}
-
-function readWhole(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path);
-  } catch {
-    return undefined;
-  }
 }
 
 /**
@@ -150,12 +147,9 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
   const bytes = readSource(file, diagnostics);
   if (!bytes) return undefined;
   if (!isUtf8(bytes)) {
-    const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
-    diagnostics.error(
-      placeOf(file, firstBadLine(bytes)),
-      'the text is not valid UTF-8',
-      utf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8',
-    );
+    const isUtf16 = ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2));
+    const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
+    diagnostics.error(placeOf(file, firstBadLine(bytes)), 'the text is not valid UTF-8', hint);
     return undefined;
   }
   const text = bytes
@@ -163,16 +157,11 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
     .replace(/^\uFEFF/, '')
     .replace(/\r\n?/g, '\n');
   const nul = text.indexOf('\0');
-  if (nul >= 0) {
-    const before = text.slice(0, nul).split('\n');
-    diagnostics.error(
-      placeOf(file, before.length, before.at(-1)!.length + 1),
-      'the text holds a NUL character',
-      'remove it',
-    );
-    return undefined;
-  }
-  return text;
+  if (nul < 0) return text;
+  const before = text.slice(0, nul).split('\n');
+  const place = placeOf(file, before.length, before.at(-1)!.length + 1);
+  diagnostics.error(place, 'the text holds a NUL character', 'remove it');
+  return undefined;
 }
 
 /** A line break is never part of a longer UTF-8 sequence, so each line can be checked by itself. */

@@ -8,26 +8,12 @@ const languages: Readonly<Record<string, string>> = {
   pl: 'Stan usług|Niektóre usługi mają problemy|Trwają prace konserwacyjne|Zamknij|Szczegóły',
 };
 
-/** What the widget says. */
-export interface Texts {
-  readonly lang: string;
-  readonly label: string;
-  readonly kinds: { readonly disrupted: string; readonly maintenance: string };
-  readonly dismiss: string;
-  readonly details: string;
-}
-
 /** The texts of the site itself, else those of the first wished language that there is, else English ones. */
-export function chooseTexts(data: DOMStringMap): Texts {
+export function chooseTexts(data: DOMStringMap) {
   const wished = [data.lang, document.documentElement.lang, ...navigator.languages].filter(Boolean) as string[];
   const known = wished.map((tag) => tag.toLowerCase().split('-')[0]!).find((tag) => typeof languages[tag] === 'string');
-  const [label, disrupted, maintenance, dismiss, details] = languages[known ?? 'en']!.split('|') as [
-    string,
-    string,
-    string,
-    string,
-    string,
-  ];
+  const [label = '', disrupted = '', maintenance = '', dismiss = '', details = ''] =
+    languages[known ?? 'en']!.split('|');
   return {
     // A site that brings its own words may speak any language.
     lang: (data.textDisrupted && wished[0]) || known || 'en',

@@ -9,16 +9,11 @@ const css = STYLE;
 const maxNames = 10;
 const maxNameLength = 80;
 
-/** The part of the widget that people see. */
-export interface Toast {
-  /** Shows what is wrong, or hides. */
-  show(status: Status | undefined): void;
-  /** Dispatches an event that the page can listen to. */
-  dispatch(event: Event): void;
-}
-
-/** Puts the empty toast into the page; `dismiss` is called when someone has read enough. */
-export function createToast({ nonce, dataset: data }: HTMLScriptElement, dismiss: () => void): Toast {
+/**
+ * Puts the part of the widget that people see into the page, empty at first; `dismiss` is called when someone has read
+ * enough.
+ */
+export function createToast({ nonce, dataset: data }: HTMLScriptElement, dismiss: () => void) {
   const texts = chooseTexts(data);
   const look = `box ${[data.position, data.theme].join(' ')} `.replace('-', ' ');
   const host = document.createElement('service-status');
@@ -51,7 +46,8 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, dismiss
   document.body.append(host);
 
   return {
-    show(status) {
+    /** Shows what is wrong, or hides. */
+    show(status: Status | undefined): void {
       // A site that replaces its body takes the widget along.
       if (!host.isConnected) document.body.append(host);
       const inside = root.activeElement;
@@ -71,7 +67,8 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, dismiss
         if (names.length > maxNames) append(list, 'li', `+${names.length - maxNames}`);
       }
     },
-    dispatch: (event) => host.dispatchEvent(event),
+    /** Dispatches an event that the page can listen to. */
+    dispatch: (event: Event): boolean => host.dispatchEvent(event),
   };
 }
 

@@ -1,50 +1,38 @@
-import type { Command } from 'commander';
+import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
-import type { ServerName } from '#contract/api-keys.ts';
 import type { AuditEntry } from '../store/types.ts';
 import type { Context } from './context.ts';
-import { parseDuration, parseServer, parseTime } from './inputs.ts';
+import { parsePastTime, parseServer } from './inputs.ts';
 import { doubtServer } from './known.ts';
 import { toPrintable } from './text.ts';
 
-interface AuditFlags {
-  readonly server?: ServerName;
-  readonly since?: number;
-  readonly json?: boolean;
-}
-
 /** Adds `audit`: what was done with the API keys, the newest last. */
-export function addAuditCommand(program: Command, context: Context): void {
+export function addAuditCommand(program: Command, { withStore, print, explain }: Context): void {
   program
     .command('audit')
     .description('Prints the audit log, the newest last.')
     .option('--server <game:ID>', 'only of this server', parseServer)
     .option('--since <T>', 'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours', parseSince)
     .option('--json', 'print a JSON object a line')
-    .action((flags: AuditFlags) => audit(flags, context));
-}
-
-async function audit({ json, ...filter }: AuditFlags, { withStore, print, explain }: Context): Promise<void> {
-  await withStore(async (store) => {
-    let found = false;
-    for await (const entry of store.audit.entries(filter)) {
-      found = true;
-      // One by one: a log may be far larger than memory, and a pipe slower than the store.
-      await print(json ? JSON.stringify({ ...entry, at: toIso(entry) }) : render(entry));
-    }
-    // Silence would be read as "nothing was done". No error, as the log outlives its servers.
-    const doubt = found || filter.server === undefined ? undefined : await doubtServer(store, filter.server);
-    if (doubt !== undefined) explain(`warning: ${doubt}`);
-  });
+    .action(async ({ json, ...filter }) => {
+      await withStore(async (store) => {
+        let found = false;
+        for await (const entry of store.audit.entries(filter)) {
+          found = true;
+          // One by one: a log may be far larger than memory, and a pipe slower than the store.
+          await print(json ? JSON.stringify({ ...entry, at: toIso(entry) }) : render(entry));
+        }
+        // Silence would be read as "nothing was done". No error, as the log outlives its servers.
+        const doubt = found || filter.server === undefined ? undefined : await doubtServer(store, filter.server);
+        if (doubt !== undefined) explain(`warning: ${doubt}`);
+      });
+    });
 }
 
 function parseSince(text: string): number {
-  const ago = parseDuration(text);
-  const time = ago === undefined ? parseTime(text) : Date.now() - ago;
-  if (time === undefined) {
-    throw new CommandError('--since must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h');
-  }
-  return Math.max(time, 0);
+  const time = parsePastTime(text);
+  if (time !== undefined) return Math.max(time, 0);
+  throw new CommandError('--since must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h');
 }
 
 function toIso({ at }: AuditEntry): string {

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
+import { readSettings } from '../settings.ts';
 import type { Environment } from '../settings.ts';
-import { readStoreEnv } from '../store/env.ts';
+import { StoreSettings } from '../store/env.ts';
 import { StoreError } from '../store/error.ts';
-import { databaseFile, openStore } from '../store/index.ts';
-import type { StoreOptions } from '../store/index.ts';
+import { openStore, sqliteFileIn } from '../store/index.ts';
 import type { Store } from '../store/types.ts';
 
 /** What the command line has of the process around it. */
@@ -17,43 +17,36 @@ export interface Surroundings {
 }
 
 /** What every command works with. */
-export interface Context {
-  readonly settings: () => Environment;
-  /** Writes lines of the result, and waits until they are out; throws an {@link OutputError}. */
-  readonly print: (text: string) => Promise<void>;
-  /** Writes a line for the reader, which is not part of the result. */
-  readonly explain: (line: string) => void;
-  /** Does some work with the store that the settings name, and closes it whatever comes of it. */
-  readonly withStore: <Result>(work: (store: Store) => Promise<Result>) => Promise<Result>;
-}
+export type Context = ReturnType<typeof createContext>;
 
 /** The result cannot be written: its reader is gone, or the disk is full. */
 export class OutputError extends Error {
   override readonly name = 'OutputError';
-  readonly reason: string;
-
-  constructor(cause: NodeJS.ErrnoException) {
-    const reason = cause.code ?? cause.message;
-    super(`the output cannot be written: ${reason}`, { cause });
-    this.reason = reason;
+  readonly code: string | undefined;
+  constructor({ code, message }: NodeJS.ErrnoException) {
+    super(`the output cannot be written: ${code ?? message}`);
+    this.code = code;
   }
 }
 
 /** The context of one run of the command line. */
-export function createContext({ out, err, settings }: Surroundings): Context {
+export function createContext({ out, err, settings }: Surroundings) {
+  /** Writes a line for the reader, which is not part of the result. */
   const explain = (line: string): void => void err.write(`${line}\n`);
   return {
     settings,
     explain,
-    print: (text) =>
-      new Promise((done, fail) => {
+    /** Writes lines of the result, and waits until they are out; throws an {@link OutputError}. */
+    print: (text: string) =>
+      new Promise<void>((done, fail) => {
         out.write(`${text}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
       }),
-    async withStore(work) {
-      const options = readStoreEnv(settings());
-      const file = options.databaseUrl === undefined ? resolve(databaseFile(options)) : undefined;
-      const isNew = file !== undefined && !existsSync(file);
-      const store = await open(options);
+    /** Does some work with the store that the settings name, and closes it whatever comes of it. */
+    withStore: async <Result>(work: (store: Store) => Promise<Result>): Promise<Result> => {
+      const where = readSettings(StoreSettings, settings());
+      const file = resolve(sqliteFileIn(where.DATA_DIR));
+      const isNew = where.DATABASE_URL === undefined && !existsSync(file);
+      const store = await open(where);
       // The wrong folder and the wrong user look like this, and are found out only when the server refuses the key.
       if (isNew) {
         explain(
@@ -69,11 +62,11 @@ export function createContext({ out, err, settings }: Surroundings): Context {
   };
 }
 
-async function open(options: StoreOptions): Promise<Store> {
+async function open(where: StoreSettings): Promise<Store> {
   try {
-    return await openStore(options);
+    return await openStore(where);
   } catch (error) {
     if (!(error instanceof StoreError && error.message.endsWith(': EACCES'))) throw error;
-    throw new StoreError(`${error.message}; run the command as the user who owns ${resolve(options.dataDir)}`);
+    throw new StoreError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
   }
 }

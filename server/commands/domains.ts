@@ -1,6 +1,8 @@
-import type { Command } from 'commander';
+import type { Command } from '@commander-js/extra-typings';
+import pLimit from 'p-limit';
 import { CommandError } from '#common/command-line.ts';
 import { readEnv } from '../env.ts';
+import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
 import type { Diagnosis } from '../domains/types.ts';
 import { createDomainRegistries, createPriceSource } from '../domains/sources.ts';
@@ -14,36 +16,37 @@ const ignore = (): void => undefined;
 const parallel = 8;
 
 /** Adds `domains`: what the domain search depends on. */
-export function addDomainsCommands(program: Command, context: Context): void {
+export function addDomainsCommands(program: Command, { settings, print }: Context): void {
   program
     .command('domains')
     .description('What the domain search depends on.')
     .command('doctor')
     .description('Asks for a name that must exist and one that must not, under each TLD.')
     .option('--json', 'print a JSON array')
-    .action((flags: { readonly json?: boolean }) => doctor(flags, context));
+    .action(async ({ json }) => {
+      const rows = await diagnose(readEnv(settings()));
+      await print(json ? JSON.stringify(rows.map((row) => ({ ...row, works: works(row) }))) : toTable(rows));
+      const broken = rows.filter((row) => !works(row)).length;
+      if (broken > 0) throw new CommandError(`${broken} of ${rows.length} TLDs would answer 502, or wrongly`);
+    });
 }
 
-async function doctor({ json }: { readonly json?: boolean }, { settings, print }: Context): Promise<void> {
-  const env = readEnv(settings());
+/** Asks for names under every TLD that the settings put on sale. */
+async function diagnose(env: Env): Promise<(Diagnosis & { readonly tld: string })[]> {
   const log = createLog({ level: 'silent', format: 'json' });
   const options = { dist: env.DIST_DIR, cacheBytes: 0, checkStatus: ignore, onLoaded: ignore, onRejected: ignore };
   const releases = await openReleases(options);
   releases.stop();
-  const { domains } = releases.current();
+  const { tlds: catalog } = releases.current().domains;
   const registries = createDomainRegistries(env, log);
   const source = createPriceSource(env, log);
   try {
     const live = await source?.read();
-    const hidden = (tld: string): boolean => domains.tlds[`.${tld}`]?.active === false;
-    const all = live ? [...live.keys()] : Object.keys(domains.tlds).map((tld) => tld.slice(1));
-    const tlds = all.filter((tld) => !hidden(tld)).toSorted();
-    const rows = await mapInParallel(tlds, async (tld) => {
-      return { tld, ...(await registries.diagnose(tld, domains.tlds[`.${tld}`]?.lookup)) };
+    const all = live ? [...live.keys()] : Object.keys(catalog).map((tld) => tld.slice(1));
+    const tlds = all.filter((tld) => catalog[`.${tld}`]?.active !== false).toSorted();
+    return await pLimit(parallel).map(tlds, async (tld) => {
+      return { tld, ...(await registries.diagnose(tld, catalog[`.${tld}`]?.lookup)) };
     });
-    await print(json ? JSON.stringify(rows.map((row) => ({ ...row, works: works(row) }))) : toTable(rows));
-    const broken = rows.filter((row) => !works(row)).length;
-    if (broken > 0) throw new CommandError(`${broken} of ${rows.length} TLDs would answer 502, or wrongly`);
   } finally {
     await Promise.all([registries.close(), source?.close()]);
   }
@@ -65,17 +68,4 @@ function toTable(rows: readonly (Diagnosis & { readonly tld: string })[]): strin
       row.source,
     ]),
   );
-}
-
-async function mapInParallel<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  const queue = items.entries();
-  const worker = async (): Promise<void> => {
-    for (const [index, item] of queue) results[index] = await work(item);
-  };
-  await Promise.all(Array.from({ length: parallel }, worker));
-  return results;
 }

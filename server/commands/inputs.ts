@@ -41,6 +41,12 @@ export function parseDuration(text: string): number | undefined {
   return Number(digits) * unitMs[unit]!;
 }
 
+/** A time as {@link parseTime} reads it, or a length of time before now, in milliseconds. */
+export function parsePastTime(text: string): number | undefined {
+  const ago = parseDuration(text);
+  return ago === undefined ? parseTime(text) : Date.now() - ago;
+}
+
 /** The parser of an option that may be given several times: its values in order, each once. */
 export function repeatable<Value>(parse: (text: string) => Value): (text: string, previous?: Value[]) => Value[] {
   return (text, previous = []) => [...new Set([...previous, parse(text)])];

@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
+import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
-import type { Scope, ServerName } from '#contract/api-keys.ts';
+import { isActive } from '../keys/access.ts';
 import { createApiKey, generateApiKey } from '../keys/key.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import { OutputError } from './context.ts';
@@ -10,24 +10,16 @@ import { doubtServer } from './known.ts';
 import { formatTable } from './table.ts';
 import { didYouMean, toPrintable } from './text.ts';
 
-interface JsonFlag {
-  readonly json?: boolean;
-}
-
-interface CreateFlags extends JsonFlag {
-  readonly server?: ServerName[];
-  readonly scope?: Scope[];
-  readonly label?: string;
-  readonly expires?: number;
-}
-
-interface RotateFlags extends JsonFlag {
-  readonly overlap: number;
-}
-
 /** Adds `keys create | list | rotate | revoke`. */
 export function addKeysCommands(program: Command, context: Context): void {
   const keys = program.command('keys').description('API keys for hosting controls.');
+  addCreate(keys, context);
+  addList(keys, context);
+  addRotate(keys, context);
+  addRevoke(keys, context);
+}
+
+function addCreate(keys: Command, context: Context): void {
   keys
     .command('create')
     .description('Makes an API key, and prints it this once.')
@@ -36,94 +28,78 @@ export function addKeysCommands(program: Command, context: Context): void {
     .option('--label <TEXT>', 'what you will know it by', (text) => parseText(text, '--label', 100, 0))
     .option('--expires <DATE>', 'YYYY-MM-DD or an ISO time; never if left out', parseExpiry)
     .option('--json', 'print a JSON object')
-    .action((flags: CreateFlags) => create(flags, context));
+    .action(async ({ server: servers = [], scope: scopes = [], label = '', expires: expiresAt = null, json }) => {
+      const { withStore, explain } = context;
+      if (servers.length === 0) throw new CommandError('--server is missing: a key is for at least one server');
+      if (scopes.length === 0) throw new CommandError('--scope is missing: a key allows at least one thing');
+      const { record, text } = createApiKey({ label, servers, scopes, expiresAt });
+      for (const scope of scopes) {
+        const kind = scope.split('-', 1)[0]!;
+        if (servers.some((server) => server.startsWith(`${kind}:`))) continue;
+        explain(`warning: ${scope} is of no use, as the key has no ${kind}:<id> server`);
+      }
+      await withStore(async (store) => {
+        for (const server of servers) {
+          // A server may be added after its key, so one that is not known yet is no error.
+          const doubt = await doubtServer(store, server);
+          if (doubt !== undefined) explain(`warning: ${doubt}; servers add makes it known`);
+        }
+        await store.apiKeys.create(record);
+        await showKey(context, record, text, json, `API key ${record.id} is made`);
+      });
+    });
+}
+
+function addList(keys: Command, { withStore, print }: Context): void {
   keys
     .command('list')
     .description('Lists the API keys, the oldest first.')
     .option('--json', 'print a JSON array')
-    .action((flags: JsonFlag) => list(flags, context));
+    .action(async ({ json }) => {
+      const records = await withStore((store) => store.apiKeys.list());
+      await print(json ? JSON.stringify(records.map(describe)) : formatTable(heading, records.map(toCells)));
+    });
+}
+
+function addRotate(keys: Command, context: Context): void {
   keys
     .command('rotate')
     .description('Gives an API key a new secret, and prints it this once.')
     .argument('<id>', 'the id of the key', parseId)
     .option('--overlap <24h>', 'how long the old secret stays good: 90s, 15m, 24h, 7d', parseOverlap, 0)
     .option('--json', 'print a JSON object')
-    .action((id: string, flags: RotateFlags) => rotate(id, flags, context));
+    .action(async (id, { overlap, json }) => {
+      const { hash, text } = generateApiKey({ id });
+      const now = Date.now();
+      await context.withStore(async (store) => {
+        const key = await store.apiKeys.find(id);
+        if (!key) throw await unknownKey(store, id);
+        if (key.revokedAt !== null) throw new CommandError(`API key ${id} is revoked: create a new one`);
+        if (!isActive(key, now)) throw new CommandError(`API key ${id} has expired: create a new one`);
+        if (key.previousUntil !== null && key.previousUntil > now) {
+          const until = toIso(key.previousUntil);
+          context.explain(`warning: the secret before the last rotation was good until ${until}, and ends now`);
+        }
+        await store.apiKeys.rotate(id, hash, now + overlap);
+        const oldUntil = toIso(Math.min(now + overlap, key.expiresAt ?? Infinity));
+        const old = overlap > 0 ? `is good until ${oldUntil}` : 'is good no longer';
+        await showKey(context, key, text, json, `API key ${id} has a new secret; the old one ${old}`);
+      });
+    });
+}
+
+function addRevoke(keys: Command, { withStore, print }: Context): void {
   keys
     .command('revoke')
     .description('Ends an API key for good, from the next request on.')
     .argument('<id>', 'the id of the key', parseId)
     .option('--json', 'print a JSON object')
-    .action((id: string, flags: JsonFlag) => revoke(id, flags, context));
-}
-
-async function create(flags: CreateFlags, context: Context): Promise<void> {
-  const { server: servers = [], scope: scopes = [], label = '', expires: expiresAt = null, json } = flags;
-  const { withStore, explain } = context;
-  if (servers.length === 0) throw new CommandError('--server is missing: a key is for at least one server');
-  if (scopes.length === 0) throw new CommandError('--scope is missing: a key allows at least one thing');
-  const { record, text } = createApiKey({ label, servers, scopes, expiresAt });
-  for (const scope of scopes) {
-    const kind = scope.split('-', 1)[0]!;
-    if (servers.some((server) => server.startsWith(`${kind}:`))) continue;
-    explain(`warning: ${scope} is of no use, as the key has no ${kind}:<id> server`);
-  }
-  await withStore(async (store) => {
-    for (const server of servers) {
-      // A server may be added after its key, so one that is not known yet is no error.
-      const doubt = await doubtServer(store, server);
-      if (doubt !== undefined) explain(`warning: ${doubt}; servers add makes it known`);
-    }
-    await store.apiKeys.create(record);
-    await showKey(context, record, text, json, `API key ${record.id} is made`);
-  });
-}
-
-async function list({ json }: JsonFlag, { withStore, print }: Context): Promise<void> {
-  const keys = await withStore((store) => store.apiKeys.list());
-  const now = Date.now();
-  const table = () =>
-    formatTable(
-      ['ID', 'STATE', 'LABEL', 'SERVERS', 'SCOPES', 'CREATED', 'LAST USED'],
-      keys.map((key) => [
-        key.id,
-        stateOf(key, now),
-        toPrintable(key.label),
-        key.servers.join(','),
-        key.scopes.join(','),
-        toIso(key.createdAt)!,
-        toIso(key.lastUsedAt) ?? 'never',
-      ]),
-    );
-  await print(json ? JSON.stringify(keys.map(describe)) : table());
-}
-
-async function rotate(id: string, { overlap, json }: RotateFlags, context: Context): Promise<void> {
-  const { hash, text } = generateApiKey({ id });
-  const now = Date.now();
-  await context.withStore(async (store) => {
-    const key = await store.apiKeys.find(id);
-    if (!key) throw await unknownKey(store, id);
-    if (key.revokedAt !== null) throw new CommandError(`API key ${id} is revoked: create a new one`);
-    if (key.expiresAt !== null && key.expiresAt <= now) {
-      throw new CommandError(`API key ${id} has expired: create a new one`);
-    }
-    if (key.previousUntil !== null && key.previousUntil > now) {
-      const until = toIso(key.previousUntil);
-      context.explain(`warning: the secret before the last rotation was good until ${until}, and ends now`);
-    }
-    await store.apiKeys.rotate(id, hash, now + overlap);
-    const oldUntil = toIso(Math.min(now + overlap, key.expiresAt ?? Infinity));
-    const old = overlap > 0 ? `is good until ${oldUntil}` : 'is good no longer';
-    await showKey(context, key, text, json, `API key ${id} has a new secret; the old one ${old}`);
-  });
-}
-
-async function revoke(id: string, { json }: JsonFlag, { withStore, print }: Context): Promise<void> {
-  await withStore(async (store) => {
-    if (!(await store.apiKeys.revoke(id, Date.now()))) throw await unknownKey(store, id);
-  });
-  await print(json ? JSON.stringify({ id }) : `API key ${id} is revoked`);
+    .action(async (id, { json }) => {
+      await withStore(async (store) => {
+        if (!(await store.apiKeys.revoke(id, Date.now()))) throw await unknownKey(store, id);
+      });
+      await print(json ? JSON.stringify({ id }) : `API key ${id} is revoked`);
+    });
 }
 
 /** The id itself, or out of a whole key, which is what one has at hand of a leaked one; it is never printed again. */
@@ -189,10 +165,18 @@ function describe(key: ApiKeyRecord) {
   };
 }
 
-function stateOf({ revokedAt, expiresAt }: ApiKeyRecord, now: number): string {
-  if (revokedAt !== null) return `revoked ${toIso(revokedAt)}`;
-  if (expiresAt === null) return 'active';
-  return `${expiresAt <= now ? 'expired' : 'until'} ${toIso(expiresAt)}`;
+const heading = ['ID', 'STATE', 'LABEL', 'SERVERS', 'SCOPES', 'CREATED', 'LAST USED'];
+
+function toCells(key: ApiKeyRecord): string[] {
+  const { id, label, servers, scopes } = key;
+  const [created, lastUsed] = [toIso(key.createdAt)!, toIso(key.lastUsedAt) ?? 'never'];
+  return [id, stateOf(key), toPrintable(label), servers.join(','), scopes.join(','), created, lastUsed];
+}
+
+function stateOf(key: ApiKeyRecord): string {
+  if (key.revokedAt !== null) return `revoked ${toIso(key.revokedAt)}`;
+  if (key.expiresAt === null) return 'active';
+  return `${isActive(key, Date.now()) ? 'until' : 'expired'} ${toIso(key.expiresAt)}`;
 }
 
 function toIso(time: number | null): string | null {

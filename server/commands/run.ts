@@ -1,7 +1,7 @@
 import { createProgram, runProgram } from '#common/command-line.ts';
-import { EnvError } from '../env.ts';
 import { ProviderError } from '../upstream/error.ts';
 import { ReleaseError } from '../releases/files.ts';
+import { EnvError } from '../settings.ts';
 import { StoreError } from '../store/error.ts';
 import { addAuditCommand } from './audit.ts';
 import { OutputError, createContext } from './context.ts';
@@ -35,7 +35,7 @@ export async function runCommandLine(args: readonly string[], surroundings: Surr
     return await runProgram(program, args);
   } catch (error) {
     // The reader of a pipe may have read enough: that is no failure.
-    if (error instanceof OutputError && error.reason === 'EPIPE') return 0;
+    if (error instanceof OutputError && error.code === 'EPIPE') return 0;
     const expected = [OutputError, StoreError, EnvError, ReleaseError, ProviderError];
     if (!expected.some((kind) => error instanceof kind)) throw error;
     context.explain((error as Error).message);

@@ -1,6 +1,5 @@
-import type { Command } from 'commander';
+import type { Command } from '@commander-js/extra-typings';
 import { CommandError, requireOption } from '#common/command-line.ts';
-import type { ServerName } from '#contract/api-keys.ts';
 import type { ServerRecord } from '../store/types.ts';
 import type { Context } from './context.ts';
 import { parseServer, parseText } from './inputs.ts';
@@ -8,18 +7,8 @@ import { doubtProvider, doubtServer } from './known.ts';
 import { formatTable } from './table.ts';
 import { toPrintable } from './text.ts';
 
-interface JsonFlag {
-  readonly json?: boolean;
-}
-
-interface AddFlags extends JsonFlag {
-  readonly provider?: string;
-  readonly ref?: string;
-  readonly logFile?: string;
-}
-
 /** Adds `servers add | list | remove`. */
-export function addServersCommands(program: Command, context: Context): void {
+export function addServersCommands(program: Command, { settings, withStore, print, explain }: Context): void {
   const servers = program.command('servers').description('Which provider runs a server, and its name there.');
   servers
     .command('add')
@@ -31,55 +20,48 @@ export function addServersCommands(program: Command, context: Context): void {
       parseText(text, '--log-file', 1000),
     )
     .option('--json', 'print a JSON object')
-    .action((server: ServerName, flags: AddFlags) => add(server, flags, context));
+    .action(async (server, { logFile, json, ...flags }) => {
+      const provider = requireOption(flags.provider, '--provider');
+      const ref = requireOption(flags.ref, '--ref');
+      if (logFile !== undefined && !server.startsWith('game:')) {
+        throw new CommandError('--log-file is for game servers');
+      }
+      const record: ServerRecord = { server, provider, ref, logFile: logFile ?? null };
+      const replaced = await withStore(async (store) => {
+        // A damaged record is replaced too: there is no other way to repair one.
+        const known = await store.servers.find(server).catch(() => true);
+        await store.servers.put(record);
+        return known !== undefined;
+      });
+      // No error: a server may be made known before the file that names its provider is in place.
+      const doubt = doubtProvider(settings(), provider);
+      if (doubt !== undefined) explain(`warning: ${doubt}`);
+      await print(json ? JSON.stringify(record) : `${server} ${replaced ? 'is changed' : 'is added'}`);
+    });
   servers
     .command('list')
     .description('Lists the servers.')
     .option('--json', 'print a JSON array')
-    .action((flags: JsonFlag) => list(flags, context));
+    .action(async ({ json }) => {
+      const records = await withStore((store) => store.servers.list());
+      const rows = records.map(({ server, provider, ref, logFile }) => [server, provider, ref, logFile ?? '']);
+      const table = () =>
+        formatTable(
+          ['SERVER', 'PROVIDER', 'REF', 'LOG FILE'],
+          rows.map((row) => row.map(toPrintable)),
+        );
+      await print(json ? JSON.stringify(records) : table());
+    });
   servers
     .command('remove')
     .description('Forgets a server; its keys and its audit log stay.')
     .argument('<server>', 'game:ID or vps:ID', parseServer)
     .option('--json', 'print a JSON object')
-    .action((server: ServerName, flags: JsonFlag) => remove(server, flags, context));
-}
-
-async function add(
-  server: ServerName,
-  { logFile, json, ...flags }: AddFlags,
-  { settings, withStore, print, explain }: Context,
-): Promise<void> {
-  const provider = requireOption(flags.provider, '--provider');
-  const ref = requireOption(flags.ref, '--ref');
-  if (logFile !== undefined && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
-  const record: ServerRecord = { server, provider, ref, logFile: logFile ?? null };
-  const replaced = await withStore(async (store) => {
-    // A damaged record is replaced too: there is no other way to repair one.
-    const known = await store.servers.find(server).catch(() => true);
-    await store.servers.put(record);
-    return known !== undefined;
-  });
-  // No error: a server may be made known before the file that names its provider is in place.
-  const doubt = doubtProvider(settings(), provider);
-  if (doubt !== undefined) explain(`warning: ${doubt}`);
-  await print(json ? JSON.stringify(record) : `${server} ${replaced ? 'is changed' : 'is added'}`);
-}
-
-async function list({ json }: JsonFlag, { withStore, print }: Context): Promise<void> {
-  const servers = await withStore((store) => store.servers.list());
-  const table = () =>
-    formatTable(
-      ['SERVER', 'PROVIDER', 'REF', 'LOG FILE'],
-      servers.map(({ server, provider, ref, logFile }) => [server, provider, ref, logFile ?? ''].map(toPrintable)),
-    );
-  await print(json ? JSON.stringify(servers) : table());
-}
-
-async function remove(server: ServerName, { json }: JsonFlag, { withStore, print }: Context): Promise<void> {
-  await withStore(async (store) => {
-    if (await store.servers.remove(server)) return;
-    throw new CommandError(await doubtServer(store, server));
-  });
-  await print(json ? JSON.stringify({ server }) : `${server} is removed`);
+    .action(async (server, { json }) => {
+      await withStore(async (store) => {
+        if (await store.servers.remove(server)) return;
+        throw new CommandError(await doubtServer(store, server));
+      });
+      await print(json ? JSON.stringify({ server }) : `${server} is removed`);
+    });
 }

@@ -20,10 +20,7 @@ export interface FeedbackOptions {
 }
 
 /** What readers say of articles. */
-export interface Feedback {
-  /** Counts a vote and tells the team's chat; says whether there is one. Throws a Problem where it was not told. */
-  record(vote: z.infer<typeof KBFeedbackRequest>): Promise<'told' | 'counted'>;
-}
+export type Feedback = ReturnType<typeof createFeedback>;
 
 /** Creates the feedback service. A vote is counted whether or not it reaches the chat. */
 export function createFeedback({
@@ -33,9 +30,10 @@ export function createFeedback({
   finish,
   onCountFailure,
   now = () => new Date(),
-}: FeedbackOptions): Feedback {
+}: FeedbackOptions) {
   return {
-    async record({ helpful, title, slug = '' }) {
+    /** Counts a vote and sends it to the chat of the team, where there is one. Throws a Problem where it was not delivered. */
+    async record({ helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>): Promise<'told' | 'counted'> {
       const at = now();
       // Only what exists is a row: what visitors make up must not fill the store.
       const vote = { path: findArticle(slug) ?? '', day: at.toISOString().slice(0, 10), helpful };
@@ -46,7 +44,7 @@ export function createFeedback({
       }
       // Both at once: the store may take longer than a reader, or the chat, should have to wait for it.
       try {
-        await chat.send({ article: title || undefined, path: slug || undefined, helpful, at });
+        await chat.send({ article: title, path: slug, helpful, at });
       } catch (cause) {
         // What is not the chat's failure is ours: a message that could not be built.
         const code = cause instanceof ProviderError ? 'feedback_not_delivered' : 'feedback_not_built';

@@ -1,4 +1,5 @@
 import { endpoints } from '#contract/endpoints.ts';
+import type { EndpointName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
 import type { Caller, JsonReply, Route, RouteRequest } from '../http/handle.ts';
 import type { Lifecycle } from '../lifecycle.ts';
@@ -14,37 +15,9 @@ export interface HostingRoutesOptions {
   readonly lifecycle: Lifecycle;
 }
 
-type ActionName =
-  | 'startVps'
-  | 'stopVps'
-  | 'resetVps'
-  | 'startGameServer'
-  | 'stopGameServer'
-  | 'restartGameServer'
-  | 'killGameServer'
-  | 'sendGameCommand';
-
 /** The routes of customers' servers. */
 export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutesOptions) {
-  /** Binds an action: made once for each Idempotency-Key, and brought to its end where the client goes away. */
-  const handleAction = <Name extends ActionName>(
-    name: Name,
-    act: (request: RouteRequest<Name>) => Promise<JsonReply['body']>,
-  ): Route => {
-    const { method, path } = endpoints[name];
-    return handle(name, async (request) => {
-      const { keyId, server } = request.caller as Caller;
-      const key = request.headers['idempotency-key'];
-      const once = { apiKeyId: keyId, key, parts: [method, path, server, request.text] };
-      const run = async () => ({ status: 200, body: `${JSON.stringify(await act(request))}\n` });
-      const { status, body, replayed } = await lifecycle.finish(() => idempotency(once, run));
-      return {
-        status,
-        body: JSON.parse(body) as unknown,
-        ...(replayed && { headers: { 'Idempotent-Replayed': 'true' } }),
-      };
-    });
-  };
+  const handleAction = createActionBinder(idempotency, lifecycle);
   const vpsPower = async (caller: Caller, action: VpsAction) => {
     await hosting.vpsPower(caller, action);
     return toAccepted({ vps_id: caller.id }, action);
@@ -85,6 +58,28 @@ export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutes
       const content = await hosting.latestLog(caller);
       return { status: 200, body: { success: true, server_id: caller.id, empty: content === '', content } };
     }),
+  };
+}
+
+/** Binds actions: each is made once for each Idempotency-Key, and brought to its end where the client goes away. */
+function createActionBinder(idempotency: Idempotency, lifecycle: Lifecycle) {
+  return <Name extends EndpointName>(
+    name: Name,
+    act: (request: RouteRequest<Name>) => Promise<JsonReply['body']>,
+  ): Route => {
+    const { method, path } = endpoints[name];
+    return handle(name, async (request) => {
+      const { keyId, server } = request.caller as Caller;
+      const key = request.headers['idempotency-key'];
+      const once = { apiKeyId: keyId, key, parts: [method, path, server, request.text] };
+      const run = async () => ({ status: 200, body: `${JSON.stringify(await act(request))}\n` });
+      const { status, body, replayed } = await lifecycle.finish(() => idempotency(once, run));
+      return {
+        status,
+        body: JSON.parse(body) as unknown,
+        ...(replayed && { headers: { 'Idempotent-Replayed': 'true' } }),
+      };
+    });
   };
 }
 

@@ -1,17 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
+import type { Endpoint } from '#contract/endpoint.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 
-/** How a body is read. */
-export interface BodyRules {
-  /** The largest one, in bytes: 16 KiB if left out, which is far more than any that this service asks for. */
-  readonly maxBytes?: number | undefined;
-  /** The error of one that is wrong. */
-  readonly invalid?: ProblemCode | undefined;
-  /** Whether one of another media type, or compressed, is refused with 415. */
-  readonly strict?: boolean | undefined;
-}
+/** How an endpoint wants its body, if it has one. */
+type BodyRules = Endpoint['body'];
+
+/** Far more than any body that this service asks for, but where an endpoint says more. */
+const usualMaxBytes = 16_384;
 
 /** Node.js looks for requests that take too long every 30 s only, so that a slow body could take 60. */
 const bodyTimeoutMs = 30_000;
@@ -21,10 +18,8 @@ const bodyTimeoutMs = 30_000;
  * slow, compressed or not UTF-8, or, where that matters, not declared as JSON. Where an API key comes with a body the
  * type does not matter: a key is no cookie that a foreign page could use.
  */
-export async function readBody(
-  request: IncomingMessage,
-  { maxBytes = 16_384, invalid = 'validation_error', strict = false }: BodyRules = {},
-): Promise<string> {
+export async function readBody(request: IncomingMessage, rules: BodyRules, maxBytes = usualMaxBytes): Promise<string> {
+  const { invalid = 'validation_error', strict = false } = rules ?? {};
   const { 'content-encoding': encoding, 'content-length': length, 'content-type': type } = request.headers;
   if (strict && type !== undefined && !isJson(type)) throw refuse('unsupported_media_type');
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
@@ -55,11 +50,8 @@ async function collect(request: IncomingMessage, maxBytes: number): Promise<Buff
 }
 
 /** Parses a JSON body and checks it; throws a Problem where it is not JSON or not what the schema says. */
-export async function parseJsonBody(
-  text: string,
-  schema: z.ZodType,
-  invalid: ProblemCode = 'validation_error',
-): Promise<unknown> {
+export async function parseJsonBody(text: string, rules: NonNullable<BodyRules>): Promise<unknown> {
+  const { schema, invalid = 'validation_error' } = rules;
   let json: unknown;
   try {
     json = JSON.parse(text);

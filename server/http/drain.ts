@@ -1,71 +1,55 @@
+import { randomUUID } from 'node:crypto';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
-import { toRequestId } from './request-id.ts';
-
-/** The answers under way on each connection of a server. */
-export interface Connections {
-  /** Counts the answers of a listener. */
-  readonly listener: RequestListener;
-  /** Watches the connections of the server that has the listener. */
-  watch(server: Server): void;
-  /** Takes no new connections, lets requests finish, and cuts after the grace what is left. */
-  drain(graceSeconds: number): Promise<void>;
-}
 
 /**
- * Keeps the answers under way on each connection, so that a server can be drained. Node's own closeIdleConnections takes a
- * connection for idle once its answer was handed over, and cuts what a slow client has yet to read; and it leaves alone
- * those that never sent anything, as browsers and load balancers open them.
+ * Answers the requests of a server, and keeps the answers under way on each connection. Returns how it is drained: it
+ * takes no new connections, lets requests finish, and cuts after the grace what is left. Node's own closeIdleConnections
+ * takes a connection for idle once its answer was handed over, and cuts what a slow client has yet to read; and it leaves
+ * alone those that never sent anything, as browsers and load balancers open them.
  */
-export function trackConnections(listener: RequestListener): Connections {
+export function answerRequests(server: Server, listener: RequestListener): (graceSeconds: number) => Promise<void> {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
-  let watched: Server | undefined;
   let isDraining = false;
-
-  /** Answers what Node.js cannot read, unless that would come in the middle of another answer. */
-  const refuse = ({ code = '' }: NodeJS.ErrnoException, socket: Socket): void => {
+  server.on('connection', (socket: Socket) => {
+    answersOf.set(socket, new Set());
+    socket.once('close', () => answersOf.delete(socket));
+  });
+  const respond: RequestListener = (request, response) => {
+    const { socket } = request;
+    const answers = answersOf.get(socket);
+    if (isDraining) response.setHeader('Connection', 'close');
+    answers?.add(response);
+    response.on('close', () => {
+      answers?.delete(response);
+      if (isDraining && answers?.size === 0) socket.destroySoon();
+    });
+    listener(request, response);
+  };
+  server.on('request', respond);
+  // An upgraded connection is ended by what it was upgraded to.
+  server.on('upgrade', (_request, socket: Socket) => answersOf.delete(socket));
+  // Answers what Node.js cannot read, unless that would come in the middle of another answer.
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
     const answers = [...(answersOf.get(socket) ?? [])];
     const isFree = answers.length < 2 && !answers[0]?.headersSent;
     if (isFree && socket.writable) socket.write(toRefusal(refusals[code] ?? 400));
     socket.destroySoon();
-  };
-  return {
-    listener(request, response) {
-      const { socket } = request;
-      const answers = answersOf.get(socket);
-      if (isDraining) response.setHeader('Connection', 'close');
-      answers?.add(response);
-      response.on('close', () => {
-        answers?.delete(response);
-        if (isDraining && answers?.size === 0) socket.destroySoon();
-      });
-      listener(request, response);
-    },
-    watch(server) {
-      watched = server;
-      server.on('connection', (socket: Socket) => {
-        answersOf.set(socket, new Set());
-        socket.once('close', () => answersOf.delete(socket));
-      });
-      // An upgraded connection is ended by what it was upgraded to.
-      server.on('upgrade', (_request, socket: Socket) => answersOf.delete(socket));
-      server.on('clientError', refuse);
-    },
-    async drain(graceSeconds) {
-      isDraining = true;
-      const end = setTimeout(() => watched!.closeAllConnections(), graceSeconds * 1000);
-      await new Promise<void>((resolve) => {
-        // The close of an HTTP server would close idle connections in Node's way.
-        NetServer.prototype.close.call(watched, () => resolve());
-        for (const [socket, answers] of answersOf) {
-          if (answers.size === 0) socket.destroy();
-          for (const answer of answers) if (!answer.headersSent) answer.setHeader('Connection', 'close');
-        }
-      });
-      clearTimeout(end);
-    },
+  });
+  return async (graceSeconds) => {
+    isDraining = true;
+    const end = setTimeout(() => server.closeAllConnections(), graceSeconds * 1000);
+    await new Promise<void>((resolve) => {
+      // The close of an HTTP server would close idle connections in Node's way.
+      NetServer.prototype.close.call(server, () => resolve());
+      for (const [socket, answers] of answersOf) {
+        if (answers.size === 0) socket.destroy();
+        for (const answer of answers) if (!answer.headersSent) answer.setHeader('Connection', 'close');
+      }
+    });
+    clearTimeout(end);
   };
 }
 
@@ -80,7 +64,7 @@ const refusals: Partial<Record<string, number>> = {
 function toRefusal(status: number): string {
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    `X-Request-Id: ${toRequestId(undefined)}`,
+    `X-Request-Id: ${randomUUID()}`,
     'X-Content-Type-Options: nosniff',
     'Content-Length: 0',
     'Connection: close',

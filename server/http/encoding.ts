@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 /** The encodings of stored files. */
 export type Encoding = 'identity' | 'gzip' | 'br';
 
@@ -5,8 +7,7 @@ export type Encoding = 'identity' | 'gzip' | 'br';
 type Available = { readonly [encoding in Exclude<Encoding, 'identity'>]?: unknown };
 
 /** Browsers and CDNs send few different headers, and to parse one takes as long as the rest of the choice. */
-const parsed = new Map<string, ReadonlyMap<string, number>>();
-const mostParsed = 100;
+const parsed = new LRUCache<string, ReadonlyMap<string, number>>({ max: 100, memoMethod: parseWeights });
 
 /**
  * Picks the encoding of an answer (RFC 9110 12.5.3): of those available the one that the client weighs most, brotli
@@ -14,7 +15,7 @@ const mostParsed = 100;
  */
 export function negotiateEncoding(header: string | undefined, available: Available): Encoding {
   if (!header) return 'identity';
-  const weights = weightsOf(header);
+  const weights = parsed.memo(header);
   let best: Encoding = 'identity';
   let bestWeight = weights.get('identity') ?? 0;
   for (const encoding of ['br', 'gzip'] as const) {
@@ -26,16 +27,6 @@ export function negotiateEncoding(header: string | undefined, available: Availab
     }
   }
   return best;
-}
-
-function weightsOf(header: string): ReadonlyMap<string, number> {
-  let weights = parsed.get(header);
-  if (!weights) {
-    weights = parseWeights(header);
-    if (parsed.size >= mostParsed) parsed.clear();
-    parsed.set(header, weights);
-  }
-  return weights;
 }
 
 function parseWeights(header: string): Map<string, number> {

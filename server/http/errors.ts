@@ -3,33 +3,23 @@ import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { Problem } from '../problem.ts';
 
-/** An error as an answer. */
-export interface RenderedError {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 /**
  * Renders anything that was thrown in the error style of an endpoint. Only a {@link Problem} says what it is; all else
  * is the endpoint's failure, without a detail.
  */
-export function renderError(error: unknown, endpoint: Endpoint | undefined): RenderedError {
+export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   const problem = toProblem(error, endpoint);
   const style = endpoint?.errorStyle ?? 'json';
   const body = renderProblem(style, problem.code, problem.message);
   const { status } = problems[problem.code];
-  return {
-    status,
-    headers: {
-      'Content-Type': errorMediaTypes[style],
-      'Content-Length': String(Buffer.byteLength(body)),
-      'Cache-Control': 'no-store',
-      ...(status === 401 || status === 403 ? { 'WWW-Authenticate': 'Bearer' } : {}),
-      ...problem.headers,
-    },
-    body,
+  const headers: Record<string, string> = {
+    'Content-Type': errorMediaTypes[style],
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    ...(status === 401 || status === 403 ? { 'WWW-Authenticate': 'Bearer' } : {}),
+    ...problem.headers,
   };
+  return { status, headers, body };
 }
 
 /** What a handler threw: h3 wraps it, and would answer with the status of an upstream's error. */

@@ -76,10 +76,10 @@ export function handle<Name extends EndpointName>(
   const endpoint: Endpoint = endpoints[name];
   return {
     endpoint,
-    async answer({ request, query, caller, rest, maxBodyBytes: maxBytes }) {
+    async answer({ request, query, caller, rest, maxBodyBytes }) {
       const rules = endpoint.body;
-      const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, { ...rules, maxBytes }) : '';
-      const body = rules && text !== '' ? await parseJsonBody(text, rules.schema, rules.invalid) : undefined;
+      const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, rules, maxBodyBytes) : '';
+      const body = rules && text !== '' ? await parseJsonBody(text, rules) : undefined;
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       const checked = { query: readQuery(endpoint, query), body, text, headers: request.headers, caller, rest };
       const reply = await answer(checked as RouteRequest<Name>);

@@ -1,14 +1,6 @@
 import type { RequestListener, Server } from 'node:http';
 import { listen } from 'listhen';
-import { trackConnections } from './drain.ts';
-import type { Connections } from './drain.ts';
-
-/** An HTTP server that listens. */
-export interface HttpServer {
-  readonly url: string;
-  readonly http: Server;
-  readonly drain: Connections['drain'];
-}
+import { answerRequests } from './drain.ts';
 
 /** An address that cannot be listened on. */
 export class ListenError extends Error {
@@ -33,13 +25,9 @@ export interface ListenOptions {
  * Opens a server by listhen, without what listhen adds for development. Throws a {@link ListenError} where the port is
  * taken.
  */
-export async function listenOn(
-  listener: RequestListener,
-  { host, port, stalledMs, idleMs = 65_000 }: ListenOptions,
-): Promise<HttpServer> {
+export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs = 65_000 }: ListenOptions) {
   const refused = `cannot listen on port ${port} of ${host}: it is taken, reserved or not allowed`;
-  const connections = trackConnections(listener);
-  const { server, url } = await listen(connections.listener, {
+  const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,
     // With false, listhen takes "0.0.0.0" for a mistake and listens on localhost.
@@ -53,9 +41,8 @@ export async function listenOn(
   // listhen types its server as HTTP or HTTPS; no certificate was given, so it is HTTP.
   const http = server as Server;
   // listhen's shutdown helper marks sockets on each request, and throws when a client is cut off in its body.
-  for (const added of http.listeners('request')) {
-    if (added !== connections.listener) http.off('request', added as RequestListener);
-  }
+  http.removeAllListeners('request');
+  const drain = answerRequests(http, listener);
   // listhen passes over ports that browsers refuse, and would take 3000 in their place.
   const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
@@ -68,6 +55,5 @@ export async function listenOn(
   http.timeout = stalledMs;
   // Without it, Node.js would answer 417 by itself.
   http.on('checkExpectation', (request, response) => http.emit('request', request, response));
-  connections.watch(http);
-  return { url: url.replace(/\/$/, ''), http, drain: (graceSeconds) => connections.drain(graceSeconds) };
+  return { url: url.replace(/\/$/, ''), http, drain };
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { negotiateEncoding } from './encoding.ts';
@@ -37,28 +37,19 @@ interface Prepared {
   readonly unchanged: readonly string[];
 }
 
-/** The answer of a stored file to one request; without a form, it has no body. */
-export interface StoredReply<Stored extends Form = Form> {
-  readonly status: 200 | 304;
-  readonly headers: readonly string[];
-  readonly form: Stored | undefined;
-}
-
-/** Picks the answer: in the encoding that the client prefers, or 304 where the client has that version. */
+/**
+ * Picks the answer: in the encoding that the client prefers, or 304 where the client has that version. Without a form, it
+ * has no body.
+ */
 export function toStoredReply<Stored extends Form>(
   file: StoredFile<Stored>,
-  { method, headers }: StoredRequest,
-): StoredReply<Stored> {
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+) {
   const encoding = negotiateEncoding(headers['accept-encoding'], file.forms);
   const { etag, found, unchanged } = (file.prepared[encoding] ??= prepare(file, encoding));
   const match = headers['if-none-match'];
   if (match !== undefined && matches(match, etag)) return { status: 304, headers: unchanged, form: undefined };
   return { status: 200, headers: found, form: method === 'HEAD' ? undefined : file.forms[encoding] };
-}
-
-interface StoredRequest {
-  readonly method?: string | undefined;
-  readonly headers: IncomingHttpHeaders;
 }
 
 /** RFC 9110 13.1.2: a list of validators, compared weakly, or `*`. */
@@ -89,9 +80,8 @@ function prepare(file: StoredFile, encoding: Encoding): Prepared {
 /** JSON that is answered again and again, stored in memory with its gzip form. */
 export function toStoredJson(json: unknown, cacheControl?: string): StoredFile {
   const content = Buffer.from(`${JSON.stringify(json)}\n`);
-  const identity = { bytes: content.length, sha256: hash('sha256', content), content };
   const gzipped = gzipSync(content);
-  const gzip = { bytes: gzipped.length, sha256: hash('sha256', gzipped), content: gzipped };
+  const [identity, gzip] = [toForm(content), toForm(gzipped)];
   const contentOf = (form: Form): Buffer => (form === gzip ? gzipped : content);
   return {
     mediaType: 'application/json',
@@ -101,4 +91,8 @@ export function toStoredJson(json: unknown, cacheControl?: string): StoredFile {
     read: (form) => Promise.resolve(contentOf(form)),
     prepared: {},
   };
+}
+
+function toForm(content: Buffer): Form {
+  return { bytes: content.length, sha256: hash('sha256', content) };
 }

@@ -8,25 +8,20 @@ const idLength = 12;
 const secretLength = 43;
 const checkLength = 6;
 
-/** A new API key; its text is shown once, and its hash is what is kept. */
-export interface GeneratedApiKey {
-  readonly id: string;
-  readonly secret: string;
-  /** `hk_<id>_<secret><check>`. */
-  readonly text: string;
-  /** SHA-256 of the secret, in hexadecimal digits. */
-  readonly hash: string;
-}
+type RandomBytes = (size: number) => Uint8Array;
 
-/** Makes a key, or a new secret for the key of a given id. */
+/**
+ * Makes a key, or a new secret for the key of a given id. Its text, `hk_<id>_<secret><check>`, is shown once; the hash of
+ * its secret is what is kept.
+ */
 export function generateApiKey({
-  id,
+  id: given,
   randomBytes = cryptoRandomBytes,
-}: { id?: string; randomBytes?: (size: number) => Uint8Array } = {}): GeneratedApiKey {
-  const keyId = id ?? randomText(idLength, randomBytes);
+}: { id?: string; randomBytes?: RandomBytes } = {}) {
+  const id = given ?? randomText(idLength, randomBytes);
   const secret = randomText(secretLength, randomBytes);
-  const checked = `hk_${keyId}_${secret}`;
-  return { id: keyId, secret, text: checked + checkOf(checked), hash: hashOf(secret) };
+  const checked = `hk_${id}_${secret}`;
+  return { id, secret, text: checked + checkOf(checked), hash: hashOf(secret) };
 }
 
 /** Makes a key with its record; the text is to be shown once. */
@@ -62,7 +57,7 @@ function checkOf(text: string): string {
 }
 
 /** Random base 62. Bytes past the last multiple of 62 are thrown away: taken modulo 62 they would favour some characters. */
-function randomText(length: number, randomBytes: (size: number) => Uint8Array): string {
+function randomText(length: number, randomBytes: RandomBytes): string {
   let text = '';
   while (text.length < length) {
     for (const byte of randomBytes(length)) {

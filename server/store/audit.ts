@@ -1,55 +1,52 @@
-import type { Query, Value } from './database.ts';
-import { AuditRow, parseRow } from './records.ts';
-import type { AuditEntry, AuditFilter, Store } from './types.ts';
+import { z } from 'zod';
+import { ServerName } from '#contract/api-keys.ts';
+import type { Query } from './database.ts';
+import { Time, openTable } from './table.ts';
 
-const auditPage = 1000;
+const pageSize = 1000;
 
-const auditColumns = `id, logged_at AS "at", phase, key_id AS "keyId", action, server, request_id AS "requestId", ip,
-  outcome, ms, detail`;
+const Entry = z.object({
+  /** Its place in the log. */
+  id: z.int().positive(),
+  loggedAt: Time,
+  /** Before the action is sent, or after it. */
+  phase: z.enum(['requested', 'finished']),
+  keyId: z.string(),
+  action: z.string(),
+  server: ServerName,
+  requestId: z.string(),
+  ip: z.string(),
+  /** `ok`, the code of the problem, or `unknown` where its effect is not known; null before it is over. */
+  outcome: z.string().nullable(),
+  ms: Time.nullable(),
+  /** The first 64 characters of a console command, else null. */
+  detail: z.string().nullable(),
+});
+
+/** One line of the audit log. */
+export type AuditEntry = Readonly<Omit<z.output<typeof Entry>, 'id' | 'loggedAt'> & { at: number }>;
 
 /** The audit log, over an open database. */
-export function createAudit(query: Query): Store['audit'] {
-  async function* entries({ server, since }: AuditFilter): AsyncGenerator<AuditEntry> {
-    let last = { at: since ?? 0, id: 0 };
-    for (;;) {
-      const values: Value[] = [last.at, last.id, auditPage];
-      if (server !== undefined) values.push(server);
-      const rows = await query(
-        `SELECT ${auditColumns} FROM hosting_audit
-          WHERE (logged_at, id) > ($1, $2) ${server === undefined ? '' : 'AND server = $4'}
-          ORDER BY logged_at, id LIMIT $3`,
-        values,
-      );
-      for (const row of rows) {
-        const { id, ...entry } = parseRow(AuditRow, row, 'hosting_audit', String(row['id']));
-        last = { at: entry.at, id };
-        yield entry;
-      }
-      if (rows.length < auditPage) return;
-    }
-  }
+export function createAudit(query: Query) {
+  const log = openTable(query, 'hosting_audit', ['id'], Entry);
   return {
-    async append(entry) {
-      await query(
-        `INSERT INTO hosting_audit (logged_at, phase, key_id, action, server, request_id, ip, outcome, ms, detail)
-          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-        [
-          entry.at,
-          entry.phase,
-          entry.keyId,
-          entry.action,
-          entry.server,
-          entry.requestId,
-          entry.ip,
-          entry.outcome,
-          entry.ms === null ? null : Math.round(entry.ms),
-          entry.detail,
-        ],
-      );
+    append: ({ at, ms, ...entry }: AuditEntry): Promise<void> =>
+      log.insert({ ...entry, loggedAt: at, ms: ms === null ? null : Math.round(ms) }),
+    /** The entries of a server, or all, from a time on; the newest last, and never the whole log in memory. */
+    async *entries({ server, since = 0 }: { server?: ServerName; since?: number }): AsyncGenerator<AuditEntry> {
+      let [lastAt, lastId] = [since, 0];
+      for (;;) {
+        const page = await log.select(
+          `WHERE (logged_at, id) > ($1, $2) ${server === undefined ? '' : 'AND server = $4'}
+            ORDER BY logged_at, id LIMIT $3`,
+          [lastAt, lastId, pageSize, ...(server === undefined ? [] : [server])],
+        );
+        for (const { id, loggedAt, ...entry } of page) {
+          [lastAt, lastId] = [loggedAt, id];
+          yield { at: loggedAt, ...entry };
+        }
+        if (page.length < pageSize) return;
+      }
     },
-    async list(filter) {
-      return Array.fromAsync(entries(filter));
-    },
-    entries,
   };
 }

@@ -1,11 +1,27 @@
-import type { Query, Value } from './database.ts';
-import { FeedbackRow, parseRow } from './records.ts';
-import type { Store } from './types.ts';
+import { z } from 'zod';
+import type { Query } from './database.ts';
+import { openTable } from './table.ts';
+
+const Votes = z.object({ path: z.string(), helpful: z.int().nonnegative(), unhelpful: z.int().nonnegative() });
+
+/** How an article was voted on. */
+export type ArticleVotes = Readonly<z.output<typeof Votes>>;
+
+/** A reader's vote. */
+export interface Vote {
+  /** Path of the article; empty where it names none. */
+  readonly path: string;
+  /** In UTC, as YYYY-MM-DD. */
+  readonly day: string;
+  readonly helpful: boolean;
+}
 
 /** The readers' votes on articles, over an open database. */
-export function createFeedback(query: Query): Store['feedback'] {
+export function createFeedback(query: Query) {
+  const votes = openTable(query, 'hosting_feedback', ['path'], Votes);
   return {
-    async count({ path, day, helpful }) {
+    /** Counts a vote; who gave it is not kept. */
+    async count({ path, day, helpful }: Vote): Promise<void> {
       await query(
         `INSERT INTO hosting_feedback (path, day, helpful, unhelpful) VALUES ($1, $2, $3, $4)
           ON CONFLICT (path, day) DO UPDATE
@@ -14,14 +30,14 @@ export function createFeedback(query: Query): Store['feedback'] {
         [path, day, helpful ? 1 : 0, helpful ? 0 : 1],
       );
     },
-    async report({ since }) {
-      const values: Value[] = since === undefined ? [] : [since];
+    /** The votes on each article, from a day on or all. */
+    async report({ since = '' }: { since?: string | undefined }): Promise<ArticleVotes[]> {
       const rows = await query(
         `SELECT path, CAST(SUM(helpful) AS BIGINT) AS helpful, CAST(SUM(unhelpful) AS BIGINT) AS unhelpful
-          FROM hosting_feedback ${since === undefined ? '' : 'WHERE day >= $1'} GROUP BY path ORDER BY path`,
-        values,
+          FROM hosting_feedback WHERE day >= $1 GROUP BY path ORDER BY path`,
+        [since],
       );
-      return rows.map((row) => parseRow(FeedbackRow, row, 'hosting_feedback', String(row['path'])));
+      return rows.map(votes.parse);
     },
   };
 }

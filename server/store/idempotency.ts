@@ -1,14 +1,51 @@
+import { z } from 'zod';
 import type { Query } from './database.ts';
 import { StoreError } from './error.ts';
-import { IdempotencyRow, parseRow } from './records.ts';
-import type { Store } from './types.ts';
+import { Time, openTable } from './table.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
+/** What a request with an Idempotency-Key came to. */
+export interface IdempotentAnswer {
+  readonly status: number;
+  /** The body, as it was sent. */
+  readonly body: string;
+}
+
+/** What stands under an Idempotency-Key. */
+export type IdempotencyState =
+  /** Nothing did: the caller is the first, and runs the request. */
+  | { readonly state: 'begun' }
+  /** The first is under way until its deadline; past it, it died with its outcome unknown. */
+  | { readonly state: 'running'; readonly fingerprint: string; readonly deadline: number }
+  | { readonly state: 'answered'; readonly fingerprint: string; readonly answer: IdempotentAnswer };
+
+const State = z
+  .object({
+    fingerprint: z.string(),
+    deadline: Time,
+    status: z.int().min(100).max(599).nullable(),
+    body: z.string().nullable(),
+  })
+  .transform(({ fingerprint, deadline, status, body }, context): IdempotencyState => {
+    if (status !== null && body !== null) return { state: 'answered', fingerprint, answer: { status, body } };
+    if (status === null && body === null) return { state: 'running', fingerprint, deadline };
+    context.addIssue('must have both a status and a body, or neither');
+    return z.NEVER;
+  });
+
 /** The Idempotency-Keys of requests, over an open database. */
-export function createIdempotency(query: Query): Store['idempotency'] {
+export function createIdempotency(query: Query) {
+  const states = openTable(query, 'hosting_idempotency', ['api_key_id', 'idempotency_key'], State);
   return {
-    async begin(apiKeyId, key, fingerprint, now, deadline) {
+    /** Claims a key in one atomic step; of many callers at once exactly one has `begun`. Records older than 24 h count for nothing. */
+    async begin(
+      apiKeyId: string,
+      key: string,
+      fingerprint: string,
+      now: number,
+      deadline: number,
+    ): Promise<IdempotencyState> {
       // The record may be freed between the two statements; a client cannot make that happen time and again.
       for (let attempt = 0; attempt < 10; attempt += 1) {
         const begun = await query(
@@ -22,30 +59,28 @@ export function createIdempotency(query: Query): Store['idempotency'] {
           [apiKeyId, key, fingerprint, now, deadline, now - dayMs],
         );
         if (begun.length > 0) return { state: 'begun' };
-        const [row] = await query(
-          `SELECT fingerprint, deadline, status, body FROM hosting_idempotency
-            WHERE api_key_id = $1 AND idempotency_key = $2`,
-          [apiKeyId, key],
-        );
-        if (row) return parseRow(IdempotencyRow, row, 'hosting_idempotency', `${apiKeyId} ${key}`);
+        const [state] = await states.select('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);
+        if (state) return state;
       }
       throw new StoreError('an Idempotency-Key is claimed and freed without end');
     },
-    async finish(apiKeyId, key, { status, body }) {
-      // The first answer stays: a client may have been given it already.
+    /** Stores the answer that later requests are given. The first one stays: a client may have been given it already. */
+    async finish(apiKeyId: string, key: string, { status, body }: IdempotentAnswer): Promise<void> {
       await query(
         `UPDATE hosting_idempotency SET status = $3, body = $4
           WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL`,
         [apiKeyId, key, status, body],
       );
     },
-    async release(apiKeyId, key) {
+    /** Frees a key whose request came to nothing. */
+    async release(apiKeyId: string, key: string): Promise<void> {
       await query('DELETE FROM hosting_idempotency WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL', [
         apiKeyId,
         key,
       ]);
     },
-    async purge(before) {
+    /** Removes the records from before a time. */
+    async purge(before: number): Promise<void> {
       await query('DELETE FROM hosting_idempotency WHERE begun_at < $1', [before]);
     },
   };

@@ -1,10 +1,8 @@
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
-import type { Dialect, Query, Row } from './database.ts';
+import type { Database, Dialect, Query, Row } from './database.ts';
 import { StoreError } from './error.ts';
 import { migrate } from './migrations.ts';
-import { createStore } from './tables.ts';
-import type { Store } from './types.ts';
 
 const connections = 8;
 const connectMs = 5000;
@@ -29,7 +27,7 @@ export const postgresDialect: Dialect = {
  * Opens a store in a PostgreSQL database, which any number of instances may share. Throws a {@link StoreError}, which
  * never holds the URL or a part of it.
  */
-export async function createPostgresStore(url: string): Promise<Store> {
+export async function openPostgres(url: string): Promise<Database> {
   await migrateDatabase(url);
   const pool = new Pool({
     ...settings(url, statementMs),
@@ -39,10 +37,10 @@ export async function createPostgresStore(url: string): Promise<Store> {
   // A connection was lost while nobody used it: the next statement opens another.
   pool.on('error', () => undefined);
   let closed: Promise<void> | undefined;
-  return createStore({
+  return {
     query: createQuery((sql, values) => pool.query<Record<string, unknown>>(sql, values)),
     close: () => (closed ??= pool.end()),
-  });
+  };
 }
 
 /** A connection of its own, because its transaction may wait long for that of another instance. */

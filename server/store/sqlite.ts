@@ -6,8 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Dialect, Query, Row } from './database.ts';
 import { StoreError } from './error.ts';
 import { migrate } from './migrations.ts';
-import { createStore } from './tables.ts';
-import type { Store } from './types.ts';
 
 /** SQLite waits inside its calls, where it holds up every request: so it waits this long only, and the rest of the time we do. */
 const blockingWaitMs = 25;
@@ -24,10 +22,10 @@ export const sqliteDialect: Dialect = {
 };
 
 /**
- * Opens a store in a file, which several processes of one machine may share; `:memory:` keeps it in memory. The file
- * and its folder are made where they are missing, for the eyes of their owner only. Throws a {@link StoreError}.
+ * Opens a store in a file, which several processes of one machine may share. The file and its folder are made where they
+ * are missing, for the eyes of their owner only. Throws a {@link StoreError}.
  */
-export async function createSqliteStore(file: string): Promise<Store> {
+export async function openSqlite(file: string): Promise<Database> {
   const database = await connectSqlite(file);
   try {
     await migrate(database.query, sqliteDialect);
@@ -35,7 +33,7 @@ export async function createSqliteStore(file: string): Promise<Store> {
     await database.close();
     throw error;
   }
-  return createStore(database);
+  return database;
 }
 
 /** Opens a file as it is, without a look at its tables; throws a {@link StoreError}. */
@@ -58,10 +56,8 @@ export async function connectSqlite(file: string): Promise<Database> {
 
 function open(file: string): DatabaseSync {
   try {
-    if (file !== ':memory:') {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      makeFile(file);
-    }
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    makeFile(file);
     return new DatabaseSync(file, {
       timeout: blockingWaitMs,
       enableForeignKeyConstraints: true,

@@ -17,7 +17,7 @@ import type { ShownKey } from './run-command.ts';
 const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-logs:read'];
 
 async function keyIds(dataDir: string): Promise<string[]> {
-  const store = await openStore({ dataDir });
+  const store = await openStore({ DATA_DIR: dataDir });
   const keys = await store.apiKeys.list();
   await store.close();
   return keys.map(({ id }) => id);

@@ -4,7 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { Writable } from 'node:stream';
 import { expect, onTestFinished } from 'vitest';
 import { runCommandLine } from '../../server/commands/run.ts';
-import { readStoreEnv } from '../../server/store/env.ts';
+import { readSettings } from '../../server/settings.ts';
+import { StoreSettings } from '../../server/store/env.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { ApiKeyRecord, Store } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -25,7 +26,7 @@ export interface CommandLine {
 /** Makes an empty store, in a SQLite file unless the settings say otherwise. */
 export async function createCommandLine(settings: Readonly<Record<string, string>> = {}): Promise<CommandLine> {
   const env = { DATA_DIR: join(temporaryFolder(), 'data'), ...settings };
-  const store = await openStore(readStoreEnv(env));
+  const store = await openStore(readSettings(StoreSettings, env));
   onTestFinished(() => store.close());
   const run = (...args: string[]) => runHere(args, env);
   return {

@@ -81,7 +81,7 @@ describe('the rules', () => {
       if (!isDelivered) expect(text).toBe(renderProblem('text', 'feedback_not_delivered'));
       expect(chat.seen).toHaveLength(1);
       expect(JSON.stringify(app.log())).not.toContain(token);
-      const store = await openStore({ dataDir: settings.DATA_DIR! });
+      const store = await openStore({ DATA_DIR: settings.DATA_DIR! });
       expect(await store.feedback.report({})).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 0, unhelpful: 1 }]);
       await store.close();
     },
@@ -174,7 +174,7 @@ test('a vote that names a former path counts for the article that has it now', a
   for (const slug of ['/knowledgebase/vps/old-ssh', '/knowledgebase/vps/ssh']) {
     expect((await send(app, JSON.stringify({ helpful: true, slug }))).status).toBe(202);
   }
-  const store = await openStore({ dataDir: settings.DATA_DIR });
+  const store = await openStore({ DATA_DIR: settings.DATA_DIR });
   expect(await store.feedback.report({})).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 2, unhelpful: 0 }]);
   await store.close();
 });
@@ -190,7 +190,7 @@ test('votes are counted by the article they name, and those that name none toget
     '',
   ];
   for (const slug of slugs) await send(app, JSON.stringify({ helpful: slug !== 'x', slug }));
-  const store = await openStore({ dataDir: settings.DATA_DIR! });
+  const store = await openStore({ DATA_DIR: settings.DATA_DIR! });
   expect(await store.feedback.report({})).toEqual([
     { path: '', helpful: 3, unhelpful: 1 },
     { path: '/knowledgebase/vps/ssh', helpful: 2, unhelpful: 0 },

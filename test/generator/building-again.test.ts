@@ -1,8 +1,7 @@
 import { appendFileSync, readdirSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { verifyRelease } from '../../generator/release/publish.ts';
-import { startRenderThread } from '../../generator/markdown/thread.ts';
 import { rollback } from '../../generator/release/releases.ts';
 import { article, buildProject, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
@@ -213,33 +212,4 @@ test.each<[string, string, (root: string) => void]>([
     { file: expect.stringContaining(file), line: 1, message: 'the file was changed while the build read it' },
   ]);
   expect((await verifyRelease(currentOf(root))).id).toBe(id);
-});
-
-describe('rendered by several threads', () => {
-  const files = Object.fromEntries(
-    Array.from({ length: 40 }, (_, index) => [
-      `content/knowledgebase/dns/page-${index}.md`,
-      guide(`Page ${index}`, `# One\n\n${'Text with `code` and [a link](records.md). '.repeat(index * 5)}\n`),
-    ]),
-  );
-
-  test.each([1, 2, 5])('as by %i, a release is the same to the byte', async (threads) => {
-    const plain = await buildAndRead(createProject(files), { noCache: true });
-    expect(await buildAndRead(createProject(files), { noCache: true, threads })).toEqual(plain);
-  });
-
-  test('an article that cannot be rendered is reported at its place', async () => {
-    const deep = { 'content/blog/news/deep.md': article({}, `fine\n\n${'> '.repeat(200)}deep\n`) };
-    const one = await buildAndRead(createProject({ ...files, ...deep }), { noCache: true });
-    expect(one.diagnostics).toHaveLength(1);
-    expect(one.diagnostics[0]).toMatchObject({ line: 11, hint: 'flatten them' });
-    expect(await buildAndRead(createProject({ ...files, ...deep }), { noCache: true, threads: 2 })).toEqual(one);
-  });
-
-  test('a thread that has ended is an error to whoever asks it, then and later', async () => {
-    const thread = startRenderThread();
-    onTestFinished(thread.close);
-    await expect(thread.render(undefined as never, '/blog/news/x')).rejects.toThrow(TypeError);
-    await expect(thread.render('Text.\n', '/blog/news/x')).rejects.toThrow(TypeError);
-  });
 });

@@ -15,7 +15,7 @@ interface Dev {
   readonly root: string;
   /** All that it said. */
   readonly said: () => string;
-  /** The text of a file of the live release; an empty one where it is not there. */
+  /** The text of a file of the preview; an empty one where it is not there. */
   read(file: string): string;
   /** Asks it to end; answers the exit status, or the signal that ended it. */
   end(): Promise<number | string>;
@@ -60,7 +60,6 @@ test('an article that is saved is compiled at once, and the lists with it', asyn
   expect(dev.read(first)).toContain('Hello <em>world</em>');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'Renewed' }, '## Details\n\nNew *words*.\n') });
   await expect.poll(() => dev.read(first), eventually).toContain('New <em>words</em>');
-  // The files of a live release are replaced one by one.
   await expect.poll(() => dev.read('public/v1/blog/list.json'), eventually).toContain('Renewed');
 });
 

@@ -44,7 +44,7 @@ export async function createHostingWorld(
   );
 
   const dataDir = join(folder, 'data');
-  const store = await openStore({ dataDir, databaseUrl });
+  const store = await openStore({ DATA_DIR: dataDir, DATABASE_URL: databaseUrl });
   onEnd(() => store.close());
   for (const id of ['mine', 'theirs']) {
     await store.servers.put({ server: `game:${id}`, provider: 'panel', ref: panel.wings.uuid, logFile: null });

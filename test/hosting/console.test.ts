@@ -100,8 +100,8 @@ describe('a stream', () => {
     client.send('send command', 'say hello');
     await expect.poll(() => world.panel.commands, eventually).toEqual(['say hello']);
     expect(world.panel.wings.forbidden).toEqual([]);
-    await expect.poll(() => world.store.audit.list({}), eventually).toHaveLength(2);
-    expect((await world.store.audit.list({}))[1]).toMatchObject({
+    await expect.poll(() => Array.fromAsync(world.store.audit.entries({})), eventually).toHaveLength(2);
+    expect((await Array.fromAsync(world.store.audit.entries({})))[1]).toMatchObject({
       action: 'command',
       server: 'game:mine',
       outcome: 'ok',

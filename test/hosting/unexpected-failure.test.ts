@@ -48,6 +48,6 @@ test('an Idempotency-Key is kept where an action was begun and then failed unexp
     expect(replayed.headers['idempotent-replayed']).toBe('true');
   }
   expect(readFileSync(started, 'utf8')).toBe('x');
-  const sent = (await world.store.audit.list({})).filter(({ phase }) => phase === 'requested');
+  const sent = (await Array.fromAsync(world.store.audit.entries({}))).filter(({ phase }) => phase === 'requested');
   expect(sent).toHaveLength(1);
 });

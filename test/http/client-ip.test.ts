@@ -1,11 +1,14 @@
+import type { IncomingMessage } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
-import { createClientFinder } from '../../server/http/client-ip.ts';
+import { createIdentify } from '../../server/http/identify.ts';
 import { ask } from '../server/ask.ts';
 import { eventually, serveShared } from '../server/shared.ts';
 
 function findClient(trusted: string, socket: string | undefined, forwardedFor?: string | string[]) {
-  return createClientFinder(readEnv({ TRUSTED_PROXIES: trusted }).TRUSTED_PROXIES)(socket, forwardedFor);
+  const identify = createIdentify(readEnv({ TRUSTED_PROXIES: trusted }).TRUSTED_PROXIES);
+  const request = { socket: { remoteAddress: socket }, headers: { 'x-forwarded-for': forwardedFor } };
+  return identify(request as unknown as IncomingMessage).client;
 }
 
 describe('the client of a request', () => {

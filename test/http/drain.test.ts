@@ -135,7 +135,7 @@ describe('an action that is under way', () => {
     expect(ended - (await client.closed())).toBeLessThan(soonMs);
     expect(ended - began).toBeLessThan(actionMs + soonMs);
     expect(world.panel.signals).toEqual(['start']);
-    expect((await world.store.audit.list({})).map(({ outcome }) => outcome)).toEqual([null, 'ok']);
+    expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([null, 'ok']);
   });
 
   test('is answered with Connection: close, as is all that is answered after SIGTERM', async () => {

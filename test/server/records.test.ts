@@ -112,7 +112,7 @@ test('every action is audited before and after, with who did what to which serve
     const { target, ...usual } = requestOf(name as (typeof keyedNames)[number], app);
     const headers = { ...usual.headers, 'X-Request-Id': `order-${name}` };
     await ask(app, target, { ...usual, headers, from: '127.0.0.9' });
-    const entries = (await world.store.audit.list({})).slice(-2);
+    const entries = (await Array.fromAsync(world.store.audit.entries({}))).slice(-2);
     const common = {
       keyId: app.key.split('_')[1],
       action,
@@ -127,12 +127,13 @@ test('every action is audited before and after, with who did what to which serve
     ]);
     expect(entries[0]!.at).toBeGreaterThanOrEqual(started);
   }
-  expect(await world.store.audit.list({})).toHaveLength(2 * Object.keys(actions).length);
+  expect(await Array.fromAsync(world.store.audit.entries({}))).toHaveLength(2 * Object.keys(actions).length);
 });
 
 test('the audit log tells what was refused from what nobody knows', async () => {
   const { app, world } = await serve();
-  const outcomes = async () => (await world.store.audit.list({})).map(({ outcome }) => outcome).filter(Boolean);
+  const outcomes = async () =>
+    (await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome).filter(Boolean);
   world.panel.fail({ status: 422 });
   await askEndpoint(app, 'startGameServer');
   world.panel.fail('drop');
@@ -145,10 +146,10 @@ test('the audit log tells what was refused from what nobody knows', async () => 
 test('a command is audited by its first 64 characters', async () => {
   const { app, world } = await serve();
   await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command: `say ${'x'.repeat(1000)}` }) });
-  const details = (await world.store.audit.list({})).map(({ detail }) => detail);
+  const details = (await Array.fromAsync(world.store.audit.entries({}))).map(({ detail }) => detail);
   expect(details).toEqual(Array(2).fill(`say ${'x'.repeat(60)}`));
   await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command: '😀'.repeat(100) }) });
-  expect((await world.store.audit.list({})).at(-1)!.detail).toBe('😀'.repeat(64));
+  expect((await Array.fromAsync(world.store.audit.entries({}))).at(-1)!.detail).toBe('😀'.repeat(64));
 });
 
 test('what only reads, and what was refused to the key, is not in the audit log', async () => {
@@ -157,5 +158,5 @@ test('what only reads, and what was refused to the key, is not in the audit log'
   await askEndpoint(app, 'openGameConsole');
   await askEndpoint(app, 'startGameServer', { headers: { Authorization: 'Bearer nonsense' } });
   await askEndpoint(app, 'killGameServer', { body: '{"force":false}' });
-  expect(await world.store.audit.list({})).toEqual([]);
+  expect(await Array.fromAsync(world.store.audit.entries({}))).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { EnvError, readEnv } from '../../server/env.ts';
+import { readEnv } from '../../server/env.ts';
+import { EnvError } from '../../server/settings.ts';
 import { temporaryFolder, writeFiles } from '../helpers/project.ts';
 
 /** What is said of settings that are wrong. */

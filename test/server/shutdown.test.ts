@@ -63,7 +63,10 @@ test('SIGTERM in the middle of an action ends within the grace, and the outcome 
   // An upstream may take 20 s; the grace is 1 s, and the rest is patience with a busy machine.
   expect(performance.now() - asked).toBeLessThan(10_000);
   expect(await lost).toBe('cut');
-  expect((await world.store.audit.list({})).map(({ outcome }) => outcome)).toEqual([null, 'unknown']);
+  expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([
+    null,
+    'unknown',
+  ]);
 
   world.panel.fail(undefined);
   const second = startProcess(all);

@@ -54,7 +54,7 @@ const damages: readonly Damage[] = [
     name: 'an audit entry of no phase',
     statement: `UPDATE hosting_audit SET phase = 'PRIVATE'`,
     message: 'the record "1" of hosting_audit is corrupted',
-    read: ({ audit }) => audit.list({}),
+    read: ({ audit }) => Array.fromAsync(audit.entries({})),
   },
   {
     name: 'an answer without a body',

@@ -1,28 +1,30 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readStoreEnv } from '../../server/store/env.ts';
-import { StoreError } from '../../server/store/error.ts';
+import { EnvError, readSettings } from '../../server/settings.ts';
+import { StoreSettings } from '../../server/store/env.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 
 const url = 'postgres://user:hunter2@db.example.com:5433/hosting?sslmode=verify-full';
 
 test('without settings the store is a file in .data', () => {
-  expect(readStoreEnv({})).toEqual({ dataDir: '.data', databaseUrl: undefined });
-  expect(readStoreEnv({ DATA_DIR: '', DATABASE_URL: '' })).toEqual({ dataDir: '.data', databaseUrl: undefined });
+  expect(readSettings(StoreSettings, {})).toEqual({ DATA_DIR: '.data' });
+  expect(readSettings(StoreSettings, { DATA_DIR: '', DATABASE_URL: '' })).toEqual({
+    DATA_DIR: '.data',
+  });
 });
 
 test('the database is taken from its setting, or from the file that it names', () => {
-  expect(readStoreEnv({ DATA_DIR: '/srv/data', DATABASE_URL: url })).toEqual({
-    dataDir: '/srv/data',
-    databaseUrl: url,
+  expect(readSettings(StoreSettings, { DATA_DIR: '/srv/data', DATABASE_URL: url })).toEqual({
+    DATA_DIR: '/srv/data',
+    DATABASE_URL: url,
   });
-  expect(readStoreEnv({ DATABASE_URL: 'postgresql:///hosting' })).toMatchObject({
-    databaseUrl: 'postgresql:///hosting',
+  expect(readSettings(StoreSettings, { DATABASE_URL: 'postgresql:///hosting' })).toMatchObject({
+    DATABASE_URL: 'postgresql:///hosting',
   });
   const file = join(temporaryFolder(), 'url');
   writeFileSync(file, `${url}\n`);
-  expect(readStoreEnv({ DATABASE_URL_FILE: file })).toMatchObject({ databaseUrl: url });
+  expect(readSettings(StoreSettings, { DATABASE_URL_FILE: file })).toMatchObject({ DATABASE_URL: url });
 });
 
 test.each([
@@ -51,5 +53,5 @@ test.each([
     message: 'DATABASE_URL_FILE: the file cannot be read, or is empty',
   },
 ])('$name is refused without its value', ({ source, message }) => {
-  expect(() => readStoreEnv(source)).toThrow(new StoreError(message));
+  expect(() => readSettings(StoreSettings, source)).toThrow(new EnvError(message));
 });

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { StoreError } from '../../server/store/error.ts';
-import { createPostgresStore } from '../../server/store/postgres.ts';
+import { openStore } from '../../server/store/index.ts';
 import { auditSuite } from './audit-suite.ts';
 import { damageSuite } from './damage-suite.ts';
 import { feedbackSuite } from './feedback-suite.ts';
@@ -10,6 +10,8 @@ import { recordsSuite } from './records-suite.ts';
 import { apiKey } from './samples.ts';
 import { sharingSuite } from './sharing-suite.ts';
 import { createPostgresTarget } from './target.ts';
+
+const openPostgresStore = (url: string) => openStore({ DATA_DIR: '', DATABASE_URL: url });
 
 describePostgres((server) => {
   const createTarget = async () => createPostgresTarget(await server().createDatabase());
@@ -35,7 +37,7 @@ describePostgres((server) => {
         'it cannot be reached (ENOENT)',
     };
     for (const [url, reason] of Object.entries(cases)) {
-      const error = await createPostgresStore(url).then(
+      const error = await openPostgresStore(url).then(
         () => undefined,
         (thrown: unknown) => thrown,
       );
@@ -49,7 +51,7 @@ describePostgres((server) => {
 
   test('goes on after its connections were lost', async () => {
     const url = await server().createDatabase();
-    const store = await createPostgresStore(url);
+    const store = await openPostgresStore(url);
     onTestFinished(() => store.close());
     await store.apiKeys.create(apiKey());
     await withClient(url, (client) =>
@@ -74,13 +76,13 @@ describePostgres((server) => {
 
   test('starts with a user who may not create tables, once they are there', async () => {
     const url = await server().createDatabase();
-    await (await createPostgresStore(url)).close();
+    await (await openPostgresStore(url)).close();
     await withClient(url, async (client) => {
       await client.query(`CREATE ROLE app LOGIN PASSWORD 'app-password'`);
       await client.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC');
       await client.query('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO app');
     });
-    const store = await createPostgresStore(url.replace(`postgres:${server().password}@`, 'app:app-password@'));
+    const store = await openPostgresStore(url.replace(`postgres:${server().password}@`, 'app:app-password@'));
     onTestFinished(() => store.close());
     await store.apiKeys.create(apiKey());
     expect(await store.apiKeys.list()).toEqual([apiKey()]);

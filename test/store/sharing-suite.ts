@@ -69,7 +69,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     const store = await target.open();
     expect(await store.apiKeys.list()).toHaveLength(300);
     expect(await store.servers.list()).toHaveLength(300);
-    expect(new Set((await store.audit.list({})).map(({ requestId }) => requestId)).size).toBe(300);
+    expect(new Set((await Array.fromAsync(store.audit.entries({}))).map(({ requestId }) => requestId)).size).toBe(300);
   });
 
   test('each name has a secret of its own, the same for everyone', async () => {

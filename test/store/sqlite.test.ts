@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { StoreError } from '../../server/store/error.ts';
 import { openStore } from '../../server/store/index.ts';
-import { createSqliteStore } from '../../server/store/sqlite.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { auditSuite } from './audit-suite.ts';
 import { damageSuite } from './damage-suite.ts';
@@ -24,7 +23,7 @@ describe('in a SQLite file', () => {
     const folder = join(temporaryFolder(), 'a', 'data');
     const before = process.umask(0);
     onTestFinished(() => void process.umask(before));
-    const store = await openStore({ dataDir: folder });
+    const store = await openStore({ DATA_DIR: folder });
     onTestFinished(() => store.close());
     await store.apiKeys.create(apiKey());
     expect(modeOf(folder)).toBe('700');
@@ -33,11 +32,11 @@ describe('in a SQLite file', () => {
 
   test('keeps what it was told after it was closed', async () => {
     const dataDir = temporaryFolder();
-    const store = await openStore({ dataDir });
+    const store = await openStore({ DATA_DIR: dataDir });
     await store.apiKeys.create(apiKey());
     const secret = await store.secret('console');
     await store.close();
-    const again = await openStore({ dataDir });
+    const again = await openStore({ DATA_DIR: dataDir });
     onTestFinished(() => again.close());
     expect(await again.apiKeys.list()).toEqual([apiKey()]);
     expect(await again.secret('console')).toBe(secret);
@@ -55,34 +54,25 @@ describe('in a SQLite file', () => {
     expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ label: 'new' }));
   });
 
-  test('may be in memory, where nobody shares it', async () => {
-    const [one, other] = [await createSqliteStore(':memory:'), await createSqliteStore(':memory:')];
-    await one.apiKeys.create(apiKey());
-    expect(await one.apiKeys.list()).toHaveLength(1);
-    expect(await other.apiKeys.list()).toEqual([]);
-    await one.close();
-    await other.close();
-  });
-
   test('says which file cannot be used, and why', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'hosting.sqlite'), 'not a database, but text of some length'.repeat(100));
-    await expect(openStore({ dataDir: folder })).rejects.toThrow(
+    await expect(openStore({ DATA_DIR: folder })).rejects.toThrow(
       new StoreError(`the database ${join(folder, 'hosting.sqlite')} cannot be used: file is not a database`),
     );
     const file = join(folder, 'file');
     writeFileSync(file, '');
-    await expect(openStore({ dataDir: file })).rejects.toThrow(
+    await expect(openStore({ DATA_DIR: file })).rejects.toThrow(
       new StoreError(`the database ${join(file, 'hosting.sqlite')} cannot be used: EEXIST`),
     );
     mkdirSync(join(folder, 'taken', 'hosting.sqlite'), { recursive: true });
-    await expect(openStore({ dataDir: join(folder, 'taken') })).rejects.toThrow('cannot be used: EISDIR');
+    await expect(openStore({ DATA_DIR: join(folder, 'taken') })).rejects.toThrow('cannot be used: EISDIR');
   });
 
   test.runIf(process.getuid?.() === 0)('belongs to the owner of its folder, also where root made it', async () => {
     const dataDir = temporaryFolder();
     chownSync(dataDir, 65_534, 65_534);
-    const store = await openStore({ dataDir });
+    const store = await openStore({ DATA_DIR: dataDir });
     onTestFinished(() => store.close());
     await store.apiKeys.create(apiKey());
     for (const end of ['', '-wal', '-shm']) {
@@ -93,7 +83,7 @@ describe('in a SQLite file', () => {
   test('leaves the mode of a folder that was there before', async () => {
     const dataDir = temporaryFolder();
     chmodSync(dataDir, 0o750);
-    await (await openStore({ dataDir })).close();
+    await (await openStore({ DATA_DIR: dataDir })).close();
     expect(modeOf(dataDir)).toBe('750');
   });
 });

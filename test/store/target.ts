@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { expect, onTestFinished } from 'vitest';
 import type { Dialect, Query } from '../../server/store/database.ts';
-import { readStoreEnv } from '../../server/store/env.ts';
+import { readSettings } from '../../server/settings.ts';
+import { StoreSettings } from '../../server/store/env.ts';
 import { openStore } from '../../server/store/index.ts';
 import { postgresDialect } from '../../server/store/postgres.ts';
 import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
@@ -78,7 +79,7 @@ function createTarget(
     env,
     dialect,
     async open() {
-      const store = await openStore(readStoreEnv(env));
+      const store = await openStore(readSettings(StoreSettings, env));
       onTestFinished(() => store.close());
       return store;
     },

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { generateApiKey } from '../../server/keys/key.ts';
-import { readStoreEnv } from '../../server/store/env.ts';
+import { readSettings } from '../../server/settings.ts';
+import { StoreSettings } from '../../server/store/env.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { Store } from '../../server/store/types.ts';
 import { apiKey, auditEntry } from './samples.ts';
@@ -35,6 +36,6 @@ const actions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
 process.stdout.write('ready\n');
 await once(process.stdin, 'data');
 process.stdin.destroy();
-const store = await openStore(readStoreEnv(process.env));
+const store = await openStore(readSettings(StoreSettings, process.env));
 process.stdout.write(`${JSON.stringify(await actions[action]!(store))}\n`);
 await store.close();

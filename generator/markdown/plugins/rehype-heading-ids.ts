@@ -1,6 +1,7 @@
 import GithubSlugger from 'github-slugger';
 import type { Root } from 'hast';
 import { toString } from 'hast-util-to-string';
+import type { VFile } from 'vfile';
 import { walk } from './walk.ts';
 
 /** What the sanitiser puts before the ids of raw HTML, and we before the ones below. */
@@ -25,14 +26,24 @@ export function toSafeId(anchor: string): string {
   return clobbering.has(anchor) ? `${idPrefix}${anchor}` : anchor;
 }
 
-/** Gives each heading an id made from its text, as GitHub does. Runs behind the sanitiser: the ids are our own. */
+/**
+ * Gives each heading an id made from its text, as GitHub does, and notes all ids in `file.data.ids`. Runs behind the
+ * sanitiser: the ids are our own.
+ */
 export function rehypeHeadingIds() {
-  return (tree: Root): void => {
+  return (tree: Root, file: VFile): void => {
     const slugger = new GithubSlugger();
+    const ids = new Set<string>();
     walk(tree, (node) => {
-      if (node.type !== 'element' || !/^h[1-6]$/.test(node.tagName) || node.properties.id !== undefined) return;
-      const slug = slugger.slug(toString(node).trim());
-      if (slug) node.properties.id = toSafeId(slug);
+      if (node.type !== 'element') return;
+      const { properties, tagName } = node;
+      if (/^h[1-6]$/.test(tagName) && properties.id === undefined) {
+        const slug = slugger.slug(toString(node).trim());
+        if (slug) properties.id = toSafeId(slug);
+      }
+      if (typeof properties.id === 'string') ids.add(properties.id);
+      if (tagName === 'a' && typeof properties.name === 'string') ids.add(properties.name);
     });
+    file.data.ids = ids;
   };
 }

@@ -25,7 +25,7 @@ declare module 'vfile' {
     /** The links and images that lead into the content. */
     references: Reference[];
     /** The ids, and names of `<a name>`, that links can lead to. */
-    ids: string[];
+    ids: ReadonlySet<string>;
   }
 }
 
@@ -33,12 +33,12 @@ const attributes: Readonly<Record<string, string>> = { a: 'href', img: 'src' };
 
 /**
  * Rewrites links to files (`../vps/backups.md`, `../../media/x.png`) to site paths, and anchors to the ids that the
- * elements really have. Notes every link into the content in `file.data.references`, and all ids in `file.data.ids`.
+ * elements really have, noted in `file.data.ids`. Notes every link into the content in `file.data.references`.
  */
 export function rehypeLinks() {
   return (tree: Root, file: VFile): void => {
     const sitePath = file.data.sitePath ?? '/';
-    const ids = collectIds(tree);
+    const ids = file.data.ids ?? new Set();
     const references: Reference[] = [];
     let at = { line: 1, column: 1 };
     const resolve = (url: string, image: boolean): string => {
@@ -73,19 +73,7 @@ export function rehypeLinks() {
       }
     });
     file.data.references = references;
-    file.data.ids = [...ids];
   };
-}
-
-function collectIds(tree: Root): Set<string> {
-  const ids = new Set<string>();
-  walk(tree, (node) => {
-    if (node.type !== 'element') return;
-    const { id, name } = node.properties;
-    if (typeof id === 'string') ids.add(id);
-    if (node.tagName === 'a' && typeof name === 'string') ids.add(name);
-  });
-  return ids;
 }
 
 const inContent = /^\/(?:blog|knowledgebase|media)\//;

@@ -7,7 +7,7 @@ import type { Nodes as MarkdownNodes } from 'mdast';
  */
 export function walk(tree: HtmlNodes, enter: (node: HtmlNodes) => false | void): void;
 export function walk(tree: MarkdownNodes, enter: (node: MarkdownNodes) => false | void): void;
-// A tree is walked nine times a render. unist-util-visit, which names a function for the stack trace at each node, made that a seventh of it.
+// Each step of a render walks the tree. unist-util-visit, which names a function for the stack trace at each node, made that a seventh of it.
 export function walk<Node>(tree: Node & { children?: Node[] }, enter: (node: Node) => false | void): void {
   if (enter(tree) === false || !tree.children) return;
   for (const child of tree.children) walk(child as never, enter as never);

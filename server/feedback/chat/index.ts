@@ -7,6 +7,7 @@ import { discord } from './discord.ts';
 import { mattermost } from './mattermost.ts';
 import { parseJson, toProviderError } from '../../upstream/reply.ts';
 import { slack } from './slack.ts';
+import { escapeCut, toPlainLine } from './text.ts';
 
 /** The chats that a webhook may be of. */
 export const chatKinds = { discord, slack, mattermost } as const satisfies Record<string, ChatKind>;
@@ -41,11 +42,16 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
     ),
     timeoutMs,
   });
+  const toText = (text = ''): string => escapeCut(toPlainLine(text), chat.maxText, chat.escape);
   return {
     async send(message) {
       const end = performance.now() + timeoutMs;
       const deadline = AbortSignal.timeout(timeoutMs);
-      const body = chat.toBody(message);
+      const body = chat.toBody({
+        ...message,
+        article: toText(message.article) || 'Untitled article',
+        path: toText(message.path) || 'Unknown path',
+      });
       const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline });
       let reply = await post();
       const wait = reply.status === 429 ? toWait(reply) : undefined;

@@ -1,19 +1,14 @@
-import { fallbacks } from './types.ts';
 import type { ChatKind } from './types.ts';
-import { escapeCut, toPlainLine } from './text.ts';
-
-/** The longest text of a field (Slack, section block). */
-const maxText = 1900;
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-function toField(name: string, text: string | undefined, fallback: string) {
-  const value = escapeCut(toPlainLine(text ?? ''), maxText, (character) => entities[character] ?? character);
-  return { type: 'plain_text', emoji: false, text: `${name}: ${value || fallback}` };
-}
+const toField = (name: string, value: string) => ({ type: 'plain_text', emoji: false, text: `${name}: ${value}` });
 
 /** Messages of a Slack webhook, in plain text elements: nothing in those is formatted, mentioned or linked. */
 export const slack: ChatKind = {
+  // The longest text of a field is 2000, its name included (Slack, section block).
+  maxText: 1900,
+  escape: (character) => entities[character] ?? character,
   toUrl: (url) => url,
   toBody({ article, path, helpful, at }) {
     return {
@@ -22,11 +17,7 @@ export const slack: ChatKind = {
         { type: 'header', text: { type: 'plain_text', text: 'Knowledge base feedback' } },
         {
           type: 'section',
-          fields: [
-            toField('Article', article, fallbacks.article),
-            toField('Path', path, fallbacks.path),
-            toField('Helpful', helpful ? 'Yes' : 'No', ''),
-          ],
+          fields: [toField('Article', article), toField('Path', path), toField('Helpful', helpful ? 'Yes' : 'No')],
         },
         { type: 'context', elements: [{ type: 'plain_text', text: at.toISOString() }] },
       ],

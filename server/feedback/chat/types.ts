@@ -15,10 +15,12 @@ export interface Chat {
 
 /** How a kind of chat wants its messages. */
 export interface ChatKind {
+  /** The longest text of a visitor's, escaped. */
+  readonly maxText: number;
+  /** Keeps a character of a visitor's text from being formatted, mentioned or linked. */
+  readonly escape: (character: string) => string;
   /** The address that is posted to, made of the one that the operator was given. */
   toUrl(url: string): string;
-  toBody(message: FeedbackMessage): Readonly<Record<string, unknown>>;
+  /** The body of a message whose texts are escaped. */
+  toBody(message: FeedbackMessage & { article: string; path: string }): Readonly<Record<string, unknown>>;
 }
-
-/** The labels of what a reader did not say. */
-export const fallbacks = { article: 'Untitled article', path: 'Unknown path' } as const;

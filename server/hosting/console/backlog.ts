@@ -1,4 +1,3 @@
-import type { GameState } from '../providers/types.ts';
 import { frameBytes, toArgument, toFrames, toMessage } from './frame.ts';
 
 /** The lines that `send logs` answers with. */
@@ -13,13 +12,8 @@ const batchBytes = 64 * 1024;
 /** Where panels cut a line as well. JSON makes 384 KiB of it at most, which the backlog has room for. */
 const maxLineLength = 64 * 1024;
 
-interface Entry {
-  readonly kind: 'line' | 'status' | 'note';
-  readonly message: string;
-  readonly bytes: number;
-  /** How many lines came before it. */
-  readonly lines: number;
-}
+/** What a backlog keeps. */
+export type BacklogEvent = 'console output' | 'status' | 'gap' | 'daemon error';
 
 /** A place in a backlog: how many entries, and how many lines, came before it. */
 export interface Cursor {
@@ -29,8 +23,6 @@ export interface Cursor {
 
 /** What follows a place in a backlog. */
 export interface Batch {
-  /** Where something between the place and the frames is lost: what the viewer is told in its stead. */
-  readonly lost: readonly string[];
   readonly frames: Buffer;
   readonly next: Cursor;
 }
@@ -40,111 +32,134 @@ export interface Batch {
  * no memory of its own, and finds the oldest lines gone when it is more than 1 MiB behind.
  */
 export interface Backlog {
-  line(text: string): void;
-  status(state: GameState): void;
-  /** Anything else that viewers are told at this point. */
-  note(message: string): void;
-  end(): Cursor;
-  /** What follows a place; undefined at the end. Before the entry `linesUntil` only lines count. */
-  read(from: Cursor, linesUntil: number): Batch | undefined;
+  readonly append: (event: BacklogEvent, text: string) => void;
+  readonly end: () => Cursor;
+  /**
+   * What follows a place, and before it what is lost in between; undefined at the end. Before the entry `linesUntil`
+   * only lines count.
+   */
+  readonly read: (from: Cursor, linesUntil: number) => Batch | undefined;
   /** The last 150 lines. */
-  history(): string[];
+  readonly history: () => string[];
   /** Where they begin. */
-  historyStart(): Cursor;
+  readonly historyStart: () => Cursor;
   /** What there is so far is no history any more. */
-  restartHistory(): void;
+  readonly restartHistory: () => void;
   /** Forgets what is neither history nor still to be sent to a viewer at this place or after it. */
-  trim(oldest: Cursor): void;
+  readonly trim: (oldest: Cursor) => void;
 }
 
-function toGap(lines: number): string {
-  return toMessage('gap', `${lines} ${lines === 1 ? 'line was' : 'lines were'} dropped: read too slowly`);
+interface Entry {
+  readonly event: BacklogEvent;
+  readonly message: string;
+  readonly bytes: number;
+  /** How many lines came before it. */
+  readonly lines: number;
+}
+
+/** The entries that are kept, by their numbers. */
+interface Kept {
+  readonly entries: Map<number, Entry>;
+  first: number;
+  next: number;
+  /** How many lines there were, dropped ones included. */
+  lines: number;
+  bytes: number;
+  /** The last status that was dropped: a viewer who missed it must still know it. */
+  lostStatus: { readonly entry: number; readonly message: string } | undefined;
 }
 
 /** Creates an empty backlog. */
 export function createBacklog(): Backlog {
-  const entries = new Map<number, Entry>();
+  const kept: Kept = { entries: new Map(), first: 0, next: 0, lines: 0, bytes: 0, lostStatus: undefined };
   /** Batches by the entry they begin with: viewers who are at one place share one. */
-  const batches = new Map<number, Omit<Batch, 'lost'>>();
-  let first = 0;
-  let next = 0;
-  let lines = 0;
-  let bytes = 0;
+  const batches = new Map<number, Batch>();
   let historyFrom = 0;
-  /** The last status that was dropped: whoever missed it must still know it. */
-  let lostStatus: { readonly entry: number; readonly message: string } | undefined;
 
-  /** Drops the oldest entry; answers its size. */
-  const dropFirst = (): number => {
-    const { kind, message, bytes: size } = entries.get(first)!;
-    if (kind === 'status') lostStatus = { entry: first, message };
-    entries.delete(first);
-    first += 1;
-    return size;
-  };
-  const append = (kind: Entry['kind'], message: string): void => {
-    batches.clear();
-    const entry = { kind, message, bytes: frameBytes(message), lines };
-    entries.set(next, entry);
-    next += 1;
-    if (kind === 'line') lines += 1;
-    bytes += entry.bytes;
-    while (bytes > maxBytes) bytes -= dropFirst();
-  };
-  const cursorAt = (entry: number): Cursor => ({ entry, lines: entries.get(entry)?.lines ?? lines });
-
-  const collect = (from: number, until: number, linesOnly: boolean): Omit<Batch, 'lost'> => {
-    const messages: string[] = [];
-    let at = from;
-    for (let size = 0; at < until && size < batchBytes; at += 1) {
-      const entry = entries.get(at)!;
-      if (linesOnly && entry.kind !== 'line') continue;
-      messages.push(entry.message);
-      size += entry.bytes;
-    }
-    return { frames: toFrames(messages), next: cursorAt(at) };
-  };
-  const liveBatch = (from: number): Omit<Batch, 'lost'> => {
-    const batch = batches.get(from) ?? collect(from, next, false);
+  const readLive = (from: number): Batch => {
+    const batch = batches.get(from) ?? collect(kept, from, kept.next, () => true);
     batches.set(from, batch);
     return batch;
   };
-  const historyStart = (): number => {
-    let at = next;
-    while (at > first && entries.get(at - 1)!.lines >= Math.max(lines - historyLines, historyFrom)) at -= 1;
-    return at;
+  const historyStart = (): Cursor => {
+    let at = kept.next;
+    const from = Math.max(kept.lines - historyLines, historyFrom);
+    while (at > kept.first && kept.entries.get(at - 1)!.lines >= from) at -= 1;
+    return cursorAt(kept, at);
   };
-
   return {
-    line: (text) => append('line', toMessage('console output', text.slice(0, maxLineLength))),
-    status: (state) => append('status', toMessage('status', state)),
-    note: (message) => append('note', message),
-    end: () => cursorAt(next),
-    read({ entry, lines: seen }, linesUntil) {
-      const start = Math.max(entry, first);
-      if (start === next) return undefined;
-      const batch = start < linesUntil ? collect(start, linesUntil, true) : liveBatch(start);
-      const lost: string[] = [];
-      const count = cursorAt(start).lines - seen;
-      if (count > 0) lost.push(toGap(count));
-      if (lostStatus && lostStatus.entry >= Math.max(entry, linesUntil)) lost.push(lostStatus.message);
-      return { ...batch, lost };
+    append(event, text) {
+      batches.clear();
+      append(kept, event, toMessage(event, text.slice(0, maxLineLength)));
+    },
+    end: () => cursorAt(kept, kept.next),
+    read(from, linesUntil) {
+      const start = Math.max(from.entry, kept.first);
+      if (start === kept.next) return undefined;
+      const batch = start < linesUntil ? collect(kept, start, linesUntil, isLine) : readLive(start);
+      const lost = toLost(kept, from, linesUntil);
+      return lost.length === 0 ? batch : { ...batch, frames: Buffer.concat([toFrames(lost), batch.frames]) };
     },
     history() {
-      const found: string[] = [];
-      for (let at = historyStart(); at < next; at += 1) {
-        const { kind, message } = entries.get(at)!;
-        if (kind === 'line') found.push(toArgument(message));
-      }
-      return found;
+      const start = historyStart().entry;
+      const found = Array.from({ length: kept.next - start }, (_, at) => kept.entries.get(start + at)!);
+      return found.filter(isLine).map(({ message }) => toArgument(message));
     },
-    historyStart: () => cursorAt(historyStart()),
+    historyStart,
     restartHistory() {
-      historyFrom = lines;
+      historyFrom = kept.lines;
     },
-    trim(oldest) {
-      while (first < oldest.entry && lines - entries.get(first)!.lines > historyLines) bytes -= dropFirst();
+    trim({ entry }) {
+      while (kept.first < entry && kept.lines - kept.entries.get(kept.first)!.lines > historyLines) dropFirst(kept);
       batches.clear();
     },
   };
+}
+
+function append(kept: Kept, event: BacklogEvent, message: string): void {
+  const entry = { event, message, bytes: frameBytes(message), lines: kept.lines };
+  kept.entries.set(kept.next, entry);
+  kept.next += 1;
+  kept.lines += Number(isLine(entry));
+  kept.bytes += entry.bytes;
+  while (kept.bytes > maxBytes) dropFirst(kept);
+}
+
+function dropFirst(kept: Kept): void {
+  const { event, message, bytes } = kept.entries.get(kept.first)!;
+  if (event === 'status') kept.lostStatus = { entry: kept.first, message };
+  kept.entries.delete(kept.first);
+  kept.first += 1;
+  kept.bytes -= bytes;
+}
+
+function cursorAt({ entries, lines }: Kept, entry: number): Cursor {
+  return { entry, lines: entries.get(entry)?.lines ?? lines };
+}
+
+function collect(kept: Kept, from: number, until: number, counts: (entry: Entry) => boolean): Batch {
+  const messages: string[] = [];
+  let at = from;
+  for (let size = 0; at < until && size < batchBytes; at += 1) {
+    const entry = kept.entries.get(at)!;
+    if (!counts(entry)) continue;
+    messages.push(entry.message);
+    size += entry.bytes;
+  }
+  return { frames: toFrames(messages), next: cursorAt(kept, at) };
+}
+
+/** What a viewer at a place is sent in place of what was dropped after it. */
+function toLost(kept: Kept, { entry, lines }: Cursor, linesUntil: number): string[] {
+  const { lostStatus, first } = kept;
+  const count = cursorAt(kept, Math.max(entry, first)).lines - lines;
+  const lost: string[] = [];
+  if (count > 0)
+    lost.push(toMessage('gap', `${count} ${count === 1 ? 'line was' : 'lines were'} dropped: read too slowly`));
+  if (lostStatus && lostStatus.entry >= Math.max(entry, linesUntil)) lost.push(lostStatus.message);
+  return lost;
+}
+
+function isLine({ event }: Entry): boolean {
+  return event === 'console output';
 }

@@ -1,16 +1,18 @@
 import { GameConsoleCommandRequest } from '#contract/game.ts';
 
-/** What a client said, as far as it has the form of a message. */
-export interface ClientMessage {
-  readonly event: string;
-  readonly args: readonly unknown[];
-}
+/** What a client asks for. */
+export type ClientMessage =
+  | { readonly type: 'auth'; readonly token: unknown }
+  | { readonly type: 'send logs'; readonly now: number }
+  /** The command is undefined where it is none that may be sent. */
+  | { readonly type: 'send command'; readonly command: string | undefined }
+  | { readonly type: 'unknown'; readonly event: string };
 
 /** The longest part of an event's name that is said back. */
 const maxEventLength = 64;
 
 /** Parses a text frame; undefined where it is not a message. Clients of panels send `[null]` for no arguments. */
-export function parseMessage(text: string): ClientMessage | undefined {
+export function parseMessage(text: string, now: number): ClientMessage | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -20,10 +22,12 @@ export function parseMessage(text: string): ClientMessage | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { event, args = [] } = value as { event?: unknown; args?: unknown };
   if (typeof event !== 'string' || !Array.isArray(args)) return undefined;
-  return { event: event.slice(0, maxEventLength), args };
+  if (event === 'auth') return { type: event, token: args[0] };
+  if (event === 'send logs') return { type: event, now };
+  if (event === 'send command') return { type: event, command: args.length === 1 ? toCommand(args[0]) : undefined };
+  return { type: 'unknown', event: event.slice(0, maxEventLength) };
 }
 
-/** The console command of a message; undefined where it is none that may be sent. */
-export function toCommand([command, ...more]: readonly unknown[]): string | undefined {
-  return more.length === 0 ? GameConsoleCommandRequest.shape.command.safeParse(command).data : undefined;
+function toCommand(value: unknown): string | undefined {
+  return GameConsoleCommandRequest.shape.command.safeParse(value).data;
 }

@@ -1,3 +1,5 @@
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import { problems } from '#contract/problem.ts';
 import type { CheckAccess } from '../../keys/access.ts';
@@ -7,11 +9,11 @@ import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import { createAccessWatch } from './access.ts';
 import { systemClock } from './clock.ts';
 import type { Clock } from './clock.ts';
-import { createHub } from './hub.ts';
+import { createChannel } from './channel.ts';
+import type { Channel } from './channel.ts';
+import type { FrameSink } from './output.ts';
 import { createSession } from './session.ts';
 import type { Session } from './session.ts';
-import { closeCodes } from './socket.ts';
-import type { ClientSocket } from './socket.ts';
 import type { StreamTokens } from './token.ts';
 
 /** Who opened a stream. */
@@ -36,12 +38,12 @@ export interface StreamCommand {
 /** What the relay needs of the rest of the service. */
 export interface RelayDependencies {
   readonly tokens: StreamTokens;
-  /** Follows the console of a server. What it rejects with is told to viewers, where that is fit for them. */
+  /** Follows the console of a server. Viewers read what it rejects with, where that is fit for them. */
   readonly openSource: (server: ServerName, events: ConsoleEvents) => Promise<ConsoleSource>;
   /** Sends a command that was validated, by a key that was allowed to a moment ago; limits and audit are its own. */
   readonly sendCommand: (command: StreamCommand) => Promise<void>;
   readonly checkAccess: CheckAccess;
-  /** Told what went wrong on our side or the provider's, for the log. */
+  /** Called with what went wrong on our side or the provider's, for the log. */
   readonly failed: (what: string, error: unknown) => void;
   readonly limits?: Partial<RelayLimits>;
   readonly clock?: Clock;
@@ -53,7 +55,7 @@ export interface Relay {
   /** Whether a client may open one more connection. */
   admits(client: StreamClient): boolean;
   /** Begins the stream of a connection. */
-  connect(socket: ClientSocket, server: ServerName, client: StreamClient): Session;
+  connect(websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): Session;
   /** The last 150 lines of a console that is being followed, else none. */
   history(server: ServerName): string[];
   stats(): { readonly connections: number; readonly viewers: number; readonly upstreams: number };
@@ -78,75 +80,94 @@ const usualLimits: RelayLimits = { unauthenticated: 2000, viewersPerKey: 2000 };
 
 /** Creates a relay that has no streams yet. */
 export function createRelay(dependencies: RelayDependencies): Relay {
-  const {
-    tokens,
-    openSource,
-    sendCommand,
-    checkAccess,
-    failed,
-    clock = systemClock,
-    random = Math.random,
-  } = dependencies;
+  const { tokens, sendCommand, checkAccess, failed, clock = systemClock } = dependencies;
   const limits = { ...usualLimits, ...dependencies.limits };
   const watch = createAccessWatch(checkAccess, clock, failed);
+  const channels = createChannels({ clock, random: Math.random, ...dependencies });
   const sessions = new Set<Session>();
   const unauthenticated = createCounter();
   const viewers = createCounter();
+  const shared = { clock, tokens, checkAccess, describe: createDescribe(failed) };
   let closed = false;
-
-  const hub = createHub({
-    openSource,
-    clock,
-    random,
-    describe(error) {
-      failed('a console could not be opened', error);
-      return toClientText(error);
-    },
-  });
-  const describe = (error: unknown): string => {
-    if (!(error instanceof ProviderError || error instanceof Problem)) failed('a console stream failed', error);
-    return toClientText(error);
-  };
 
   return {
     admits: (client) => unauthenticated.of(client.key) < limits.unauthenticated,
-    connect(socket, server, client) {
+    connect(websocket, socket, server, client) {
       unauthenticated.add(client.key, 1);
+      let leave = (): void => unauthenticated.add(client.key, -1);
       const session = createSession({
+        ...shared,
+        websocket,
         socket,
         server,
-        clock,
-        tokens,
-        checkAccess,
-        watch,
-        describe,
-        join: (outlet) => hub.join(server, outlet),
-        admit(keyId) {
-          if (viewers.of(keyId) >= limits.viewersPerKey) return false;
-          viewers.add(keyId, 1);
-          unauthenticated.add(client.key, -1);
-          return true;
+        hasRoom: (keyId) => viewers.of(keyId) < limits.viewersPerKey,
+        enter({ sink, ...viewer }) {
+          leave();
+          viewers.add(viewer.keyId, 1);
+          const unwatch = watch({ server, ...viewer });
+          const subscription = channels.join(server, sink);
+          leave = () => {
+            viewers.add(viewer.keyId, -1);
+            unwatch();
+            subscription.leave();
+          };
+          return subscription;
         },
-        left(keyId) {
+        leave() {
           sessions.delete(session);
-          if (keyId === undefined) unauthenticated.add(client.key, -1);
-          else viewers.add(keyId, -1);
+          leave();
         },
         sendCommand: (keyId, command) =>
           sendCommand({ server, keyId, command, requestId: client.requestId, ip: client.address }),
       });
       sessions.add(session);
-      if (closed) session.end(closeCodes.restart, 'service restart');
+      if (closed) session.shutDown();
       return session;
     },
-    history: (server) => hub.history(server),
-    stats: () => ({ connections: sessions.size, viewers: viewers.total(), upstreams: hub.upstreams() }),
+    history: channels.history,
+    stats: () => ({ connections: sessions.size, viewers: viewers.total(), upstreams: channels.upstreams() }),
     close() {
       closed = true;
-      for (const session of sessions) session.end(closeCodes.restart, 'service restart');
-      watch.close();
-      hub.close();
+      for (const session of sessions) session.shutDown();
+      channels.close();
     },
+  };
+}
+
+/** The consoles that are being followed, each by one upstream that all its viewers share. */
+function createChannels({
+  openSource,
+  failed,
+  clock,
+  random,
+}: Pick<Required<RelayDependencies>, 'openSource' | 'failed' | 'clock' | 'random'>) {
+  const channels = new Map<ServerName, Channel>();
+  const create = (server: ServerName): Channel => {
+    const channel = createChannel({
+      open: (events) => openSource(server, events),
+      describe: toClientText,
+      report: (error) => failed('a console could not be opened', error),
+      clock,
+      random,
+      closed: () => channels.delete(server),
+    });
+    channels.set(server, channel);
+    return channel;
+  };
+  return {
+    join: (server: ServerName, sink: FrameSink) => (channels.get(server) ?? create(server)).join(sink),
+    history: (server: ServerName) => channels.get(server)?.history() ?? [],
+    upstreams: () => channels.values().reduce((count, channel) => count + Number(channel.hasUpstream()), 0),
+    close() {
+      for (const channel of channels.values()) channel.close();
+    },
+  };
+}
+
+function createDescribe(failed: RelayDependencies['failed']): (error: unknown) => string {
+  return (error) => {
+    if (!(error instanceof ProviderError || error instanceof Problem)) failed('a console stream failed', error);
+    return toClientText(error);
   };
 }
 
@@ -155,17 +176,11 @@ function toClientText(error: unknown): string {
   return error instanceof ProviderError || error instanceof Problem ? error.message : problems.internal_error.message;
 }
 
-interface Counter {
-  of(name: string): number;
-  add(name: string, change: 1 | -1): void;
-  total(): number;
-}
-
-function createCounter(): Counter {
+function createCounter() {
   const counts = new Map<string, number>();
   return {
-    of: (name) => counts.get(name) ?? 0,
-    add(name, change) {
+    of: (name: string): number => counts.get(name) ?? 0,
+    add(name: string, change: 1 | -1): void {
       const count = (counts.get(name) ?? 0) + change;
       if (count > 0) counts.set(name, count);
       else counts.delete(name);

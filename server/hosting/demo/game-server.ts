@@ -46,14 +46,6 @@ function stop(): void {
   process.stdin.destroy();
 }
 
-for (const line of [
-  'Starting the demo game server',
-  'Loading the world "demo"',
-  'Preparing the spawn area: 100%',
-  'Done! For help, type "help"',
-]) {
-  print(line);
-}
 const life = setInterval(live, 15_000);
 const input = createInterface({ input: process.stdin });
 input.on('line', (line) => {
@@ -67,3 +59,12 @@ input.on('line', (line) => {
 input.on('close', stop);
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
+// Last: a reader of these lines may stop it at once.
+for (const line of [
+  'Starting the demo game server',
+  'Loading the world "demo"',
+  'Preparing the spawn area: 100%',
+  'Done! For help, type "help"',
+]) {
+  print(line);
+}

@@ -6,15 +6,6 @@ function print(text: string): void {
   process.stdout.write(`[${((performance.now() - booted) / 1000).toFixed(6).padStart(12)}] ${text}\n`);
 }
 
-for (const line of [
-  'Booting the demo VPS',
-  'Mounted root file system',
-  'Started network: eth0 is up',
-  'Started OpenSSH server',
-  'Reached target: multi-user',
-]) {
-  print(line);
-}
 const up = setInterval(() => print('systemd-timesyncd: clock synchronised'), 60_000);
 
 function shutDown(): void {
@@ -27,3 +18,13 @@ process.once('SIGTERM', shutDown);
 process.once('SIGINT', shutDown);
 // Whoever holds the power is gone.
 process.stdin.once('end', shutDown).resume();
+// Last: a reader of these lines may stop it at once.
+for (const line of [
+  'Booting the demo VPS',
+  'Mounted root file system',
+  'Started network: eth0 is up',
+  'Started OpenSSH server',
+  'Reached target: multi-user',
+]) {
+  print(line);
+}

@@ -6,35 +6,27 @@ import { UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
 import type { Finding, Provider, VpsAction } from './types.ts';
 
-/** The settings of a Proxmox VE cluster. */
-export interface ProxmoxSettings {
-  readonly type: 'proxmox';
-  /** Of any node, without the path of the API. */
-  readonly url: string;
-  /** USER@REALM!NAME. */
-  readonly token_id: string;
-  readonly token_secret: string;
-  /** The certificates in PEM that alone are trusted; the public ones where undefined. */
-  readonly ca_file?: string | undefined;
-  /** `shutdown` asks the VPS to end, which it may ignore; `poweroff`, which Proxmox calls stop, cuts its power. */
-  readonly stop: 'shutdown' | 'poweroff' | 'stop';
-}
-
-/** The settings as they are written; the schema of `ca_file` turns its path into what stands in the file. */
+/** The settings of a Proxmox VE cluster; the schema of `ca_file` turns its path into what stands in the file. */
 export function proxmoxSettings(certificates: z.ZodType<string>) {
   return z.strictObject({
     type: z.literal('proxmox'),
+    /** Of any node, without the path of the API. */
     url: UpstreamUrl,
+    /** USER@REALM!NAME. */
     token_id: z.string().regex(/^[^\s@!:/;%]+@[^\s@!:/;%]+![^\s@!:/;%=]+$/, 'must be USER@REALM!NAME'),
     // Proxmox reads the header up to a semicolon and decodes its percent signs (pve-http-server, extract_auth_value).
     token_secret: z
       .string()
       .regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces')
       .regex(/^[^;%]+$/, 'must be without ; and %'),
+    /** These certificates alone are trusted; the public ones where undefined. */
     ca_file: certificates.optional(),
+    /** `shutdown` asks the VPS to end, which it may ignore; `poweroff`, which Proxmox calls stop, cuts its power. */
     stop: z.enum(['shutdown', 'poweroff', 'stop']).default('shutdown'),
   });
 }
+
+export type ProxmoxSettings = z.infer<ReturnType<typeof proxmoxSettings>>;
 
 const Vm = z.object({
   vmid: z.int(),

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { ConsoleTimings } from '../../../server/hosting/providers/pterodactyl/session.ts';
+import type { ConsoleTimings } from '../../../server/hosting/providers/pterodactyl/session-types.ts';
 import { createPterodactyl } from '../../../server/hosting/providers/pterodactyl/index.ts';
 import { createPanelUpstream, panelKeys } from '../../helpers/upstream-panel.ts';
 import type { PanelOptions, PanelUpstream } from '../../helpers/upstream-panel.ts';

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { createProviders } from '../../../server/hosting/providers/index.ts';
-import type { LocalServer } from '../../../server/hosting/providers/local/index.ts';
+import type { LocalServer } from '../../../server/hosting/providers/local/settings.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createLeashes } from '../../helpers/upstream-process.ts';
 import { createTestLog } from '../../helpers/upstream.ts';
@@ -8,7 +8,7 @@ import { createTestLog } from '../../helpers/upstream.ts';
 /** A provider of local servers; what is left out of one is harmless. */
 export function createLocal(servers: Readonly<Record<string, Partial<LocalServer>>>) {
   const folder = temporaryFolder();
-  const defaults = { kind: 'game', command: ['false'], cwd: folder, env: {}, grace_seconds: 10 } as const;
+  const defaults: LocalServer = { kind: 'game', command: ['false'], cwd: folder, env: {}, grace_seconds: 10 };
   const complete = Object.entries(servers).map(([ref, server]) => [ref, { ...defaults, ...server }] as const);
   const { log, written } = createTestLog();
   const config = { here: { type: 'local', servers: Object.fromEntries(complete) } } as const;

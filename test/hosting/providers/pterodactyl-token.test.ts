@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { toRenewal } from '../../../server/hosting/providers/pterodactyl/grant.ts';
 import { until } from '../../helpers/upstream.ts';
@@ -168,5 +169,55 @@ describe('tokens', () => {
     wings.print('hello');
     await record.heard('hello');
     expect(wings.auths).toHaveLength(1);
+  });
+
+  test('that end while they are renewed cost lines, which is told', async () => {
+    const { upstream, wings, follow, times } = await preparePanel();
+    const record = await follow();
+    upstream.fail('hang', isTokenCall);
+    wings.publish('token expiring');
+    await until('a new one was asked for', () => times.length === 2);
+    wings.publish('token expired');
+    await until('the reader knows', () => record.gaps.length === 1);
+    expect(wings.sockets()).toBe(1);
+  });
+
+  test('that end while their renewal waits for another try lead to a new attempt', async () => {
+    const { upstream, wings, follow, times } = await preparePanel();
+    const record = await follow();
+    upstream.fail({ status: 502 }, isTokenCall);
+    wings.publish('token expiring');
+    await until('a new one was asked for', () => times.length === 2);
+    await sleep(200);
+    upstream.fail(undefined);
+    wings.publish('token expired');
+    await until('a second token was used', () => wings.auths.length === 2);
+    expect(record.gaps).toEqual(['the credential of the console had to be renewed']);
+  });
+
+  test('that end before Wings takes the next cost lines, and no connection', async () => {
+    const { wings, follow } = await preparePanel({ throttleMs: 100 });
+    const record = await follow();
+    wings.throttleAuth(0);
+    wings.publish('token expiring');
+    await until('the second token was dropped', () => wings.authsDropped() > 0);
+    wings.publish('token expired');
+    await until('the reader knows', () => record.gaps.length === 1);
+    wings.throttleAuth(5);
+    await until('the second token was taken', () => wings.auths.length === 2);
+    expect(wings.sockets()).toBe(1);
+  });
+
+  test('that are over at the first use are replaced', async () => {
+    const { wings, open, times } = await preparePanel({ throttleMs: 10_000 });
+    wings.throttleAuth(0);
+    const record = open();
+    await until('the token was dropped', () => wings.authsDropped() > 0);
+    wings.throttleAuth(5);
+    wings.babble('{"event":"jwt error","args":["jwt: exp claim is invalid"]}');
+    wings.print('hello');
+    await record.heard('hello');
+    expect(record.gaps).toHaveLength(1);
+    expect(times).toHaveLength(2);
   });
 });

@@ -1,6 +1,6 @@
 import { createWriteStream, mkdirSync, renameSync, statSync } from 'node:fs';
 import type { WriteStream } from 'node:fs';
-import { constants, open, realpath } from 'node:fs/promises';
+import { constants, open as openFile, realpath } from 'node:fs/promises';
 import { once } from 'node:events';
 import { dirname, sep } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -15,7 +15,7 @@ export interface Output {
   pump(stream: Readable): Promise<void>;
   /** The newest lines. */
   lines(): readonly string[];
-  /** Tells each new line; answers how to stop that. */
+  /** Gives each new line to a follower; answers how to stop that. */
   follow(line: (text: string) => void): () => void;
   /** The end of the log file; undefined where there is none. */
   latest(): Promise<string | undefined>;
@@ -30,21 +30,67 @@ const maxFileBytes = 4 * 1024 * 1024;
 /** As many lines as Wings lets through; a faster server waits, and loses none. */
 const linesPerMs = 20;
 
-/** Creates the output of a server, whose log file goes on where it ended and is set aside when it is full. */
+/** Creates the output of a server, whose log goes on where it ended. */
 export function createOutput(file: string, log: Logger): Output {
-  const previous = `${file}.1`;
   const kept: string[] = [];
   const followers = new Set<(text: string) => void>();
+  const logFile = createLogFile(file, log);
+
+  const take = async (lines: readonly string[]): Promise<void> => {
+    if (lines.length === 0) return;
+    for (const line of lines) {
+      kept.push(line);
+      for (const follower of followers) follower(line);
+    }
+    kept.splice(0, kept.length - keptLines);
+    await logFile.append(`${lines.join('\n')}\n`);
+  };
+  return {
+    async pump(source) {
+      const decoder = new StringDecoder('utf8');
+      let rest = '';
+      logFile.retry();
+      try {
+        for await (const chunk of source as AsyncIterable<Buffer>) {
+          const lines = (rest + decoder.write(chunk)).split('\n').map((line) => line.replace(/\r$/, ''));
+          rest = lines.pop()!;
+          if (rest.length > maxLineLength) {
+            lines.push(rest);
+            rest = '';
+          }
+          await take(lines);
+          if (lines.length > linesPerMs) await sleep(lines.length / linesPerMs);
+        }
+      } catch {
+        // Destroyed, with a server that would not let go of its pipes.
+      }
+      if (rest) await take([rest]);
+    },
+    lines: () => kept,
+    follow(follower) {
+      followers.add(follower);
+      return () => followers.delete(follower);
+    },
+    latest: () => logFile.read(),
+    close: () => logFile.close(),
+  };
+}
+
+/**
+ * A file that is set aside when it is full. One that cannot be written is left alone until the next start: a full disk
+ * must not end the server.
+ */
+function createLogFile(file: string, log: Logger) {
+  const previous = `${file}.1`;
   let stream: WriteStream | undefined;
   let size = 0;
-  /** Until the next start: a full disk must not end the server whose words it cannot take. */
-  let broken = false;
+  let isBroken = false;
 
   const fail = (error: unknown): void => {
-    if (!broken) log.error({ err: error, file }, 'a log cannot be written');
-    broken = true;
+    if (!isBroken) log.error({ err: error, file }, 'a log cannot be written');
+    isBroken = true;
   };
-  const openFile = (): WriteStream | undefined => {
+  const open = (): WriteStream | undefined => {
     try {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
@@ -58,58 +104,25 @@ export function createOutput(file: string, log: Logger): Output {
       return undefined;
     }
   };
-  const write = async (lines: readonly string[]): Promise<void> => {
-    if (lines.length === 0) return;
-    for (const line of lines) {
-      kept.push(line);
-      for (const follower of followers) follower(line);
-    }
-    kept.splice(0, kept.length - keptLines);
-    if (broken) return;
-    if (size > maxFileBytes || stream?.destroyed) {
-      stream?.end();
-      stream = undefined;
-    }
-    stream ??= openFile();
-    if (!stream) return;
-    const text = `${lines.join('\n')}\n`;
-    size += Buffer.byteLength(text);
-    const target = stream;
-    await new Promise((written) => target.write(text, written));
-  };
   return {
-    async pump(source) {
-      const decoder = new StringDecoder('utf8');
-      let rest = '';
-      broken = false;
-      try {
-        for await (const chunk of source as AsyncIterable<Buffer>) {
-          const lines = (rest + decoder.write(chunk)).split('\n').map((line) => line.replace(/\r$/, ''));
-          rest = lines.pop()!;
-          if (rest.length > maxLineLength) {
-            lines.push(rest);
-            rest = '';
-          }
-          await write(lines);
-          if (lines.length > linesPerMs) await sleep(lines.length / linesPerMs);
-        }
-      } catch {
-        // Destroyed, with a server that would not let go of its pipes.
+    retry: () => void (isBroken = false),
+    async append(text: string): Promise<void> {
+      if (isBroken) return;
+      if (size > maxFileBytes || stream?.destroyed) {
+        stream?.end();
+        stream = undefined;
       }
-      if (rest) await write([rest]);
+      const target = (stream ??= open());
+      size += Buffer.byteLength(text);
+      await new Promise((written) => (target ? target.write(text, written) : written(undefined)));
     },
-    lines: () => kept,
-    follow(follower) {
-      followers.add(follower);
-      return () => followers.delete(follower);
-    },
-    async latest() {
+    async read(): Promise<string | undefined> {
       const newest = await readEnd(file);
       if (newest === undefined || newest.length > handedLogBytes) return newest && toLogEnd(newest);
       const before = await readEnd(previous);
       return toLogEnd(Buffer.concat([before ?? Buffer.alloc(0), newest]));
     },
-    async close() {
+    async close(): Promise<void> {
       if (!stream) return;
       const closed = once(stream, 'close').catch(() => undefined);
       stream.end();
@@ -133,11 +146,11 @@ export async function readServerFile(folder: string, path: string): Promise<stri
   }
 }
 
-/** The last bytes of a file: one more than is handed over, so that a cut can be told. */
+/** The last bytes of a file: one more than is handed over, so that a cut can be seen. */
 async function readEnd(path: string): Promise<Buffer | undefined> {
   // Non-blocking, as the opening of a pipe without a writer would wait for one.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await open(path, flags).catch(() => undefined);
+  const handle = await openFile(path, flags).catch(() => undefined);
   if (!handle) return undefined;
   try {
     const stats = await handle.stat();

@@ -5,185 +5,149 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
-import type { Guard } from './guard.ts';
+import { guardGroup } from './guard.ts';
+import type { LocalServer } from './settings.ts';
 import type { Output } from './output.ts';
-import { offline, toRefusal } from '../../../upstream/reply.ts';
+import { offline as offlineMessage, toRefusal } from '../../../upstream/reply.ts';
 import { ProviderError } from '../../../upstream/error.ts';
+import { createMachine } from '../state-table.ts';
+import type { Machine } from '../state-table.ts';
 import type { GameState } from '../types.ts';
-
-/** How a local server is run. */
-export interface Command {
-  readonly command: readonly string[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** Between SIGTERM and SIGKILL. */
-  readonly graceMs: number;
-}
+import { offline, toNextState, toStatus } from './process-state.ts';
+import type { ProcessCommand, ProcessEvent, ProcessState } from './process-state.ts';
 
 /** A server that is a process of this machine, with all that it starts. */
 export interface LocalProcess {
-  readonly state: () => GameState;
-  /** Starts it, or once it has stopped; a server that runs is left as it is. Throws a ProviderError. */
-  start(): Promise<void>;
-  /** Asks it to end, and ends it after the grace. */
-  stop(): void;
-  /** Stops it and starts it again; starts one that is offline. */
-  restart(): Promise<void>;
-  /** Ends it at once, and starts it again where that is wanted. */
-  kill(again: boolean): Promise<void>;
+  readonly status: () => GameState;
+  /** Does what is asked; a start is awaited, an end is not. Throws a ProviderError. */
+  power(command: Exclude<ProcessCommand, 'close'>): Promise<void>;
   /** Writes a line to its standard input. Throws a ProviderError. */
   write(line: string): Promise<void>;
-  /** Tells each new state; answers how to stop that. */
-  follow(status: (state: GameState) => void): () => void;
-  /** Stops it for good. */
+  /** Gives each new status to a follower; answers how to stop that. */
+  follow(follower: (status: GameState) => void): () => void;
+  /** Ends it for good, and waits for that. */
   close(): Promise<void>;
-}
-
-/** A child process, and the group of all that it starts. */
-interface Running {
-  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  killTimer?: NodeJS.Timeout;
-  /** When the group was sent SIGKILL. */
-  killedAt: number;
-  /** Whether the group is known to be gone: its id may be that of strangers by now. */
-  gone: boolean;
 }
 
 /** How long a write may take, and what was printed to be read after the end. */
 const patienceMs = 1000;
-const reapMs = 500;
+const checkEveryMs = 25;
 
 /** Creates a server that is offline. */
-export function createLocalProcess(options: Command, output: Output, guard: Guard, log: Logger): LocalProcess {
-  const followers = new Set<(state: GameState) => void>();
-  let state: GameState = 'offline';
-  let current: Running | undefined;
-  let starting: Promise<void> | undefined;
-  let ending: Promise<void> | undefined;
-  /** Whether it is to be started once it has stopped. */
-  let again = false;
-  let closed = false;
+export function createLocalProcess(server: LocalServer, output: Output, log: Logger): LocalProcess {
+  const followers = new Set<(status: GameState) => void>();
+  const closed = Promise.withResolvers<void>();
+  let group: ProcessGroup;
+  let spawned: Promise<void>;
+  let grace: NodeJS.Timeout | undefined;
 
-  const become = (next: GameState): void => {
-    if (state === next) return;
-    state = next;
-    for (const follower of followers) follower(next);
+  const dispatch = async (event: ProcessEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
+  const start = async (): Promise<void> => {
+    group = await spawnGroup(server, output, log).catch((error: unknown) => {
+      machine.dispatch({ name: 'failed' });
+      throw error;
+    });
+    void group.exited.then(checkGroup);
+    machine.dispatch({ name: 'spawned' });
   };
-  const run = async (): Promise<void> => {
-    const [program = '', ...args] = options.command;
-    const { cwd, env } = options;
-    become('starting');
-    let started: Running['child'];
-    try {
-      // A group of its own, so that a signal reaches all that it starts, and a terminal's Ctrl-C does not.
-      started = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
-      await once(started, 'spawn');
-    } catch (error) {
-      become('offline');
-      throw toRefusal(`${program} cannot be started: ${(error as Error).message}`);
-    }
-    started.on('error', (error) => log.error({ err: error }, 'a local server failed'));
-    // Told to whoever writes.
-    started.stdin.on('error', () => undefined);
-    current = { child: started, killedAt: Number.POSITIVE_INFINITY, gone: false };
-    guard.add(started.pid!);
-    ending = end(current);
-    become('running');
-  };
-  const start = (): Promise<void> => {
-    if (closed) return Promise.reject(toRefusal('the provider is closed'));
-    // One that has ended is read to its last line first.
-    if (state === 'stopping' || current?.gone) again = true;
-    else if (state === 'offline') starting = run();
-    return starting ?? Promise.resolve();
-  };
-  const stop = (): void => {
-    again = false;
-    if (state === 'starting') void starting?.then(stop, () => undefined);
-    if (!current || state === 'stopping') return;
-    become('stopping');
-    terminate(current);
-  };
-  const terminate = (target: Running): void => {
-    if (signal(target, 'SIGTERM')) target.killTimer = setTimeout(() => killGroup(target), options.graceMs);
-  };
-  const killGroup = (target: Running): void => {
-    target.killedAt = performance.now();
-    signal(target, 'SIGKILL');
-  };
-  /** Waits for the end of a server, and of all that it started. */
-  const end = async (target: Running): Promise<void> => {
-    const { child } = target;
-    const pumps = Promise.all([output.pump(child.stdout), output.pump(child.stderr)]);
-    await new Promise((exited) => child.once('exit', exited));
-    if (signal(target, 0)) {
-      if (state !== 'stopping') terminate(target);
-      become('stopping');
-      // Past the SIGKILL all that is left is what nobody reaps, as in a container without an init.
-      while (signal(target, 0) && performance.now() - target.killedAt < reapMs) await sleep(25);
-    }
-    target.gone = true;
-    guard.remove(child.pid!);
-    await Promise.race([pumps, sleep(patienceMs, undefined, { ref: false })]);
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
-    clearTimeout(target.killTimer);
-    current = undefined;
-    starting = undefined;
-    become('offline');
-    if (!again || closed) return;
-    again = false;
-    start().catch((error: unknown) => log.error({ err: error }, 'a local server cannot be started again'));
-  };
+  const checkGroup = () => machine.dispatch({ name: group.signal(0) ? 'groupLeft' : 'groupGone' });
+  const machine: Machine<ProcessState, ProcessEvent> = createMachine(
+    offline,
+    (state, event) => toNextState(state, event, performance.now()),
+    {
+      show: ({ status }) => followers.forEach((follower) => follower(status)),
+      spawn: () => (spawned = start()),
+      awaitSpawn: () => spawned,
+      terminate() {
+        group.signal('SIGTERM');
+        grace = setTimeout(() => machine.dispatch({ name: 'graceOver' }), server.grace_seconds * 1000);
+      },
+      kill() {
+        clearTimeout(grace);
+        group.signal('SIGKILL');
+      },
+      checkGroup: () => void setTimeout(checkGroup, checkEveryMs),
+      readOutput() {
+        clearTimeout(grace);
+        const read = group.release().then(() => dispatch({ name: 'outputRead' }));
+        read.catch((error: unknown) => log.error({ err: error }, 'a local server cannot be started again'));
+      },
+      repeat: ({ command }) => dispatch({ name: command }),
+      repeatAfterSpawn: ({ command }) => spawned.catch(() => undefined).then(() => dispatch({ name: command })),
+      write: ({ line }) => group.write(line),
+      refuse: ({ detail, message }) => Promise.reject(toRefusal(detail, message)),
+      finish: () => closed.resolve(output.close()),
+    },
+  );
   return {
-    state: () => state,
-    start,
-    stop,
-    restart() {
-      if (state === 'offline' || state === 'starting') return start();
-      stop();
-      again = true;
-      return Promise.resolve();
-    },
-    kill(startAgain) {
-      if (state === 'offline') return startAgain ? start() : Promise.resolve();
-      if (state === 'starting') return start().then(() => this.kill(startAgain));
-      again = startAgain;
-      become('stopping');
-      killGroup(current!);
-      return Promise.resolve();
-    },
-    async write(line) {
-      const stdin = current?.child.stdin;
-      if (state !== 'running' || !stdin?.writable) throw toRefusal('the local server is not running', offline);
-      // What it does not read would pile up here.
-      if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const fail = (cause: unknown): void =>
-        reject(new ProviderError(problems.provider_error.message, { outcome: 'unknown', cause }));
-      const timer = setTimeout(() => fail(new Error('the local server does not read its input')), patienceMs);
-      stdin.write(`${line}\n`, (error) => (error ? fail(error) : resolve()));
-      await promise.finally(() => clearTimeout(timer));
-    },
+    status: () => toStatus(machine.state()),
+    power: (name) => dispatch({ name }),
+    write: (line) => dispatch({ name: 'write', line }),
     follow(follower) {
       followers.add(follower);
       return () => followers.delete(follower);
     },
     async close() {
-      closed = true;
-      await starting?.catch(() => undefined);
-      stop();
-      await ending;
-      await output.close();
+      machine.dispatch({ name: 'close' });
+      await closed.promise;
     },
   };
 }
 
-/** Sends a signal to the group of a server; 0 only asks whether anything of it is left. False where nothing is. */
-function signal({ child, gone }: Running, name: 'SIGTERM' | 'SIGKILL' | 0): boolean {
-  if (gone) return false;
+/** A process, and all that it starts. */
+interface ProcessGroup {
+  readonly exited: Promise<unknown>;
+  /** Sends a signal to all of it; 0 only asks whether anything of it is left. False where nothing is. */
+  signal(name: 'SIGTERM' | 'SIGKILL' | 0): boolean;
+  write(line: string): Promise<void>;
+  /** Forgets it once it is gone, and reads what it printed. */
+  release(): Promise<void>;
+}
+
+/** Spawns a group of its own, so that a signal reaches all of it, and a terminal's Ctrl-C does not. */
+async function spawnGroup(server: LocalServer, output: Output, log: Logger): Promise<ProcessGroup> {
+  const [program = '', ...args] = server.command;
+  const { cwd, env } = server;
+  let child: ChildProcessByStdio<Writable, Readable, Readable>;
   try {
-    return process.kill(-child.pid!, name);
+    child = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    await once(child, 'spawn');
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    throw toRefusal(`${program} cannot be started: ${(error as Error).message}`);
   }
+  const { stdin, stdout, stderr } = child;
+  const pid = child.pid!;
+  child.on('error', (error) => log.error({ err: error }, 'a local server failed'));
+  // Each write gets its own error.
+  stdin.on('error', () => undefined);
+  const guard = guardGroup(pid, server.grace_seconds, log);
+  const pumps = Promise.all([output.pump(stdout), output.pump(stderr)]);
+  return {
+    exited: new Promise((exited) => child.once('exit', exited)),
+    signal(name) {
+      try {
+        return process.kill(-pid, name);
+      } catch (error) {
+        return (error as NodeJS.ErrnoException).code === 'EPERM';
+      }
+    },
+    write: (line) => writeLine(stdin, line),
+    async release() {
+      guard.release();
+      await Promise.race([pumps, sleep(patienceMs, undefined, { ref: false })]);
+      for (const stream of [stdin, stdout, stderr]) stream.destroy();
+    },
+  };
+}
+
+async function writeLine(stdin: Writable, line: string): Promise<void> {
+  if (!stdin.writable) throw toRefusal('the local server has closed its input', offlineMessage);
+  // What it does not read would pile up here.
+  if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const fail = (cause: unknown): void =>
+    reject(new ProviderError(problems.provider_error.message, { outcome: 'unknown', cause }));
+  const timer = setTimeout(() => fail(new Error('the local server does not read its input')), patienceMs);
+  stdin.write(`${line}\n`, (error) => (error ? fail(error) : resolve()));
+  await promise.finally(() => clearTimeout(timer));
 }

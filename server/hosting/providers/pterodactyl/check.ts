@@ -19,42 +19,34 @@ export interface PanelCheck {
 
 /** Looks at the credentials of a panel. Never throws. */
 export async function checkPanel(client: Client, reader: Client | undefined): Promise<PanelCheck> {
-  const findings = [...(await checkKey(client, 'token')).findings];
+  const token = await checkKey(client, 'token');
   if (!reader) {
-    findings.push({ level: 'warn', message: 'There is no read_only_token, and so no console' });
-    return { findings, readerCanWrite: false };
+    const missing = { level: 'warn', message: 'There is no read_only_token, and so no console' } as const;
+    return { findings: [token.finding, missing], readerCanWrite: false };
   }
-  const key = await checkKey(reader, 'read_only_token');
-  findings.push(...key.findings);
-  const readerCanWrite = key.admin || (key.accepted && (await mayWriteSomewhere(reader)));
+  const readOnly = await checkKey(reader, 'read_only_token');
+  const findings = [token.finding, readOnly.finding];
+  const readerCanWrite = readOnly.admin || (readOnly.finding.level === 'info' && (await mayWriteSomewhere(reader)));
   if (readerCanWrite) {
-    findings.push({
-      level: 'error',
-      message:
-        'The read_only_token may do more than read, so no console is opened: give its user websocket.connect alone',
-    });
+    const message =
+      'The read_only_token may do more than read, so no console is opened: give its user websocket.connect alone';
+    findings.push({ level: 'error', message });
   }
   return { findings, readerCanWrite };
 }
 
-async function checkKey(
-  client: Client,
-  name: string,
-): Promise<{ findings: Finding[]; accepted: boolean; admin: boolean }> {
+function find(level: Finding['level'], message: string, admin = false) {
+  return { finding: { level, message }, admin };
+}
+
+async function checkKey(client: Client, name: string) {
   try {
-    const reply = await client.request('GET', '/account');
-    if (reply.status !== 200) {
-      const message = `The ${name} is not accepted: status ${reply.status}`;
-      return { findings: [{ level: 'error', message }], accepted: false, admin: false };
-    }
-    const admin = parseJson(reply.text, Account)?.attributes.admin ?? false;
-    const findings: Finding[] = admin
-      ? [{ level: 'warn', message: `The ${name} is an administrator's: it reaches every server of the panel` }]
-      : [{ level: 'info', message: `The ${name} is accepted` }];
-    return { findings, accepted: true, admin };
+    const { status, text } = await client.request('GET', '/account');
+    if (status !== 200) return find('error', `The ${name} is not accepted: status ${status}`);
+    if (!parseJson(text, Account)?.attributes.admin) return find('info', `The ${name} is accepted`);
+    return find('warn', `The ${name} is an administrator's: it reaches every server of the panel`, true);
   } catch {
-    const message = `The panel cannot be reached with the ${name}`;
-    return { findings: [{ level: 'warn', message }], accepted: false, admin: false };
+    return find('warn', `The panel cannot be reached with the ${name}`);
   }
 }
 

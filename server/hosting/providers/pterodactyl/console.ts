@@ -1,17 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
 import { readGrant } from './grant.ts';
-import type { Grant } from './grant.ts';
-import { followSocket, tellGap } from './session.ts';
-import type { ConsoleTimings, Following, Memory } from './session.ts';
+import { createSession } from './session.ts';
+import type { ConsoleTimings, SessionEvent, SessionState } from './session-types.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
-import type { TokenBucket } from '../../../token-bucket.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
+import type { Machine } from '../state-table.ts';
 import type { ConsoleEvents, ConsoleSource } from '../types.ts';
 
 /** The consoles of a panel. */
-export interface ConsoleDoor {
+export interface ConsoleConnector {
   /** Follows the console of the server at a path of the panel's API; undefined ends it at once. */
   open(ref: string, path: string | undefined, events: ConsoleEvents): ConsoleSource;
   /** Ends all consoles, and opens none from now on: the credential turned out to be more than read-only. */
@@ -31,7 +29,7 @@ const usualTimings: ConsoleTimings = {
 };
 
 /** What consoles need. */
-export interface ConsoleDoorOptions {
+export interface ConsoleConnectorOptions {
   /** Of the read-only credential, and no other; undefined where there is none. */
   readonly client: Client | undefined;
   readonly origin: string;
@@ -46,86 +44,55 @@ export interface ConsoleDoorOptions {
  */
 const attempts = { burst: 3, perWindow: 2 };
 
-/** Creates the door to a panel's consoles. */
-export function createConsoleDoor({ client, origin, log, timings: changes }: ConsoleDoorOptions): ConsoleDoor {
-  const timings = { ...usualTimings, ...changes };
+/** Creates the connector of a panel's consoles. */
+export function createConsoleConnector(options: ConsoleConnectorOptions): ConsoleConnector {
+  const { client, origin, log } = options;
+  const timings = { ...usualTimings, ...options.timings };
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = createTokenBucket({ name: 'panel', rps, burst: attempts.burst });
-  const open = new Map<AbortController, ConsoleEvents>();
-  let locked = false;
-
-  const end = (abort: AbortController, reason: string): void => {
-    const events = open.get(abort);
-    if (!open.delete(abort)) return;
-    abort.abort();
-    events?.ended(reason);
+  const sessions = new Set<Machine<SessionState, SessionEvent>>();
+  let isLocked = false;
+  const endAll = (name: 'locked' | 'closed'): void => {
+    isLocked = true;
+    for (const session of sessions) session.dispatch({ name });
+    sessions.clear();
   };
   return {
     open(ref, path, events) {
-      const abort = new AbortController();
-      open.set(abort, events);
-      const run = async (): Promise<void> => {
-        try {
-          const options = { origin, timings, budget, events, signal: abort.signal, log: log.child({ ref }) };
-          const ready = !locked && client && path !== undefined;
-          end(abort, ready ? await follow({ client, path, ...options }) : notAvailable);
-        } catch (error) {
-          if (abort.signal.aborted) return;
-          log.error({ err: error, ref }, 'a console failed');
-          end(abort, notAvailable);
-        }
-      };
-      // Later, as nobody expects an event before this returned.
-      setImmediate(() => !abort.signal.aborted && void run());
+      if (isLocked || !client || path === undefined) return endAtOnce(events);
+      const session = createSession({
+        async ask() {
+          const { allowed, waitMs } = budget.consume(path);
+          return allowed ? await readGrant(client, path) : { name: 'held', waitMs };
+        },
+        renew: () => readGrant(client, path),
+        origin,
+        timings,
+        events: {
+          ...events,
+          ended(reason) {
+            sessions.delete(session);
+            events.ended(reason);
+          },
+        },
+        log: log.child({ ref }),
+      });
+      sessions.add(session);
+      // The caller expects no event before this has returned.
+      setImmediate(() => session.dispatch({ name: 'begun' }));
       return {
         close() {
-          open.delete(abort);
-          abort.abort();
+          sessions.delete(session);
+          session.dispatch({ name: 'closed' });
         },
       };
     },
-    lock() {
-      locked = true;
-      for (const abort of open.keys()) end(abort, notAvailable);
-    },
-    close() {
-      locked = true;
-      for (const abort of open.keys()) abort.abort();
-      open.clear();
-    },
+    lock: () => endAll('locked'),
+    close: () => endAll('closed'),
   };
 }
 
-/** Follows a console through all its sockets until it is over for good, and answers why. Throws when it is aborted. */
-async function follow(following: Following & { readonly budget: TokenBucket }): Promise<string> {
-  const { client, path, timings, budget, signal, log } = following;
-  const memory: Memory = { gapTold: false, linesAsked: false, failures: 0 };
-  let grant: Grant | undefined;
-  for (;;) {
-    if (!grant) {
-      for (let turn = await budget.consume(path); !turn.allowed; turn = await budget.consume(path)) {
-        tellGap(following, memory, 'the console has to wait');
-        await sleep(turn.waitMs, undefined, { signal });
-      }
-      grant = await readGrant(client, path);
-      signal.throwIfAborted();
-    }
-    const ending = grant.kind === 'granted' ? await followSocket(following, grant, memory) : grant;
-    signal.throwIfAborted();
-    if (ending.kind === 'refused') {
-      // What is not the server's state is a mistake in our set-up.
-      log[ending.reason === notAvailable ? 'error' : 'info']({ detail: ending.detail }, 'a console was refused');
-      return ending.reason;
-    }
-    // At the loss and not at the return: who reads along must not take silence for peace.
-    tellGap(following, memory, 'the connection to the console was lost');
-    grant = ending.kind === 'moved' ? ending.grant : undefined;
-    if (ending.kind === 'moved') continue;
-    memory.failures += 1;
-    log.warn({ detail: ending.detail, failures: memory.failures }, 'a console was lost');
-    const backoff = Math.min(timings.backoffMs * 2 ** (memory.failures - 1), timings.longestBackoffMs);
-    // Jitter: when a node restarts, all its consoles are lost in the same second.
-    const wait = Math.max(backoff * (0.5 + Math.random() / 2), ending.retryAfterMs);
-    await sleep(wait, undefined, { signal });
-  }
+function endAtOnce(events: ConsoleEvents): ConsoleSource {
+  const later = setImmediate(() => events.ended(notAvailable));
+  return { close: () => clearImmediate(later) };
 }

@@ -3,13 +3,21 @@ import type { Client, Reply } from '../../../upstream/client.ts';
 import { notAvailable, parseJson } from '../../../upstream/reply.ts';
 import { isLoopback } from '../../../upstream/settings.ts';
 
+/** The way to a console, and the token for it. */
+export interface Granted {
+  readonly name: 'granted';
+  readonly url: string;
+  readonly token: string;
+  readonly lifeMs: number;
+}
+
 /** What the panel says to the wish for a console. */
 export type Grant =
-  | { readonly kind: 'granted'; readonly url: string; readonly token: string; readonly lifeMs: number }
+  | Granted
   /** For good; the reason is fit for clients, the detail for the log. */
-  | { readonly kind: 'refused'; readonly reason: string; readonly detail: string }
+  | { readonly name: 'refused'; readonly reason: string; readonly detail: string }
   /** For now. */
-  | { readonly kind: 'failed'; readonly retryAfterMs: number; readonly detail: string };
+  | { readonly name: 'failed'; readonly retryAfterMs: number; readonly detail: string };
 
 const Answer = z.object({ data: z.object({ token: z.string().min(1), socket: z.string() }) });
 const Claims = z.object({
@@ -27,29 +35,29 @@ export function canWrite(permissions: readonly string[]): boolean {
 }
 
 /** Asks the panel for a console of a server. Never throws. */
-export async function readGrant(client: Client, path: string, now: () => number = Date.now): Promise<Grant> {
+export async function readGrant(client: Client, path: string): Promise<Grant> {
   let reply: Reply;
   try {
     reply = await client.request('GET', `${path}/websocket`);
   } catch (error) {
-    return { kind: 'failed', retryAfterMs: 0, detail: String((error as Error).cause ?? error) };
+    return { name: 'failed', retryAfterMs: 0, detail: String((error as Error).cause ?? error) };
   }
   const detail = reply.describe();
-  if (reply.status === 409) return { kind: 'refused', reason: 'the server is not available', detail };
-  // A wrong key, one without the permission, and a server that it does not see: nothing that time would mend.
-  if ([401, 403, 404].includes(reply.status)) return { kind: 'refused', reason: notAvailable, detail };
-  if (reply.status === 429) return { kind: 'failed', retryAfterMs: toRetryAfter(reply), detail };
+  if (reply.status === 409) return { name: 'refused', reason: 'the server is not available', detail };
+  // A wrong key, one without the permission, and a server that it does not see: time changes none of them.
+  if ([401, 403, 404].includes(reply.status)) return { name: 'refused', reason: notAvailable, detail };
+  if (reply.status === 429) return { name: 'failed', retryAfterMs: toRetryAfter(reply), detail };
   const answer = reply.status === 200 ? parseJson(reply.text, Answer)?.data : undefined;
-  if (!answer) return { kind: 'failed', retryAfterMs: 0, detail };
+  if (!answer) return { name: 'failed', retryAfterMs: 0, detail };
 
   const claims = readClaims(answer.token);
   if (canWrite(claims.permissions ?? [])) {
-    return { kind: 'refused', reason: notAvailable, detail: `${detail}, with a token that may do more than read` };
+    return { name: 'refused', reason: notAvailable, detail: `${detail}, with a token that may do more than read` };
   }
   if (!isSocketUrl(answer.socket)) {
-    return { kind: 'refused', reason: notAvailable, detail: `${detail}, with a socket that is not wss://` };
+    return { name: 'refused', reason: notAvailable, detail: `${detail}, with a socket that is not wss://` };
   }
-  return { kind: 'granted', url: answer.socket, token: answer.token, lifeMs: toLife(claims, now()) };
+  return { name: 'granted', url: answer.socket, token: answer.token, lifeMs: toLife(claims, Date.now()) };
 }
 
 function readClaims(token: string): z.infer<typeof Claims> {

@@ -4,11 +4,11 @@ import type { Client, Reply, RequestOptions } from '../../../upstream/client.ts'
 import type { Logger } from '../../../log.ts';
 import { toLogEnd } from '../../game-log.ts';
 import { checkPanel } from './check.ts';
-import { createConsoleDoor } from './console.ts';
-import type { ConsoleTimings } from './session.ts';
+import { createConsoleConnector } from './console.ts';
+import type { ConsoleTimings } from './session-types.ts';
 import { offline, parseJson, toProviderError, toRefusal } from '../../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
-import type { Outcome, ProviderError } from '../../../upstream/error.ts';
+import type { Outcome } from '../../../upstream/error.ts';
 import type { GameProvider, Provider } from '../types.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
@@ -49,7 +49,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
     createClient({ baseUrl: `${settings.url}/api/client`, headers: { authorization: `Bearer ${token}` }, timeoutMs });
   const client = connect(settings.token);
   const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
-  const door = createConsoleDoor({
+  const consoles = createConsoleConnector({
     client: reader,
     origin: new URL(settings.url).origin,
     log,
@@ -75,34 +75,21 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       // The answer for a server that is offline, and for a 502 of a proxy before the node, which may have passed it on.
       const isDoubtful = reply.status === 502 && failureOf(reply).code === 'HttpException';
       if (isDoubtful && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
-      throw toCommandError(reply);
+      const code = isDenied(reply) ? 'provider_permission_denied' : 'provider_error';
+      throw toProviderError(reply, toOutcome(reply), { code });
     },
-    async latestLog(ref, file) {
-      const path = new URLSearchParams({ file: `/${(file ?? 'logs/latest.log').replace(/^\/+/, '')}` });
-      const reply = await client.request('GET', `${pathOf(ref)}/files/contents?${path.toString()}`, {
-        maxBytes: logFileBytes,
-        headers: { accept: 'application/json, text/plain' },
-      });
-      // A page of a proxy is no log, whatever its status says.
-      const isPage = reply.headers.get('content-type')?.startsWith('text/html');
-      if (reply.status === 200 && !isPage) return toLogEnd(Buffer.from(reply.text));
-      const { code } = failureOf(reply);
-      // A file that is not there, is a folder or is too large, as Wings says it.
-      const noFile = fileFailures.has(code) || (reply.status < 500 && code === 'DaemonConnectionException');
-      if (isDenied(reply) || noFile) return undefined;
-      throw toProviderError(reply, 'refused');
-    },
-    openConsole: (ref, events) => door.open(ref, refPattern.test(ref) ? pathOf(ref) : undefined, events),
+    latestLog: (ref, file) => readLog(client, ref, file),
+    openConsole: (ref, events) => consoles.open(ref, refPattern.test(ref) ? pathOf(ref) : undefined, events),
   };
   return {
     game,
     async check() {
       const { findings, readerCanWrite } = await checkPanel(client, reader);
-      if (readerCanWrite) door.lock();
+      if (readerCanWrite) consoles.lock();
       return findings;
     },
     async close() {
-      door.close();
+      consoles.close();
       await Promise.all([client.close(), reader?.close()]);
     },
   };
@@ -122,12 +109,24 @@ async function isDead(client: Client, path: string, limits: RequestOptions): Pro
   return state !== undefined && deadStates.has(state);
 }
 
-function failureOf({ text }: Reply): { code: string; detail: string } {
-  return parseJson(text, Failure)?.errors[0] ?? { code: '', detail: '' };
+async function readLog(client: Client, ref: string, file: string | null): Promise<string | undefined> {
+  const path = new URLSearchParams({ file: `/${(file ?? 'logs/latest.log').replace(/^\/+/, '')}` });
+  const reply = await client.request('GET', `${pathOf(ref)}/files/contents?${path.toString()}`, {
+    maxBytes: logFileBytes,
+    headers: { accept: 'application/json, text/plain' },
+  });
+  // A page of a proxy is no log, whatever its status says.
+  const isPage = reply.headers.get('content-type')?.startsWith('text/html');
+  if (reply.status === 200 && !isPage) return toLogEnd(Buffer.from(reply.text));
+  const { code } = failureOf(reply);
+  // A file that is not there, is a folder or is too large, as Wings says it.
+  const noFile = fileFailures.has(code) || (reply.status < 500 && code === 'DaemonConnectionException');
+  if (isDenied(reply) || noFile) return undefined;
+  throw toProviderError(reply, 'refused');
 }
 
-function toCommandError(reply: Reply): ProviderError {
-  return toProviderError(reply, toOutcome(reply), isDenied(reply) ? { code: 'provider_permission_denied' } : {});
+function failureOf({ text }: Reply): { code: string; detail: string } {
+  return parseJson(text, Failure)?.errors[0] ?? { code: '', detail: '' };
 }
 
 /** Whether the key lacks a permission on the server. One of the wrong kind or for other addresses is our own mistake. */

@@ -1,24 +1,13 @@
 import { WebSocket } from 'ws';
 import { z } from 'zod';
-import { parseJson } from '../../../upstream/reply.ts';
-
-/** Why a socket is over: its close code, or the HTTP status that its handshake was answered with. */
-export interface SocketEnd {
-  readonly code: number;
-  readonly status: number | undefined;
-}
-
-/** What a socket tells; nothing comes after `closed`. */
-export interface SocketEvents {
-  opened(): void;
-  message(event: string, args: readonly string[]): void;
-  closed(end: SocketEnd): void;
-}
+import { notAvailable, parseJson } from '../../../upstream/reply.ts';
+import type { GameState } from '../types.ts';
+import type { SessionEvent } from './session-types.ts';
 
 /** A socket to Wings. */
 export interface Socket {
   send(event: 'auth' | 'send logs', args: readonly string[]): void;
-  /** Closes it; it tells nothing any more. */
+  /** Closes it; it reports nothing any more. */
   end(): void;
 }
 
@@ -28,10 +17,11 @@ const maxPayload = 1024 * 1024;
 const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
 
 /**
- * Opens a socket to Wings. The Origin is the panel's: Wings compares it as text, and refuses a handshake without one.
- * It pings, as proxies cut a silent connection and an offline server says nothing for hours.
+ * Opens a socket to Wings, and reports what comes of it as events of a session; the last is that it is lost or refused.
+ * The Origin is the panel's: Wings compares it as text, and refuses a handshake without one. The socket pings, as proxies
+ * cut a silent connection and an offline server says nothing for hours.
  */
-export function openSocket(url: string, origin: string, pingMs: number, events: SocketEvents): Socket {
+export function openSocket(url: string, origin: string, pingMs: number, report: (event: SessionEvent) => void): Socket {
   const ws = new WebSocket(url, {
     origin,
     maxPayload,
@@ -39,7 +29,6 @@ export function openSocket(url: string, origin: string, pingMs: number, events: 
     handshakeTimeout: 10_000,
     followRedirects: false,
   });
-  let over = false;
   let alive = true;
   let status: number | undefined;
   const ping = setInterval(() => {
@@ -49,34 +38,77 @@ export function openSocket(url: string, origin: string, pingMs: number, events: 
       ws.ping();
     }
   }, pingMs);
-  const finish = (): boolean => {
-    if (over) return false;
-    over = true;
-    clearInterval(ping);
-    return true;
-  };
-  ws.on('open', () => !over && events.opened());
+  ws.on('open', () => report({ name: 'opened' }));
   ws.on('pong', () => (alive = true));
   ws.on('unexpected-response', (_, response) => {
     status = response.statusCode;
     ws.terminate();
   });
-  // Always followed by `close`, which tells what matters.
-  ws.on('error', () => undefined);
-  ws.on('close', (code) => finish() && events.closed({ code, status }));
-  ws.on('message', (data, isBinary) => {
-    if (over || isBinary) return;
-    const message = parseJson((data as Buffer).toString('utf8'), Message);
-    if (message) events.message(message.event, message.args ?? []);
+  ws.on('close', (code) => {
+    clearInterval(ping);
+    report(toEnd(code, status));
   });
+  ws.on('message', (data, isBinary) => {
+    const message = isBinary ? undefined : parseJson((data as Buffer).toString('utf8'), Message);
+    const event = message && toEvent(message.event, message.args?.[0] ?? '');
+    if (event) report(event);
+  });
+  // Always followed by `close`, which says what matters.
+  ws.on('error', () => undefined);
   return {
     send(event, args) {
       if (ws.readyState === WebSocket.OPEN) ws.send(JSON.stringify({ event, args }));
     },
     end() {
-      if (!finish()) return;
+      clearInterval(ping);
+      ws.removeAllListeners().on('error', () => undefined);
       ws.close();
       setTimeout(() => ws.terminate(), 1000).unref();
     },
   };
+}
+
+const states = new Set<string>(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
+
+/** What a message of Wings means for a session; undefined where nothing. */
+function toEvent(event: string, text: string): SessionEvent | undefined {
+  switch (event) {
+    case 'auth success':
+      return { name: 'accepted' };
+    case 'console output':
+    case 'daemon message':
+      return { name: 'line', text };
+    case 'status':
+      return states.has(text) ? { name: 'status', status: text as GameState } : undefined;
+    case 'token expiring':
+      return { name: 'expiring' };
+    case 'token expired':
+      return { name: 'expired', detail: event };
+    case 'jwt error':
+      return toTokenEvent(text);
+    case 'daemon error':
+      // The answer to a token with a bad signature too, which has no jwt error.
+      return { name: 'nodeFailed', detail: event };
+    case 'deleted':
+      return { name: 'refused', reason: 'the server was deleted', detail: event };
+    case 'throttled':
+      return text === 'auth' ? { name: 'throttled' } : undefined;
+  }
+  return undefined;
+}
+
+/** An answer to `auth`, or what Wings sends in the place of each line once the token is over. */
+function toTokenEvent(detail: string): SessionEvent {
+  if (detail.includes('connect permission')) return { name: 'denied', detail };
+  return { name: !detail.includes('Error Event') && /exp|^$/.test(detail) ? 'expired' : 'rejected', detail };
+}
+
+/** Wings closes with 4409 on a suspended server, and keeps 4400 for the like (pterodactyl/panel#5464). */
+function toEnd(code: number, status: number | undefined): SessionEvent {
+  const detail = status === undefined ? `closed with ${code}` : `the handshake was answered with ${status}`;
+  if (code === 4409 || code === 4400) return { name: 'refused', reason: 'the server is suspended', detail };
+  if (status === 409) return { name: 'refused', reason: 'the server is not available', detail };
+  // An Origin that Wings does not know.
+  if (status === 403) return { name: 'refused', reason: notAvailable, detail };
+  return { name: 'lost', detail };
 }

@@ -28,7 +28,7 @@ async function follow() {
   return { root, results, failures, close, read };
 }
 
-test('a live release holds what the folders hold, and its manifest says so', async () => {
+test('a preview holds what the folders hold, and its manifest says so', async () => {
   const { root, results, read } = await follow();
   expect(results.map(({ release }) => release?.id)).toHaveLength(1);
   writeFiles(root, {
@@ -44,7 +44,7 @@ test('a live release holds what the folders hold, and its manifest says so', asy
   expect(JSON.parse(read('public/v1/blog/list.json'))).toHaveLength(1);
 });
 
-test('a live release stays as it was while there are errors, and when nobody watches any more', async () => {
+test('a preview stays as it was while there are errors, and when nobody watches any more', async () => {
   const { root, results, close, read } = await follow();
   const before = read('public/v1/blog/article/news/first.json');
   writeFiles(root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
@@ -58,7 +58,7 @@ test('a live release stays as it was while there are errors, and when nobody wat
   expect(results).toHaveLength(2);
 });
 
-test('a live release that the disk does not take is made anew with the next change', async () => {
+test('a preview that the disk does not take is made anew with the next change', async () => {
   const { root, results, failures, read } = await follow();
   const [first, second] = ['public/v1/blog/article/news/first.json', 'public/v1/blog/article/news/second.json'];
   const folder = previewFolderOf(join(root, 'dist'));

@@ -40,7 +40,7 @@ const changes: [string, Files][] = [
   ['all as it was', soundProject],
 ];
 
-test('a live release holds what a first build gives, to the byte, after every change', async () => {
+test('a preview holds what a first build gives, to the byte, after every change', async () => {
   const root = createProject();
   const results: BuildResult[] = [];
   const stop = await watchAndBuild({

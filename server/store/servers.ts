@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { ServerName } from '#contract/api-keys.ts';
+import type { ServerKind } from '#contract/api-keys.ts';
+import type { Query } from './database.ts';
+import { openTable } from './table.ts';
+
+const Server = z.object({
+  server: ServerName,
+  /** A name of PROVIDERS_FILE. */
+  provider: z.string().min(1),
+  /** What the provider calls the server. */
+  ref: z.string().min(1),
+  /** Path of the newest log on a game server; null for the provider's usual one. */
+  logFile: z.string().min(1).nullable(),
+});
+
+/** Which provider runs a customer's server, and under what name. */
+export type ServerRecord = Readonly<z.output<typeof Server>>;
+
+/** The customers' servers, over an open database. */
+export function createServers(query: Query) {
+  const servers = openTable(query, 'hosting_servers', ['server'], Server);
+  return {
+    /** Adds or replaces a server. */
+    async put({ server, provider, ref, logFile }: ServerRecord): Promise<void> {
+      await query(
+        `INSERT INTO hosting_servers (server, provider, ref, log_file) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (server) DO UPDATE
+          SET provider = excluded.provider, ref = excluded.ref, log_file = excluded.log_file`,
+        [server, provider, ref, logFile],
+      );
+    },
+    async find(server: ServerName): Promise<ServerRecord | undefined> {
+      return (await servers.select('WHERE server = $1', [server]))[0];
+    },
+    /** All servers, or those of a kind, by name. */
+    list: (kind?: ServerKind): Promise<ServerRecord[]> =>
+      servers.select('WHERE server LIKE $1 ORDER BY server', [kind === undefined ? '%' : `${kind}:%`]),
+    async remove(server: ServerName): Promise<boolean> {
+      return (await query('DELETE FROM hosting_servers WHERE server = $1 RETURNING server', [server])).length > 0;
+    },
+  };
+}

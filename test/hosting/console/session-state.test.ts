@@ -1,0 +1,235 @@
+import { expect, test } from 'vitest';
+import { toNextState, unproved } from '../../../server/hosting/console/session-state.ts';
+import type { SessionEvent, SessionState } from '../../../server/hosting/console/session-state.ts';
+import { describeStep, findTest } from './steps.ts';
+
+const grant = {
+  name: 'grant',
+  keyId: 'key',
+  server: 'game:mc',
+  mode: 'read_write',
+  issuedAt: 0,
+  expiresAt: 600_000,
+} as const;
+const renewed = { ...grant, name: 'renewed', issuedAt: 400_000, expiresAt: 1_000_000 } as const;
+const foreign = { ...grant, name: 'foreign', keyId: 'other' } as const;
+const live: SessionState = { at: 'live', grant, access: 'ok', badTokens: 0, historyAt: 0 };
+const message = { type: 'auth', token: 'a', name: 'message' } as const;
+
+const states = {
+  unproved,
+  live,
+  expiring: { ...live, at: 'expiring' },
+  expired: { ...live, at: 'expired' },
+  ended: { at: 'ended', grant },
+} as const satisfies Record<string, SessionState>;
+
+const malformed = 'reply daemon error: A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
+
+const events: Record<string, SessionEvent> = {
+  frame: { type: 'frame', message, waiting: 31 },
+  'frame that is no message': { type: 'frame', message: undefined, waiting: 0 },
+  'frame too many': { type: 'frame', message, waiting: 32 },
+  'flood begins': { type: 'flood', refused: 1 },
+  'flood goes on': { type: 'flood', refused: 1000 },
+  'flood too long': { type: 'flood', refused: 1001 },
+  auth: { type: 'auth', token: 'a' },
+  'send logs': { type: 'send logs', now: 1000 },
+  'send logs too soon': { type: 'send logs', now: 999 },
+  'send command': { type: 'send command', command: 'list' },
+  'send command that is none': { type: 'send command', command: undefined },
+  unknown: { type: 'unknown', event: 'x' },
+  'token refused': { type: 'token refused', reason: 'no' },
+  'token proved': { type: 'token proved', grant: renewed },
+  'token of another key proved': { type: 'token proved', grant: foreign },
+  'grant checked': { type: 'grant checked', grant: renewed, access: 'read_only', hasRoom: true },
+  'grant checked, no room': { type: 'grant checked', grant: renewed, access: 'ok', hasRoom: false },
+  'grant checked, denied': { type: 'grant checked', grant: renewed, access: 'denied', hasRoom: true },
+  command: { type: 'command', command: 'list' },
+  'command checked': { type: 'command checked', command: 'list', access: 'ok' },
+  'command checked, read only': { type: 'command checked', command: 'list', access: 'read_only' },
+  'command checked, denied': { type: 'command checked', command: 'list', access: 'denied' },
+  failed: { type: 'failed', reason: 'broken' },
+  'access changed': { type: 'access changed', access: 'read_only' },
+  'access denied': { type: 'access changed', access: 'denied' },
+  'access unknown': { type: 'access changed', access: 'unknown' },
+  timer: { type: 'timer', now: 5000 },
+  'shut down': { type: 'shut down' },
+  gone: { type: 'gone' },
+};
+
+/** What each event does in each state: `=` stands for the same as one state before, `-` for nothing. */
+const table: [event: keyof typeof events, unproved: string, live: string, expiring: string, expired: string][] = [
+  ['frame', 'queue message', '=', '=', '='],
+  ['frame that is no message', malformed, '=', '=', '='],
+  ['frame too many', 'reply daemon error: Too many messages are waiting: one was dropped', '=', '=', '='],
+  ['flood begins', 'reply daemon error: Too many messages: some were dropped', '=', '=', '='],
+  ['flood goes on', '-', '-', '-', '-'],
+  [
+    'flood too long',
+    'ended; release; close 1008 too many messages',
+    'ended; release; close 1008 too many messages',
+    '=',
+    '=',
+  ],
+  ['auth', 'verify a', '=', '=', '='],
+  [
+    'send logs',
+    'reply permission denied: send logs',
+    'historyAt=1000; send history',
+    '=',
+    'reply permission denied: send logs',
+  ],
+  [
+    'send logs too soon',
+    'reply permission denied: send logs',
+    'reply daemon error: The history is sent at most once a second',
+    '=',
+    'reply permission denied: send logs',
+  ],
+  [
+    'send command',
+    'reply permission denied: send command',
+    'queue command list',
+    '=',
+    'reply permission denied: send command',
+  ],
+  [
+    'send command that is none',
+    'reply permission denied: send command',
+    'reply daemon error: A command has 1 to 1,024 characters and no control characters',
+    '=',
+    'reply permission denied: send command',
+  ],
+  ['unknown', 'reply permission denied: x', '=', '=', '='],
+  ['token refused', 'badTokens=1; reply jwt error: no', '=', '=', '='],
+  ['token proved', 'check grant renewed', '=', '=', '='],
+  [
+    'token of another key proved',
+    'check grant foreign',
+    'badTokens=1; reply jwt error: The token is for another API key',
+    '=',
+    '=',
+  ],
+  [
+    'grant checked',
+    'live; grant=renewed; access=read_only; wait 940000; reply auth success; enter key',
+    'grant=renewed; access=read_only; wait 940000; reply auth success; resume',
+    'live; grant=renewed; access=read_only; wait 940000; reply auth success; resume',
+    '=',
+  ],
+  [
+    'grant checked, no room',
+    'ended; reply daemon error: This API key has too many open console streams; release; close 1013 too many streams',
+    'grant=renewed; wait 940000; reply auth success; resume',
+    'live; grant=renewed; wait 940000; reply auth success; resume',
+    '=',
+  ],
+  [
+    'grant checked, denied',
+    'ended; release; close 4003 access was revoked',
+    'ended; release; close 4003 access was revoked',
+    '=',
+    '=',
+  ],
+  ['command', '-', 'check command key list', '=', '='],
+  ['command checked', '-', 'send command key list', '=', 'reply permission denied: send command'],
+  ['command checked, read only', '-', 'reply permission denied: send command', '=', '='],
+  ['command checked, denied', '-', 'ended; release; close 4003 access was revoked', '=', '='],
+  ['failed', 'reply daemon error: broken', '=', '=', '='],
+  ['access changed', '-', 'access=read_only', '=', '='],
+  ['access denied', '-', 'ended; release; close 4003 access was revoked', '=', '='],
+  ['access unknown', '-', 'ended; release; close 1013 access could not be checked', '=', '='],
+  [
+    'timer',
+    'ended; release; close 4000 no token came in time',
+    'expiring; reply token expiring; wait 600000',
+    'expired; reply token expired; wait 35000',
+    'ended; release; close 4001 the token expired',
+  ],
+  ['shut down', 'ended; release; close 1012 service restart', 'ended; release; close 1012 service restart', '=', '='],
+  ['gone', 'ended; release', 'ended; release', '=', '='],
+];
+
+test.for(table)('%s', ([name, ...cells]) => {
+  const expected = cells.reduce<string[]>((done, cell) => [...done, cell === '=' ? done.at(-1)! : cell], []);
+  const steps = Object.values(states).map((state) =>
+    describeStep<SessionState>(state, toNextState(state, events[name]!)),
+  );
+  expect(steps).toEqual([...expected, '-']);
+});
+
+test('the table has every event', () => {
+  expect(table.map(([name]) => name)).toEqual(Object.keys(events));
+});
+
+test.for<[string, SessionState, SessionEvent, string]>([
+  [
+    'the fifth bad token ends it',
+    { ...live, badTokens: 4 },
+    events['token refused']!,
+    'ended; reply jwt error: no; release; close 4000 too many tokens were refused',
+  ],
+  [
+    'a good token forgives bad ones',
+    { ...live, badTokens: 4 },
+    { ...events['grant checked'], access: 'ok' } as SessionEvent,
+    'grant=renewed; badTokens=0; wait 940000; reply auth success; resume',
+  ],
+  [
+    'a short token is renewed at three quarters of its life',
+    live,
+    { type: 'grant checked', grant: { ...renewed, expiresAt: 404_000 }, access: 'ok', hasRoom: true },
+    'grant=renewed; wait 403000; reply auth success; resume',
+  ],
+  [
+    'a reading stream may not write',
+    { ...live, grant: { ...grant, mode: 'read' } },
+    events['send command']!,
+    'reply permission denied: send command',
+  ],
+  [
+    'a key that only reads may not write',
+    { ...live, access: 'read_only' },
+    events['send command']!,
+    'reply permission denied: send command',
+  ],
+  [
+    'a key that lost its scope may not write',
+    { ...live, access: 'read_only' },
+    events['command checked']!,
+    'reply permission denied: send command',
+  ],
+  [
+    'a key that gets its scope back may',
+    { ...live, access: 'read_only' },
+    { type: 'access changed', access: 'ok' },
+    'access=ok',
+  ],
+])('%s', ([, state, event, expected]) => {
+  expect(describeStep(state, toNextState(state, event))).toBe(expected);
+});
+
+/** For the rows of each event, in all their states, tests through the front door that fail without one of them. */
+const frontDoor: Record<SessionEvent['type'], string[]> = {
+  frame: ['states: a stream that is %s answers what it does not understand'],
+  flood: ['states: a stream that is %s is closed where its client floods it'],
+  auth: ['states: a stream that is %s follows the console after a good token'],
+  'send logs': ['states: a stream that is %s may ask for the history and send a command: %s'],
+  'send command': ['states: a stream that is %s may ask for the history and send a command: %s'],
+  unknown: ['states: a stream that is %s answers what it does not understand'],
+  'token refused': ['states: a stream that is %s is closed after five bad tokens'],
+  'token proved': ['states: a stream that is %s follows the console after a good token'],
+  'grant checked': ['states: a stream that is %s follows the console after a good token'],
+  command: ['states: a command whose turn comes while its stream is %s %s'],
+  'command checked': ['states: a command whose turn comes while its stream is %s %s'],
+  failed: ['states: a stream that is %s reads that its token could not be checked'],
+  'access changed': ['states: a stream that is %s ends where its key is revoked'],
+  timer: ['states: a stream that is %s changes by itself after %i s'],
+  'shut down': ['states: a stream that is %s is closed by 1012 on shutdown'],
+  gone: ['states: a stream that is %s and whose client leaves holds nothing any more'],
+};
+
+test.for(Object.entries(frontDoor))('rows of %s are reached through the front door', ([, tests]) => {
+  for (const name of tests) expect(findTest(name)).toBe(true);
+});

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import type { TestClient } from '../../helpers/console-client.ts';
+import { createTestClock } from './clock.ts';
+import { createTestRelay, patience } from './harness.ts';
+import type { FakeSource, TestRelay } from './harness.ts';
+
+async function leave(relay: TestRelay, client: TestClient): Promise<void> {
+  const { viewers } = relay.relay.stats();
+  client.socket.close();
+  await expect.poll(() => relay.relay.stats().viewers, patience).toBe(viewers - 1);
+}
+
+/** A relay whose console is being opened until `resolve` or `reject`. */
+async function createOpening() {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  const opening = Promise.withResolvers<void>();
+  relay.behaviour.open = () => opening.promise;
+  return { clock, relay, ...opening };
+}
+
+test('of two viewers who wait for a console one may leave', async () => {
+  const { clock, relay, resolve } = await createOpening();
+  const first = await relay.open();
+  const second = await relay.open();
+  await leave(relay, first);
+  await clock.turn(31);
+  relay.sources[0]!.status('running');
+  resolve();
+  expect(await second.next()).toEqual(['status', 'running']);
+  relay.sources[0]!.line('here');
+  expect(await second.next()).toEqual(['console output', 'here']);
+});
+
+test('a console that is being opened on shutdown is closed as soon as it is there', async () => {
+  const { clock, relay, resolve } = await createOpening();
+  await relay.open();
+  await relay.stop();
+  resolve();
+  await expect.poll(() => relay.sources[0]!.closed, patience).toBe(true);
+  expect(relay.relay.stats().upstreams).toBe(0);
+  expect(clock.pending()).toBe(0);
+});
+
+test('viewers read what an upstream says while it is opened again', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  const client = await relay.open();
+  relay.sources[0]!.ended('the server is suspended');
+  const opening = Promise.withResolvers<void>();
+  relay.behaviour.open = () => opening.promise;
+  await clock.turn(60);
+  const [, source] = relay.sources as [FakeSource, FakeSource];
+  source.gap('a gap');
+  source.error!('an error');
+  source.ended('the server is gone');
+  expect(await client.until('gap')).toHaveLength(2);
+  expect(await client.next()).toEqual(['daemon error', 'an error']);
+  expect(await client.next()).toEqual(['daemon error', 'the server is gone']);
+  opening.resolve();
+  await expect.poll(() => source.closed, patience).toBe(true);
+});
+
+test.for([
+  ['is tried again a minute later', 60, true],
+  ['could not be opened, and is tried again a second later', 1, false],
+] as const)('a console that %s is not tried without viewers, and is forgotten after 30 s', async ([, wait, opens]) => {
+  const { clock, relay, resolve, reject } = await createOpening();
+  const client = await relay.open();
+  relay.sources[0]!.line('old');
+  if (opens) {
+    resolve();
+    await clock.turn(0);
+    relay.sources[0]!.ended('the server is suspended');
+  } else reject(new Error('no'));
+  await client.until('daemon error');
+  await leave(relay, client);
+  await clock.turn(29.9);
+  expect(relay.relay.history('game:mc')).toEqual(['old']);
+  await clock.turn(0.2);
+  expect(relay.relay.history('game:mc')).toEqual([]);
+  expect(clock.pending()).toBe(0);
+  await clock.turn(wait);
+  expect(relay.sources).toHaveLength(1);
+});
+
+test.for([
+  ['open', 0, 0],
+  ['to be tried again', 1, 0],
+  ['without viewers', 1, 1],
+])('a console that is %s leaves no timer behind on shutdown', async ([, failures, seconds]) => {
+  const { clock, relay, resolve, reject } = await createOpening();
+  const client = await relay.open();
+  if (failures) reject(new Error('no'));
+  else resolve();
+  await clock.turn(0);
+  await leave(relay, client);
+  await clock.turn(Number(seconds));
+  expect(clock.pending()).toBeGreaterThan(0);
+  await relay.stop();
+  expect(clock.pending()).toBe(0);
+  expect(relay.sources[0]!.closed).toBe(!failures);
+});

@@ -1,0 +1,216 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { toNextState } from '../../../server/hosting/providers/local/process-state.ts';
+import type {
+  ProcessEffect,
+  ProcessEvent,
+  ProcessState,
+} from '../../../server/hosting/providers/local/process-state.ts';
+
+const now = 10_000;
+const killed = (ago: number): ProcessState => ({
+  name: 'stopping',
+  pending: undefined,
+  shown: 'stopping',
+  killedAt: now - ago,
+});
+const asked = { shown: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
+
+const states: Readonly<Record<string, ProcessState>> = {
+  offline: { name: 'offline' },
+  starting: { name: 'starting' },
+  running: { name: 'running' },
+  stopping: { name: 'stopping', pending: undefined, ...asked },
+  'stopping, then start': { name: 'stopping', pending: 'start', ...asked },
+  'stopping, then close': { name: 'stopping', pending: 'close', ...asked },
+  'reading, shown as running': { name: 'reading', pending: undefined, shown: 'running' },
+  'reading, then start': { name: 'reading', pending: 'start', shown: 'stopping' },
+  'reading, then close': { name: 'reading', pending: 'close', shown: 'stopping' },
+  closed: { name: 'closed' },
+};
+
+const events: readonly ProcessEvent[] = [
+  ...(['start', 'stop', 'restart', 'kill', 'reset', 'close'] as const).map((name) => ({ name })),
+  ...(['spawned', 'failed', 'groupLeft', 'groupGone', 'graceOver', 'outputRead'] as const).map((name) => ({ name })),
+  { name: 'write', line: 'list' },
+];
+
+function describeState(state: ProcessState): string {
+  const parts: string[] = [state.name];
+  if (state.name === 'reading' && state.shown === 'running') parts.push('shown as running');
+  if ('pending' in state && state.pending) parts.push(`then ${state.pending}`);
+  if (state.name === 'stopping' && Number.isFinite(state.killedAt)) parts.push(`killed ${now - state.killedAt} ms ago`);
+  return parts.join(', ');
+}
+
+function describeStep(state: ProcessState, event: ProcessEvent): string {
+  const next = toNextState(state, event, now);
+  if (next.state === state && next.effects.length === 0) return 'nothing';
+  return [describeState(next.state), ...next.effects.map(describeEffect)].join(' | ');
+}
+
+/** What it does, and the first word on how. */
+function describeEffect({ do: name, ...rest }: ProcessEffect): string {
+  return [name, ...Object.values(rest).slice(0, 1)].join(' ');
+}
+
+/** The next state, then the effects; what is left out is nothing. */
+const table: Readonly<Record<string, Partial<Record<ProcessEvent['name'], string>>>> = {
+  offline: {
+    start: 'starting | show starting | spawn',
+    restart: 'starting | show starting | spawn',
+    reset: 'starting | show starting | spawn',
+    close: 'closed | finish',
+    write: 'offline | refuse the local server is not running',
+  },
+  starting: {
+    start: 'starting | awaitSpawn',
+    stop: 'starting | repeatAfterSpawn stop',
+    restart: 'starting | awaitSpawn',
+    kill: 'starting | repeatAfterSpawn kill',
+    reset: 'starting | repeatAfterSpawn reset',
+    close: 'starting | repeatAfterSpawn close',
+    spawned: 'running | show running',
+    failed: 'offline | show offline',
+    write: 'starting | refuse the local server is not running',
+  },
+  running: {
+    stop: 'stopping | show stopping | terminate',
+    restart: 'stopping, then start | show stopping | terminate',
+    kill: 'stopping, killed 0 ms ago | show stopping | kill',
+    reset: 'stopping, then start, killed 0 ms ago | show stopping | kill',
+    close: 'stopping, then close | show stopping | terminate',
+    groupLeft: 'stopping | show stopping | terminate | checkGroup',
+    groupGone: 'reading, shown as running | readOutput',
+    write: 'running | write list',
+  },
+  stopping: {
+    start: 'stopping, then start',
+    stop: 'stopping',
+    restart: 'stopping, then start',
+    kill: 'stopping, killed 0 ms ago | kill',
+    reset: 'stopping, then start, killed 0 ms ago | kill',
+    close: 'stopping, then close',
+    groupLeft: 'stopping | checkGroup',
+    groupGone: 'reading | readOutput',
+    graceOver: 'stopping, killed 0 ms ago | kill',
+    write: 'stopping | refuse the local server is not running',
+  },
+  'stopping, then start': {
+    start: 'stopping, then start',
+    stop: 'stopping',
+    restart: 'stopping, then start',
+    kill: 'stopping, killed 0 ms ago | kill',
+    reset: 'stopping, then start, killed 0 ms ago | kill',
+    close: 'stopping, then close',
+    groupLeft: 'stopping, then start | checkGroup',
+    groupGone: 'reading, then start | readOutput',
+    graceOver: 'stopping, then start, killed 0 ms ago | kill',
+    write: 'stopping, then start | refuse the local server is not running',
+  },
+  'stopping, then close': {
+    start: 'stopping, then close | refuse the provider is closed',
+    stop: 'stopping, then close',
+    restart: 'stopping, then close',
+    kill: 'stopping, then close, killed 0 ms ago | kill',
+    reset: 'stopping, then close, killed 0 ms ago | kill',
+    close: 'stopping, then close',
+    groupLeft: 'stopping, then close | checkGroup',
+    groupGone: 'reading, then close | readOutput',
+    graceOver: 'stopping, then close, killed 0 ms ago | kill',
+    write: 'stopping, then close | refuse the local server is not running',
+  },
+  'reading, shown as running': {
+    start: 'reading, shown as running, then start',
+    stop: 'reading | show stopping',
+    restart: 'reading, then start | show stopping',
+    kill: 'reading | show stopping',
+    reset: 'reading, then start | show stopping',
+    close: 'reading, then close | show stopping',
+    outputRead: 'offline | show offline',
+    write: 'reading, shown as running | refuse the local server is not running',
+  },
+  'reading, then start': {
+    start: 'reading, then start',
+    stop: 'reading',
+    restart: 'reading, then start',
+    kill: 'reading',
+    reset: 'reading, then start',
+    close: 'reading, then close',
+    outputRead: 'offline | show offline | repeat start',
+    write: 'reading, then start | refuse the local server is not running',
+  },
+  'reading, then close': {
+    start: 'reading, then close | refuse the provider is closed',
+    stop: 'reading, then close',
+    restart: 'reading, then close',
+    kill: 'reading, then close',
+    reset: 'reading, then close',
+    close: 'reading, then close',
+    outputRead: 'offline | show offline | repeat close',
+    write: 'reading, then close | refuse the local server is not running',
+  },
+  closed: {
+    start: 'closed | refuse the provider is closed',
+    restart: 'closed | refuse the provider is closed',
+    reset: 'closed | refuse the provider is closed',
+    write: 'closed | refuse the local server is not running',
+  },
+};
+
+describe.each(Object.entries(states))('%s', (name, state) => {
+  test.each(events.map((event) => [event.name, event] as const))('%s', (_, event) => {
+    expect(describeStep(state, event)).toBe(table[name]![event.name] ?? 'nothing');
+  });
+});
+
+test('a group of which a part is left is waited for until half a second after it was killed', () => {
+  expect(describeStep(killed(499), { name: 'groupLeft' })).toBe('stopping, killed 499 ms ago | checkGroup');
+  expect(describeStep(killed(500), { name: 'groupLeft' })).toBe('reading | readOutput');
+});
+
+/** The rows of the table, with those that several states share, by the test of the provider that fails without them. */
+const reached: Readonly<Record<string, readonly string[]>> = {
+  'a game server is started, restarted, stopped and killed': ['offline.start', 'running.stop', 'running.restart'],
+  'a command arrives as it is, once': ['running.write'],
+  'a command to a game server that is offline is refused with the reason': ['notRunning.write'],
+  'what is closed is closed, also twice, and its consoles say no more': ['running.close', 'closed.start'],
+  'a VPS is started, reset and stopped': ['running.reset'],
+  'a server that ends by itself is offline, and may be started again': ['running.groupGone', 'reading.outputRead'],
+  'ends with it when it fails, before it is started again': ['running.groupLeft'],
+  'kill does not ask, also while a stop is waiting': ['stopping.kill'],
+  'a server that does not end by itself is ended after its grace': ['stopping.graceOver'],
+  'stop asks first, and what was printed on the way out is heard': ['stopping.groupGone'],
+  'ends with it on %s': ['running.kill', 'stopping.groupLeft'],
+  'a start while the server is stopping waits its turn': ['ending.start'],
+  'a stop takes back a start that waits': ['ending.stop'],
+  'a stop that comes while the server is being started is not lost': ['starting.stop'],
+  'a restart starts it': ['offline.restart', 'starting.spawned'],
+  'a reset starts it': ['offline.reset'],
+  'its provider closes at once': ['offline.close'],
+  'a %s waits, and fails with the start': ['starting.start', 'starting.restart', 'starting.failed'],
+  'a kill ends it once it runs': ['starting.kill'],
+  'a reset ends it once it runs, and starts it again': ['starting.reset'],
+  'its provider closes once it has run': ['starting.close'],
+  'a restart starts it after its end': ['ending.restart'],
+  'a reset ends it at once, and starts it again': ['stopping.reset'],
+  'its provider closes after its end, which no action takes back': ['ending.close'],
+  'a kill takes a start back, and is seen': ['reading.kill'],
+  'a reset starts it after them': ['reading.reset'],
+  'once the provider is closed, what would start a server is refused': ['closed.restart', 'closed.reset'],
+};
+const shared: Readonly<Record<string, string>> = { stopping: 'ending', reading: 'ending' };
+
+test('a test through the front door reaches each row', () => {
+  const files = ['game-suite.ts', 'vps-suite.ts', 'local.test.ts', 'local-actions.test.ts'];
+  const sources = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n');
+  expect(Object.keys(reached).filter((title) => !sources.includes(`'${title}'`))).toEqual([]);
+  const rows = new Set(Object.values(reached).flat());
+  const cells = Object.entries(table).flatMap(([name, cell]) =>
+    Object.keys(cell).map((event) => [name.split(',')[0]!, event] as const),
+  );
+  const isReached = (state: string, event: string): boolean =>
+    [state, shared[state], 'notRunning'].some((group) => rows.has(`${group}.${event}`));
+  expect(cells.filter(([state, event]) => !isReached(state, event))).toEqual([]);
+});

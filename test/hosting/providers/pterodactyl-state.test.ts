@@ -1,0 +1,250 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { toNextState } from '../../../server/hosting/providers/pterodactyl/session-state.ts';
+import type {
+  SessionEffect,
+  SessionEvent,
+  SessionState,
+} from '../../../server/hosting/providers/pterodactyl/session-types.ts';
+
+const waits = { authMs: 15_000, throttleMs: 5500, backoffMs: 1000, longestBackoffMs: 3000, quietMs: 15_000 };
+const timings = { ...waits, pingMs: 1, windowMs: 1 };
+const now = 1_000_000;
+const here = { name: 'granted', url: 'wss://node', token: 'old', lifeMs: 600_000 } as const;
+const first = { gapReported: false, linesAsked: false, failures: 0 };
+const later = { gapReported: false, linesAsked: true, failures: 0 };
+const lossy = { gapReported: true, linesAsked: true, failures: 2 };
+
+/** A connection whose token was sent so long ago. */
+function sent(name: Extract<SessionState, { sentAt: number }>['name'], ago: number, memory = later): SessionState {
+  return { name, memory, grant: here, sentAt: now - ago };
+}
+
+const states: Readonly<Record<string, SessionState>> = {
+  new: { name: 'new' },
+  asking: { name: 'asking', memory: first },
+  'asking (gap, lines, 2 failures)': { name: 'asking', memory: lossy },
+  waiting: { name: 'waiting', memory: first },
+  opening: { name: 'opening', memory: first, grant: here },
+  authenticating: sent('authenticating', 10, first),
+  live: sent('live', 15_000),
+  'live since just now': sent('live', 14_999),
+  renewing: sent('renewing', 480_000),
+  'renewing (gap, lines, 2 failures)': sent('renewing', 480_000, lossy),
+  deferred: sent('deferred', 480_000),
+  reauthenticating: sent('reauthenticating', 10),
+  ended: { name: 'ended' },
+};
+
+const bareNames =
+  'begun closed locked retryDue opened accepted authUnanswered throttled throttleOver renewalDue expiring';
+const bare = bareNames.split(' ').map((name) => [name, { name } as SessionEvent] as const);
+const detailed = (['lost', 'expired', 'rejected', 'denied', 'nodeFailed'] as const).map(
+  (name): [string, SessionEvent] => [name, { name, detail: '' }],
+);
+
+const events: Readonly<Record<string, SessionEvent>> = {
+  ...Object.fromEntries([...bare, ...detailed]),
+  granted: { ...here, token: 'new' },
+  'granted elsewhere': { ...here, url: 'wss://other' },
+  'refused for our mistake': { name: 'refused', reason: 'console is not available', detail: '' },
+  refused: { name: 'refused', reason: 'suspended', detail: '' },
+  failed: { name: 'failed', retryAfterMs: 60_000, detail: '' },
+  held: { name: 'held', waitMs: 700 },
+  line: { name: 'line', text: 'hi' },
+  status: { name: 'status', status: 'running' },
+};
+
+/** The state, with what is remembered beside its name. */
+function describeState(state: SessionState): string {
+  if (!('memory' in state)) return state.name;
+  const { gapReported, linesAsked, failures } = state.memory;
+  const memory = [gapReported && 'gap', linesAsked && 'lines', failures > 0 && failures].filter(Boolean).join(' ');
+  const token = 'sentAt' in state && state.sentAt === now ? ` by ${state.grant.token}` : '';
+  return `${state.name}${token}${memory && ` (${memory})`}`;
+}
+
+function describeEffect(effect: SessionEffect): string {
+  if (effect.do === 'log') return `log ${effect.level}`;
+  const { do: name, ...rest } = effect;
+  const text = [name, ...Object.values(rest).flat()].join(' ');
+  return text.replace(/(?<=^tell gap )the c.*(lost|renewed)$/, '($1)');
+}
+
+function describeStep(state: SessionState, event: SessionEvent): string {
+  const next = toNextState(state, event, { now, timings });
+  if (next.state === state && next.effects.length === 0) return 'nothing';
+  return [describeState(next.state), ...next.effects.map(describeEffect)].join(' | ');
+}
+
+const ends = {
+  closed: 'ended | release',
+  locked: 'ended | release | tell ended console is not available',
+};
+
+const refusals = {
+  ...ends,
+  'refused for our mistake': 'ended | release | log error | tell ended console is not available',
+  refused: 'ended | release | log info | tell ended suspended',
+};
+
+/** Of a connection whose tokens were accepted so far. */
+const follow = (name: string) => ({
+  ...refusals,
+  line: `${name} (lines) | tell line hi`,
+  status: `${name} (lines) | tell status running`,
+  lost: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+  rejected: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | tell gap (renewed)',
+  denied: 'ended | release | log error | tell gap (renewed) | tell ended console is not available',
+});
+
+/** The next state, then the effects; what is left out is nothing. */
+const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  new: {
+    ...ends,
+    begun: 'asking | ask',
+  },
+  asking: {
+    ...refusals,
+    granted: 'opening | connect wss://node',
+    'granted elsewhere': 'opening | connect wss://other',
+    failed: 'waiting (gap 1) | release | log warn | backOff 1000 60000 | tell gap (lost)',
+    held: 'waiting (gap) | setTimer retryDue 700 | tell gap the console has to wait',
+  },
+  'asking (gap, lines, 2 failures)': {
+    ...refusals,
+    granted: 'opening (gap lines 2) | connect wss://node',
+    'granted elsewhere': 'opening (gap lines 2) | connect wss://other',
+    failed: 'waiting (gap lines 3) | release | log warn | backOff 3000 60000',
+    held: 'waiting (gap lines 2) | setTimer retryDue 700',
+  },
+  waiting: {
+    ...ends,
+    retryDue: 'asking | ask',
+  },
+  opening: {
+    ...refusals,
+    opened: 'authenticating by old | setTimer authUnanswered 15000 | send auth old',
+    lost: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+  },
+  authenticating: {
+    ...refusals,
+    lost: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+    line: 'authenticating | tell line hi',
+    status: 'authenticating | tell status running',
+    accepted: 'live (lines) | setTimer renewalDue 479990 | send send logs',
+    authUnanswered: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+    throttled: 'authenticating | setTimer throttleOver 5500',
+    throttleOver: 'authenticating | setTimer throttleOver 5500 | send auth old',
+    expired: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (renewed)',
+    rejected: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (renewed)',
+    denied: 'ended | release | log error | tell gap (renewed) | tell ended console is not available',
+    nodeFailed: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+  },
+  live: {
+    ...follow('live'),
+    renewalDue: 'renewing (lines) | renew',
+    expiring: 'renewing (lines) | renew',
+    expired: 'renewing (gap lines) | renew | tell gap (renewed)',
+    nodeFailed: 'live (lines) | tell error the game panel reported an error',
+  },
+  'live since just now': {
+    ...follow('live'),
+    renewalDue: 'renewing (lines) | renew',
+    expired: 'renewing (gap lines) | renew | tell gap (renewed)',
+    nodeFailed: 'live (lines) | tell error the game panel reported an error',
+  },
+  renewing: {
+    ...follow('renewing'),
+    granted: 'reauthenticating by new (lines) | setTimer authUnanswered 15000 | send auth new',
+    'granted elsewhere': 'opening (gap lines) | release | connect wss://other | tell gap (lost)',
+    failed: 'deferred (lines) | setTimer renewalDue 60000',
+    expired: 'renewing (gap lines) | tell gap (renewed)',
+    nodeFailed: 'renewing (lines) | tell error the game panel reported an error',
+  },
+  'renewing (gap, lines, 2 failures)': {
+    ...refusals,
+    granted: 'reauthenticating by new (gap lines 2) | setTimer authUnanswered 15000 | send auth new',
+    'granted elsewhere': 'opening (gap lines 2) | release | connect wss://other',
+    failed: 'waiting (gap lines 3) | release | log warn | backOff 3000 60000',
+    lost: 'waiting (gap lines 3) | release | log warn | backOff 3000 0',
+    line: 'renewing (gap lines 2) | tell line hi',
+    status: 'renewing (gap lines 2) | tell status running',
+    expired: 'renewing (gap lines 2)',
+    rejected: 'waiting (gap lines 3) | release | log warn | backOff 3000 0',
+    denied: 'ended | release | log error | tell ended console is not available',
+    nodeFailed: 'renewing (gap lines 2) | tell error the game panel reported an error',
+  },
+  deferred: {
+    ...follow('deferred'),
+    renewalDue: 'renewing (lines) | renew',
+    expired: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | tell gap (renewed)',
+    nodeFailed: 'deferred (lines) | tell error the game panel reported an error',
+  },
+  reauthenticating: {
+    ...follow('reauthenticating'),
+    accepted: 'live (lines) | setTimer renewalDue 479990',
+    authUnanswered: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+    throttled: 'reauthenticating (lines) | setTimer throttleOver 5500',
+    throttleOver: 'reauthenticating (lines) | setTimer throttleOver 5500 | send auth old',
+    expired: 'reauthenticating (gap lines) | tell gap (renewed)',
+    nodeFailed: 'reauthenticating (lines) | tell error the game panel reported an error',
+  },
+  ended: {},
+};
+
+describe.each(Object.entries(states))('%s', (name, state) => {
+  test.each(Object.entries(events))('%s', (eventName, event) => {
+    expect(describeStep(state, event)).toBe(table[name]![eventName] ?? 'nothing');
+  });
+});
+
+test('a renewal that fails past the end of the token loses the connection', () => {
+  const step = describeStep(sent('renewing', 600_000), events.failed!);
+  expect(step).toBe('waiting (gap lines 1) | release | log warn | backOff 1000 60000 | tell gap (lost)');
+});
+
+/** The rows of the table, with those that several states share, by the test of the provider that fails without them. */
+const reached: Readonly<Record<string, string>> = {
+  'closing leaves no socket behind': 'open.closed',
+  'is an error at the start, and ends what is open: %s': 'open.locked',
+  'opens no console: %j': 'trying.refused',
+  'is told at once, and made again without a second history':
+    'following.lost new.begun asking.granted waiting.retryDue',
+  'the console is opened by the read-only key alone, and nothing that could change the server is sent':
+    'following.line sending.accepted',
+  'only what a reader may know is passed on': 'following.status accepted.nodeFailed',
+  'that Wings forgot in a restart are replaced': 'following.rejected',
+  'of which the permission was taken end the console': 'following.denied',
+  'that Wings throttled are sent again until they are taken, as it says only once that it drops them':
+    'sending.throttled sending.throttleOver',
+  'that are never answered lead to a new attempt': 'sending.authUnanswered',
+  'takes no more than four of the five tokens that a server has in a minute, over all its readers': 'asking.held',
+  'is told once for all the attempts in vain': 'asking.failed',
+  'a handshake that is answered with %i is tried again with a new token': 'opening.lost',
+  'that live 2 s are renewed on the same socket, and not a line is lost':
+    'opening.opened live.renewalDue renewing.granted',
+  'that are over at the first use are replaced': 'authenticating.expired',
+  'with a bad signature, which Wings calls a daemon error, are replaced': 'authenticating.nodeFailed',
+  'are renewed when Wings says that they are about to end, whatever our clock says': 'live.expiring',
+  'that are over (%s) are renewed on the same socket, and the lost lines are told once': 'live.expired',
+  'that end while they are renewed cost lines, which is told': 'renewing.expired',
+  'are asked for again when a renewal fails, without the loss of a line': 'renewing.failed deferred.renewalDue',
+  'that end while their renewal waits for another try lead to a new attempt': 'deferred.expired',
+  'that end before Wings takes the next cost lines, and no connection': 'reauthenticating.expired',
+};
+
+test('a test through the front door reaches each row', () => {
+  const files = ['console', 'loss', 'token'].map((part) => `pterodactyl-${part}.test.ts`);
+  const sources = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n');
+  expect(Object.keys(reached).filter((title) => !sources.includes(`'${title}'`))).toEqual([]);
+  const rows = new Set(Object.values(reached).flatMap((names) => names.split(' ')));
+  const groups = ['open', 'trying', 'following', 'accepted', 'sending'];
+  const cells = Object.entries(table).flatMap(([name, cell]) =>
+    Object.keys(cell).map((event) => [name.split(' ')[0]!, event.split(' ')[0]!] as const),
+  );
+  const isReached = (state: string, event: string): boolean =>
+    [state, ...groups].some((group) => rows.has(`${group}.${event}`));
+  expect(cells.filter(([state, event]) => !isReached(state, event))).toEqual([]);
+});
