@@ -17,7 +17,7 @@ import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
-import type { RateLimit } from './token-bucket.ts';
+import type { LocalBucket, TokenBucket, Verdict } from './token-bucket.ts';
 
 /** What the app is made of. */
 export interface AppOptions {
@@ -32,11 +32,11 @@ export interface AppOptions {
 }
 
 /** The limits on requests; those of single endpoints by their names. */
-export interface Limits extends Readonly<Record<LimitName, RateLimit>> {
+export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
   /** On a client address, over every endpoint below /v1. */
-  readonly client: RateLimit;
+  readonly client: LocalBucket;
   /** On the actions of an API key. */
-  readonly actions: RateLimit;
+  readonly actions: TokenBucket;
 }
 
 /** What the middleware finds out about a request. */
@@ -103,17 +103,17 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
     append(event, cors(nodeOf(event).req.headers.origin, isKeyed(event.context.routes)));
   };
 
-  const limit = (event: H3Event): void => {
+  const limit = async (event: H3Event): Promise<void> => {
     const { endpoint } = event.context.route!;
     const { key } = event.context.info!.client;
-    if (isLimited(endpoint.path)) consume(event, limits.client, key);
-    if (endpoint.limit) consume(event, limits[endpoint.limit], key);
+    if (isLimited(endpoint.path)) assertAllowed(event, limits.client.consume(key));
+    if (endpoint.limit) assertAllowed(event, await limits[endpoint.limit].consume(key));
   };
 
   const authorizeKey = async (event: H3Event, { method, access }: Endpoint): Promise<void> => {
     const { id: requestId, client } = event.context.info!;
     const key = await authenticate(nodeOf(event).req.headers.authorization);
-    if (method === 'POST') consume(event, limits.actions, key.id);
+    if (method === 'POST') assertAllowed(event, await limits.actions.consume(key.id));
     const id = event.context.params!['id']!;
     const server = authorize(key, access!, id);
     event.context.caller = { keyId: key.id, scopes: key.scopes, server, id, requestId, ip: client.address };
@@ -165,9 +165,8 @@ function isPreflight({ req: { method, headers } }: H3Event): boolean {
   return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
 }
 
-/** Takes a token, says in headers what is left, and throws 429 where there was none. */
-function consume(event: H3Event, limit: RateLimit, key: string): void {
-  const { allowed, headers, retryAfter } = limit(key);
+/** Says in headers what is left of a limit, and throws 429 where it was passed. */
+function assertAllowed(event: H3Event, { allowed, headers, retryAfter }: Verdict): void {
   append(event, headers);
   if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
 }

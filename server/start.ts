@@ -47,7 +47,7 @@ import { createUptimeKuma } from './status/uptime-kuma.ts';
 import { toWindows } from './status/windows.ts';
 import { openStore } from './store/index.ts';
 import type { Store } from './store/types.ts';
-import { createRateLimit } from './token-bucket.ts';
+import { createTokenBucket } from './token-bucket.ts';
 
 /** How a server is started. */
 interface StartOptions {
@@ -139,20 +139,20 @@ const reportTo = (log: Logger, message: string) => (error: unknown) => log.error
 
 function createLimits(env: Env): Limits {
   return {
-    client: createRateLimit({
+    client: createTokenBucket({
       name: 'default',
       rps: env.RATELIMIT_RPS,
       burst: env.RATELIMIT_BURST,
       blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
     }),
-    domains: createRateLimit({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
-    feedback: createRateLimit({
+    domains: createTokenBucket({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
+    feedback: createTokenBucket({
       name: 'feedback',
       rps: 1 / env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
       burst: env.FEEDBACK_RATELIMIT_BURST,
       retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
     }),
-    actions: createRateLimit({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
+    actions: createTokenBucket({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
   };
 }
 
@@ -178,7 +178,7 @@ async function openHosting(
     tokens,
     openSource: (server, events) => openConsoleSource(servers, server, events),
     async sendCommand({ command, ...caller }) {
-      if (!limits.actions(caller.keyId).allowed) throw new Problem('rate_limited');
+      if (!(await limits.actions.consume(caller.keyId)).allowed) throw new Problem('rate_limited');
       await lifecycle.finish(() => sendCommand(caller, command));
     },
     checkAccess: createCheckAccess(store.apiKeys),

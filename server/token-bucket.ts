@@ -1,34 +1,41 @@
-/** How much one client may ask for. */
-export interface RateLimitOptions {
+/** How much may be taken from each bucket. */
+export interface TokenBucketOptions {
   /** Its name in the RateLimit headers. */
   readonly name: string;
-  /** Requests a second, over time. */
+  /** Tokens a second, over time. */
   readonly rps: number;
-  /** Requests at once. */
+  /** Tokens at once. */
   readonly burst: number;
-  /** How long a client stays refused after it asked for more; not at all if left out. */
+  /** How long a key stays refused after it asked for more; not at all if left out. */
   readonly blockSeconds?: number;
-  /** What Retry-After says to whoever is refused; the time until the next request may be allowed if left out. */
+  /** What Retry-After says after a refusal; the time until the next token if left out. */
   readonly retryAfterSeconds?: number;
 }
 
-/** The limiter's word on one request. */
+/** The answer to one request for a token. */
 export interface Verdict {
   readonly allowed: boolean;
-  /** RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers), names and values in turn. */
-  readonly headers: readonly string[];
+  /** How many tokens are left now. */
+  readonly left: number;
+  /** Milliseconds until the next request may be allowed; 0 where this one was. */
+  readonly waitMs: number;
   /** Whole seconds until the next request may be allowed, at least 1. */
   readonly retryAfter: number;
+  /** RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers), names and values in turn. */
+  readonly headers: readonly string[];
 }
 
-/**
- * Counts a request of a client and says whether it is allowed, in one synchronous step. Whoever has read the clock
- * already tells the time.
- */
-export type RateLimit = (key: string, time?: number) => Verdict;
+/** A token bucket for each key. It may answer now or soon, so that a store which several instances share can be one. */
+export interface TokenBucket<Answer extends Verdict | Promise<Verdict> = Verdict | Promise<Verdict>> {
+  /** Takes a token, if there is one. A refusal costs nothing: who wants to wait asks again after `waitMs`. */
+  consume(key: string): Answer;
+}
+
+/** The buckets of this process, which answer at once. */
+export type LocalBucket = TokenBucket<Verdict>;
 
 /** What is known of a key, in milliseconds of the clock. */
-interface Bucket {
+interface Level {
   /** When it is full again. */
   fullAt: number;
   /** When its block ends. */
@@ -40,23 +47,23 @@ const sweepAtLeast = 10_000;
 
 /**
  * Creates a token bucket for each key (as the generic cell rate algorithm, ITU-T I.371): `burst` tokens at first, and
- * `rps` more a second. The clock, in milliseconds, never goes back.
+ * `rps` more a second. The clock is in milliseconds.
  */
-export function createRateLimit(
-  { name, rps, burst, blockSeconds = 0, retryAfterSeconds }: RateLimitOptions,
+export function createTokenBucket(
+  { name, rps, burst, blockSeconds = 0, retryAfterSeconds }: TokenBucketOptions,
   now: () => number = () => performance.now(),
-): RateLimit {
+): LocalBucket {
   const perToken = 1000 / rps;
   const capacity = burst * perToken;
   const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
-  const buckets = new Map<string, Bucket>();
+  const levels = new Map<string, Level>();
   let sweepAt = sweepAtLeast;
 
   const sweep = (time: number): void => {
-    for (const [key, { fullAt, blockedUntil }] of buckets) {
-      if (fullAt <= time && blockedUntil <= time) buckets.delete(key);
+    for (const [key, { fullAt, blockedUntil }] of levels) {
+      if (fullAt <= time && blockedUntil <= time) levels.delete(key);
     }
-    sweepAt = Math.max(sweepAtLeast, buckets.size * 2);
+    sweepAt = Math.max(sweepAtLeast, levels.size * 2);
   };
   const toHeaders = (left: number, seconds: number): readonly string[] => [
     'RateLimit-Policy',
@@ -64,36 +71,38 @@ export function createRateLimit(
     'RateLimit',
     `"${name}";r=${left};t=${seconds}`,
   ];
-  // Clients that ask now and then are all told the same.
-  let told = { left: burst, seconds: 0, headers: toHeaders(burst, 0) };
+  // Clients that ask now and then all get the same headers, so that they are made once.
+  let latest = { left: burst, seconds: 0, headers: toHeaders(burst, 0) };
   const toVerdict = (waitMs: number, fullMs: number): Verdict => {
     const left = Math.max(0, Math.floor((capacity - fullMs) / perToken + 1e-6));
     const seconds = Math.ceil(fullMs / 1000);
-    if (left !== told.left || seconds !== told.seconds) told = { left, seconds, headers: toHeaders(left, seconds) };
-    return {
-      allowed: waitMs <= 0,
-      headers: told.headers,
-      retryAfter: retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6)),
-    };
+    if (left !== latest.left || seconds !== latest.seconds)
+      latest = { left, seconds, headers: toHeaders(left, seconds) };
+    const retryAfter = retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6));
+    return { allowed: waitMs === 0, left, waitMs, retryAfter, headers: latest.headers };
   };
 
-  return (key, time = now()) => {
-    let bucket = buckets.get(key);
-    if (!bucket) {
-      if (buckets.size >= sweepAt) sweep(time);
-      bucket = { fullAt: time, blockedUntil: time };
-      buckets.set(key, bucket);
-    }
-    const full = Math.max(bucket.fullAt, time);
-    const blocked = bucket.blockedUntil - time;
-    if (blocked > 0) return toVerdict(blocked, capacity);
-    // A thousandth of a millisecond, so that rounding never takes a token away.
-    const wait = full + perToken - time - capacity - 1e-3;
-    if (wait <= 0) {
-      bucket.fullAt = full + perToken;
-      return toVerdict(0, full + perToken - time);
-    }
-    if (blockSeconds > 0) bucket.blockedUntil = time + blockSeconds * 1000;
-    return toVerdict(Math.max(wait, blockSeconds * 1000), full - time);
+  return {
+    consume(key) {
+      const time = now();
+      let level = levels.get(key);
+      if (!level) {
+        if (levels.size >= sweepAt) sweep(time);
+        level = { fullAt: time, blockedUntil: time };
+        levels.set(key, level);
+      }
+      // More than empty is only possible with a clock that was set back.
+      const full = Math.min(Math.max(level.fullAt, time), time + capacity);
+      const blocked = level.blockedUntil - time;
+      if (blocked > 0) return toVerdict(blocked, capacity);
+      // A thousandth of a millisecond, so that rounding never takes a token away.
+      const wait = full + perToken - time - capacity - 1e-3;
+      if (wait <= 0) {
+        level.fullAt = full + perToken;
+        return toVerdict(0, level.fullAt - time);
+      }
+      if (blockSeconds > 0) level.blockedUntil = time + blockSeconds * 1000;
+      return toVerdict(Math.max(wait, blockSeconds * 1000), full - time);
+    },
   };
 }

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } from '#contract/domains.ts';
-import type { TldPrices } from './types.ts';
+import type { Registries, TldPrices } from './types.ts';
 import { Problem } from '../problem.ts';
-import type { AvailabilityService } from './availability.ts';
 import { parseDomainName, toDomainName } from './name.ts';
 import type { LivePrices } from './prices/live.ts';
 
@@ -12,7 +11,7 @@ export interface DomainsOptions {
   readonly catalog: () => DomainCatalog;
   /** Where prices come from a billing system. */
   readonly live?: Pick<LivePrices, 'current'> | undefined;
-  readonly availability: AvailabilityService;
+  readonly availability: Pick<Registries, 'check'>;
 }
 
 /** The TLDs on sale, and the search in them. */

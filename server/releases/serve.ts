@@ -5,7 +5,7 @@ import type { Cors } from '../http/cors.ts';
 import type { Identify } from '../http/identify.ts';
 import { toStoredReply } from '../http/stored.ts';
 import type { Logger } from '../log.ts';
-import type { RateLimit } from '../token-bucket.ts';
+import type { LocalBucket } from '../token-bucket.ts';
 import type { Releases } from './service.ts';
 
 /** What the fast path answers with, and what every answer needs. */
@@ -14,7 +14,7 @@ export interface FastPathOptions {
   readonly identify: Identify;
   readonly cors: Cors;
   /** The limit on each client address. */
-  readonly limit: RateLimit;
+  readonly limit: LocalBucket;
   readonly log: Logger;
 }
 
@@ -36,7 +36,7 @@ export function createFastPath(
     const info = identify(request);
     const headers = ['X-Request-Id', info.id, 'X-Content-Type-Options', 'nosniff'];
     if (isLimited(target!)) {
-      const verdict = limit(info.client.key, info.startedAt);
+      const verdict = limit.consume(info.client.key);
       if (!verdict.allowed) return false;
       headers.push(...verdict.headers);
     }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { readReleaseFile, streamReleaseFile } from './files.ts';
 import type { ReleaseFile } from './files.ts';
+import { createPoller } from '../upstream/poller.ts';
 import { loadRelease } from './load.ts';
 import type { LoadOptions, Release } from './load.ts';
 
@@ -65,16 +66,13 @@ export async function openReleases(options: ReleasesOptions): Promise<Releases> 
       if (!stopped) onRejected(error);
     }
   };
-  let timer: NodeJS.Timeout | undefined;
-  const watch = (): void => {
-    timer = setTimeout(() => void poll().finally(() => stopped || watch()), pollMs).unref();
-  };
-  watch();
+  const watch = createPoller({ read: poll, everyMs: () => pollMs });
+  void watch.start();
   return {
     current: () => release,
     stop() {
       stopped = true;
-      clearTimeout(timer);
+      void watch.stop();
     },
   };
 }

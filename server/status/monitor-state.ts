@@ -1,6 +1,6 @@
-/** What the checks of a monitor have told so far. */
+/** What the checks of a monitor have shown so far. */
 export interface MonitorState {
-  /** What visitors are told; undefined where nothing was decided yet. */
+  /** What visitors see; undefined where nothing was decided yet. */
   readonly up: boolean | undefined;
   /** Whether it was decided by checks of what is checked now. */
   readonly settled: boolean;
@@ -15,7 +15,7 @@ export interface MonitorRule {
   /** Failures in a row before it counts. */
   readonly failures: number;
   readonly intervalMs: number;
-  /** Whether maintenance of it is running: nobody sees it change then. */
+  /** Whether maintenance of it is running: visitors do not see it change then. */
   readonly inMaintenance: boolean;
 }
 
@@ -55,7 +55,7 @@ export function toNextState(state: MonitorState, passed: boolean, rule: MonitorR
   return { up, settled: true, run, damping };
 }
 
-/** Each failure after a pass says that it is not steady, whether or not visitors are told of it. */
+/** Each failure after a pass says that it is not steady, whether or not visitors see it. */
 function dampen({ run: before, damping }: MonitorState, run: number): number {
   if (run >= calmChecks) return 0;
   if (before < 0 || run > 0) return damping;

@@ -3,7 +3,7 @@ import { toStoredJson } from '../http/stored.ts';
 import type { StoredFile } from '../http/stored.ts';
 import type { Status } from './service.ts';
 
-/** Short, and without stale-if-error: a CDN must not say "up" for minutes while we say that nobody knows. */
+/** Short, and without stale-if-error: a CDN must not say "up" for minutes while we say that it is not known. */
 const cacheControl = 'public, max-age=5, stale-while-revalidate=30';
 
 /** The route of the platform's status. */

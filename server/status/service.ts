@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { replaceFile } from '#common/atomic-file.ts';
+import { createPoller } from '../upstream/poller.ts';
 import type { PlatformStatus, StatusSource } from './types.ts';
 
 /** What the status service needs. */
@@ -8,11 +9,12 @@ export interface StatusOptions {
   readonly source: StatusSource;
   /** Where the snapshot is written, for a CDN to carry. */
   readonly file?: string | undefined;
-  /** Is told once when the file cannot be written, and not again before it could be. */
+  /** Is called once when the file cannot be written, and not again before it could be. */
   readonly onFileFailure: (error: unknown) => void;
-  /** Is told once when the state is not known, and not again before it was. */
+  /** Is called once when the state is not known, and not again before it was. */
   readonly onSourceFailure?: (error: unknown) => void;
   readonly now?: () => number;
+  readonly random?: () => number;
   /** How long a state is answered without another read. */
   readonly cacheMs?: number;
   /**
@@ -32,29 +34,24 @@ export interface Status {
   stop(): Promise<void>;
 }
 
-/** A snapshot that did not change is still written every 30 s at least, so that its age tells whether anyone looks after it. */
+/** How often the state is read for the snapshot. */
 const watchMs = 15_000;
-const rewriteMs = 14_000;
+
+/** A snapshot that did not change is still written every 30 s at least, so that its age shows whether it is kept up. */
+const rewriteMs = 10_000;
 
 /** Creates the status service. With a file, it reads by itself, so that the snapshot is fresh without any request. */
 export function createStatus(options: StatusOptions): Status {
-  const { source, file, onFileFailure, onSourceFailure } = options;
+  const { source, file, onFileFailure, onSourceFailure, random } = options;
   const { now = Date.now, cacheMs = 15_000, unknownMs = 2000 } = options;
   const snapshot = file === undefined ? undefined : createSnapshot(file, { now, onFailure: onFileFailure });
   let latest: { readonly status: PlatformStatus | undefined; readonly readAt: number } | undefined;
-  let reading: Promise<PlatformStatus | undefined> | undefined;
   let isFailing = false;
   let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
 
-  const maxAge = (status: PlatformStatus | undefined): number => (status ? cacheMs : unknownMs);
+  const maxAge = (): number => (latest?.status ? cacheMs : unknownMs);
 
-  const publish = (status: PlatformStatus | undefined): void => {
-    // A source that was closed knows nothing, but what was written last was true when this ended.
-    if (!stopped) snapshot?.write(JSON.stringify(status ?? { status: 'error' }));
-  };
-
-  const refresh = async (): Promise<PlatformStatus | undefined> => {
+  const refresh = async (): Promise<void> => {
     let status: PlatformStatus | undefined;
     try {
       status = await source.read();
@@ -64,35 +61,27 @@ export function createStatus(options: StatusOptions): Status {
       isFailing = true;
     }
     latest = { status, readAt: now() };
-    publish(status);
-    return status;
+    // A source that was closed knows nothing, but what was written last was true when this ended.
+    if (!stopped) snapshot?.write(JSON.stringify(status ?? { status: 'error' }));
   };
+  const poller = createPoller({ read: refresh, everyMs: () => Math.min(maxAge(), watchMs), random });
 
-  const read = async (): Promise<PlatformStatus | undefined> => {
-    const age = latest ? now() - latest.readAt : Infinity;
-    // With a clock that was set back, an age below zero would last for hours.
-    if (latest && age >= 0 && age < maxAge(latest.status)) return latest.status;
-    return await (reading ??= refresh().finally(() => (reading = undefined)));
-  };
-
-  const watch = async (): Promise<void> => {
-    if (stopped) return;
-    const status = await read();
-    publish(status);
-    // A timer may run a moment before its time by the other clock, and would be answered from the cache once more.
-    if (!stopped) timer = setTimeout(() => void watch(), Math.min(maxAge(status) + 5, watchMs)).unref();
-  };
   return {
     start() {
       source.start?.();
-      if (snapshot) void watch();
+      if (snapshot) void poller.start();
     },
-    read,
+    async read() {
+      const age = latest ? now() - latest.readAt : Infinity;
+      // With a clock that was set back, an age below zero would last for hours.
+      if (age < 0 || age >= maxAge()) await poller.poll();
+      return latest?.status;
+    },
     async stop() {
       stopped = true;
-      clearTimeout(timer);
+      const ended = poller.stop();
       await source.close();
-      await reading;
+      await ended;
       await snapshot?.done();
     },
   };
@@ -110,39 +99,29 @@ function createSnapshot(
   file: string,
   { now, onFailure }: { readonly now: () => number; readonly onFailure: (error: unknown) => void },
 ): Snapshot {
-  let wanted = '';
-  let written: { readonly text: string; readonly at: number } | undefined;
-  let writing: Promise<void> | undefined;
+  let latest: { readonly text: string; readonly at: number } | undefined;
+  let writing = Promise.resolve();
   let isFailing = false;
 
-  const isWritten = (): boolean => written?.text === wanted && Math.abs(now() - written.at) < rewriteMs;
-
-  const work = async (): Promise<void> => {
-    while (!isWritten()) {
-      const text = wanted;
-      try {
-        // One after the other: an older text must not land last.
-        // oxlint-disable-next-line no-await-in-loop
-        await mkdir(dirname(file), { recursive: true });
-        // oxlint-disable-next-line no-await-in-loop
-        await replaceFile(file, text, { flush: true });
-        written = { text, at: now() };
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing) onFailure(error);
-        isFailing = true;
-        // The next read tries again.
-        return;
-      }
+  const replace = async (text: string): Promise<void> => {
+    try {
+      await mkdir(dirname(file), { recursive: true });
+      await replaceFile(file, text, { flush: true });
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) onFailure(error);
+      isFailing = true;
+      // The next read tries again.
+      latest = undefined;
     }
   };
   return {
     write(text) {
-      wanted = text;
-      writing ??= work().finally(() => (writing = undefined));
+      if (latest?.text === text && Math.abs(now() - latest.at) < rewriteMs) return;
+      const own = (latest = { text, at: now() });
+      // One after the other, and only what is still the latest then: an older text must not land last.
+      writing = writing.then(() => (latest === own ? replace(text) : undefined));
     },
-    async done() {
-      await writing;
-    },
+    done: () => writing,
   };
 }

@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { problems } from '#contract/problem.ts';
 import { createClient } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 import { toPlatformStatus } from './platform.ts';
 import type { PartState } from './platform.ts';
-import { parseJson } from '../upstream/reply.ts';
+import { parseJson, toRefusal } from '../upstream/reply.ts';
 import type { StatusSource } from './types.ts';
-import { ProviderError } from '../upstream/error.ts';
 
 /** Which status page is read. */
 export interface UptimeKumaSettings {
@@ -48,7 +46,7 @@ const Heartbeats = z.object({
 
 /**
  * Creates the source that reads a status page of Uptime Kuma, 1.23 or 2.x: the names are in one answer, the states in
- * another. A read throws a {@link ProviderError} where either fails, has another shape, or tells nothing of the last hour.
+ * another. A read throws a ProviderError where either fails, has another shape, or knows nothing of the last hour.
  */
 export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKumaOptions): StatusSource {
   const { timeoutMs, now = Date.now } = options;
@@ -65,7 +63,7 @@ export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKu
           monitorList.map(({ id, name }) => [String(id), name]),
         ),
       );
-      if (names.size === 0) throw toUnknown(pageReply, 'no monitor is on the page');
+      if (names.size === 0) throw toRefusal(`${pageReply.describe()}; no monitor is on the page`);
       const beatsReply = await client.request('GET', `/api/status-page/heartbeat/${slug}`, { signal });
       const { heartbeatList } = parse(beatsReply, Heartbeats);
       const oldest = now() - staleMs;
@@ -74,7 +72,7 @@ export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKu
         const beat = heartbeatList[id]?.at(-1);
         return beat && beat.time >= oldest ? [{ name, state: states[beat.status]! }] : [];
       });
-      if (parts.length === 0) throw toUnknown(beatsReply, 'no monitor has a beat of the last hour');
+      if (parts.length === 0) throw toRefusal(`${beatsReply.describe()}; no monitor has a beat of the last hour`);
       return toPlatformStatus(parts);
     },
     close: () => client.close(),
@@ -84,12 +82,6 @@ export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKu
 /** The answer as a schema has it. An address that Uptime Kuma does not know is its own page in HTML, with the status 200. */
 function parse<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
   const answer = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
-  if (answer === undefined) throw toUnknown(reply, 'not an answer of a status page');
+  if (answer === undefined) throw toRefusal(`${reply.describe()}; not an answer of a status page`);
   return answer;
-}
-
-/** That the state is not known; the detail is for the log. */
-function toUnknown(reply: Reply, detail: string): ProviderError {
-  const cause = new Error(`${reply.describe()}; ${detail}`);
-  return new ProviderError(problems.provider_error.message, { outcome: 'refused', cause });
 }

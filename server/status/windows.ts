@@ -23,6 +23,11 @@ export function toWindows(planned: StatusCatalog['maintenance']): MaintenanceWin
   });
 }
 
+/** Whether maintenance of a monitor is planned for an instant. */
+export function isPlanned(windows: readonly MaintenanceWindow[], monitor: string, at: number): boolean {
+  return windows.some(({ start, end, monitors }) => start <= at && at < end && monitors.has(monitor));
+}
+
 /**
  * The instant of a local time, `YYYY-MM-DDTHH:MM[:SS]`, in an IANA time zone, as RFC 5545 3.3.5 has it: a time that clocks
  * show twice is the first of the two, and one that they skip is read with the offset before the skip.
@@ -37,20 +42,7 @@ export function toInstant(local: string, timezone: string): number {
 
 /** What the clocks of a time zone are ahead of UTC at an instant, in milliseconds. */
 function offsetAt(instant: number, timezone: string): number {
-  const format = new Intl.DateTimeFormat('en', {
-    timeZone: timezone,
-    calendar: 'gregory',
-    numberingSystem: 'latn',
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  });
-  const parts = new Map(format.formatToParts(instant).map(({ type, value }) => [type, Number(value)]));
-  const part = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
-  const shown = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'));
-  return shown - Math.floor(instant / 1000) * 1000;
+  // Swedish times are ISO 8601, but for the letter T.
+  const local = new Date(instant).toLocaleString('sv', { timeZone: timezone });
+  return Date.parse(`${local.replace(' ', 'T')}Z`) - Math.floor(instant / 1000) * 1000;
 }

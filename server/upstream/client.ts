@@ -2,6 +2,7 @@ import type { LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
 import { problems } from '#contract/problem.ts';
 import { ProviderError } from './error.ts';
+import type { ofetch as Ofetch } from './transport.ts';
 
 /** Whom a client speaks to, and how. */
 export interface ClientOptions {
@@ -75,56 +76,54 @@ export function createClient(clientOptions: ClientOptions): Client {
     if (closed) await agent.destroy();
     return { agent, ofetch };
   };
+  /** One exchange with its body; the body is undefined where it is longer than allowed. */
+  const send = async (url: string, method: string, options: RequestOptions, exchange: Exchange) => {
+    const { signal, body } = options;
+    // ofetch's own timeout ends with the headers; a signal covers the body too.
+    const timeout = AbortSignal.timeout(options.timeoutMs ?? timeoutMs);
+    const response = await exchange.ofetch.raw<unknown, 'stream'>(url, {
+      method,
+      headers: { accept: 'application/json', 'user-agent': 'hosting-api', ...headers, ...options.headers },
+      ...(body && { body }),
+      retry: false,
+      redirect: 'manual',
+      ignoreResponseError: true,
+      responseType: 'stream',
+      signal: signal ? AbortSignal.any([timeout, signal]) : timeout,
+      dispatcher: exchange.dispatcher,
+    });
+    return { response, text: await readText(response, options.maxBytes ?? maxBytes) };
+  };
   return {
     async request(method, path, options = {}) {
       const url = baseUrl + path;
       const { agent: connections, ofetch } = await open();
-      const exchange = watch(connections);
+      const { dispatcher, sent } = watch(connections);
       const fail = (detail: string): ProviderError =>
         new ProviderError(problems.provider_error.message, {
-          outcome: exchange.sent() ? 'unknown' : 'refused',
+          outcome: sent() ? 'unknown' : 'refused',
           // A new error rather than ofetch's: that one carries the request with its credential.
           cause: new Error(scrub(`${method} ${url}: ${detail}`)),
         });
-      let response: Response;
-      let text: string | undefined;
-      try {
-        response = await ofetch.raw<unknown, 'stream'>(url, {
-          method,
-          headers: { accept: 'application/json', 'user-agent': 'hosting-api', ...headers, ...options.headers },
-          ...(options.body && { body: options.body }),
-          retry: false,
-          redirect: 'manual',
-          ignoreResponseError: true,
-          responseType: 'stream',
-          // ofetch's own timeout ends with the headers; a signal covers the body too.
-          signal: AbortSignal.any([
-            AbortSignal.timeout(options.timeoutMs ?? timeoutMs),
-            ...(options.signal ? [options.signal] : []),
-          ]),
-          dispatcher: exchange.dispatcher,
-        });
-        text = await readText(response, options.maxBytes ?? maxBytes);
-      } catch (error) {
+      const { response, text } = await send(url, method, options, { ofetch, dispatcher }).catch((error: unknown) => {
         throw fail(explain(error));
-      }
+      });
       const { status, statusText } = response;
       if (text === undefined) throw fail(`${status}, with more bytes than are read`);
       if (redirects === 'fail' && status >= 300 && status < 400) throw fail(`${status}, a redirect`);
       const scrubbed = scrub(text);
-      return {
-        status,
-        statusText,
-        headers: response.headers,
-        text: scrubbed,
-        describe() {
-          const words = status >= 400 ? `: ${scrubbed.slice(0, excerptLength)}` : '';
-          return scrub(`${method} ${url}: ${status} ${statusText}${words}`);
-        },
-      };
+      const words = status >= 400 ? `: ${scrubbed.slice(0, excerptLength)}` : '';
+      const describe = (): string => scrub(`${method} ${url}: ${status} ${statusText}${words}`);
+      return { status, statusText, headers: response.headers, text: scrubbed, describe };
     },
     close: () => (closed ??= agent?.destroy() ?? Promise.resolve()),
   };
+}
+
+/** What one exchange goes over. */
+interface Exchange {
+  readonly ofetch: typeof Ofetch;
+  readonly dispatcher: Dispatcher;
 }
 
 /**

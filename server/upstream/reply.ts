@@ -7,19 +7,15 @@ import type { Outcome } from './error.ts';
 /** The message where a command is for a server that is not running. */
 export const offline = 'The server must be online to receive commands';
 
-/** What the reader of a console is told where the mistake is ours. */
+/** What the reader of a console sees where the mistake is ours. */
 export const notAvailable = 'console is not available';
 
-/** What a failure is told as, where it has words of its own. */
-export interface Told {
-  readonly code?: ProviderError['code'];
-  readonly message?: string;
-}
-
 /** A failure that an upstream answered with; its words go into the cause alone, which is for the log. */
-export function toProviderError(reply: Reply, outcome: Outcome, told: Told = {}): ProviderError {
-  const code = told.code ?? 'provider_error';
-  const message = told.message ?? problems[code].message;
+export function toProviderError(
+  reply: Reply,
+  outcome: Outcome,
+  { code = 'provider_error', message = problems[code].message }: Partial<Pick<ProviderError, 'code' | 'message'>> = {},
+): ProviderError {
   return new ProviderError(message, { code, outcome, cause: new Error(reply.describe()) });
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
-import { createRateLimit } from '../../server/token-bucket.ts';
+import { createTokenBucket } from '../../server/token-bucket.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Question } from '../server/ask.ts';
@@ -126,12 +126,12 @@ describe('over time, a client', () => {
   /** A limit on a clock that only the test turns, and how many of so many requests it lets through. */
   function createTurned(changes: Partial<typeof options> = {}) {
     let time = 12_345.678;
-    const limit = createRateLimit({ ...options, ...changes }, () => time);
+    const limit = createTokenBucket({ ...options, ...changes }, () => time);
     return {
       turn: (ms: number) => (time += ms),
       count: (requests: number, key = '192.0.2.1') =>
-        Array.from({ length: requests }, () => limit(key)).filter(({ allowed }) => allowed).length,
-      ask: () => limit('192.0.2.1'),
+        Array.from({ length: requests }, () => limit.consume(key)).filter(({ allowed }) => allowed).length,
+      ask: () => limit.consume('192.0.2.1'),
     };
   }
 
@@ -197,8 +197,8 @@ describe('over time, a client', () => {
 
   test('is told what is left for it and when its bucket is full again, whoever asked before', () => {
     let time = 1_000;
-    const limit = createRateLimit({ ...options, rps: 1, burst: 3 }, () => time);
-    const tell = (key: string) => limit(key).headers.at(-1);
+    const limit = createTokenBucket({ ...options, rps: 1, burst: 3 }, () => time);
+    const tell = (key: string) => limit.consume(key).headers.at(-1);
     expect([tell('a'), tell('b'), tell('a'), tell('b')]).toEqual([
       '"default";r=2;t=1',
       '"default";r=2;t=1',
@@ -231,10 +231,10 @@ describe('over time, a client', () => {
   test('is not kept out for longer where the clock of the machine is set back', () => {
     vi.useFakeTimers();
     try {
-      const limit = createRateLimit(options);
-      for (let request = 0; request < 10; request += 1) limit('192.0.2.1');
+      const limit = createTokenBucket(options);
+      for (let request = 0; request < 10; request += 1) limit.consume('192.0.2.1');
       vi.setSystemTime(Date.now() - 3_600_000);
-      expect(limit('192.0.2.1')).toMatchObject({ allowed: false, retryAfter: 1 });
+      expect(limit.consume('192.0.2.1')).toMatchObject({ allowed: false, retryAfter: 1 });
     } finally {
       vi.useRealTimers();
     }

@@ -9,7 +9,7 @@ import { listenOn } from '../../server/http/listen.ts';
 import { createLog } from '../../server/log.ts';
 import { createIdentify } from '../../server/http/identify.ts';
 import { createCors } from '../../server/http/cors.ts';
-import { createRateLimit } from '../../server/token-bucket.ts';
+import { createTokenBucket } from '../../server/token-bucket.ts';
 import { createLifecycle } from '../../server/lifecycle.ts';
 import { openReleases } from '../../server/releases/service.ts';
 import { createRoutes } from '../../server/routes.ts';
@@ -32,7 +32,7 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
   const destination = new PassThrough();
   let written = '';
   destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
-  const limit = createRateLimit({ name: 'default', rps: 100, burst: 100 });
+  const limit = createTokenBucket({ name: 'default', rps: 100, burst: 100 });
   const routes = createRoutes({
     releases,
     lifecycle,

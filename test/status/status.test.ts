@@ -46,6 +46,7 @@ function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
     file,
     onFileFailure: tell('file'),
     onSourceFailure: tell('source'),
+    random: () => 0.5,
     ...options,
   });
   onTestFinished(() => status.stop());
@@ -116,7 +117,7 @@ describe('the state', () => {
   test('is not known where Uptime Kuma hangs, which is asked once for all', async () => {
     const upstream = await createUpstream(() => ({ status: 200 }));
     upstream.fail('hang');
-    const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs: 300 });
+    const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs: 1000 });
     const { status } = createWorld({ source });
     const answers = Array.from({ length: 100 }, () => status.read());
     expect(new Set(await Promise.all(answers))).toEqual(new Set([undefined]));

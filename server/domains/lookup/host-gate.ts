@@ -1,150 +1,115 @@
-/** How often a host may be asked: so many times a second in the long run, and at once after a pause. */
-export interface Rate {
-  readonly perSecond: number;
-  readonly burst: number;
-}
+import { setTimeout as sleep } from 'node:timers/promises';
+import pLimit from 'p-limit';
+import type { LimitFunction } from 'p-limit';
+import { createTokenBucket } from '../../token-bucket.ts';
+import type { TokenBucket } from '../../token-bucket.ts';
+import type { Deadline } from './deadline.ts';
+import type { Rate, RegistryLimits } from './limits.ts';
 
-/** How long a piece of work may take. */
-export interface Deadline {
-  /** Aborts when the time is up. */
-  readonly signal: AbortSignal;
-  remainingMs(): number;
-}
+/** What work answers that is worth a second turn, as it found the host away. */
+export const again = Symbol('again');
 
 /** The turns at hosts that many want to ask at once. */
 export interface HostGate {
   /**
-   * Does a piece of work when it is its turn at a host. Undefined, and the work not begun, where the turn cannot come
-   * before the deadline or the host is left alone.
+   * Does a piece of work when it is its turn at a host, and once more where it answers {@link again}. Undefined where
+   * the turn cannot come before the deadline, the host is left alone, or it was away both times.
    */
-  run<Result>(host: string, rate: Rate, deadline: Deadline, work: () => Promise<Result>): Promise<Result | undefined>;
+  run<Result>(
+    host: string,
+    deadline: Deadline,
+    work: () => Promise<Result | typeof again>,
+  ): Promise<Result | undefined>;
   /** Leaves a host alone for a while: those who wait for it are sent away, and so are those who come. */
   cool(host: string, ms: number): void;
 }
 
-interface Waiting {
-  readonly deadline: Deadline;
-  /** Ends the wait, and tells whether it is their turn. */
-  end(go: boolean): void;
+/** What servers are asked with. */
+export interface Asking {
+  readonly gate: HostGate;
+  readonly limits: RegistryLimits;
+  /** Is given, for the operator, what a host answered that it should not; never which name was asked for. */
+  readonly noticed: (host: string, what: string) => void;
+}
+
+/** What the gate needs. */
+export interface HostGateOptions {
+  /** How many are asked at once, for each host. */
+  readonly concurrency: number;
+  /** The pace of a host: the same object for all hosts that are alike. */
+  readonly rateOf: (host: string) => Rate;
+  /** In milliseconds. */
+  readonly now: () => number;
 }
 
 interface Turns {
-  rate: Rate;
-  /** How many may begin at once now. */
-  tokens: number;
-  /** When the tokens were counted last. */
-  countedAt: number;
-  running: number;
+  readonly places: LimitFunction;
   coolUntil: number;
-  /** Those who wait, in their order. */
-  readonly waiting: Set<Waiting>;
-  timer: NodeJS.Timeout | undefined;
+  /** Aborts when the host is to be left alone. */
+  cooling: AbortController;
 }
 
 /** What has less time than this left is not begun: the host would be asked for nothing. */
 const shortestMs = 50;
 
-/** Past this many hosts, those that nobody asks any more are forgotten. */
+/** Past this many hosts, those that are not asked and not left alone are forgotten. */
 const rememberedHosts = 500;
 
-/** Creates the gate, with so many asked at once for each host; `now` is in milliseconds. */
-export function createHostGate(concurrency: number, now: () => number): HostGate {
+/** Creates the gate. A turn is a place among those that are asked at once, and then a token of the host's bucket. */
+export function createHostGate({ concurrency, rateOf, now }: HostGateOptions): HostGate {
   const hosts = new Map<string, Turns>();
-  const turnsOf = (host: string, rate: Rate): Turns => {
+  const buckets = new Map<Rate, TokenBucket>();
+  const turnsOf = (host: string): Turns => {
     let turns = hosts.get(host);
     if (!turns) {
       if (hosts.size >= rememberedHosts) forgetIdle(hosts, now());
-      turns = {
-        rate,
-        tokens: rate.burst,
-        countedAt: now(),
-        running: 0,
-        coolUntil: 0,
-        waiting: new Set(),
-        timer: undefined,
-      };
+      turns = { places: pLimit(concurrency), coolUntil: 0, cooling: new AbortController() };
       hosts.set(host, turns);
     }
-    turns.rate = rate;
     return turns;
   };
+  const bucketOf = (rate: Rate): TokenBucket => {
+    let bucket = buckets.get(rate);
+    if (!bucket) buckets.set(rate, (bucket = createTokenBucket({ name: 'registry', ...rate }, now)));
+    return bucket;
+  };
 
-  /** Begins what may begin, and comes back when the next token is due. */
-  const advance = (turns: Turns): void => {
-    count(turns, now());
-    clearTimeout(turns.timer);
-    for (const waiting of turns.waiting) {
-      if (turns.running >= concurrency) return;
-      if (waiting.deadline.remainingMs() < shortestMs) {
-        waiting.end(false);
-        continue;
-      }
-      if (turns.tokens < 1) {
-        turns.timer = setTimeout(advance, Math.ceil(msUntil(1, turns)), turns);
-        return;
-      }
-      turns.tokens -= 1;
-      turns.running += 1;
-      waiting.end(true);
+  /** Waits for a token of a host; false where none can come in time. */
+  const takeToken = async (host: string, turns: Turns, deadline: Deadline): Promise<boolean> => {
+    const { signal } = turns.cooling;
+    for (;;) {
+      if (now() < turns.coolUntil || deadline.remainingMs() < shortestMs) return false;
+      const { allowed, waitMs } = await bucketOf(rateOf(host)).consume(host);
+      if (allowed || waitMs >= deadline.remainingMs()) return allowed;
+      await sleep(waitMs, undefined, { signal: AbortSignal.any([deadline.signal, signal]) }).catch(() => undefined);
+      if (deadline.signal.aborted) return false;
     }
   };
 
-  /** Waits for the turn; answers whether it came. */
-  const wait = (turns: Turns, deadline: Deadline): Promise<boolean> =>
-    new Promise((resolve) => {
-      const waiting: Waiting = {
-        deadline,
-        end(go) {
-          turns.waiting.delete(waiting);
-          deadline.signal.removeEventListener('abort', giveUp);
-          resolve(go);
-        },
-      };
-      const giveUp = (): void => waiting.end(false);
-      deadline.signal.addEventListener('abort', giveUp);
-      turns.waiting.add(waiting);
-      advance(turns);
-    });
-
   return {
-    async run(host, rate, deadline, work) {
-      const turns = turnsOf(host, rate);
-      count(turns, now());
-      // Whoever cannot begin in time is sent away at once: so no more wait than the rate lets begin in one deadline.
-      const tooLate = msUntil(turns.waiting.size + 1, turns) >= deadline.remainingMs();
-      if (tooLate || deadline.signal.aborted || now() < turns.coolUntil) return undefined;
-      if (!(await wait(turns, deadline))) return undefined;
-      try {
-        return await work();
-      } finally {
-        turns.running -= 1;
-        advance(turns);
-      }
+    async run(host, deadline, work) {
+      const turns = turnsOf(host);
+      const turn = async () => {
+        // Who cannot begin in time is sent away at once: no more wait than the rate lets begin in one deadline.
+        const mostWaiting = (rateOf(host).rps * deadline.remainingMs()) / 1000;
+        if (turns.places.pendingCount >= mostWaiting) return undefined;
+        return await turns.places(async () => ((await takeToken(host, turns, deadline)) ? await work() : undefined));
+      };
+      const first = await turn();
+      const result = first === again ? await turn() : first;
+      return result === again ? undefined : result;
     },
     cool(host, ms) {
-      const turns = hosts.get(host);
-      if (!turns) return;
+      const turns = turnsOf(host);
       turns.coolUntil = Math.max(turns.coolUntil, now() + ms);
-      for (const waiting of turns.waiting) waiting.end(false);
+      turns.cooling.abort();
+      turns.cooling = new AbortController();
     },
   };
-}
-
-function count(turns: Turns, at: number): void {
-  const earned = ((at - turns.countedAt) / 1000) * turns.rate.perSecond;
-  turns.tokens = Math.min(turns.rate.burst, turns.tokens + earned);
-  turns.countedAt = at;
-}
-
-/** How long it takes until there are so many tokens. */
-function msUntil(tokens: number, turns: Turns): number {
-  return Math.max(0, ((tokens - turns.tokens) / turns.rate.perSecond) * 1000);
 }
 
 function forgetIdle(hosts: Map<string, Turns>, at: number): void {
-  for (const [host, turns] of hosts) {
-    count(turns, at);
-    const busy = turns.running > 0 || turns.waiting.size > 0 || turns.tokens < turns.rate.burst;
-    if (!busy && at >= turns.coolUntil) hosts.delete(host);
+  for (const [host, { places, coolUntil }] of hosts) {
+    if (places.activeCount + places.pendingCount === 0 && at >= coolUntil) hosts.delete(host);
   }
 }

@@ -21,11 +21,13 @@ export interface BootstrapOptions {
 export interface Bootstrap {
   /** The server of a TLD by the longest entry that is its end, and that entry. */
   find(tld: string): { readonly base: string; readonly entry: string } | undefined;
+  /** Whether one of the servers is at a host, by the host of its URL. */
+  hasHost(host: string): boolean;
   /** Whether the list was read in the last seven days: base URLs move, and an old server denies names that exist. */
   isCurrent(): boolean;
   /** Reads the list for the first time, and then again by itself. Settles when the first reading ended; never rejects. */
   start(): Promise<void>;
-  /** Reads it anew; the one there is stays where that fails. Never rejects. */
+  /** Reads it again; the one there is stays where that fails. Never rejects. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
@@ -79,7 +81,7 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
       const reason = String((error as Error).cause ?? error);
       log.warn({ reason }, 'the list of RDAP servers could not be read; the one before is still used');
     },
-    everyMs: refreshMs,
+    everyMs: () => refreshMs,
     retryMs,
   });
   return {
@@ -90,6 +92,7 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
       }
       return undefined;
     },
+    hasHost: (host) => bases.values().some((base) => base.includes(`//${host}/`)),
     isCurrent: () => readAt !== undefined && now() - readAt < currentMs,
     start: () => poller.start(),
     refresh: () => poller.poll(),

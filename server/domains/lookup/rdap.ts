@@ -2,26 +2,15 @@ import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import type { Client, Reply } from '../../upstream/client.ts';
 import type { Availability } from '../types.ts';
-import type { Deadline, HostGate, Rate } from './host-gate.ts';
+import type { Deadline } from './deadline.ts';
+import { again } from './host-gate.ts';
+import type { Asking } from './host-gate.ts';
 import { isAllowedUrl } from '../../upstream/public-address.ts';
 import { parseJson } from '../../upstream/reply.ts';
 import { ProviderError } from '../../upstream/error.ts';
 
-/** What RDAP needs. */
-export interface RdapOptions {
-  /** Hands redirects over, as replies. */
-  readonly client: Client;
-  readonly gate: HostGate;
-  /** For a host that a registry's server leads to. */
-  readonly elsewhereRate: Rate;
-  /** How long a host is left alone that asks for it without saying how long. */
-  readonly coolDownMs: number;
-  /** Told, for the operator, what a host answered that it should not; never which name was asked for. */
-  readonly noticed: (host: string, what: string) => void;
-}
-
 /** Asks an RDAP server for a name of its TLD; `base` ends with a slash. */
-export type AskRdap = (base: string, name: string, rate: Rate, deadline: Deadline) => Promise<Availability>;
+export type AskRdap = (base: string, name: string, deadline: Deadline) => Promise<Availability>;
 
 const maxRedirects = 3;
 const redirects = [301, 302, 303, 307, 308];
@@ -37,47 +26,41 @@ const Answer = z.object({
 
 /**
  * Creates the question for a domain in RDAP (RFC 9082 §3.1.3). The answer is `taken` only for the very domain that was
- * asked for, `free` only for a 404 of the server that was asked, and `unknown` for all else. Never rejects.
+ * asked for, `free` only for a 404 of the server that was asked, and `unknown` for all else. The client hands redirects
+ * over, as replies. Never rejects.
  */
-export function createRdap({ client, gate, elsewhereRate, coolDownMs, noticed }: RdapOptions): AskRdap {
-  /** One exchange, and what became of it where there was no answer: `refused` where nothing was sent. */
-  const exchange = async (url: URL, { signal }: Deadline): Promise<Reply | 'refused' | 'failed'> => {
+export function createRdap(client: Client, { gate, limits, noticed }: Asking): AskRdap {
+  /** One exchange: another one is worth it where nothing was sent, or the server was away (never after a 429). */
+  const exchange = async (url: URL, signal: AbortSignal): Promise<Reply | typeof again | undefined> => {
     try {
       const reply = await client.request('GET', url.href, { signal });
       const retryAfter = reply.headers.get('retry-after');
       if (reply.status === 429 || (reply.status === 503 && retryAfter !== null)) {
-        gate.cool(url.host, toCoolDownMs(retryAfter, coolDownMs));
+        gate.cool(url.host, toCoolDownMs(retryAfter, limits.coolDownMs));
       }
       if (![200, 404, ...redirects].includes(reply.status)) noticed(url.host, `answered ${reply.status}`);
-      return reply;
+      return transient.includes(reply.status) ? again : reply;
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
-      noticed(url.host, error.outcome === 'refused' ? 'could not be reached' : 'did not answer');
-      return error.outcome === 'refused' ? 'refused' : 'failed';
+      const isRefused = error.outcome === 'refused';
+      noticed(url.host, isRefused ? 'could not be reached' : 'did not answer');
+      return isRefused ? again : undefined;
     }
   };
 
-  /** An exchange in its turn, and a second one where the first found nobody home (never after a 429). */
-  const request = async (url: URL, rate: Rate, deadline: Deadline): Promise<Reply | undefined> => {
-    const turn = async () => await gate.run(url.host, rate, deadline, () => exchange(url, deadline));
-    let result = await turn();
-    if (result === 'refused' || (typeof result === 'object' && transient.includes(result.status)))
-      result = await turn();
-    return typeof result === 'object' ? result : undefined;
-  };
-
-  return async (base, name, rate, deadline) => {
+  return async (base, name, deadline) => {
     let url = URL.parse(`domain/${name}`, base);
     if (!url || !isAllowedUrl(url)) return 'unknown';
     const { host } = url;
     let strayed = false;
     for (let hop = 0; hop <= maxRedirects; hop += 1) {
-      const reply = await request(url, url.host === host ? rate : elsewhereRate, deadline);
+      const at: URL = url;
+      const reply = await gate.run(at.host, deadline, () => exchange(at, deadline.signal));
       if (!reply) return 'unknown';
       if (!redirects.includes(reply.status)) return judge(reply, name, strayed);
-      const next: URL | null = URL.parse(reply.headers.get('location') ?? '', url);
-      if (!next || !isAllowedUrl(next, url)) {
-        noticed(url.host, 'redirects to where no registry is');
+      const next = URL.parse(reply.headers.get('location') ?? '', at);
+      if (!next || !isAllowedUrl(next, at)) {
+        noticed(at.host, 'redirects to where no registry is');
         return 'unknown';
       }
       strayed ||= next.host !== host;

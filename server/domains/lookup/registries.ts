@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import type { DomainLookup } from '#contract/domains.ts';
+import pLimit from 'p-limit';
 import { createClient } from '../../upstream/client.ts';
 import type { Logger } from '../../log.ts';
-import { createCanaries } from './canary.ts';
-import { createDelegations } from './dns.ts';
-import type { Availability, DomainName, Registries } from '../types.ts';
-import { createHostGate } from './host-gate.ts';
-import type { Deadline, Rate } from './host-gate.ts';
-import { createBootstrap } from './rdap-bootstrap.ts';
-import { createRdap } from './rdap.ts';
 import { lookupPublic } from '../../upstream/public-address.ts';
-import { findPace, findUnlisted, listedBases, toExistingName, toHostname, toRegistryTld } from './registry-table.ts';
-import type { Source } from './registry-table.ts';
-import { createWhois } from './whois.ts';
+import type { Registries } from '../types.ts';
+import { createDeadlines } from './deadline.ts';
+import type { Deadlines } from './deadline.ts';
+import { usualLimits } from './limits.ts';
+import type { RegistryLimits } from './limits.ts';
+import { createBootstrap } from './rdap-bootstrap.ts';
+import { listedBases, toExistingName } from './registry-table.ts';
+import { createSources } from './sources.ts';
+import type { Within } from './sources.ts';
 
 /** What registries are asked with. */
 export interface RegistriesOptions {
@@ -28,47 +27,10 @@ export interface RegistriesOptions {
   readonly limits?: Partial<RegistryLimits>;
 }
 
-/** How much registries are asked, and for how long. */
-export interface RegistryLimits {
-  /** For one answer, from the connection to its last byte. */
-  readonly answerMs: number;
-  /** For all that one name needs. */
-  readonly lookupMs: number;
-  /** For one answer of DNS, and how many questions there are at once. */
-  readonly dnsMs: number;
-  readonly dnsConcurrency: number;
-  /** How many questions one host has at once. */
-  readonly concurrency: number;
-  readonly rate: Rate;
-  /** For servers that IANA does not list. */
-  readonly unlistedRate: Rate;
-  /** How long a host is left alone that asks for it without saying how long. */
-  readonly coolDownMs: number;
-  /** How long the proof holds that a server runs a TLD. */
-  readonly canaryMs: number;
-  readonly refreshMs: number;
-  readonly maxBytes: number;
-}
-
-const defaults: RegistryLimits = {
-  answerMs: 3000,
-  lookupMs: 6000,
-  dnsMs: 800,
-  dnsConcurrency: 64,
-  concurrency: 4,
-  rate: { perSecond: 5, burst: 5 },
-  unlistedRate: { perSecond: 1, burst: 5 },
-  coolDownMs: 10_000,
-  canaryMs: 6 * 60 * 60 * 1000,
-  refreshMs: 24 * 60 * 60 * 1000,
-  maxBytes: 256 * 1024,
-};
-
 /** Creates the way to the registries of the world. Nothing is asked before the first check or start. */
 export function createRegistries(options: RegistriesOptions): Registries {
   const { dnsServers, bootstrapUrl, userAgent, log, now = () => performance.now() } = options;
-  const limits = { ...defaults, ...options.limits };
-  const noticed = (host: string, what: string): void => log.warn({ host }, `a registry ${what}`);
+  const limits = { ...usualLimits, ...options.limits };
   const client = createClient({
     baseUrl: '',
     headers: { accept: 'application/rdap+json, application/json;q=0.5', 'user-agent': userAgent },
@@ -77,104 +39,20 @@ export function createRegistries(options: RegistriesOptions): Registries {
     redirects: 'reply',
     lookup: lookupPublic,
   });
-  const bootstrap = createBootstrap({
-    url: bootstrapUrl,
-    builtIn: listedBases,
-    userAgent,
-    refreshMs: limits.refreshMs,
-    now,
-    log,
-  });
-  const gate = createHostGate(limits.concurrency, now);
-  const askRdap = createRdap({ ...limits, client, gate, elsewhereRate: limits.unlistedRate, noticed });
-  const askWhois = createWhois({ ...limits, gate, noticed });
-  const canaries = createCanaries(limits.canaryMs, now, {
-    refuted: (server) =>
-      log.error({ server }, 'an RDAP server denies a name that exists, and is not believed any more'),
-  });
-  const isDelegated = createDelegations(dnsServers === 'off' ? [] : dnsServers, limits.dnsMs);
-  const dnsGate = createHostGate(limits.dnsConcurrency, now);
-  const running = new Set<AbortController>();
-  let closed: Promise<void> | undefined;
-
-  /** Does a piece of work that has so long, and answers `unknown` where that is not enough, or it fails. */
-  const within = async (ms: number, work: (deadline: Deadline) => Promise<Availability>): Promise<Availability> => {
-    if (closed) return 'unknown';
-    const controller = new AbortController();
-    const end = performance.now() + ms;
-    const timer = setTimeout(() => controller.abort(), ms);
-    running.add(controller);
+  const { refreshMs } = limits;
+  const bootstrap = createBootstrap({ url: bootstrapUrl, builtIn: listedBases, userAgent, refreshMs, now, log });
+  const deadlines = createDeadlines();
+  const within: Within = async (ms, work) => {
     try {
-      const aborted = new Promise<Availability>((resolve) => {
-        controller.signal.addEventListener('abort', () => resolve('unknown'));
-      });
-      const deadline = { signal: controller.signal, remainingMs: () => end - performance.now() };
-      return await Promise.race([work(deadline), aborted]);
+      return await deadlines.within(ms, 'unknown', work);
     } catch (error) {
       log.error({ err: error }, 'a registry could not be asked');
       return 'unknown';
-    } finally {
-      clearTimeout(timer);
-      running.delete(controller);
-      // Whatever is still under way for it is of no use any more.
-      controller.abort();
     }
   };
+  const sources = createSources({ client, bootstrap, within, limits, now, log });
 
-  /** Whether DNS proves a name taken; it has the time of two answers, so that a slow one leaves some for the registry. */
-  const isSeenInDns = async (name: string, deadline: Deadline): Promise<boolean> => {
-    const restMs = deadline.remainingMs() - 2 * limits.dnsMs;
-    const signal = AbortSignal.any([deadline.signal, AbortSignal.timeout(2 * limits.dnsMs)]);
-    const stage = { signal, remainingMs: () => deadline.remainingMs() - restMs };
-    return (await dnsGate.run('dns', unpaced, stage, () => isDelegated(name, signal))) ?? false;
-  };
-
-  /** Whether IANA says, and said so lately, that a server runs a TLD. */
-  const isVouchedFor = (base: string, tld: string): boolean => {
-    const listed = bootstrap.find(tld);
-    return bootstrap.isCurrent() && listed?.base === toBase(base) && listed.entry === toRegistryTld(tld);
-  };
-
-  const askServer = async (base: string, { name, tld }: DomainName, rate: Rate, deadline: Deadline) => {
-    const server = `${base} for .${tld}`;
-    const vouched = isVouchedFor(base, tld);
-    if (!vouched && canaries.isRefuted(server)) return 'unknown';
-    const answer = await askRdap(base, name, rate, deadline);
-    if (answer !== 'free' || vouched) return answer;
-    // A server that does not run the TLD answers 404 as well: nobody's word for it is taken but its own.
-    const existing = toExistingName(tld, { rdap: base });
-    const probe = () => within(limits.lookupMs, (own) => askRdap(base, existing, rate, own));
-    return (await canaries.isProved(server, probe)) ? 'free' : 'unknown';
-  };
-
-  const ask = async (source: Source, domain: DomainName, deadline: Deadline): Promise<Availability> => {
-    const pace = findPace(toHostname(source));
-    if ('rdap' in source) {
-      const base = toBase(source.rdap);
-      const listed = bootstrap.find(domain.tld)?.base === base;
-      return await askServer(base, domain, pace ?? (listed ? limits.rate : limits.unlistedRate), deadline);
-    }
-    const known = findUnlisted(toRegistryTld(domain.tld)).some((one) => toHostname(one) === toHostname(source));
-    const rate = pace ?? (known ? limits.rate : limits.unlistedRate);
-    if ('das' in source) return await askWhois('das', source.das, domain, rate, deadline);
-    return await askWhois('whois', source.whois, domain, rate, deadline);
-  };
-
-  /** Where a TLD is asked, the better source first. */
-  const findSources = (tld: string, lookup: DomainLookup | undefined): readonly Source[] => {
-    if (lookup !== undefined) return lookup === 'none' ? [] : [lookup];
-    const listed = bootstrap.find(tld);
-    return listed ? [{ rdap: listed.base }] : findUnlisted(toRegistryTld(tld));
-  };
-
-  const askSources = async (domain: DomainName, lookup: DomainLookup | undefined, deadline: Deadline) => {
-    if (lookup === undefined) await bootstrap.start();
-    for (const source of findSources(domain.tld, lookup)) {
-      const answer = await ask(source, domain, deadline);
-      if (answer !== 'unknown') return answer;
-    }
-    return 'unknown';
-  };
+  const isSeenInDns = createDnsProof(dnsServers, deadlines, limits);
 
   return {
     start: () => void bootstrap.start(),
@@ -183,42 +61,39 @@ export function createRegistries(options: RegistriesOptions): Registries {
       if (!/^[a-z0-9-]{1,63}$/.test(domain.name.slice(0, -domain.tld.length - 1))) return 'unknown';
       if (!domain.name.endsWith(`.${domain.tld}`)) return 'unknown';
       return await within(limits.lookupMs, async (deadline) => {
-        if (dnsServers !== 'off' && (await isSeenInDns(domain.name, deadline))) return 'taken';
-        return await askSources(domain, lookup, deadline);
+        if (await isSeenInDns(domain.name)) return 'taken';
+        return await sources.ask(domain, lookup, deadline);
       });
     },
     async diagnose(tld, lookup) {
       const start = performance.now();
       if (lookup === undefined) await bootstrap.start();
-      const sources = findSources(tld, lookup);
-      const find = async (name: string) => ({
+      const found = sources.find(tld, lookup);
+      const ask = async (name: string) => ({
         name,
-        availability: await within(limits.lookupMs, (deadline) => askSources({ name, tld }, lookup, deadline)),
+        availability: await within(limits.lookupMs, (deadline) => sources.ask({ name, tld }, lookup, deadline)),
       });
-      const existing = await find(toExistingName(tld, sources[0]));
-      const missing = await find(`x${randomBytes(12).toString('hex')}.${tld}`);
-      return {
-        source: sources.map(describe).join(', else ') || 'none',
-        existing,
-        missing,
-        ms: performance.now() - start,
-      };
+      const existing = await ask(toExistingName(tld, found[0]));
+      const missing = await ask(`x${randomBytes(12).toString('hex')}.${tld}`);
+      const source = found.map((one) => Object.entries(one).flat().join(' ')).join(', else ') || 'none';
+      return { source, existing, missing, ms: performance.now() - start };
     },
-    close: () =>
-      (closed ??= (async () => {
-        for (const controller of running) controller.abort();
-        await Promise.all([bootstrap.close(), client.close()]);
-      })()),
+    async close() {
+      deadlines.close();
+      await Promise.all([bootstrap.close(), client.close()]);
+    },
   };
 }
 
-/** For DNS, which only its concurrency limits. */
-const unpaced: Rate = { perSecond: 1e6, burst: 1e6 };
-
-function toBase(url: string): string {
-  return URL.parse(url.endsWith('/') ? url : `${url}/`)?.href ?? url;
-}
-
-function describe(source: Source): string {
-  return Object.entries(source).flat().join(' ');
+/** Whether DNS proves a name taken; it has the time of two answers, so that a slow one leaves some for the registry. */
+function createDnsProof(servers: RegistriesOptions['dnsServers'], deadlines: Deadlines, limits: RegistryLimits) {
+  const places = pLimit(limits.dnsConcurrency);
+  return async (name: string): Promise<boolean> => {
+    if (servers === 'off') return false;
+    // Loaded for the first search, as it takes 10 ms of the server's start.
+    const { isDelegated } = await import('./dns.ts');
+    return await deadlines.within(2 * limits.dnsMs, false, ({ signal }) =>
+      places(async () => !signal.aborted && (await isDelegated(name, { servers, timeoutMs: limits.dnsMs, signal }))),
+    );
+  };
 }

@@ -1,25 +1,17 @@
 import type { DomainLookup } from '#contract/domains.ts';
-import type { Rate } from './host-gate.ts';
+import type { Rate } from './limits.ts';
 import snapshot from './rdap-snapshot.json' with { type: 'json' };
 
 /** A place where names of a TLD are asked for. */
 export type Source = Exclude<DomainLookup, 'none'>;
 
 /**
- * Base URLs that moved since the snapshot; from IANA's list of 2026-09-30, the last that was read when this was written.
- */
-const moved: Readonly<Record<string, string>> = {
-  'https://rdap.radix.host/rdap/': 'online site store tech',
-};
-
-/**
  * The RDAP server of each TLD by IANA's list of 2026-02-13 (https://data.iana.org/rdap/dns.json), without the three
- * that have none over https (.kg, .mg, .ng). It is used until a newer one is read.
+ * that have none over https (.kg, .mg, .ng); .online, .site, .store and .tech as they moved until 2026-09-30. It is used
+ * until a newer one is read.
  */
 export const listedBases: ReadonlyMap<string, string> = new Map(
-  [...Object.entries(snapshot), ...Object.entries(moved)].flatMap(([base, tlds]) =>
-    tlds.split(' ').map((tld) => [tld, base] as const),
-  ),
+  Object.entries(snapshot).flatMap(([base, tlds]) => tlds.split(' ').map((tld) => [tld, base] as const)),
 );
 
 /**
@@ -29,63 +21,64 @@ export const listedBases: ReadonlyMap<string, string> = new Map(
  *
  * None for .es and .gr, which have the web alone, and for those whose answers are not known: .bg, .hr, .ie, .lv, .me.
  */
-const unlisted: Readonly<Record<string, readonly Source[]>> = {
-  at: [{ whois: 'whois.nic.at' }],
-  // Not its WHOIS: the registry says that it is unfit for this.
-  be: [{ das: 'das.dns.be:4343' }],
-  ch: [{ rdap: 'https://rdap.nic.ch/' }, { whois: 'whois.nic.ch' }],
-  co: [{ whois: 'whois.registry.co' }],
-  de: [{ rdap: 'https://rdap.denic.de/' }, { whois: 'whois.denic.de' }],
-  dk: [{ whois: 'whois.punktum.dk' }],
-  ee: [{ whois: 'whois.tld.ee' }],
-  eu: [{ das: 'das.eu:4343' }, { whois: 'whois.eu' }],
-  hu: [{ whois: 'whois.nic.hu' }],
-  io: [{ rdap: 'https://rdap.identitydigital.services/rdap/' }],
-  it: [{ whois: 'whois.nic.it' }],
-  li: [{ rdap: 'https://rdap.nic.li/' }, { whois: 'whois.nic.li' }],
-  lt: [{ whois: 'whois.domreg.lt' }],
-  lu: [{ whois: 'whois.dns.lu' }],
-  nu: [{ whois: 'whois.iis.nu' }],
-  pt: [{ whois: 'whois.dns.pt' }],
-  ro: [{ whois: 'whois.rotld.ro' }],
-  se: [{ whois: 'whois.iis.se' }],
-  sk: [{ whois: 'whois.sk-nic.sk' }],
-};
+export const unlisted: ReadonlyMap<string, readonly Source[]> = new Map(
+  Object.entries({
+    at: [{ whois: 'whois.nic.at' }],
+    // Not its WHOIS: the registry says that it is unfit for this.
+    be: [{ das: 'das.dns.be:4343' }],
+    ch: [{ rdap: 'https://rdap.nic.ch/' }, { whois: 'whois.nic.ch' }],
+    co: [{ whois: 'whois.registry.co' }],
+    de: [{ rdap: 'https://rdap.denic.de/' }, { whois: 'whois.denic.de' }],
+    dk: [{ whois: 'whois.punktum.dk' }],
+    ee: [{ whois: 'whois.tld.ee' }],
+    eu: [{ das: 'das.eu:4343' }, { whois: 'whois.eu' }],
+    hu: [{ whois: 'whois.nic.hu' }],
+    io: [{ rdap: 'https://rdap.identitydigital.services/rdap/' }],
+    it: [{ whois: 'whois.nic.it' }],
+    li: [{ rdap: 'https://rdap.nic.li/' }, { whois: 'whois.nic.li' }],
+    lt: [{ whois: 'whois.domreg.lt' }],
+    lu: [{ whois: 'whois.dns.lu' }],
+    nu: [{ whois: 'whois.iis.nu' }],
+    pt: [{ whois: 'whois.dns.pt' }],
+    ro: [{ whois: 'whois.rotld.ro' }],
+    se: [{ whois: 'whois.iis.se' }],
+    sk: [{ whois: 'whois.sk-nic.sk' }],
+  }),
+);
 
 /**
  * Ends of two labels that the registry of their last one is known to run itself, and a name that exists there. Others
  * may be anybody's: the server of .com denies every name of .uk.com, which is not its own.
  */
-const zones: Readonly<Record<string, { readonly of: string; readonly existing: string }>> = {
-  'co.uk': { of: 'uk', existing: 'bbc.co.uk' },
-  'org.uk': { of: 'uk', existing: 'nominet.org.uk' },
-};
+const zones: ReadonlyMap<string, { readonly of: string; readonly existing: string }> = new Map(
+  Object.entries({
+    'co.uk': { of: 'uk', existing: 'bbc.co.uk' },
+    'org.uk': { of: 'uk', existing: 'nominet.org.uk' },
+  }),
+);
 
 /**
  * Hosts with a pace of their own: Google answers about one a second before its 429 (measured in 2026-03); the others
  * are published limits: .be 50 a minute, .eu DAS 120 and WHOIS 15 a minute, .nl one a second.
  */
-const paces: Readonly<Record<string, Rate>> = {
-  'pubapi.registry.google': { perSecond: 1, burst: 5 },
-  'das.dns.be': { perSecond: 0.75, burst: 5 },
-  'das.eu': { perSecond: 1.9, burst: 5 },
-  'whois.eu': { perSecond: 0.2, burst: 3 },
-  'whois.domain-registry.nl': { perSecond: 1, burst: 1 },
-};
-
-/** Where a TLD that IANA does not list is asked; empty where nobody is known who may be. */
-export function findUnlisted(tld: string): readonly Source[] {
-  return (Object.hasOwn(unlisted, tld) ? unlisted[tld] : undefined) ?? [];
-}
+export const paces: ReadonlyMap<string, Rate> = new Map(
+  Object.entries({
+    'pubapi.registry.google': { rps: 1, burst: 5 },
+    'das.dns.be': { rps: 0.75, burst: 5 },
+    'das.eu': { rps: 1.9, burst: 5 },
+    'whois.eu': { rps: 0.2, burst: 3 },
+    'whois.domain-registry.nl': { rps: 1, burst: 1 },
+  }),
+);
 
 /** The TLD whose registry runs the names of this one, as far as that is known: mostly itself. */
 export function toRegistryTld(tld: string): string {
-  return Object.hasOwn(zones, tld) ? zones[tld]!.of : tld;
+  return zones.get(tld)?.of ?? tld;
 }
 
-/** The pace of a host, where it has one of its own. */
-export function findPace(hostname: string): Rate | undefined {
-  return Object.hasOwn(paces, hostname) ? paces[hostname] : undefined;
+/** Whether the table has a host of WHOIS or DAS. */
+export function isKnownHost(hostname: string): boolean {
+  return [...unlisted.values()].flat().some((source) => !('rdap' in source) && toHostname(source) === hostname);
 }
 
 /** The host of a source: its name alone. */
@@ -96,12 +89,10 @@ export function toHostname(source: Source): string {
 
 /** A name that must exist in a TLD: the registry's own domain, where its host is below the TLD, else nic.<tld>. */
 export function toExistingName(tld: string, source: Source | undefined): string {
-  if (Object.hasOwn(zones, tld)) return zones[tld]!.existing;
+  const zone = zones.get(tld);
+  if (zone) return zone.existing;
   const hostname = source ? toHostname(source) : '';
   if (!hostname.endsWith(`.${tld}`)) return `nic.${tld}`;
-  const label = hostname
-    .slice(0, -tld.length - 1)
-    .split('.')
-    .at(-1);
-  return `${label}.${tld}`;
+  const labels = hostname.slice(0, -tld.length - 1).split('.');
+  return `${labels.at(-1)}.${tld}`;
 }

@@ -32,7 +32,7 @@ const swedish: Dialect = { taken: /^state:/, free: /^(?:domain )?"<name>" not fo
 /** The object of the name itself, for TLDs without a proof of their own. */
 const object = /^domain(?: ?name)?:\s(?:name: )?<name>$/;
 
-/** As the registries of generic TLDs answer, and whoever is not in the table below. */
+/** As the registries of generic TLDs answer, and those who are not in the table below. */
 const generic: Dialect = {
   refused: /limit exceeded/,
   taken: /^domain name: <name>$/,

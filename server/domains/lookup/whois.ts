@@ -2,29 +2,19 @@ import { isUtf8 } from 'node:buffer';
 import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
 import type { Availability, DomainName } from '../types.ts';
-import type { Deadline, HostGate, Rate } from './host-gate.ts';
+import type { Deadline } from './deadline.ts';
+import { again } from './host-gate.ts';
+import type { Asking } from './host-gate.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/public-address.ts';
+import type { RegistryLimits } from './limits.ts';
 import { findDialect } from './whois-markers.ts';
 import type { Dialect, Markers } from './whois-markers.ts';
-
-/** What WHOIS and DAS need. */
-export interface WhoisOptions {
-  readonly gate: HostGate;
-  /** For one answer, from the connection to its end. */
-  readonly answerMs: number;
-  /** How long a server is left alone that refuses to answer. */
-  readonly coolDownMs: number;
-  readonly maxBytes: number;
-  /** Told, for the operator, what a host answered that it should not; never which name was asked for. */
-  readonly noticed: (host: string, what: string) => void;
-}
 
 /** Asks a server, as `host` or `host:port`, for a name. */
 export type AskWhois = (
   kind: 'whois' | 'das',
   server: string,
   domain: DomainName,
-  rate: Rate,
   deadline: Deadline,
 ) => Promise<Availability>;
 
@@ -34,8 +24,8 @@ const ports = { whois: 43, das: 4343 };
  * Creates the question for a domain in WHOIS (RFC 3912) and in DAS, which looks the same. There is no status: what the
  * text proves by the markers of the TLD is the answer, and all else is `unknown`. Never rejects.
  */
-export function createWhois({ gate, answerMs, coolDownMs, maxBytes, noticed }: WhoisOptions): AskWhois {
-  return async (kind, server, { name, tld }, rate, deadline) => {
+export function createWhois({ gate, limits, noticed }: Asking): AskWhois {
+  return async (kind, server, { name, tld }, deadline) => {
     const [hostname = '', port = String(ports[kind])] = server.split(':');
     if (!isAllowedHost(hostname)) return 'unknown';
     const host = `${hostname}:${port}`;
@@ -43,38 +33,30 @@ export function createWhois({ gate, answerMs, coolDownMs, maxBytes, noticed }: W
     const label = name.slice(0, -tld.length - 1);
     const line = (dialect.query ?? '<name>').replace('<name>', name).replace('<label>', label);
 
-    const exchange = async (): Promise<Availability | 'unreachable'> => {
-      const text = await ask({ hostname, port: Number(port), line, maxBytes, answerMs, signal: deadline.signal });
+    const exchange = async (): Promise<Availability | typeof again> => {
+      const text = await ask({ host: hostname, port: Number(port) }, line, limits, deadline.signal);
       if (text === 'unreachable' || text === 'cut') {
         noticed(host, text === 'cut' ? 'did not answer to the end' : 'could not be reached');
-        return text === 'cut' ? 'unknown' : text;
+        return text === 'cut' ? 'unknown' : again;
       }
       const answer = judge(text.received, dialect, name, label);
-      if (answer === 'refused') gate.cool(host, coolDownMs);
+      if (answer === 'refused') gate.cool(host, limits.coolDownMs);
       if (answer === 'refused' || answer === 'unknown') noticed(host, `answered what is ${answer}`);
       return answer === 'refused' ? 'unknown' : answer;
     };
-    const turn = async () => await gate.run(host, rate, deadline, exchange);
-    let answer = await turn();
-    if (answer === 'unreachable') answer = await turn();
-    return answer === undefined || answer === 'unreachable' ? 'unknown' : answer;
+    return (await gate.run(host, deadline, exchange)) ?? 'unknown';
   };
 }
 
-interface Question {
-  readonly hostname: string;
-  readonly port: number;
-  readonly line: string;
-  readonly maxBytes: number;
-  readonly answerMs: number;
-  readonly signal: AbortSignal;
-}
-
 /** Sends a line and reads what comes, which counts only if the server ended it in order and it is not too long. */
-async function ask(question: Question): Promise<{ readonly received: string } | 'unreachable' | 'cut'> {
-  const { hostname, port, line, maxBytes, answerMs, signal } = question;
-  const ends = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
-  const socket = connect({ host: hostname, port, lookup: lookupPublic, signal: ends });
+async function ask(
+  address: { readonly host: string; readonly port: number },
+  line: string,
+  limits: RegistryLimits,
+  signal: AbortSignal,
+): Promise<{ readonly received: string } | 'unreachable' | 'cut'> {
+  const ends = AbortSignal.any([signal, AbortSignal.timeout(limits.answerMs)]);
+  const socket = connect({ ...address, lookup: lookupPublic, signal: ends });
   let connected = false;
   socket.once('connect', () => (connected = true));
   try {
@@ -83,7 +65,7 @@ async function ask(question: Question): Promise<{ readonly received: string } | 
     let length = 0;
     for await (const chunk of socket) {
       length += (chunk as Buffer).length;
-      if (length > maxBytes) return 'cut';
+      if (length > limits.maxBytes) return 'cut';
       chunks.push(chunk as Buffer);
     }
     const bytes = Buffer.concat(chunks);

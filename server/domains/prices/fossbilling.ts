@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 import type { PriceSource } from '../types.ts';
-import { parseJson } from '../../upstream/reply.ts';
-import { Amount, collectPrices, maxPriceBytes, toPriceError } from './tld-prices.ts';
+import { Amount, collectPrices, maxPriceBytes, parsePrices } from './tld-prices.ts';
 import type { PriceSourceOptions } from './tld-prices.ts';
 
 /** Where FOSSBilling is; its guest API takes no credential. */
@@ -38,23 +37,20 @@ const Entry = z.object({
 /** Creates the source of the prices that a FOSSBilling sells at, by its guest API. */
 export function createFossBilling(settings: FossBillingSettings, { timeoutMs, warn }: PriceSourceOptions): PriceSource {
   const client = createClient({ baseUrl: settings.url, headers: {}, timeoutMs, maxBytes: maxPriceBytes });
-  const call = async <Schema extends z.ZodType>(method: string, schema: Schema): Promise<z.infer<Schema>> => {
-    let reply = await client.request('GET', `/api/guest/${method}`);
+  const call = async (method: string): Promise<Reply> => {
+    const reply = await client.request('GET', `/api/guest/${method}`);
     // A web server that does not rewrite URLs knows no such file, or answers with the page for what is not there.
-    if (isPage(reply)) reply = await client.request('GET', `/index.php?_url=/api/guest/${method}`);
-    const answer = reply.status < 300 ? parseJson(reply.text, schema) : undefined;
-    if (answer === undefined) throw toPriceError(reply);
-    return answer;
+    return isPage(reply) ? await client.request('GET', `/index.php?_url=/api/guest/${method}`) : reply;
   };
   return {
     async read() {
       // Without a code it is the default currency, and that is the one of all prices.
-      const currency = await call('currency/get', Currency);
+      const currency = parsePrices(await call('currency/get'), Currency);
       if (currency.result.code !== 'EUR') {
         warn('the default currency of FOSSBilling is not EUR');
         return new Map();
       }
-      const { result } = await call('servicedomain/tlds', Tlds);
+      const { result } = parsePrices(await call('servicedomain/tlds'), Tlds);
       const entries = result.map((entry) => Entry.safeParse(entry).data).filter((entry) => entry !== undefined);
       return collectPrices(
         entries.map((entry) => [

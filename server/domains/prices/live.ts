@@ -35,16 +35,18 @@ export interface LivePricesOptions {
   readonly keepMs?: number;
 }
 
+const Money = z.number().nonnegative();
+const TldPricesFile = z.strictObject({ register: Money, renew: Money, transfer: Money });
+const CopyFile = z.strictObject({
+  readAt: z.iso.datetime().transform((text) => Date.parse(text)),
+  prices: z.record(z.string(), TldPricesFile).transform((prices) => new Map(Object.entries(prices))),
+});
+
+/** What was read last, and when. */
 interface Copy {
   readonly readAt: number;
   readonly prices: ReadonlyMap<string, TldPrices>;
 }
-
-const Money = z.number().nonnegative();
-const CopyFile = z.strictObject({
-  readAt: z.iso.datetime(),
-  prices: z.record(z.string(), z.strictObject({ register: Money, renew: Money, transfer: Money })),
-});
 
 /**
  * Reads prices in the background, one read at a time, and keeps the last good copy in memory and on disk. A
@@ -79,7 +81,7 @@ export function createLivePrices({
   const poller = createPoller({
     read,
     onFailure: (error) => failed('the domain prices cannot be read', error),
-    everyMs: refreshMs,
+    everyMs: () => refreshMs,
     retryMs,
   });
   return {
@@ -104,14 +106,11 @@ function loadCopy(file: string, now: number): Copy | undefined {
   }
   const { readAt, prices } = CopyFile.parse(JSON.parse(text));
   // With a clock that was set back, a copy of the future would serve for too long.
-  return { readAt: Math.min(Date.parse(readAt), now), prices: new Map(Object.entries(prices)) };
+  return { readAt: Math.min(readAt, now), prices };
 }
 
 async function saveCopy(file: string, { readAt, prices }: Copy): Promise<void> {
-  const content: z.infer<typeof CopyFile> = {
-    readAt: new Date(readAt).toISOString(),
-    prices: Object.fromEntries(prices),
-  };
+  const content = { readAt: new Date(readAt).toISOString(), prices: Object.fromEntries(prices) };
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   await replaceFile(file, JSON.stringify(content), { mode: 0o600, flush: true });
 }

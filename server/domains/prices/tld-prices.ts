@@ -1,10 +1,9 @@
 import { domainToASCII } from 'node:url';
 import { z } from 'zod';
-import { problems } from '#contract/problem.ts';
 import { isLdhLabel, isWellFormedLabel } from '../label.ts';
 import type { Reply } from '../../upstream/client.ts';
 import type { TldPrices } from '../types.ts';
-import { ProviderError } from '../../upstream/error.ts';
+import { parseJson, toRefusal } from '../../upstream/reply.ts';
 
 /** The longest price list that is read: one of all TLDs there are, for ten years each, has about 1 MB. */
 export const maxPriceBytes = 8 * 1024 * 1024;
@@ -23,7 +22,7 @@ export const Amount = z.union([
 export interface PriceSourceOptions {
   /** For each request. */
   readonly timeoutMs: number;
-  /** Is told, in a sentence for the log, why something that the billing system answers is not on sale. */
+  /** Is given, in a sentence for the log, why something that the billing system answers is not on sale. */
   readonly warn: (message: string) => void;
 }
 
@@ -54,12 +53,13 @@ export function collectPrices(
   return collected;
 }
 
-/** An answer that holds no prices. Its words go into the cause alone: they tell the operator what is to be mended. */
-export function toPriceError(reply: Reply): ProviderError {
-  // Errors are also told with the status 200; where the status is an error, the description has the words already.
+/** The answer of a billing system as a schema has it. Throws what it says instead, for the operator's log alone. */
+export function parsePrices<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
+  const answer = reply.status < 300 ? parseJson(reply.text, schema) : undefined;
+  // Errors also come with the status 200; where the status is an error, the description has the words already.
   const words = reply.status < 400 ? `: ${reply.text.slice(0, 300)}` : '';
-  const cause = new Error(reply.describe() + words);
-  return new ProviderError(problems.provider_error.message, { outcome: 'refused', cause });
+  if (answer === undefined) throw toRefusal(reply.describe() + words);
+  return answer;
 }
 
 /** A TLD as A-labels in lower case without a dot in front, from `de`, `.de` or `рф`; undefined where it is none. */

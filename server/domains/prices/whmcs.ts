@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
+import type { Reply } from '../../upstream/client.ts';
 import type { PriceSource } from '../types.ts';
-import { parseJson } from '../../upstream/reply.ts';
-import { Amount, collectPrices, maxPriceBytes, toPriceError } from './tld-prices.ts';
+import { Amount, collectPrices, maxPriceBytes, parsePrices } from './tld-prices.ts';
 import type { PriceSourceOptions } from './tld-prices.ts';
 
 /** Where WHMCS is, and its API credential. */
@@ -41,26 +41,20 @@ export function createWhmcs(settings: WhmcsSettings, { timeoutMs, warn }: PriceS
     timeoutMs,
     maxBytes: maxPriceBytes,
   });
-  const call = async <Schema extends z.ZodType>(
-    parameters: Readonly<Record<string, string>>,
-    schema: Schema,
-  ): Promise<z.infer<Schema>> => {
+  const call = (parameters: Readonly<Record<string, string>>): Promise<Reply> => {
     const { identifier, secret } = settings;
     const body = new URLSearchParams({ identifier, secret, responsetype: 'json', ...parameters });
-    const reply = await client.request('POST', '/includes/api.php', { body });
-    const answer = reply.status < 300 ? parseJson(reply.text, schema) : undefined;
-    if (answer === undefined) throw toPriceError(reply);
-    return answer;
+    return client.request('POST', '/includes/api.php', { body });
   };
   return {
     async read() {
-      const currencies = await call({ action: 'GetCurrencies' }, Currencies);
+      const currencies = parsePrices(await call({ action: 'GetCurrencies' }), Currencies);
       const euro = currencies.find(({ code }) => code === 'EUR');
       if (!euro) {
         warn('WHMCS has no currency EUR');
         return new Map();
       }
-      const answer = await call({ action: 'GetTLDPricing', currencyid: String(euro.id) }, Pricing);
+      const answer = parsePrices(await call({ action: 'GetTLDPricing', currencyid: String(euro.id) }), Pricing);
       // What it answers for a currency that it does not know is undocumented. Its rates are not for converting: the
       // prices in EUR are set by hand.
       if (answer.currency.code !== 'EUR') {

@@ -2,8 +2,6 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { Access, CheckAccess } from '../../keys/access.ts';
-import { createBucket } from './bucket.ts';
-import type { Bucket } from './bucket.ts';
 import type { Cancel, Clock } from './clock.ts';
 import { toFrames } from './frame.ts';
 import { parseMessage } from './message.ts';
@@ -11,6 +9,7 @@ import type { FrameSink, Subscription } from './output.ts';
 import { authDeadlineMs, takesOutput, toNextState, unproved } from './session-state.ts';
 import type { SessionEffect, SessionEvent } from './session-state.ts';
 import type { StreamGrant, StreamMode, StreamTokens } from './token.ts';
+import { createTokenBucket } from '../../token-bucket.ts';
 import type { Shell } from './transition.ts';
 
 /** A stream whose key was proved. */
@@ -52,7 +51,7 @@ export interface Session {
 export const pingData = Buffer.from('console stream');
 
 /** What people type, and what clients send when they come back, fits many times. */
-const messageRate = { perSecond: 5, burst: 20 };
+const messageRate = { name: 'messages', rps: 5, burst: 20 };
 
 /** Output stops far below: only answers to a client that writes and never reads come to this. */
 const maxBuffered = 1024 * 1024;
@@ -60,7 +59,6 @@ const maxBuffered = 1024 * 1024;
 /** Creates the session of a connection that was just opened: it does what `toNextState` says, and decides nothing. */
 export function createSession(options: SessionOptions): Session {
   const { websocket, socket, clock } = options;
-  const bucket = createBucket({ ...messageRate, clock });
   let state = unproved;
   let timer: Cancel | undefined;
   let subscription: Subscription | undefined;
@@ -70,6 +68,7 @@ export function createSession(options: SessionOptions): Session {
     state = next;
     await Promise.all(effects.map(async (effect) => shell[effect.do](effect as never)));
   };
+  const isWithinRate = createRateCheck(clock, dispatch);
   const messages = createQueue(dispatch, options.describe);
   const commands = createQueue(dispatch, options.describe);
   const viewer: Omit<Viewer, 'keyId'> = {
@@ -108,22 +107,29 @@ export function createSession(options: SessionOptions): Session {
 
   socket.on('drain', () => subscription?.pump());
   websocket.on('message', (data, isBinary) => {
-    if (!isWithinRate(bucket, dispatch)) return;
+    if (!isWithinRate()) return;
     const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), clock.now());
     void dispatch({ type: 'frame', message, waiting: messages.length() + commands.length() });
   });
-  websocket.on('ping', () => isWithinRate(bucket, dispatch));
-  websocket.on('pong', (data) => data.equals(pingData) || isWithinRate(bucket, dispatch));
+  websocket.on('ping', () => isWithinRate());
+  websocket.on('pong', (data) => data.equals(pingData) || isWithinRate());
   websocket.on('close', () => void dispatch({ type: 'gone' }));
   return { shutDown: () => void dispatch({ type: 'shut down' }), keyId: () => state.grant?.keyId };
 }
 
 type Dispatch = (event: SessionEvent) => Promise<void>;
 
-function isWithinRate(bucket: Bucket, dispatch: Dispatch): boolean {
-  const allowed = bucket.take();
-  if (!allowed) void dispatch({ type: 'flood', refused: bucket.refused() });
-  return allowed;
+/** Counts what comes in; says so to the session, with how many were refused since the bucket was last full. */
+function createRateCheck(clock: Clock, dispatch: Dispatch): () => boolean {
+  const bucket = createTokenBucket(messageRate, () => clock.now());
+  let refused = 0;
+  return () => {
+    const { allowed, left } = bucket.consume('');
+    // The bucket was full before this one.
+    if (left === messageRate.burst - 1) refused = 0;
+    if (!allowed) void dispatch({ type: 'flood', refused: (refused += 1) });
+    return allowed;
+  };
 }
 
 /**

@@ -9,14 +9,14 @@ import { pingData } from './session.ts';
 import type { Logger } from '../../log.ts';
 import { renderError } from '../../http/errors.ts';
 import type { Identify } from '../../http/identify.ts';
-import type { RateLimit } from '../../token-bucket.ts';
+import type { LocalBucket } from '../../token-bucket.ts';
 import { Problem } from '../../problem.ts';
 
 /** What stands behind the websocket endpoint. */
 export interface UpgradeOptions {
   readonly relay: Relay;
   readonly identify: Identify;
-  readonly limit: RateLimit;
+  readonly limit: LocalBucket;
   readonly log: Logger;
   /** How often connections are pinged; one that has not answered by the next ping is cut. */
   readonly pingSeconds?: number;
@@ -114,7 +114,7 @@ function admit(request: IncomingMessage, client: StreamClient, { limit, relay }:
   const [, id = ''] = streamTarget.exec(request.url!) ?? [];
   const { data: server } = ServerName.safeParse(`game:${id}`);
   if (!server || request.method !== 'GET') throw new Problem('not_found');
-  const { allowed, headers, retryAfter } = limit(client.key);
+  const { allowed, headers, retryAfter } = limit.consume(client.key);
   if (!allowed || !relay.admits(client)) {
     const pairs = Array.from({ length: headers.length / 2 }, (_, at) => [headers[at * 2]!, headers[at * 2 + 1]!]);
     const retry = { 'Retry-After': String(retryAfter) };

@@ -12,7 +12,7 @@ export interface TestRegistries extends Registries {
   pass(ms: number): void;
 }
 
-const quick = { perSecond: 10_000, burst: 10_000 };
+const quick = { rps: 10_000, burst: 10_000 };
 
 /** Creates registries that end with the test. */
 export function createTestRegistries(options: Partial<RegistriesOptions> = {}): TestRegistries {

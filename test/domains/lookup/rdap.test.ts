@@ -156,7 +156,7 @@ test('1,000 names at once: four at a time reach a host, the rest in their turn o
   });
   const registries = await createListedRegistries(
     { shop: `${upstream.url}/` },
-    { limits: { rate: { perSecond: 20, burst: 20 }, lookupMs: 2000 } },
+    { limits: { rate: { rps: 20, burst: 20 }, lookupMs: 2000 } },
   );
   const memory = process.memoryUsage().rss;
   const start = performance.now();

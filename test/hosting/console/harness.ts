@@ -15,7 +15,7 @@ import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts
 import type { UpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import { createLog } from '../../../server/log.ts';
 import { createIdentify } from '../../../server/http/identify.ts';
-import { createRateLimit } from '../../../server/token-bucket.ts';
+import { createTokenBucket } from '../../../server/token-bucket.ts';
 import type { ConsoleEvents } from '../../../server/hosting/providers/types.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import type { Message, TestClient } from '../../helpers/console-client.ts';
@@ -111,7 +111,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
     relay,
     pingSeconds,
     identify: createIdentify(new BlockList()),
-    limit: createRateLimit({ name: 'default', rps: upgrades, burst: upgrades, blockSeconds: 0 }),
+    limit: createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades, blockSeconds: 0 }),
     log: createLog({ level: 'info', format: 'json', destination }),
   });
   const http = createServer((request, response) => response.end(`plain ${request.url}`));

@@ -1,9 +1,9 @@
 import type { Client } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
-import { createBudget } from './budget.ts';
 import { readGrant } from './grant.ts';
 import { createSession } from './session.ts';
 import type { ConsoleTimings, SessionEvent, SessionState } from './session-types.ts';
+import { createTokenBucket } from '../../../token-bucket.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
 import type { Machine } from '../state-table.ts';
 import type { ConsoleEvents, ConsoleSource } from '../types.ts';
@@ -38,16 +38,18 @@ export interface ConsoleConnectorOptions {
 }
 
 /**
- * A panel gives 5 tokens a minute for a server, to all its users together: the fifth is the owner's, or a renewal's.
- * Renewals are not counted: stock tokens need one in 8 minutes, and a panel with shorter ones has other limits too.
+ * A panel gives 5 tokens a minute for a server, to all its users together. Three at once and two more a minute are never
+ * more than four in any minute: the fifth is the owner's, or a renewal's. Renewals are not counted: stock tokens need
+ * one in 8 minutes, and a panel with shorter ones has other limits too.
  */
-const attemptsPerWindow = 4;
+const attempts = { burst: 3, perWindow: 2 };
 
 /** Creates the connector of a panel's consoles. */
 export function createConsoleConnector(options: ConsoleConnectorOptions): ConsoleConnector {
   const { client, origin, log } = options;
   const timings = { ...usualTimings, ...options.timings };
-  const budget = createBudget(attemptsPerWindow, timings.windowMs);
+  const rps = (attempts.perWindow * 1000) / timings.windowMs;
+  const budget = createTokenBucket({ name: 'panel', rps, burst: attempts.burst });
   const sessions = new Set<Machine<SessionState, SessionEvent>>();
   let isLocked = false;
   const endAll = (name: 'locked' | 'closed'): void => {
@@ -60,8 +62,8 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       if (isLocked || !client || path === undefined) return endAtOnce(events);
       const session = createSession({
         async ask() {
-          const waitMs = budget.take(path);
-          return waitMs > 0 ? { name: 'held', waitMs } : await readGrant(client, path);
+          const { allowed, waitMs } = budget.consume(path);
+          return allowed ? await readGrant(client, path) : { name: 'held', waitMs };
         },
         renew: () => readGrant(client, path),
         origin,
