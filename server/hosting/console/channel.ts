@@ -1,11 +1,12 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
+import { createMachine } from '../state-table.ts';
+import type { Machine } from '../state-table.ts';
 import type { Cancel, Clock } from './clock.ts';
 import { createOutput } from './output.ts';
 import type { FrameSink, Subscription } from './output.ts';
-import type { Shell } from './transition.ts';
 import { hasUpstream, idle, toGreeting, toNextState } from './upstream-state.ts';
-import type { UpstreamEffect, UpstreamEvent } from './upstream-state.ts';
+import type { UpstreamEvent, UpstreamState } from './upstream-state.ts';
 
 /** One server's console: one upstream, and all its viewers. */
 export interface Channel {
@@ -33,56 +34,47 @@ export interface ChannelOptions {
 export function createChannel({ open, describe, report, clock, random, closed }: ChannelOptions): Channel {
   const output = createOutput();
   const timers = new Map<string, Cancel>();
-  let state = idle;
-
-  const dispatch = (event: UpstreamEvent): void => {
-    const [next, ...effects] = toNextState(state, event);
-    state = next;
-    for (const effect of effects) void shell[effect.do](effect as never);
-  };
-  const shell: Shell<UpstreamEffect> = {
+  const machine: Machine<UpstreamState, UpstreamEvent> = createMachine(idle, toNextState, {
     async open({ attempt }) {
       try {
-        const source = await open(toEvents(attempt, dispatch));
+        const source = await open(toEvents(attempt, (event) => void machine.dispatch(event)));
         // Sources that have lines at hand tell them in the next turn of the loop, at the earliest.
         await breathe();
-        dispatch({ type: 'opened', attempt, source });
+        await machine.dispatch({ type: 'opened', attempt, source });
       } catch (error) {
-        dispatch({ type: 'refused', attempt, error, reason: describe(error), chance: random() });
+        await machine.dispatch({ type: 'refused', attempt, error, reason: describe(error), chance: random() });
       }
     },
     close: ({ source }) => source.close(),
     wait({ for: type, ms }) {
       timers.get(type)?.();
-      timers.set(
-        type,
-        clock.after(ms, () => dispatch({ type })),
-      );
+      const run = (): void => void machine.dispatch({ type });
+      timers.set(type, clock.after(ms, run));
     },
     append: ({ event, text }) => output.append(event, text),
     'restart history': () => output.restartHistory(),
-    admit: () => output.start(toGreeting(state)),
+    admit: () => output.start(toGreeting(machine.state())),
     report: ({ error }) => report(error),
     release() {
       for (const cancel of timers.values()) cancel();
       output.close();
       closed();
     },
-  };
+  });
 
   return {
     join(sink) {
       const subscription = output.subscribe(sink);
-      dispatch({ type: 'join' });
+      void machine.dispatch({ type: 'join' });
       const leave = (): void => {
         subscription.leave();
-        dispatch({ type: 'leave' });
+        void machine.dispatch({ type: 'leave' });
       };
       return { ...subscription, leave };
     },
     history: output.history,
-    hasUpstream: () => hasUpstream(state),
-    close: () => dispatch({ type: 'close' }),
+    hasUpstream: () => hasUpstream(machine.state()),
+    close: () => void machine.dispatch({ type: 'close' }),
   };
 }
 

@@ -2,8 +2,9 @@ import type { Access } from '../../keys/access.ts';
 import { toMessage } from './frame.ts';
 import type { StreamEvent } from './frame.ts';
 import type { ClientMessage } from './message.ts';
+import { followTable } from '../state-table.ts';
+import type { Rows, StateTable, Step } from '../state-table.ts';
 import type { StreamGrant } from './token.ts';
-import type { Rows, Step } from './transition.ts';
 
 interface Common {
   /** Refused tokens since the last good one. */
@@ -81,7 +82,7 @@ export type SessionEffect =
   | { readonly do: 'close'; readonly code: number; readonly reason: string };
 
 type SessionStep = Step<SessionState, SessionEffect>;
-type RowsOf<State> = Rows<State, SessionEvent, SessionState, SessionEffect>;
+type RowsOf<State> = Rows<State, SessionState, SessionEvent, SessionEffect>;
 
 /** Why a stream is ended; those from 4000 on are our own. */
 const closeCodes = {
@@ -148,7 +149,7 @@ const provedRows: RowsOf<Proved> = {
 };
 const currentRows: RowsOf<Proved> = { ...provedRows, 'send logs': onSendLogs, 'send command': onSendCommand };
 
-const table: Record<Proved['at'], RowsOf<Proved>> & { unproved: RowsOf<Unproved>; ended: RowsOf<never> } = {
+const table: StateTable<SessionState, SessionEvent, SessionEffect> = {
   unproved: {
     ...openRows,
     timer: (state) => end(state, closeCodes.unauthenticated, 'no token came in time'),
@@ -163,7 +164,7 @@ const table: Record<Proved['at'], RowsOf<Proved>> & { unproved: RowsOf<Unproved>
 
 /** What an event makes of a stream. */
 export function toNextState(state: SessionState, event: SessionEvent): SessionStep {
-  return table[state.at][event.type]?.(state as never, event as never) ?? [state];
+  return followTable(table, state, event);
 }
 
 function onFrame(

@@ -2,15 +2,16 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { Access, CheckAccess } from '../../keys/access.ts';
+import { createMachine } from '../state-table.ts';
+import type { Machine } from '../state-table.ts';
 import type { Cancel, Clock } from './clock.ts';
 import { toFrames } from './frame.ts';
 import { parseMessage } from './message.ts';
 import type { FrameSink, Subscription } from './output.ts';
 import { authDeadlineMs, takesOutput, toNextState, unproved } from './session-state.ts';
-import type { SessionEffect, SessionEvent } from './session-state.ts';
+import type { SessionEvent, SessionState } from './session-state.ts';
 import type { StreamGrant, StreamMode, StreamTokens } from './token.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
-import type { Shell } from './transition.ts';
 
 /** A stream whose key was proved. */
 export interface Viewer {
@@ -59,38 +60,22 @@ const maxBuffered = 1024 * 1024;
 /** Creates the session of a connection that was just opened: it does what `toNextState` says, and decides nothing. */
 export function createSession(options: SessionOptions): Session {
   const { websocket, socket, clock } = options;
-  let state = unproved;
   let timer: Cancel | undefined;
   let subscription: Subscription | undefined;
 
-  const dispatch = async (event: SessionEvent): Promise<void> => {
-    const [next, ...effects] = toNextState(state, event);
-    state = next;
-    await Promise.all(effects.map(async (effect) => shell[effect.do](effect as never)));
+  const wait = (until: number): void => {
+    timer?.();
+    const run = (): void => void machine.dispatch({ type: 'timer', now: clock.now() });
+    timer = clock.after(Math.max(0, until - clock.now()), run);
   };
-  const isWithinRate = createRateCheck(clock, dispatch);
-  const messages = createQueue(dispatch, options.describe);
-  const commands = createQueue(dispatch, options.describe);
-  const viewer: Omit<Viewer, 'keyId'> = {
-    mode: () => state.grant!.mode,
-    onAccess: (access) => void dispatch({ type: 'access changed', access }),
-    sink: {
-      isReady: () => takesOutput(state) && !socket.writableNeedDrain,
-      send: (frames) => send(options, frames),
-    },
-  };
-  const shell: Shell<SessionEffect> = {
+  const machine: Machine<SessionState, SessionEvent> = createMachine(unproved, toNextState, {
     reply: ({ message }) => reply(options, message),
-    wait({ until }) {
-      timer?.();
-      const run = (): void => void dispatch({ type: 'timer', now: clock.now() });
-      timer = clock.after(Math.max(0, until - clock.now()), run);
-    },
+    wait: ({ until }) => wait(until),
     queue: ({ message }) => messages.push(message),
     'queue command': ({ command }) => commands.push({ type: 'command', command }),
-    verify: async ({ token }) => dispatch(await verify(options, token)),
-    'check grant': async ({ grant }) => dispatch(await checkGrant(options, grant)),
-    'check command': async ({ keyId, command }) => dispatch(await checkCommand(options, keyId, command)),
+    verify: async ({ token }) => machine.dispatch(await verify(options, token)),
+    'check grant': async ({ grant }) => machine.dispatch(await checkGrant(options, grant)),
+    'check command': async ({ keyId, command }) => machine.dispatch(await checkCommand(options, keyId, command)),
     'send command': ({ keyId, command }) => options.sendCommand(keyId, command),
     enter({ keyId }) {
       subscription = options.enter({ keyId, ...viewer });
@@ -102,22 +87,33 @@ export function createSession(options: SessionOptions): Session {
       options.leave();
     },
     close: ({ code, reason }) => websocket.close(code, reason),
+  });
+  const isWithinRate = createRateCheck(clock, machine.dispatch);
+  const messages = createQueue(machine.dispatch, options.describe);
+  const commands = createQueue(machine.dispatch, options.describe);
+  const viewer: Omit<Viewer, 'keyId'> = {
+    mode: () => machine.state().grant!.mode,
+    onAccess: (access) => void machine.dispatch({ type: 'access changed', access }),
+    sink: {
+      isReady: () => takesOutput(machine.state()) && !socket.writableNeedDrain,
+      send: (frames) => send(options, frames),
+    },
   };
-  void shell.wait({ do: 'wait', until: clock.now() + authDeadlineMs });
+  wait(clock.now() + authDeadlineMs);
 
   socket.on('drain', () => subscription?.pump());
   websocket.on('message', (data, isBinary) => {
     if (!isWithinRate()) return;
     const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), clock.now());
-    void dispatch({ type: 'frame', message, waiting: messages.length() + commands.length() });
+    void machine.dispatch({ type: 'frame', message, waiting: messages.length() + commands.length() });
   });
   websocket.on('ping', () => isWithinRate());
   websocket.on('pong', (data) => data.equals(pingData) || isWithinRate());
-  websocket.on('close', () => void dispatch({ type: 'gone' }));
-  return { shutDown: () => void dispatch({ type: 'shut down' }), keyId: () => state.grant?.keyId };
+  websocket.on('close', () => void machine.dispatch({ type: 'gone' }));
+  return { shutDown: () => void machine.dispatch({ type: 'shut down' }), keyId: () => machine.state().grant?.keyId };
 }
 
-type Dispatch = (event: SessionEvent) => Promise<void>;
+type Dispatch = Machine<SessionState, SessionEvent>['dispatch'];
 
 /** Counts what comes in; says so to the session, with how many were refused since the bucket was last full. */
 function createRateCheck(clock: Clock, dispatch: Dispatch): () => boolean {

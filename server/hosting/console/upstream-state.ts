@@ -1,7 +1,8 @@
 import type { ConsoleSource, GameState } from '../providers/types.ts';
 import type { BacklogEvent } from './backlog.ts';
 import { toMessage } from './frame.ts';
-import type { Rows, Step } from './transition.ts';
+import { followTable } from '../state-table.ts';
+import type { Rows, StateTable, Step } from '../state-table.ts';
 
 /** Where the one connection to a server's console stands. */
 export type UpstreamState = Common &
@@ -57,7 +58,7 @@ export type UpstreamEffect =
   | { readonly do: 'release' };
 
 type UpstreamStep = Step<UpstreamState, UpstreamEffect>;
-type UpstreamRows = Rows<UpstreamState, UpstreamEvent, UpstreamState, UpstreamEffect>;
+type UpstreamRows = Rows<UpstreamState, UpstreamState, UpstreamEvent, UpstreamEffect>;
 
 /** How long the upstream stays open without viewers, so that a page that is loaded again finds it as it was. */
 const lingerMs = 30_000;
@@ -104,7 +105,7 @@ const sourceRows: UpstreamRows = {
   ended: (state, { reason }) => fail(state, reason, retryMs.longest),
 };
 
-const table: { readonly [At in UpstreamState['at']]: UpstreamRows } = {
+const table: StateTable<UpstreamState, UpstreamEvent, UpstreamEffect> = {
   idle: {
     join: (state) => connect({ ...state, viewers: 1 }),
     lingered: close,
@@ -116,7 +117,7 @@ const table: { readonly [At in UpstreamState['at']]: UpstreamRows } = {
     opened: (state, { source }) => [{ ...state, at: 'open', source }, { do: 'admit' }],
     refused: onRefused,
   },
-  open: { ...sourceRows },
+  open: sourceRows,
   backoff: {
     ...viewerRows,
     retry: (state) => (state.viewers > 0 ? connect(state) : [{ ...state, at: 'idle', source: undefined }]),
@@ -124,15 +125,11 @@ const table: { readonly [At in UpstreamState['at']]: UpstreamRows } = {
   closed: {},
 };
 
-/** What comes of an attempt that does not count any more. */
-const staleRows: UpstreamRows = {
-  opened: (state, { source }) => [state, { do: 'close', source }],
-};
-
 /** What an event makes of an upstream. */
 export function toNextState(state: UpstreamState, event: UpstreamEvent): UpstreamStep {
-  const rows = 'attempt' in event && event.attempt !== state.attempt ? staleRows : table[state.at];
-  return rows[event.type]?.(state, event as never) ?? [state];
+  const isStale = 'attempt' in event && event.attempt !== state.attempt;
+  if (!isStale) return followTable(table, state, event);
+  return event.type === 'opened' ? [state, { do: 'close', source: event.source }] : [state];
 }
 
 function connect(state: UpstreamState): UpstreamStep {

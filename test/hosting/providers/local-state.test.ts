@@ -10,7 +10,7 @@ import type {
 
 const now = 10_000;
 const killed = (ago: number): ProcessState => ({
-  name: 'stopping',
+  at: 'stopping',
   pending: undefined,
   shown: 'stopping',
   killedAt: now - ago,
@@ -18,36 +18,36 @@ const killed = (ago: number): ProcessState => ({
 const asked = { shown: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
 
 const states: Readonly<Record<string, ProcessState>> = {
-  offline: { name: 'offline' },
-  starting: { name: 'starting' },
-  running: { name: 'running' },
-  stopping: { name: 'stopping', pending: undefined, ...asked },
-  'stopping, then start': { name: 'stopping', pending: 'start', ...asked },
-  'stopping, then close': { name: 'stopping', pending: 'close', ...asked },
-  'reading, shown as running': { name: 'reading', pending: undefined, shown: 'running' },
-  'reading, then start': { name: 'reading', pending: 'start', shown: 'stopping' },
-  'reading, then close': { name: 'reading', pending: 'close', shown: 'stopping' },
-  closed: { name: 'closed' },
+  offline: { at: 'offline' },
+  starting: { at: 'starting' },
+  running: { at: 'running' },
+  stopping: { at: 'stopping', pending: undefined, ...asked },
+  'stopping, then start': { at: 'stopping', pending: 'start', ...asked },
+  'stopping, then close': { at: 'stopping', pending: 'close', ...asked },
+  'reading, shown as running': { at: 'reading', pending: undefined, shown: 'running' },
+  'reading, then start': { at: 'reading', pending: 'start', shown: 'stopping' },
+  'reading, then close': { at: 'reading', pending: 'close', shown: 'stopping' },
+  closed: { at: 'closed' },
 };
 
 const events: readonly ProcessEvent[] = [
-  ...(['start', 'stop', 'restart', 'kill', 'reset', 'close'] as const).map((name) => ({ name })),
-  ...(['spawned', 'failed', 'groupLeft', 'groupGone', 'graceOver', 'outputRead'] as const).map((name) => ({ name })),
-  { name: 'write', line: 'list' },
+  ...(['start', 'stop', 'restart', 'kill', 'reset', 'close'] as const).map((type) => ({ type })),
+  ...(['spawned', 'failed', 'groupLeft', 'groupGone', 'graceOver', 'outputRead'] as const).map((type) => ({ type })),
+  { type: 'write', line: 'list' },
 ];
 
 function describeState(state: ProcessState): string {
-  const parts: string[] = [state.name];
-  if (state.name === 'reading' && state.shown === 'running') parts.push('shown as running');
+  const parts: string[] = [state.at];
+  if (state.at === 'reading' && state.shown === 'running') parts.push('shown as running');
   if ('pending' in state && state.pending) parts.push(`then ${state.pending}`);
-  if (state.name === 'stopping' && Number.isFinite(state.killedAt)) parts.push(`killed ${now - state.killedAt} ms ago`);
+  if (state.at === 'stopping' && Number.isFinite(state.killedAt)) parts.push(`killed ${now - state.killedAt} ms ago`);
   return parts.join(', ');
 }
 
 function describeStep(state: ProcessState, event: ProcessEvent): string {
-  const next = toNextState(state, event, now);
-  if (next.state === state && next.effects.length === 0) return 'nothing';
-  return [describeState(next.state), ...next.effects.map(describeEffect)].join(' | ');
+  const [next, ...effects] = toNextState(state, event, now);
+  if (next === state && effects.length === 0) return 'nothing';
+  return [describeState(next), ...effects.map(describeEffect)].join(' | ');
 }
 
 /** What it does, and the first word on how. */
@@ -56,7 +56,7 @@ function describeEffect({ do: name, ...rest }: ProcessEffect): string {
 }
 
 /** The next state, then the effects; what is left out is nothing. */
-const table: Readonly<Record<string, Partial<Record<ProcessEvent['name'], string>>>> = {
+const table: Readonly<Record<string, Partial<Record<ProcessEvent['type'], string>>>> = {
   offline: {
     start: 'starting | show starting | spawn',
     restart: 'starting | show starting | spawn',
@@ -160,14 +160,14 @@ const table: Readonly<Record<string, Partial<Record<ProcessEvent['name'], string
 };
 
 describe.each(Object.entries(states))('%s', (name, state) => {
-  test.each(events.map((event) => [event.name, event] as const))('%s', (_, event) => {
-    expect(describeStep(state, event)).toBe(table[name]![event.name] ?? 'nothing');
+  test.each(events.map((event) => [event.type, event] as const))('%s', (_, event) => {
+    expect(describeStep(state, event)).toBe(table[name]![event.type] ?? 'nothing');
   });
 });
 
 test('a group of which a part is left is waited for until half a second after it was killed', () => {
-  expect(describeStep(killed(499), { name: 'groupLeft' })).toBe('stopping, killed 499 ms ago | checkGroup');
-  expect(describeStep(killed(500), { name: 'groupLeft' })).toBe('reading | readOutput');
+  expect(describeStep(killed(499), { type: 'groupLeft' })).toBe('stopping, killed 499 ms ago | checkGroup');
+  expect(describeStep(killed(500), { type: 'groupLeft' })).toBe('reading | readOutput');
 });
 
 /** The rows of the table, with those that several states share, by the test of the provider that fails without them. */

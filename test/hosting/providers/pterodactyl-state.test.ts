@@ -11,21 +11,21 @@ import type {
 const waits = { authMs: 15_000, throttleMs: 5500, backoffMs: 1000, longestBackoffMs: 3000, quietMs: 15_000 };
 const timings = { ...waits, pingMs: 1, windowMs: 1 };
 const now = 1_000_000;
-const here = { name: 'granted', url: 'wss://node', token: 'old', lifeMs: 600_000 } as const;
+const here = { type: 'granted', url: 'wss://node', token: 'old', lifeMs: 600_000 } as const;
 const first = { gapReported: false, linesAsked: false, failures: 0 };
 const later = { gapReported: false, linesAsked: true, failures: 0 };
 const lossy = { gapReported: true, linesAsked: true, failures: 2 };
 
 /** A connection whose token was sent so long ago. */
-function sent(name: Extract<SessionState, { sentAt: number }>['name'], ago: number, memory = later): SessionState {
-  return { name, memory, grant: here, sentAt: now - ago };
+function sent(at: Extract<SessionState, { sentAt: number }>['at'], ago: number, memory = later): SessionState {
+  return { at, memory, grant: here, sentAt: now - ago };
 }
 
 const states: Readonly<Record<string, SessionState>> = {
-  asking: { name: 'asking', memory: first },
-  'asking (gap, lines, 2 failures)': { name: 'asking', memory: lossy },
-  waiting: { name: 'waiting', memory: first },
-  opening: { name: 'opening', memory: first, grant: here },
+  asking: { at: 'asking', memory: first },
+  'asking (gap, lines, 2 failures)': { at: 'asking', memory: lossy },
+  waiting: { at: 'waiting', memory: first },
+  opening: { at: 'opening', memory: first, grant: here },
   authenticating: sent('authenticating', 10, first),
   live: sent('live', 15_000),
   'live since just now': sent('live', 14_999),
@@ -33,34 +33,34 @@ const states: Readonly<Record<string, SessionState>> = {
   'renewing (gap, lines, 2 failures)': sent('renewing', 480_000, lossy),
   deferred: sent('deferred', 480_000),
   reauthenticating: sent('reauthenticating', 10),
-  ended: { name: 'ended' },
+  ended: { at: 'ended' },
 };
 
 const bareNames = 'closed locked retryDue opened accepted authUnanswered throttled throttleOver renewalDue expiring';
-const bare = bareNames.split(' ').map((name) => [name, { name } as SessionEvent] as const);
+const bare = bareNames.split(' ').map((type) => [type, { type } as SessionEvent] as const);
 const detailed = (['lost', 'expired', 'rejected', 'denied', 'nodeFailed'] as const).map(
-  (name): [string, SessionEvent] => [name, { name, detail: '' }],
+  (type): [string, SessionEvent] => [type, { type, detail: '' }],
 );
 
 const events: Readonly<Record<string, SessionEvent>> = {
   ...Object.fromEntries([...bare, ...detailed]),
   granted: { ...here, token: 'new' },
   'granted elsewhere': { ...here, url: 'wss://other' },
-  'refused for our mistake': { name: 'refused', reason: 'console is not available', detail: '' },
-  refused: { name: 'refused', reason: 'suspended', detail: '' },
-  failed: { name: 'failed', retryAfterMs: 60_000, detail: '' },
-  held: { name: 'held', waitMs: 700 },
-  line: { name: 'line', text: 'hi' },
-  status: { name: 'status', status: 'running' },
+  'refused for our mistake': { type: 'refused', reason: 'console is not available', detail: '' },
+  refused: { type: 'refused', reason: 'suspended', detail: '' },
+  failed: { type: 'failed', retryAfterMs: 60_000, detail: '' },
+  held: { type: 'held', waitMs: 700 },
+  line: { type: 'line', text: 'hi' },
+  status: { type: 'status', status: 'running' },
 };
 
 /** The state, with what is remembered beside its name. */
 function describeState(state: SessionState): string {
-  if (!('memory' in state)) return state.name;
+  if (!('memory' in state)) return state.at;
   const { gapReported, linesAsked, failures } = state.memory;
   const memory = [gapReported && 'gap', linesAsked && 'lines', failures > 0 && failures].filter(Boolean).join(' ');
   const token = 'sentAt' in state && state.sentAt === now ? ` by ${state.grant.token}` : '';
-  return `${state.name}${token}${memory && ` (${memory})`}`;
+  return `${state.at}${token}${memory && ` (${memory})`}`;
 }
 
 function describeEffect(effect: SessionEffect): string {
@@ -71,9 +71,9 @@ function describeEffect(effect: SessionEffect): string {
 }
 
 function describeStep(state: SessionState, event: SessionEvent): string {
-  const next = toNextState(state, event, { now, timings });
-  if (next.state === state && next.effects.length === 0) return 'nothing';
-  return [describeState(next.state), ...next.effects.map(describeEffect)].join(' | ');
+  const [next, ...effects] = toNextState(state, event, { now, timings });
+  if (next === state && effects.length === 0) return 'nothing';
+  return [describeState(next), ...effects.map(describeEffect)].join(' | ');
 }
 
 const ends = {

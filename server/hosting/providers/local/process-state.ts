@@ -1,6 +1,6 @@
 import { offline as offlineMessage } from '../../../upstream/reply.ts';
-import { followTable } from '../state-table.ts';
-import type { StateTable, Step as StepOf } from '../state-table.ts';
+import { followTable } from '../../state-table.ts';
+import type { StateTable, Step as StepOf } from '../../state-table.ts';
 import type { GameState } from '../types.ts';
 
 /** What may be asked of a local server; `restart` ends it politely and `reset` at once, and both start it again. */
@@ -15,18 +15,18 @@ interface AfterEnd {
 
 /** The state of a local server. */
 export type ProcessState =
-  | { readonly name: 'offline' | 'starting' | 'running' | 'closed' }
+  | { readonly at: 'offline' | 'starting' | 'running' | 'closed' }
   /** The process was asked to end, or has ended and left others of its group behind. */
-  | (AfterEnd & { readonly name: 'stopping'; readonly killedAt: number })
+  | (AfterEnd & { readonly at: 'stopping'; readonly killedAt: number })
   /** The group is gone, so that its id may be that of strangers by now; what it printed is still read. */
-  | (AfterEnd & { readonly name: 'reading' });
+  | (AfterEnd & { readonly at: 'reading' });
 
 /** What happens to a local server. */
 export type ProcessEvent =
-  | { readonly name: ProcessCommand | 'spawned' | 'failed' | 'graceOver' | 'outputRead' }
+  | { readonly type: ProcessCommand | 'spawned' | 'failed' | 'graceOver' | 'outputRead' }
   /** The process has exited; its group still has members, or none. */
-  | { readonly name: 'groupLeft' | 'groupGone' }
-  | { readonly name: 'write'; readonly line: string };
+  | { readonly type: 'groupLeft' | 'groupGone' }
+  | { readonly type: 'write'; readonly line: string };
 
 /** What is to be done then. */
 export type ProcessEffect =
@@ -48,63 +48,57 @@ type Ending = Extract<ProcessState, { shown: unknown }>;
 const reapMs = 500;
 
 /** A server that does not run yet. */
-export const offline: ProcessState = { name: 'offline' };
+export const offline: ProcessState = { at: 'offline' };
 
 const unasked = { pending: undefined, shown: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
 
-const start = (): Step => ({ state: { name: 'starting' }, effects: [{ do: 'spawn' }] });
+const start = (): Step => [{ at: 'starting' }, { do: 'spawn' }];
 
-const refuse = (state: ProcessState): Step => ({
-  state,
-  effects: [{ do: 'refuse', detail: 'the provider is closed' }],
-});
+const refuse = (state: ProcessState): Step => [state, { do: 'refuse', detail: 'the provider is closed' }];
 
-const refuseLine = (state: ProcessState): Step => ({
+const refuseLine = (state: ProcessState): Step => [
   state,
-  effects: [{ do: 'refuse', detail: 'the local server is not running', message: offlineMessage }],
-});
+  { do: 'refuse', detail: 'the local server is not running', message: offlineMessage },
+];
 
 /** Ends the process politely. */
-const terminate = (pending?: Ending['pending']) => (): Step => ({
-  state: { name: 'stopping', ...unasked, pending },
-  effects: [{ do: 'terminate' }],
-});
+const terminate = (pending?: Ending['pending']) => (): Step => [
+  { at: 'stopping', ...unasked, pending },
+  { do: 'terminate' },
+];
 
 /** Ends the process at once. */
 const kill =
   (pending?: Ending['pending']) =>
-  (state: ProcessState, _: unknown, now: number): Step => ({
-    state: { name: 'stopping', ...unasked, pending: keepClose(state, pending), killedAt: now },
-    effects: [{ do: 'kill' }],
-  });
+  (state: ProcessState, _: unknown, now: number): Step => [
+    { at: 'stopping', ...unasked, pending: keepClose(state, pending), killedAt: now },
+    { do: 'kill' },
+  ];
 
 /** Decides what comes after the end, which readers see from now on. */
 const afterEnd =
   (pending?: Ending['pending']) =>
-  (state: Ending): Step => ({
-    state: { ...state, pending: keepClose(state, pending), shown: 'stopping' },
-    effects: [],
-  });
+  (state: Ending): Step => [{ ...state, pending: keepClose(state, pending), shown: 'stopping' }];
 
 /** Nothing takes a close back. */
 function keepClose(state: ProcessState, pending: Ending['pending']): Ending['pending'] {
   return 'pending' in state && state.pending === 'close' ? 'close' : pending;
 }
 
-const awaitSpawn = (state: ProcessState): Step => ({ state, effects: [{ do: 'awaitSpawn' }] });
+const awaitSpawn = (state: ProcessState): Step => [state, { do: 'awaitSpawn' }];
 
-const repeatAfterSpawn = (state: ProcessState, { name }: { readonly name: ProcessCommand }): Step => ({
+const repeatAfterSpawn = (state: ProcessState, { type }: { readonly type: ProcessCommand }): Step => [
   state,
-  effects: [{ do: 'repeatAfterSpawn', command: name }],
-});
+  { do: 'repeatAfterSpawn', command: type },
+];
 
 const startAfterEnd = (state: Ending): Step =>
-  state.pending === 'close' ? refuse(state) : { state: { ...state, pending: 'start' }, effects: [] };
+  state.pending === 'close' ? refuse(state) : [{ ...state, pending: 'start' }];
 
-const readOutput = ({ pending, shown }: Pick<Ending, 'pending' | 'shown'>): Step => ({
-  state: { name: 'reading', pending, shown },
-  effects: [{ do: 'readOutput' }],
-});
+const readOutput = ({ pending, shown }: Pick<Ending, 'pending' | 'shown'>): Step => [
+  { at: 'reading', pending, shown },
+  { do: 'readOutput' },
+];
 
 const notRunning = { write: refuseLine };
 const ending = {
@@ -116,13 +110,13 @@ const ending = {
 };
 
 /** All that can happen to a local server. */
-const table: StateTable<ProcessState, ProcessEvent, ProcessEffect, number> = {
+const table: StateTable<ProcessState, ProcessEvent, ProcessEffect, [now: number]> = {
   offline: {
     ...notRunning,
     start,
     restart: start,
     reset: start,
-    close: () => ({ state: { name: 'closed' }, effects: [{ do: 'finish' }] }),
+    close: () => [{ at: 'closed' }, { do: 'finish' }],
   },
   starting: {
     ...notRunning,
@@ -132,20 +126,17 @@ const table: StateTable<ProcessState, ProcessEvent, ProcessEffect, number> = {
     kill: repeatAfterSpawn,
     reset: repeatAfterSpawn,
     close: repeatAfterSpawn,
-    spawned: () => ({ state: { name: 'running' }, effects: [] }),
-    failed: () => ({ state: offline, effects: [] }),
+    spawned: () => [{ at: 'running' }],
+    failed: () => [offline],
   },
   running: {
-    write: (state, { line }) => ({ state, effects: [{ do: 'write', line }] }),
+    write: (state, { line }) => [state, { do: 'write', line }],
     stop: terminate(),
     restart: terminate('start'),
     close: terminate('close'),
     kill: kill(),
     reset: kill('start'),
-    groupLeft: () => ({
-      state: { name: 'stopping', ...unasked },
-      effects: [{ do: 'terminate' }, { do: 'checkGroup' }],
-    }),
+    groupLeft: () => [{ at: 'stopping', ...unasked }, { do: 'terminate' }, { do: 'checkGroup' }],
     groupGone: () => readOutput({ pending: undefined, shown: 'running' }),
   },
   stopping: {
@@ -153,28 +144,27 @@ const table: StateTable<ProcessState, ProcessEvent, ProcessEffect, number> = {
     kill: kill(),
     reset: kill('start'),
     graceOver: (state, event, now) => kill(state.pending)(state, event, now),
-    groupLeft: (state, _, now) =>
-      now - state.killedAt < reapMs ? { state, effects: [{ do: 'checkGroup' }] } : readOutput(state),
+    groupLeft: (state, _, now) => (now - state.killedAt < reapMs ? [state, { do: 'checkGroup' }] : readOutput(state)),
     groupGone: readOutput,
   },
   reading: {
     ...ending,
     kill: afterEnd(),
     reset: afterEnd('start'),
-    outputRead: ({ pending }) => ({ state: offline, effects: pending ? [{ do: 'repeat', command: pending }] : [] }),
+    outputRead: ({ pending }) => (pending ? [offline, { do: 'repeat', command: pending }] : [offline]),
   },
   closed: { ...notRunning, start: refuse, restart: refuse, reset: refuse },
 };
 
 /** What readers of the console see of a state. */
 export function toStatus(state: ProcessState): GameState {
-  if (state.name === 'reading') return state.shown;
-  return state.name === 'closed' ? 'offline' : state.name;
+  if (state.at === 'reading') return state.shown;
+  return state.at === 'closed' ? 'offline' : state.at;
 }
 
 /** The state of a local server after an event, and what is to be done. */
 export function toNextState(state: ProcessState, event: ProcessEvent, now: number): Step {
-  const next = followTable(table, state, event, now);
-  const status = toStatus(next.state);
-  return status === toStatus(state) ? next : { ...next, effects: [{ do: 'show', status }, ...next.effects] };
+  const [next, ...effects] = followTable(table, state, event, now);
+  const status = toStatus(next);
+  return status === toStatus(state) ? [next, ...effects] : [next, { do: 'show', status }, ...effects];
 }

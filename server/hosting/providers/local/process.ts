@@ -10,8 +10,8 @@ import type { LocalServer } from './settings.ts';
 import type { Output } from './output.ts';
 import { offline as offlineMessage, toRefusal } from '../../../upstream/reply.ts';
 import { ProviderError } from '../../../upstream/error.ts';
-import { createMachine } from '../state-table.ts';
-import type { Machine } from '../state-table.ts';
+import { createMachine } from '../../state-table.ts';
+import type { Machine } from '../../state-table.ts';
 import type { GameState } from '../types.ts';
 import { offline, toNextState, toStatus } from './process-state.ts';
 import type { ProcessCommand, ProcessEvent, ProcessState } from './process-state.ts';
@@ -41,16 +41,15 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
   let spawned: Promise<void>;
   let grace: NodeJS.Timeout | undefined;
 
-  const dispatch = async (event: ProcessEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
   const start = async (): Promise<void> => {
     group = await spawnGroup(server, output, log).catch((error: unknown) => {
-      machine.dispatch({ name: 'failed' });
+      void machine.dispatch({ type: 'failed' });
       throw error;
     });
     void group.exited.then(checkGroup);
-    machine.dispatch({ name: 'spawned' });
+    void machine.dispatch({ type: 'spawned' });
   };
-  const checkGroup = () => machine.dispatch({ name: group.signal(0) ? 'groupLeft' : 'groupGone' });
+  const checkGroup = () => void machine.dispatch({ type: group.signal(0) ? 'groupLeft' : 'groupGone' });
   const machine: Machine<ProcessState, ProcessEvent> = createMachine(
     offline,
     (state, event) => toNextState(state, event, performance.now()),
@@ -60,7 +59,7 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
       awaitSpawn: () => spawned,
       terminate() {
         group.signal('SIGTERM');
-        grace = setTimeout(() => machine.dispatch({ name: 'graceOver' }), server.grace_seconds * 1000);
+        grace = setTimeout(() => void machine.dispatch({ type: 'graceOver' }), server.grace_seconds * 1000);
       },
       kill() {
         clearTimeout(grace);
@@ -69,11 +68,11 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
       checkGroup: () => void setTimeout(checkGroup, checkEveryMs),
       readOutput() {
         clearTimeout(grace);
-        const read = group.release().then(() => dispatch({ name: 'outputRead' }));
+        const read = group.release().then(() => machine.dispatch({ type: 'outputRead' }));
         read.catch((error: unknown) => log.error({ err: error }, 'a local server cannot be started again'));
       },
-      repeat: ({ command }) => dispatch({ name: command }),
-      repeatAfterSpawn: ({ command }) => spawned.catch(() => undefined).then(() => dispatch({ name: command })),
+      repeat: ({ command }) => machine.dispatch({ type: command }),
+      repeatAfterSpawn: ({ command }) => spawned.catch(() => undefined).then(() => machine.dispatch({ type: command })),
       write: ({ line }) => group.write(line),
       refuse: ({ detail, message }) => Promise.reject(toRefusal(detail, message)),
       finish: () => closed.resolve(output.close()),
@@ -81,14 +80,14 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
   );
   return {
     status: () => toStatus(machine.state()),
-    power: (name) => dispatch({ name }),
-    write: (line) => dispatch({ name: 'write', line }),
+    power: (type) => machine.dispatch({ type }),
+    write: (line) => machine.dispatch({ type: 'write', line }),
     follow(follower) {
       followers.add(follower);
       return () => followers.delete(follower);
     },
     async close() {
-      machine.dispatch({ name: 'close' });
+      void machine.dispatch({ type: 'close' });
       await closed.promise;
     },
   };

@@ -5,7 +5,7 @@ import { createSession } from './session.ts';
 import type { ConsoleTimings, SessionEvent, SessionState } from './session-types.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
-import type { Machine } from '../state-table.ts';
+import type { Machine } from '../../state-table.ts';
 import type { ConsoleEvents, ConsoleSource } from '../types.ts';
 
 /** The consoles of a panel. */
@@ -52,9 +52,9 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
   const budget = createTokenBucket({ name: 'panel', rps, burst: attempts.burst });
   const sessions = new Set<Machine<SessionState, SessionEvent>>();
   let isLocked = false;
-  const endAll = (name: 'locked' | 'closed'): void => {
+  const endAll = (type: 'locked' | 'closed'): void => {
     isLocked = true;
-    for (const session of sessions) session.dispatch({ name });
+    for (const session of sessions) void session.dispatch({ type });
     sessions.clear();
   };
   return {
@@ -63,7 +63,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       const session = createSession({
         async ask() {
           const { allowed, waitMs } = budget.consume(path);
-          return allowed ? await readGrant(client, path) : { name: 'held', waitMs };
+          return allowed ? await readGrant(client, path) : { type: 'held', waitMs };
         },
         renew: () => readGrant(client, path),
         origin,
@@ -79,11 +79,11 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       });
       sessions.add(session);
       // The caller expects no event before this has returned.
-      setImmediate(() => session.dispatch({ name: 'retryDue' }));
+      setImmediate(() => void session.dispatch({ type: 'retryDue' }));
       return {
         close() {
           sessions.delete(session);
-          session.dispatch({ name: 'closed' });
+          void session.dispatch({ type: 'closed' });
         },
       };
     },

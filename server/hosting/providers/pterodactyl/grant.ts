@@ -5,7 +5,7 @@ import { isLoopback } from '../../../upstream/settings.ts';
 
 /** The way to a console, and the token for it. */
 export interface Granted {
-  readonly name: 'granted';
+  readonly type: 'granted';
   readonly url: string;
   readonly token: string;
   readonly lifeMs: number;
@@ -15,9 +15,9 @@ export interface Granted {
 export type Grant =
   | Granted
   /** For good; the reason is fit for clients, the detail for the log. */
-  | { readonly name: 'refused'; readonly reason: string; readonly detail: string }
+  | { readonly type: 'refused'; readonly reason: string; readonly detail: string }
   /** For now. */
-  | { readonly name: 'failed'; readonly retryAfterMs: number; readonly detail: string };
+  | { readonly type: 'failed'; readonly retryAfterMs: number; readonly detail: string };
 
 const Answer = z.object({ data: z.object({ token: z.string().min(1), socket: z.string() }) });
 const Claims = z.object({
@@ -40,24 +40,24 @@ export async function readGrant(client: Client, path: string): Promise<Grant> {
   try {
     reply = await client.request('GET', `${path}/websocket`);
   } catch (error) {
-    return { name: 'failed', retryAfterMs: 0, detail: String((error as Error).cause ?? error) };
+    return { type: 'failed', retryAfterMs: 0, detail: String((error as Error).cause ?? error) };
   }
   const detail = reply.describe();
-  if (reply.status === 409) return { name: 'refused', reason: 'the server is not available', detail };
+  if (reply.status === 409) return { type: 'refused', reason: 'the server is not available', detail };
   // A wrong key, one without the permission, and a server that it does not see: time changes none of them.
-  if ([401, 403, 404].includes(reply.status)) return { name: 'refused', reason: notAvailable, detail };
-  if (reply.status === 429) return { name: 'failed', retryAfterMs: toRetryAfter(reply), detail };
+  if ([401, 403, 404].includes(reply.status)) return { type: 'refused', reason: notAvailable, detail };
+  if (reply.status === 429) return { type: 'failed', retryAfterMs: toRetryAfter(reply), detail };
   const answer = reply.status === 200 ? parseJson(reply.text, Answer)?.data : undefined;
-  if (!answer) return { name: 'failed', retryAfterMs: 0, detail };
+  if (!answer) return { type: 'failed', retryAfterMs: 0, detail };
 
   const claims = readClaims(answer.token);
   if (canWrite(claims.permissions ?? [])) {
-    return { name: 'refused', reason: notAvailable, detail: `${detail}, with a token that may do more than read` };
+    return { type: 'refused', reason: notAvailable, detail: `${detail}, with a token that may do more than read` };
   }
   if (!isSocketUrl(answer.socket)) {
-    return { name: 'refused', reason: notAvailable, detail: `${detail}, with a socket that is not wss://` };
+    return { type: 'refused', reason: notAvailable, detail: `${detail}, with a socket that is not wss://` };
   }
-  return { name: 'granted', url: answer.socket, token: answer.token, lifeMs: toLife(claims, Date.now()) };
+  return { type: 'granted', url: answer.socket, token: answer.token, lifeMs: toLife(claims, Date.now()) };
 }
 
 function readClaims(token: string): z.infer<typeof Claims> {

@@ -1,6 +1,6 @@
 import { notAvailable } from '../../../upstream/reply.ts';
-import { followTable } from '../state-table.ts';
-import type { StateTable, Step as StepOf } from '../state-table.ts';
+import { followTable } from '../../state-table.ts';
+import type { StateTable, Step as StepOf } from '../../state-table.ts';
 import type { ConsoleEvents, GameState } from '../types.ts';
 import { toRenewal } from './grant.ts';
 import type { Grant, Granted } from './grant.ts';
@@ -9,19 +9,19 @@ import type { Memory, SessionContext, SessionEffect, SessionEvent, SessionState 
 type Step = StepOf<SessionState, SessionEffect>;
 type Remembering = Extract<SessionState, { memory: Memory }>;
 type Following = Extract<SessionState, { sentAt: number }>;
-type Refusal = Pick<Extract<Grant, { name: 'refused' }>, 'reason' | 'detail'>;
+type Refusal = Pick<Extract<Grant, { type: 'refused' }>, 'reason' | 'detail'>;
 
 const lostGap = 'the connection to the console was lost';
 const renewalGap = 'the credential of the console had to be renewed';
 
 /** A session that nothing was done for yet; `retryDue` begins it. */
 export const unbegun: SessionState = {
-  name: 'waiting',
+  at: 'waiting',
   memory: { gapReported: false, linesAsked: false, failures: 0 },
 };
 
 function tell(state: SessionState, event: keyof ConsoleEvents, text: string): Step {
-  return { state, effects: [{ do: 'tell', event, text }] };
+  return [state, { do: 'tell', event, text }];
 }
 
 /** Reports that lines may be missing, unless that was done and none has come since. */
@@ -30,7 +30,7 @@ function tellGap({ memory }: Remembering, text: string): SessionEffect[] {
 }
 
 function end(...effects: SessionEffect[]): Step {
-  return { state: { name: 'ended' }, effects: [{ do: 'release' }, ...effects] };
+  return [{ at: 'ended' }, { do: 'release' }, ...effects];
 }
 
 /** Ends the session for good. What is not the server's state is a mistake in our set-up. */
@@ -41,7 +41,7 @@ function refuse({ reason, detail }: Refusal, gap: SessionEffect[] = []): Step {
 }
 
 function ask({ memory }: Remembering): Step {
-  return { state: { name: 'asking', memory }, effects: [{ do: 'ask' }] };
+  return [{ at: 'asking', memory }, { do: 'ask' }];
 }
 
 /** Tries again after a wait. The gap is reported at the loss: until the return, readers would take silence for peace. */
@@ -53,15 +53,13 @@ function lose(
 ): Step {
   const failures = state.memory.failures + 1;
   const ms = Math.min(timings.backoffMs * 2 ** (failures - 1), timings.longestBackoffMs);
-  return {
-    state: { name: 'waiting', memory: { ...state.memory, gapReported: true, failures } },
-    effects: [
-      { do: 'release' },
-      { do: 'log', level: 'warn', details: { detail, failures }, message: 'a console was lost' },
-      { do: 'backOff', ms, atLeastMs: retryAfterMs },
-      ...tellGap(state, gap),
-    ],
-  };
+  return [
+    { at: 'waiting', memory: { ...state.memory, gapReported: true, failures } },
+    { do: 'release' },
+    { do: 'log', level: 'warn', details: { detail, failures }, message: 'a console was lost' },
+    { do: 'backOff', ms, atLeastMs: retryAfterMs },
+    ...tellGap(state, gap),
+  ];
 }
 
 function loseToken(state: Following, event: { readonly detail: string }, context: SessionContext): Step {
@@ -69,79 +67,84 @@ function loseToken(state: Following, event: { readonly detail: string }, context
 }
 
 function connect({ memory }: Remembering, grant: Granted): Step {
-  return { state: { name: 'opening', memory, grant }, effects: [{ do: 'connect', url: grant.url }] };
+  return [
+    { at: 'opening', memory, grant },
+    { do: 'connect', url: grant.url },
+  ];
 }
 
 /** Follows a server that is on another node now. */
 function move(state: Following, grant: Granted): Step {
   const memory = { ...state.memory, gapReported: true };
-  const connecting = { do: 'connect', url: grant.url } as const;
-  return {
-    state: { name: 'opening', memory, grant },
-    effects: [{ do: 'release' }, connecting, ...tellGap(state, lostGap)],
-  };
+  return [
+    { at: 'opening', memory, grant },
+    { do: 'release' },
+    { do: 'connect', url: grant.url },
+    ...tellGap(state, lostGap),
+  ];
 }
 
 function authenticate(
-  name: 'authenticating' | 'reauthenticating',
+  at: 'authenticating' | 'reauthenticating',
   { memory }: Remembering,
   grant: Granted,
   { now, timings }: SessionContext,
 ): Step {
-  return {
-    state: { name, memory, grant, sentAt: now },
-    effects: [
-      { do: 'setTimer', timer: 'authUnanswered', ms: timings.authMs },
-      { do: 'send', event: 'auth', args: [grant.token] },
-    ],
-  };
+  return [
+    { at, memory, grant, sentAt: now },
+    { do: 'setTimer', timer: 'authUnanswered', ms: timings.authMs },
+    { do: 'send', event: 'auth', args: [grant.token] },
+  ];
 }
 
 function accept(state: Following, _: unknown, { now }: SessionContext): Step {
   const ms = toRenewal(state.sentAt + state.grant.lifeMs - now);
-  const renewal = { do: 'setTimer', timer: 'renewalDue', ms } as const;
-  return {
-    state: { ...state, name: 'live', memory: { gapReported: false, linesAsked: true, failures: 0 } },
-    effects: state.memory.linesAsked ? [renewal] : [renewal, { do: 'send', event: 'send logs', args: [] }],
-  };
+  const asking: SessionEffect[] = state.memory.linesAsked ? [] : [{ do: 'send', event: 'send logs', args: [] }];
+  return [
+    { ...state, at: 'live', memory: { gapReported: false, linesAsked: true, failures: 0 } },
+    { do: 'setTimer', timer: 'renewalDue', ms },
+    ...asking,
+  ];
 }
 
 /** Wings reports only the first in a row of the `auth` that it drops, so it is sent until it is answered or given up. */
 function awaitThrottle(state: Following, _: unknown, { timings }: SessionContext): Step {
-  return { state, effects: [{ do: 'setTimer', timer: 'throttleOver', ms: timings.throttleMs }] };
+  return [state, { do: 'setTimer', timer: 'throttleOver', ms: timings.throttleMs }];
 }
 
 function sendAgain(state: Following, event: unknown, context: SessionContext): Step {
-  const { effects } = awaitThrottle(state, event, context);
-  return { state, effects: [...effects, { do: 'send', event: 'auth', args: [state.grant.token] }] };
+  return [...awaitThrottle(state, event, context), { do: 'send', event: 'auth', args: [state.grant.token] }];
 }
 
 /** Takes a hint that the token is about to end, unless it was sent just now. */
 function renewSoon(state: Following, _: unknown, { now, timings }: SessionContext): Step {
   const isQuiet = now - state.sentAt < Math.min(timings.quietMs, state.grant.lifeMs / 2);
-  return isQuiet ? { state, effects: [] } : renew(state);
+  return isQuiet ? [state] : renew(state);
 }
 
 function renew(state: Following): Step {
-  return { state: { ...state, name: 'renewing' }, effects: [{ do: 'renew' }] };
+  return [{ ...state, at: 'renewing' }, { do: 'renew' }];
 }
 
 /** The token is over: the lines from here on are lost until it is renewed. */
 function renewLate(state: Following): Step {
-  const { state: next, effects } = reportLinesLost(state);
-  return { state: { ...next, name: 'renewing' }, effects: [{ do: 'renew' }, ...effects] };
+  const [next, ...effects] = reportLinesLost(state);
+  return [{ ...next, at: 'renewing' }, { do: 'renew' }, ...effects];
 }
 
-function reportLinesLost(state: Following) {
-  return { state: { ...state, memory: { ...state.memory, gapReported: true } }, effects: tellGap(state, renewalGap) };
+function reportLinesLost(state: Following): StepOf<Following, SessionEffect> {
+  return [{ ...state, memory: { ...state.memory, gapReported: true } }, ...tellGap(state, renewalGap)];
 }
 
 /** Waits with a renewal that failed while the token lasts; a connection that loses lines already is given up. */
-function deferRenewal(state: Following, failed: Extract<Grant, { name: 'failed' }>, context: SessionContext): Step {
+function deferRenewal(state: Following, failed: Extract<Grant, { type: 'failed' }>, context: SessionContext): Step {
   const leftMs = state.sentAt + state.grant.lifeMs - context.now;
   if (state.memory.gapReported || leftMs <= 0) return lose(state, failed, context);
   const ms = Math.max(failed.retryAfterMs, Math.min(leftMs / 4, 15_000), 250);
-  return { state: { ...state, name: 'deferred' }, effects: [{ do: 'setTimer', timer: 'renewalDue', ms }] };
+  return [
+    { ...state, at: 'deferred' },
+    { do: 'setTimer', timer: 'renewalDue', ms },
+  ];
 }
 
 const open = {
@@ -175,13 +178,14 @@ const sending = {
 };
 
 /** All that can happen to a session. */
-const table: StateTable<SessionState, SessionEvent, SessionEffect, SessionContext> = {
+const table: StateTable<SessionState, SessionEvent, SessionEffect, [context: SessionContext]> = {
   asking: {
     ...trying,
-    held: (state, { waitMs }) => ({
-      state: { name: 'waiting', memory: { ...state.memory, gapReported: true } },
-      effects: [{ do: 'setTimer', timer: 'retryDue', ms: waitMs }, ...tellGap(state, 'the console has to wait')],
-    }),
+    held: (state, { waitMs }) => [
+      { at: 'waiting', memory: { ...state.memory, gapReported: true } },
+      { do: 'setTimer', timer: 'retryDue', ms: waitMs },
+      ...tellGap(state, 'the console has to wait'),
+    ],
     granted: connect,
     failed: lose,
   },

@@ -32,16 +32,16 @@ export interface Memory {
 
 /** The state of a session: of one reader's console, over all its connections. */
 export type SessionState =
-  | { readonly name: 'ended' }
+  | { readonly at: 'ended' }
   /** The panel is asked for a token, or will be after a wait. */
-  | { readonly name: 'asking' | 'waiting'; readonly memory: Memory }
-  | { readonly name: 'opening'; readonly memory: Memory; readonly grant: Granted }
+  | { readonly at: 'asking' | 'waiting'; readonly memory: Memory }
+  | { readonly at: 'opening'; readonly memory: Memory; readonly grant: Granted }
   | {
       /**
        * The first token of a connection is not yet accepted (`authenticating`); it is (`live`), and a new one is asked
        * for (`renewing`), could not be had yet (`deferred`), or is sent and not yet accepted (`reauthenticating`).
        */
-      readonly name: 'authenticating' | 'live' | 'renewing' | 'deferred' | 'reauthenticating';
+      readonly at: 'authenticating' | 'live' | 'renewing' | 'deferred' | 'reauthenticating';
       readonly memory: Memory;
       readonly grant: Granted;
       readonly sentAt: number;
@@ -55,16 +55,16 @@ export type SessionEvent =
   /** What the panel answers; the socket and Wings refuse likewise. */
   | Grant
   /** The panel is not asked, as the server's tokens of this minute are used up. */
-  | { readonly name: 'held'; readonly waitMs: number }
-  | { readonly name: 'opened' | SessionTimer }
-  | { readonly name: 'lost'; readonly detail: string }
-  | { readonly name: 'line'; readonly text: string }
-  | { readonly name: 'status'; readonly status: GameState }
-  | { readonly name: 'accepted' | 'throttled' | 'expiring' }
+  | { readonly type: 'held'; readonly waitMs: number }
+  | { readonly type: 'opened' | SessionTimer }
+  | { readonly type: 'lost'; readonly detail: string }
+  | { readonly type: 'line'; readonly text: string }
+  | { readonly type: 'status'; readonly status: GameState }
+  | { readonly type: 'accepted' | 'throttled' | 'expiring' }
   /** The token is over, or is none that Wings takes, or lacks the permission. */
-  | { readonly name: 'expired' | 'rejected' | 'denied' | 'nodeFailed'; readonly detail: string }
+  | { readonly type: 'expired' | 'rejected' | 'denied' | 'nodeFailed'; readonly detail: string }
   /** The reader left, or must leave. */
-  | { readonly name: 'closed' | 'locked' };
+  | { readonly type: 'closed' | 'locked' };
 
 /** What is to be done then. */
 export type SessionEffect =

@@ -1,6 +1,6 @@
 import type { Logger } from '../../../log.ts';
-import { createMachine } from '../state-table.ts';
-import type { Machine } from '../state-table.ts';
+import { createMachine } from '../../state-table.ts';
+import type { Machine } from '../../state-table.ts';
 import type { ConsoleEvents } from '../types.ts';
 import type { Grant } from './grant.ts';
 import { toNextState, unbegun } from './session-state.ts';
@@ -10,7 +10,7 @@ import type { Socket } from './socket.ts';
 
 /** What a session needs. */
 export interface SessionOptions {
-  readonly ask: () => Promise<Grant | Extract<SessionEvent, { name: 'held' }>>;
+  readonly ask: () => Promise<Grant | Extract<SessionEvent, { type: 'held' }>>;
   /** Asks the panel for a token that follows another. */
   readonly renew: () => Promise<Grant>;
   readonly origin: string;
@@ -27,13 +27,13 @@ export function createSession({ ask, renew, origin, timings, events, log }: Sess
 
   const setTimer = (timer: SessionTimer, ms: number): void => {
     clearTimeout(timers.get(timer));
-    const dispatch = () => machine.dispatch({ name: timer });
+    const dispatch = () => void machine.dispatch({ type: timer });
     timers.set(timer, setTimeout(dispatch, ms));
   };
   const hear = async (answer: Promise<SessionEvent>): Promise<void> => {
     const { signal } = question;
     const event = await answer;
-    if (!signal.aborted) machine.dispatch(event);
+    if (!signal.aborted) await machine.dispatch(event);
   };
   const machine: Machine<SessionState, SessionEvent> = createMachine(
     unbegun,
@@ -41,7 +41,7 @@ export function createSession({ ask, renew, origin, timings, events, log }: Sess
     {
       ask: () => void hear(ask()),
       renew: () => void hear(renew()),
-      connect: ({ url }) => (socket = openSocket(url, origin, timings.pingMs, machine.dispatch)),
+      connect: ({ url }) => (socket = openSocket(url, origin, timings.pingMs, (event) => void machine.dispatch(event))),
       send: ({ event, args }) => socket?.send(event, args),
       setTimer: ({ timer, ms }) => setTimer(timer, ms),
       backOff: ({ ms, atLeastMs }) => setTimer('retryDue', Math.max(ms * (0.5 + Math.random() / 2), atLeastMs)),

@@ -38,7 +38,7 @@ export function openSocket(url: string, origin: string, pingMs: number, report: 
       ws.ping();
     }
   }, pingMs);
-  ws.on('open', () => report({ name: 'opened' }));
+  ws.on('open', () => report({ type: 'opened' }));
   ws.on('pong', () => (alive = true));
   ws.on('unexpected-response', (_, response) => {
     status = response.statusCode;
@@ -74,41 +74,41 @@ const states = new Set<string>(['running', 'starting', 'stopping', 'offline'] sa
 function toEvent(event: string, text: string): SessionEvent | undefined {
   switch (event) {
     case 'auth success':
-      return { name: 'accepted' };
+      return { type: 'accepted' };
     case 'console output':
     case 'daemon message':
-      return { name: 'line', text };
+      return { type: 'line', text };
     case 'status':
-      return states.has(text) ? { name: 'status', status: text as GameState } : undefined;
+      return states.has(text) ? { type: 'status', status: text as GameState } : undefined;
     case 'token expiring':
-      return { name: 'expiring' };
+      return { type: 'expiring' };
     case 'token expired':
-      return { name: 'expired', detail: event };
+      return { type: 'expired', detail: event };
     case 'jwt error':
       return toTokenEvent(text);
     case 'daemon error':
       // The answer to a token with a bad signature too, which has no jwt error.
-      return { name: 'nodeFailed', detail: event };
+      return { type: 'nodeFailed', detail: event };
     case 'deleted':
-      return { name: 'refused', reason: 'the server was deleted', detail: event };
+      return { type: 'refused', reason: 'the server was deleted', detail: event };
     case 'throttled':
-      return text === 'auth' ? { name: 'throttled' } : undefined;
+      return text === 'auth' ? { type: 'throttled' } : undefined;
   }
   return undefined;
 }
 
 /** An answer to `auth`, or what Wings sends in the place of each line once the token is over. */
 function toTokenEvent(detail: string): SessionEvent {
-  if (detail.includes('connect permission')) return { name: 'denied', detail };
-  return { name: !detail.includes('Error Event') && /exp|^$/.test(detail) ? 'expired' : 'rejected', detail };
+  if (detail.includes('connect permission')) return { type: 'denied', detail };
+  return { type: !detail.includes('Error Event') && /exp|^$/.test(detail) ? 'expired' : 'rejected', detail };
 }
 
 /** Wings closes with 4409 on a suspended server, and keeps 4400 for the like (pterodactyl/panel#5464). */
 function toEnd(code: number, status: number | undefined): SessionEvent {
   const detail = status === undefined ? `closed with ${code}` : `the handshake was answered with ${status}`;
-  if (code === 4409 || code === 4400) return { name: 'refused', reason: 'the server is suspended', detail };
-  if (status === 409) return { name: 'refused', reason: 'the server is not available', detail };
+  if (code === 4409 || code === 4400) return { type: 'refused', reason: 'the server is suspended', detail };
+  if (status === 409) return { type: 'refused', reason: 'the server is not available', detail };
   // An Origin that Wings does not know.
-  if (status === 403) return { name: 'refused', reason: notAvailable, detail };
-  return { name: 'lost', detail };
+  if (status === 403) return { type: 'refused', reason: notAvailable, detail };
+  return { type: 'lost', detail };
 }
