@@ -14,9 +14,8 @@ export interface Changes {
 const pauseMs = 10;
 
 /**
- * Watches folders, dot files aside. It tells of their structure at once, and after each pause of what changed since; what
- * comes meanwhile is told once that was dealt with, so that two are never dealt with at a time. Resolves when the first
- * was. What deals with changes must not throw.
+ * Watches folders without their dot files. Calls `changed` at once, and again after each pause in the changes, never twice
+ * at a time. Resolves after the first call. `changed` must not throw. `close` waits for the call that is under way.
  */
 export async function watchFolders(
   roots: readonly string[],
@@ -25,25 +24,24 @@ export async function watchFolders(
   let files = new Set<string>();
   let structure = false;
   let timer: NodeJS.Timeout | undefined;
-  let busy = false;
+  let busy: Promise<void> | undefined;
 
-  const deal = async (): Promise<void> => {
-    busy = true;
+  const drain = async (): Promise<void> => {
     while (files.size > 0 || structure) {
       const changes = { files, structure };
       files = new Set();
       structure = false;
-      // What comes meanwhile is dealt with behind it, together.
+      // Changes that come meanwhile are handled together, in the next turn.
       // oxlint-disable-next-line no-await-in-loop
       await changed(changes);
     }
-    busy = false;
   };
+  const run = (): Promise<void> => (busy ??= drain().finally(() => (busy = undefined)));
   const note = (event: string, path: string): void => {
     if (event === 'change') files.add(path);
     else structure = true;
     clearTimeout(timer);
-    timer = setTimeout(() => busy || void deal(), pauseMs);
+    timer = setTimeout(() => void run(), pauseMs);
   };
 
   const isHidden = (path: string): boolean =>
@@ -55,11 +53,12 @@ export async function watchFolders(
   await once(watcher, 'ready');
   watcher.on('all', note);
   structure = true;
-  await deal();
+  await run();
   return {
     async close() {
       clearTimeout(timer);
       await watcher.close();
+      await busy;
     },
   };
 }
