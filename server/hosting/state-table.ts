@@ -57,11 +57,11 @@ type Shell<Effect extends { readonly do: string }> = {
 /** Something that has a state, takes events, and does what follows from them. */
 export interface Machine<State, Event> {
   readonly state: () => State;
-  /** Takes an event and begins its effects, both before it returns; resolves when they are done. */
-  readonly dispatch: (event: Event) => Promise<void>;
+  /** Takes an event, and answers what its effects returned: it awaits nothing, as each line of a console is an event. */
+  readonly dispatch: (event: Event) => readonly unknown[];
 }
 
-/** Creates a machine. An effect that may dispatch an event at once must be the last of its step. */
+/** Creates a machine. An effect that may dispatch an event must be the last of its step. */
 export function createMachine<State, Event, Effect extends { readonly do: string }>(
   initial: State,
   toNextState: (state: State, event: Event) => Step<State, Effect>,
@@ -70,10 +70,10 @@ export function createMachine<State, Event, Effect extends { readonly do: string
   let current = initial;
   return {
     state: () => current,
-    async dispatch(event) {
+    dispatch(event) {
       const [next, ...effects] = toNextState(current, event);
       current = next;
-      await Promise.all(effects.map(async (effect) => shell[effect.do as Effect['do']](effect as never)));
+      return effects.map((effect) => shell[effect.do as Effect['do']](effect as never));
     },
   };
 }

@@ -37,18 +37,18 @@ export function createChannel({ open, describe, report, clock, random, closed }:
   const machine: Machine<UpstreamState, UpstreamEvent> = createMachine(idle, toNextState, {
     async open({ attempt }) {
       try {
-        const source = await open(toEvents(attempt, (event) => void machine.dispatch(event)));
+        const source = await open(toEvents(attempt, machine.dispatch));
         // Sources that have lines at hand tell them in the next turn of the loop, at the earliest.
         await breathe();
-        await machine.dispatch({ type: 'opened', attempt, source });
+        machine.dispatch({ type: 'opened', attempt, source });
       } catch (error) {
-        await machine.dispatch({ type: 'refused', attempt, error, reason: describe(error), chance: random() });
+        machine.dispatch({ type: 'refused', attempt, error, reason: describe(error), chance: random() });
       }
     },
     close: ({ source }) => source.close(),
     wait({ for: type, ms }) {
       timers.get(type)?.();
-      const run = (): void => void machine.dispatch({ type });
+      const run = () => machine.dispatch({ type });
       timers.set(type, clock.after(ms, run));
     },
     append: ({ event, text }) => output.append(event, text),
@@ -65,16 +65,16 @@ export function createChannel({ open, describe, report, clock, random, closed }:
   return {
     join(sink) {
       const subscription = output.subscribe(sink);
-      void machine.dispatch({ type: 'join' });
+      machine.dispatch({ type: 'join' });
       const leave = (): void => {
         subscription.leave();
-        void machine.dispatch({ type: 'leave' });
+        machine.dispatch({ type: 'leave' });
       };
       return { ...subscription, leave };
     },
     history: output.history,
     hasUpstream: () => hasUpstream(machine.state()),
-    close: () => void machine.dispatch({ type: 'close' }),
+    close: () => machine.dispatch({ type: 'close' }),
   };
 }
 

@@ -63,9 +63,10 @@ export function createSession(options: SessionOptions): Session {
   let timer: Cancel | undefined;
   let subscription: Subscription | undefined;
 
+  const dispatch = async (event: SessionEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
   const wait = (until: number): void => {
     timer?.();
-    const run = (): void => void machine.dispatch({ type: 'timer', now: clock.now() });
+    const run = (): void => void dispatch({ type: 'timer', now: clock.now() });
     timer = clock.after(Math.max(0, until - clock.now()), run);
   };
   const machine: Machine<SessionState, SessionEvent> = createMachine(unproved, toNextState, {
@@ -73,9 +74,9 @@ export function createSession(options: SessionOptions): Session {
     wait: ({ until }) => wait(until),
     queue: ({ message }) => messages.push(message),
     'queue command': ({ command }) => commands.push({ type: 'command', command }),
-    verify: async ({ token }) => machine.dispatch(await verify(options, token)),
-    'check grant': async ({ grant }) => machine.dispatch(await checkGrant(options, grant)),
-    'check command': async ({ keyId, command }) => machine.dispatch(await checkCommand(options, keyId, command)),
+    verify: async ({ token }) => dispatch(await verify(options, token)),
+    'check grant': async ({ grant }) => dispatch(await checkGrant(options, grant)),
+    'check command': async ({ keyId, command }) => dispatch(await checkCommand(options, keyId, command)),
     'send command': ({ keyId, command }) => options.sendCommand(keyId, command),
     enter({ keyId }) {
       subscription = options.enter({ keyId, ...viewer });
@@ -88,12 +89,12 @@ export function createSession(options: SessionOptions): Session {
     },
     close: ({ code, reason }) => websocket.close(code, reason),
   });
-  const isWithinRate = createRateCheck(clock, machine.dispatch);
-  const messages = createQueue(machine.dispatch, options.describe);
-  const commands = createQueue(machine.dispatch, options.describe);
+  const isWithinRate = createRateCheck(clock, dispatch);
+  const messages = createQueue(dispatch, options.describe);
+  const commands = createQueue(dispatch, options.describe);
   const viewer: Omit<Viewer, 'keyId'> = {
     mode: () => machine.state().grant!.mode,
-    onAccess: (access) => void machine.dispatch({ type: 'access changed', access }),
+    onAccess: (access) => void dispatch({ type: 'access changed', access }),
     sink: {
       isReady: () => takesOutput(machine.state()) && !socket.writableNeedDrain,
       send: (frames) => send(options, frames),
@@ -105,15 +106,15 @@ export function createSession(options: SessionOptions): Session {
   websocket.on('message', (data, isBinary) => {
     if (!isWithinRate()) return;
     const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), clock.now());
-    void machine.dispatch({ type: 'frame', message, waiting: messages.length() + commands.length() });
+    void dispatch({ type: 'frame', message, waiting: messages.length() + commands.length() });
   });
   websocket.on('ping', () => isWithinRate());
   websocket.on('pong', (data) => data.equals(pingData) || isWithinRate());
-  websocket.on('close', () => void machine.dispatch({ type: 'gone' }));
-  return { shutDown: () => void machine.dispatch({ type: 'shut down' }), keyId: () => machine.state().grant?.keyId };
+  websocket.on('close', () => void dispatch({ type: 'gone' }));
+  return { shutDown: () => void dispatch({ type: 'shut down' }), keyId: () => machine.state().grant?.keyId };
 }
 
-type Dispatch = Machine<SessionState, SessionEvent>['dispatch'];
+type Dispatch = (event: SessionEvent) => Promise<void>;
 
 /** Counts what comes in; says so to the session, with how many were refused since the bucket was last full. */
 function createRateCheck(clock: Clock, dispatch: Dispatch): () => boolean {

@@ -41,15 +41,16 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
   let spawned: Promise<void>;
   let grace: NodeJS.Timeout | undefined;
 
+  const dispatch = async (event: ProcessEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
   const start = async (): Promise<void> => {
     group = await spawnGroup(server, output, log).catch((error: unknown) => {
-      void machine.dispatch({ type: 'failed' });
+      machine.dispatch({ type: 'failed' });
       throw error;
     });
     void group.exited.then(checkGroup);
-    void machine.dispatch({ type: 'spawned' });
+    machine.dispatch({ type: 'spawned' });
   };
-  const checkGroup = () => void machine.dispatch({ type: group.signal(0) ? 'groupLeft' : 'groupGone' });
+  const checkGroup = () => machine.dispatch({ type: group.signal(0) ? 'groupLeft' : 'groupGone' });
   const machine: Machine<ProcessState, ProcessEvent> = createMachine(
     offline,
     (state, event) => toNextState(state, event, performance.now()),
@@ -59,7 +60,7 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
       awaitSpawn: () => spawned,
       terminate() {
         group.signal('SIGTERM');
-        grace = setTimeout(() => void machine.dispatch({ type: 'graceOver' }), server.grace_seconds * 1000);
+        grace = setTimeout(() => machine.dispatch({ type: 'graceOver' }), server.grace_seconds * 1000);
       },
       kill() {
         clearTimeout(grace);
@@ -68,11 +69,11 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
       checkGroup: () => void setTimeout(checkGroup, checkEveryMs),
       readOutput() {
         clearTimeout(grace);
-        const read = group.release().then(() => machine.dispatch({ type: 'outputRead' }));
+        const read = group.release().then(() => dispatch({ type: 'outputRead' }));
         read.catch((error: unknown) => log.error({ err: error }, 'a local server cannot be started again'));
       },
-      repeat: ({ command }) => machine.dispatch({ type: command }),
-      repeatAfterSpawn: ({ command }) => spawned.catch(() => undefined).then(() => machine.dispatch({ type: command })),
+      repeat: ({ command }) => dispatch({ type: command }),
+      repeatAfterSpawn: ({ command }) => spawned.catch(() => undefined).then(() => dispatch({ type: command })),
       write: ({ line }) => group.write(line),
       refuse: ({ detail, message }) => Promise.reject(toRefusal(detail, message)),
       finish: () => closed.resolve(output.close()),
@@ -80,14 +81,14 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
   );
   return {
     status: () => toStatus(machine.state()),
-    power: (type) => machine.dispatch({ type }),
-    write: (line) => machine.dispatch({ type: 'write', line }),
+    power: (type) => dispatch({ type }),
+    write: (line) => dispatch({ type: 'write', line }),
     follow(follower) {
       followers.add(follower);
       return () => followers.delete(follower);
     },
     async close() {
-      void machine.dispatch({ type: 'close' });
+      machine.dispatch({ type: 'close' });
       await closed.promise;
     },
   };

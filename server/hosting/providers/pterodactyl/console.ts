@@ -54,7 +54,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
   let isLocked = false;
   const endAll = (type: 'locked' | 'closed'): void => {
     isLocked = true;
-    for (const session of sessions) void session.dispatch({ type });
+    for (const session of sessions) session.dispatch({ type });
     sessions.clear();
   };
   return {
@@ -79,11 +79,11 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       });
       sessions.add(session);
       // The caller expects no event before this has returned.
-      setImmediate(() => void session.dispatch({ type: 'retryDue' }));
+      setImmediate(() => session.dispatch({ type: 'retryDue' }));
       return {
         close() {
           sessions.delete(session);
-          void session.dispatch({ type: 'closed' });
+          session.dispatch({ type: 'closed' });
         },
       };
     },

@@ -27,13 +27,13 @@ export function createSession({ ask, renew, origin, timings, events, log }: Sess
 
   const setTimer = (timer: SessionTimer, ms: number): void => {
     clearTimeout(timers.get(timer));
-    const dispatch = () => void machine.dispatch({ type: timer });
+    const dispatch = () => machine.dispatch({ type: timer });
     timers.set(timer, setTimeout(dispatch, ms));
   };
   const hear = async (answer: Promise<SessionEvent>): Promise<void> => {
     const { signal } = question;
     const event = await answer;
-    if (!signal.aborted) await machine.dispatch(event);
+    if (!signal.aborted) machine.dispatch(event);
   };
   const machine: Machine<SessionState, SessionEvent> = createMachine(
     unbegun,
@@ -41,7 +41,7 @@ export function createSession({ ask, renew, origin, timings, events, log }: Sess
     {
       ask: () => void hear(ask()),
       renew: () => void hear(renew()),
-      connect: ({ url }) => (socket = openSocket(url, origin, timings.pingMs, (event) => void machine.dispatch(event))),
+      connect: ({ url }) => (socket = openSocket(url, origin, timings.pingMs, machine.dispatch)),
       send: ({ event, args }) => socket?.send(event, args),
       setTimer: ({ timer, ms }) => setTimer(timer, ms),
       backOff: ({ ms, atLeastMs }) => setTimer('retryDue', Math.max(ms * (0.5 + Math.random() / 2), atLeastMs)),
