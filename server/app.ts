@@ -7,7 +7,7 @@ import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { logRequest } from './http/access-log.ts';
 import { preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
-import { renderError, toThrown } from './http/errors.ts';
+import { renderError, unwrapError } from './http/errors.ts';
 import type { Caller, JsonReply, Route } from './http/handle.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
 import { toStoredReply } from './http/stored.ts';
@@ -17,9 +17,9 @@ import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
-import type { LocalBucket, TokenBucket, Verdict } from './token-bucket.ts';
+import type { LocalBucket, TokenBucket, RateLimitResult } from './token-bucket.ts';
 
-/** What the app is made of. */
+/** Dependencies of the app. */
 export interface AppOptions {
   readonly routes: readonly Route[];
   readonly identify: Identify;
@@ -27,45 +27,44 @@ export interface AppOptions {
   readonly cors: Cors;
   readonly limits: Limits;
   readonly authenticate: Authenticate;
-  /** The largest bodies of the endpoints with such a limit, where they differ from the usual. */
+  /** The maximum body lengths, by the rate limit of the endpoint, if not the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
 }
 
-/** The limits on requests; those of single endpoints by their names. */
+/** The rate limits; those of single endpoints by name. */
 export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
-  /** On a client address, over every endpoint below /v1. */
+  /** For each client, over all endpoints below /v1. */
   readonly client: LocalBucket;
-  /** On the actions of an API key. */
+  /** For the actions of each API key. */
   readonly actions: TokenBucket;
 }
 
-/** What the middleware finds out about a request. */
+/** What the middleware adds to a request. */
 declare module 'h3' {
   interface H3EventContext {
     info?: RequestInfo | undefined;
-    /** The endpoints of the path, one a method. */
+    /** The routes of the path, one for each method. */
     routes?: readonly Route[] | undefined;
     route?: Route | undefined;
     caller?: Caller;
-    /** What went wrong on our side, for the log. */
+    /** An error on our side, for the log. */
     failure?: unknown;
   }
 }
 
 /**
  * Creates the app. A request passes the middleware in this order: request id, access log, CORS, path (404) and method
- * (405), limits (429), access (401, 429, 403). Then its route answers; what was thrown on the way is rendered by the one
- * error hook.
+ * (405), limits (429), access (401, 429, 403), and then its route. The error hook renders everything that is thrown.
  */
 export function createApp(options: AppOptions): H3 {
   const { begin, addCors, limit, authorizeKey, answer } = createSteps(options);
   const app = new H3({
     silent: true,
     onError(error, event) {
-      // h3 refuses some URLs before any middleware.
+      // h3 rejects some URLs before any middleware.
       if (!event.context.info) begin(event);
       const { status, headers, body } = renderError(error, event.context.route?.endpoint);
-      if (status >= 500) event.context.failure = toThrown(error);
+      if (status >= 500) event.context.failure = unwrapError(error);
       setStatus(event, status);
       for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
       return body;
@@ -79,19 +78,19 @@ export function createApp(options: AppOptions): H3 {
     const { endpoint } = event.context.route!;
     return endpoint.access && authorizeKey(event, endpoint);
   });
-  for (const [path, own] of Map.groupBy(options.routes, ({ endpoint }) => endpoint.path)) {
+  for (const [path, routes] of Map.groupBy(options.routes, ({ endpoint }) => endpoint.path)) {
     const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
-    app.all(pattern, answer, { meta: { routes: own } });
+    app.all(pattern, answer, { meta: { routes } });
   }
   return app;
 }
 
-/** The steps of a request that need what the app is made of. */
+/** The middleware that needs the dependencies of the app. */
 function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }: AppOptions) {
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
-    // A trailing slash is another URL: a second address of one resource would be cached twice.
+    // A trailing slash is not ignored: caches would store the resource twice.
     const hasRoutes = !event.url.pathname.endsWith('/');
     event.context.routes = hasRoutes ? (event.context.matchedRoute?.meta?.['routes'] as Route[]) : undefined;
     event.res.headers.set('X-Request-Id', info.id);
@@ -129,25 +128,25 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
       rest: params?.['rest'] ?? params?.['id'] ?? '',
       maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
-    return 'forms' in reply ? sendStored(event, reply) : sendJson(event, reply);
+    return 'variants' in reply ? sendStored(event, reply) : sendJson(event, reply);
   };
 
   return { begin, addCors, limit, authorizeKey, answer };
 }
 
-/** Finds the route of a path and method. Throws 404 or 405; a CORS preflight is answered here. */
+/** Finds the route of a path and method. Throws 404 or 405, and answers CORS preflights. */
 function findRoute(event: H3Event): string | undefined {
-  const { routes: known } = event.context;
+  const { routes } = event.context;
   if (nodeOf(event).req.url === unreadable) throw new Problem('validation_error');
-  if (!known) throw new Problem('not_found');
+  if (!routes) throw new Problem('not_found');
   const { method } = event.req;
-  event.context.route = known.find(({ endpoint }) => endpoint.method === (method === 'HEAD' ? 'GET' : method));
+  event.context.route = routes.find(({ endpoint }) => endpoint.method === (method === 'HEAD' ? 'GET' : method));
   if (event.context.route) return undefined;
-  event.context.route = known[0]!;
-  const methods = known.flatMap(({ endpoint }) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
+  event.context.route = routes[0]!;
+  const methods = routes.flatMap(({ endpoint }) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
   if (!isPreflight(event))
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
-  append(event, Object.entries(preflightHeaders(methods, isKeyed(known))).flat());
+  append(event, Object.entries(preflightHeaders(methods, isKeyed(routes))).flat());
   setStatus(event, 204);
   return '';
 }
@@ -165,19 +164,19 @@ function isPreflight({ req: { method, headers } }: H3Event): boolean {
   return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
 }
 
-/** Says in headers what is left of a limit, and throws 429 where it was passed. */
-function assertAllowed(event: H3Event, { allowed, headers, retryAfter }: Verdict): void {
+/** Adds the rate limit headers, and throws 429 if the limit is exceeded. */
+function assertAllowed(event: H3Event, { allowed, headers, retryAfter }: RateLimitResult): void {
   append(event, headers);
   if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
 }
 
-/** Sets the status with its usual reason phrase, which h3 leaves empty. */
+/** Sets the status and its reason phrase, which h3 leaves empty. */
 function setStatus(event: H3Event, status: number): void {
   event.res.status = status;
   event.res.statusText = STATUS_CODES[status]!;
 }
 
-/** Adds headers, given as names and values in turn, to the answer. */
+/** Adds headers, given as alternating names and values. */
 function append(event: H3Event, headers: readonly string[]): void {
   for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
 }
@@ -191,8 +190,8 @@ function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): st
 }
 
 async function sendStored(event: H3Event, file: StoredFile): Promise<unknown> {
-  const { status, headers, form } = toStoredReply(file, nodeOf(event).req);
-  const bytes = form && (file.inMemory(form) ?? (await file.read(form)));
+  const { status, headers, variant } = toStoredReply(file, nodeOf(event).req);
+  const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant)));
   setStatus(event, status);
   append(event, headers);
   return bytes ?? '';

@@ -11,7 +11,7 @@ const or = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 const oneOf = <const Value extends string>(...values: Value[]) => z.enum(values, `must be ${or.format(values)}`);
 
-const whole = (minimum: number, maximum: number) =>
+const integer = (minimum: number, maximum: number) =>
   z
     .string()
     .regex(/^\d{1,15}$/, 'must be a whole number')
@@ -47,7 +47,7 @@ const Networks = list.transform((networks, context) => {
   return trusted;
 });
 
-/** As {@link UpstreamUrl}, but with a query: some webhooks have one. */
+/** Like {@link UpstreamUrl}, but a query is allowed, since some webhooks have one. */
 const WebhookUrl = z.string().refine((text) => {
   const url = URL.parse(text);
   return (
@@ -65,8 +65,8 @@ const DnsServers = list.transform((servers, context): 'off' | string[] => {
   return z.NEVER;
 });
 
-/** What a source of prices cannot do without. */
-const pricesNeed = {
+/** The settings that each source of prices requires. */
+const requiredByPrices = {
   catalog: [],
   whmcs: ['WHMCS_URL', 'WHMCS_IDENTIFIER', 'WHMCS_SECRET'],
   fossbilling: ['FOSSBILLING_URL'],
@@ -74,26 +74,26 @@ const pricesNeed = {
 
 const Settings = z
   .object({
-    PORT: whole(0, 65_535).default(3000),
+    PORT: integer(0, 65_535).default(3000),
     HOST: z.string().refine(isHost, 'must be an IP address or a host name').default('127.0.0.1'),
     DIST_DIR: z.string().default('dist'),
-    RELEASE_CACHE_BYTES: whole(0, 1_099_511_627_776).default(33_554_432),
+    RELEASE_CACHE_BYTES: integer(0, 1_099_511_627_776).default(33_554_432),
     SERVICE_VERSION: z.string().default(packageJson.version),
     CORS_ORIGINS: Origins.default(['*']),
     ALLOW_LOCAL_ORIGINS: z.stringbool('must be true or false').default(false),
     TRUSTED_PROXIES: Networks.default(() => new BlockList()),
-    RATELIMIT_RPS: whole(1, 1_000_000).default(50),
-    RATELIMIT_BURST: whole(1, 1_000_000).default(100),
-    RATELIMIT_BLOCK_SECONDS: whole(0, 86_400).default(0),
-    POWER_RATELIMIT_RPS: whole(1, 1_000_000).default(1),
-    POWER_RATELIMIT_BURST: whole(1, 1_000_000).default(5),
-    FEEDBACK_RATELIMIT_WINDOW_SECONDS: whole(1, 86_400).default(30),
-    FEEDBACK_RATELIMIT_BURST: whole(1, 1_000_000).default(1),
-    MAX_FEEDBACK_BODY_BYTES: whole(1, 1_048_576).default(32_768),
+    RATELIMIT_RPS: integer(1, 1_000_000).default(50),
+    RATELIMIT_BURST: integer(1, 1_000_000).default(100),
+    RATELIMIT_BLOCK_SECONDS: integer(0, 86_400).default(0),
+    POWER_RATELIMIT_RPS: integer(1, 1_000_000).default(1),
+    POWER_RATELIMIT_BURST: integer(1, 1_000_000).default(5),
+    FEEDBACK_RATELIMIT_WINDOW_SECONDS: integer(1, 86_400).default(30),
+    FEEDBACK_RATELIMIT_BURST: integer(1, 1_000_000).default(1),
+    MAX_FEEDBACK_BODY_BYTES: integer(1, 1_048_576).default(32_768),
     CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional(),
     CHAT_FEEDBACK_WEBHOOK_KIND: oneOf('discord', 'slack', 'mattermost').default('discord'),
-    DOMAIN_RATELIMIT_RPS: whole(1, 1_000_000).default(2),
-    DOMAIN_RATELIMIT_BURST: whole(1, 1_000_000).default(10),
+    DOMAIN_RATELIMIT_RPS: integer(1, 1_000_000).default(2),
+    DOMAIN_RATELIMIT_BURST: integer(1, 1_000_000).default(10),
     DOMAIN_PRICES: oneOf('catalog', 'whmcs', 'fossbilling').default('catalog'),
     WHMCS_URL: UpstreamUrl.optional(),
     WHMCS_IDENTIFIER: Secret.optional(),
@@ -110,26 +110,26 @@ const Settings = z
     PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
     ...StoreSettings.shape,
     PROVIDERS_FILE: z.string().refine(isReadable, 'the file cannot be read').optional(),
-    UPSTREAM_TIMEOUT_SECONDS: whole(1, 600).default(20),
-    CONSOLE_TOKEN_TTL_SECONDS: whole(5, 86_400).default(600),
+    UPSTREAM_TIMEOUT_SECONDS: integer(1, 600).default(20),
+    CONSOLE_TOKEN_TTL_SECONDS: integer(5, 86_400).default(600),
     LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent').default('info'),
     LOG_FORMAT: oneOf('pretty', 'json').optional(),
-    SHUTDOWN_GRACE_SECONDS: whole(0, 3600).default(10),
+    SHUTDOWN_GRACE_SECONDS: integer(0, 3600).default(10),
   })
   .superRefine((env, context) => {
     const require = (name: keyof typeof env, cause: string): void => {
       if (env[name] !== undefined) return;
       context.addIssue({ code: 'custom', path: [name], message: `must be set with ${cause}` });
     };
-    for (const name of pricesNeed[env.DOMAIN_PRICES]) require(name, `DOMAIN_PRICES=${env.DOMAIN_PRICES}`);
+    for (const name of requiredByPrices[env.DOMAIN_PRICES]) require(name, `DOMAIN_PRICES=${env.DOMAIN_PRICES}`);
     if (env.UPTIME_KUMA_URL !== undefined) require('UPTIME_KUMA_STATUS_PAGE', 'UPTIME_KUMA_URL');
     if (env.UPTIME_KUMA_STATUS_PAGE !== undefined) require('UPTIME_KUMA_URL', 'UPTIME_KUMA_STATUS_PAGE');
   });
 
-/** The settings of the server, checked; their names are those of the environment variables. */
+/** The validated settings of the server, named as their environment variables. */
 export type Env = Readonly<z.infer<typeof Settings>>;
 
-/** Adds the lines of `.env`, where there is one, to the environment. Throws an {@link EnvError} where it cannot be read. */
+/** Adds the variables of `.env`, if it exists, to the environment. Throws an {@link EnvError} if it cannot be read. */
 export function loadEnvFile(): void {
   if (!existsSync('.env')) return;
   try {
@@ -153,14 +153,14 @@ function isReadable(file: string): boolean {
   }
 }
 
-/** An IP address, with a port or without; one of IPv6 stands in brackets where it has one. */
+/** Whether a text is an IP address with an optional port; an IPv6 address with a port needs brackets. */
 function isAddress(text: string): boolean {
   if (isIP(text) !== 0) return true;
   const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
   return isIP(six ?? four ?? '') === (six === undefined ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536;
 }
 
-/** An address or a name, without a port; what listhen would take for a mistake, and listen on localhost for. */
+/** Whether a text is an address or a name without a port. For anything else, listhen would listen on localhost. */
 function isHost(host: string): boolean {
   return isIP(host) !== 0 || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host);
 }

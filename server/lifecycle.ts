@@ -1,4 +1,4 @@
-/** Whether this instance wants traffic, and what it must still finish. */
+/** The readiness of this instance, and the work that it must complete before it stops. */
 export type Lifecycle = ReturnType<typeof createLifecycle>;
 
 /** Creates the lifecycle of an instance that is ready. */
@@ -7,11 +7,11 @@ export function createLifecycle() {
   const running = new Set<Promise<unknown>>();
   return {
     state: () => state,
-    /** From now on it wants none: what runs is finished, and nothing new is begun. */
+    /** Makes the instance not ready, before it stops. */
     drain(): void {
       state = 'draining';
     },
-    /** Does work that must be brought to its end, whether or not somebody still waits for it. */
+    /** Runs work that must complete before the process ends, even if its client disconnects. */
     finish<Value>(work: () => Promise<Value>): Promise<Value> {
       const promise = work();
       running.add(promise);
@@ -19,7 +19,7 @@ export function createLifecycle() {
       promise.then(remove, remove);
       return promise;
     },
-    /** Resolves when all such work is done. */
+    /** Resolves when all such work has ended. */
     async idle(): Promise<void> {
       while (running.size > 0) await Promise.allSettled(running);
     },

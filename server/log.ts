@@ -5,19 +5,19 @@ import type PinoPretty from 'pino-pretty';
 
 export type { Logger } from 'pino';
 
-/** Loaded where people read the log: it takes its time. */
+/** pino-pretty loads slowly, so it is loaded only for the pretty format. */
 const require = createRequire(import.meta.url);
 
-/** How the log is written. */
+/** Options of the log. */
 export interface LogOptions {
   readonly level: string;
-  /** Lines for people, or one JSON object a line. */
+  /** Lines for people, or one JSON object per line. */
   readonly format: 'pretty' | 'json';
-  /** Where it goes; standard output if left out. */
+  /** Default standard output. */
   readonly destination?: DestinationStream;
 }
 
-/** Creates the log. What clients send stays inside one line: JSON escapes it, and the pretty format shows it as JSON. */
+/** Creates the log. Text from clients cannot break a line: both formats write it as JSON. */
 export function createLog({ level, format, destination }: LogOptions): Logger {
   const options = {
     level,
@@ -25,7 +25,7 @@ export function createLog({ level, format, destination }: LogOptions): Logger {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  // Asynchronous: a line waits for the write before it, and no request waits for a line. The rest is written at exit.
+  // Asynchronous, so that requests do not wait for log writes. Buffered lines are written at exit.
   if (format === 'json') return pino(options, destination ?? pino.destination({ fd: 1, sync: false }));
   const pretty = require('pino-pretty') as typeof PinoPretty;
   const output = destination ?? pino.destination({ fd: 1, sync: true });

@@ -2,8 +2,8 @@ import { problems } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
 /**
- * An error as the answer of a request: its code picks the status, and its message is fit to be read by anyone. It may carry
- * headers of the answer, for instance Allow or Retry-After.
+ * An error response. Its code determines the status, and its message is safe for clients. It may add headers, for instance
+ * Allow or Retry-After.
  */
 export class Problem extends Error {
   override readonly name = 'Problem';
@@ -14,7 +14,7 @@ export class Problem extends Error {
     message: string = problems[code].message,
     { headers = {}, ...options }: ErrorOptions & { headers?: Readonly<Record<string, string>> } = {},
   ) {
-    // It is an answer and no defect: where it was thrown is told by its cause, and a stack costs more than the answer.
+    // It is a response and not a defect, so it needs no stack: capturing one costs more than the response.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message, options);

@@ -12,7 +12,7 @@ import { healthRoutes } from './status/health.ts';
 import { statusRoutes } from './status/routes.ts';
 import type { Status } from './status/service.ts';
 
-/** The features behind the routes. */
+/** Dependencies of the routes. */
 export interface Features extends HostingRoutesOptions {
   readonly version: string;
   readonly releases: Releases;
@@ -21,7 +21,7 @@ export interface Features extends HostingRoutesOptions {
   readonly status: Status;
 }
 
-/** A route for every endpoint: a forgotten one does not compile. */
+/** Creates the route of every endpoint; a missing one is a type error. */
 export function createRoutes(features: Features): Record<EndpointName, Route> {
   return {
     ...healthRoutes(features),

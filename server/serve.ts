@@ -28,7 +28,7 @@ try {
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
   const { demoKey } = await starting;
-  // Soon, since a server that is killed has no end at which it would be written; not before the first request.
+  // Written after 1 s, since a killed server would never write its compile cache at exit.
   setTimeout(flushCompileCache, 1000).unref();
   if (demoKey) process.stdout.write(welcome(demoKey));
 } catch (error) {
@@ -36,10 +36,10 @@ try {
   process.exit(1);
 }
 
-/** How to try the hosting controls: a header file for curl, since what stands in arguments is seen by all users. */
+/** Explains how to try the hosting controls. The key goes into a file for curl: all users can read process arguments. */
 function welcome(key: string): string {
   return `
-The demo key, which opens game:demo and vps:demo, is shown this once. Keep it in a file:
+This is the demo key for game:demo and vps:demo. It is shown only once, so keep it in a file:
 
   echo 'Authorization: Bearer ${key}' > .key
 
@@ -48,12 +48,12 @@ The README says what to try with it, under "For customers".
 `;
 }
 
-/** Only `npm start` asks for the demo servers, and never where somebody configured real ones. */
+/** Whether to start the demo servers: only with `npm start`, and never beside configured providers or in production. */
 function wantsDemo(env: Env): boolean {
   return process.argv.includes('--demo') && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
 }
 
-/** What an operator can mend is said in a line; anything else is a defect, and its stack is wanted. */
+/** Formats an error: one line if the operator can fix it, else the stack of a defect. */
 async function describe(error: Error): Promise<string> {
   const { ProvidersError } = await import('./hosting/providers/config.ts');
   const expected = [EnvError, ReleaseError, ListenError, StoreError, ProvidersError].some(

@@ -4,14 +4,14 @@ import type { z } from 'zod';
 /** The environment of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Settings that cannot be used; the message has a line for each, and never holds a value. */
+/** Invalid settings; the message has a line for each, and never holds a value. */
 export class EnvError extends Error {
   override readonly name = 'EnvError';
 }
 
 /**
- * Reads settings, whose names are those of environment variables. Each may also be given as `<NAME>_FILE`, the path of
- * a file that holds it; an empty one counts as not set. Throws an {@link EnvError} that names every problem.
+ * Reads settings from environment variables. Each may also be given as `<NAME>_FILE`, the path of a file that holds it.
+ * An empty variable counts as not set. Throws an {@link EnvError} that names every problem.
  */
 export function readSettings<Schema extends z.ZodObject>(schema: Schema, source: Environment): z.output<Schema> {
   const problems: string[] = [];
@@ -20,7 +20,7 @@ export function readSettings<Schema extends z.ZodObject>(schema: Schema, source:
     const file = source[`${name}_FILE`];
     if (file && source[name]) problems.push(`${name}: is set twice, directly and by ${name}_FILE`);
     const value = file ? readSecret(file) : source[name];
-    // An empty file is a mistake: to pass over it would be to start with another setting than was meant.
+    // An empty file is a mistake: ignoring it would apply the default instead.
     if (file && !value) problems.push(`${name}_FILE: the file cannot be read, or is empty`);
     if (value) values[name] = value;
   }

@@ -1,11 +1,11 @@
 import { handle } from '../http/handle.ts';
 import type { Feedback } from './service.ts';
 
-/** The routes of what readers say. */
+/** The routes of feedback. */
 export function feedbackRoutes(feedback: Feedback) {
   return {
     sendFeedback: handle('sendFeedback', async ({ body }) => {
-      const status = (await feedback.record(body)) === 'told' ? 200 : 202;
+      const status = (await feedback.record(body)) === 'delivered' ? 200 : 202;
       return { status, body: { success: true } };
     }),
   };

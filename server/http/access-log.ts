@@ -2,16 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../log.ts';
 import type { RequestInfo } from './identify.ts';
 
-/** The longest part of a URL or name that a client can put into a line of the log. */
+/** The maximum length of a client's text in a log line. */
 const maxText = 256;
 
 /**
- * Where the query is logged: it names an article there. Elsewhere it may be a name that somebody wants to register, or a
- * key or token that was put where none belongs.
+ * The targets whose query is logged: there it names an article. Elsewhere it may hold a domain that a visitor wants to
+ * register, or a misplaced key or token.
  */
 const logsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
 
-/** Writes the line of a request whose answer has ended, and with it what went wrong on our side. */
+/** Logs a request whose response has ended, as an error if it failed on our side. */
 export function logRequest(
   log: Logger,
   { id, client, startedAt }: RequestInfo,

@@ -4,21 +4,21 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 
-/** How an endpoint wants its body, if it has one. */
+/** The body rules of an endpoint, if it has a body. */
 type BodyRules = Endpoint['body'];
 
-/** Far more than any body that this service asks for, but where an endpoint says more. */
-const usualMaxBytes = 16_384;
+/** The default maximum length, far more than any valid body. */
+const defaultLimit = 16_384;
 
-/** Node.js looks for requests that take too long every 30 s only, so that a slow body could take 60. */
+/** Node.js checks for slow requests only every 30 s, so a slow body could take 60 s. */
 const bodyTimeoutMs = 30_000;
 
 /**
- * Reads the body of a request as text, and no further than the limit. Throws a Problem for one that is too long, too
- * slow, compressed or not UTF-8, or, where that matters, not declared as JSON. Where an API key comes with a body the
- * type does not matter: a key is no cookie that a foreign page could use.
+ * Reads the body of a request as text, up to the limit. Throws a Problem if it is too long, too slow, compressed or not
+ * UTF-8, and for strict endpoints also if its type is not JSON. Endpoints with an API key accept any type: unlike a
+ * cookie, a key is not sent by foreign pages.
  */
-export async function readBody(request: IncomingMessage, rules: BodyRules, maxBytes = usualMaxBytes): Promise<string> {
+export async function readBody(request: IncomingMessage, rules: BodyRules, maxBytes = defaultLimit): Promise<string> {
   const { invalid = 'validation_error', strict = false } = rules ?? {};
   const { 'content-encoding': encoding, 'content-length': length, 'content-type': type } = request.headers;
   if (strict && type !== undefined && !isJson(type)) throw refuse('unsupported_media_type');
@@ -37,7 +37,7 @@ export async function readBody(request: IncomingMessage, rules: BodyRules, maxBy
   }
 }
 
-/** The bytes of a body; undefined where there are more than that, which are not read. */
+/** Reads the bytes of a body; undefined if there are more than `maxBytes`. The rest is not read then. */
 async function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -49,7 +49,7 @@ async function collect(request: IncomingMessage, maxBytes: number): Promise<Buff
   return Buffer.concat(chunks);
 }
 
-/** Parses a JSON body and checks it; throws a Problem where it is not JSON or not what the schema says. */
+/** Parses and validates a JSON body; throws a Problem if it is not JSON or does not match the schema. */
 export async function parseJsonBody(text: string, rules: NonNullable<BodyRules>): Promise<unknown> {
   const { schema, invalid = 'validation_error' } = rules;
   let json: unknown;
@@ -60,17 +60,17 @@ export async function parseJsonBody(text: string, rules: NonNullable<BodyRules>)
   }
   const result = schema.safeParse(json);
   if (!result.success) throw new Problem(invalid, describe(result.error));
-  if (await holdsKeyTwice(text)) throw new Problem(invalid, 'The body names a field twice');
+  if (await hasDuplicateKey(text)) throw new Problem(invalid, 'The body names a field twice');
   return result.data;
 }
 
-/** RFC 9110 8.3.1: the type is compared without regard to case, and its parameters do not matter. */
+/** RFC 9110 8.3.1: media types are case-insensitive; parameters are ignored. */
 function isJson(type: string): boolean {
   return type.split(';', 1)[0]!.trim().toLowerCase() === 'application/json';
 }
 
-/** JSON.parse takes the last of two equal keys, so that `{"force":false,"force":true}` would confirm what it denies. */
-async function holdsKeyTwice(json: string): Promise<boolean> {
+/** JSON.parse uses the last of two equal keys, so `{"force":false,"force":true}` would count as a confirmation. */
+async function hasDuplicateKey(json: string): Promise<boolean> {
   const { parseDocument } = await import('yaml');
   const { errors } = parseDocument(json, { schema: 'json', uniqueKeys: true, prettyErrors: false });
   return errors.some(({ code }) => code === 'DUPLICATE_KEY');
@@ -82,7 +82,7 @@ function describe(error: z.ZodError): string {
   return field ? `${field}: ${issue!.message}` : 'The body is not of the expected form';
 }
 
-/** The rest of a body that is refused unread must not be taken for the next request. */
+/** Closes the connection, so that the unread rest of the body is not parsed as the next request. */
 function refuse(code: ProblemCode, message?: string): Problem {
   return new Problem(code, message, { headers: { Connection: 'close' } });
 }

@@ -1,19 +1,19 @@
-/** Who may read the answers from a browser. */
+/** The allowed origins. */
 export interface CorsOptions {
   /** `*`, or origins. */
   readonly origins: readonly string[];
-  /** Whether any port of this machine is an allowed origin as well. */
+  /** Whether loopback origins are allowed on any port. */
   readonly allowLocal: boolean;
 }
 
-/** The CORS headers of an answer, names and values in turn, for the Origin of a request. */
+/** Returns the CORS headers of a response, as alternating names and values, for the Origin of a request. */
 export type Cors = (origin: string | undefined, isKeyed: boolean) => readonly string[];
 
 const exposed =
   'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id';
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
-/** Creates {@link Cors}. An endpoint that needs an API key is open to listed origins only: `*` does not mean it. */
+/** Creates {@link Cors}. Endpoints with an API key allow listed origins only: `*` does not include them. */
 export function createCors({ origins, allowLocal }: CorsOptions): Cors {
   const forAnyone = ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed];
   const varies = ['Vary', 'Origin'];
@@ -28,7 +28,7 @@ export function createCors({ origins, allowLocal }: CorsOptions): Cors {
 
 const requestHeaders = 'Accept, Content-Type, If-None-Match, X-Request-Id';
 
-/** The headers of the answer to a preflight, beside those that every answer has. */
+/** The headers of a preflight response, in addition to those of every response. */
 export function preflightHeaders(methods: readonly string[], isKeyed: boolean): Record<string, string> {
   return {
     'Access-Control-Allow-Methods': methods.join(', '),

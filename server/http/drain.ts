@@ -5,10 +5,10 @@ import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
 
 /**
- * Answers the requests of a server, and keeps the answers under way on each connection. Returns how it is drained: it
- * takes no new connections, lets requests finish, and cuts after the grace what is left. Node's own closeIdleConnections
- * takes a connection for idle once its answer was handed over, and cuts what a slow client has yet to read; and it leaves
- * alone those that never sent anything, as browsers and load balancers open them.
+ * Answers the requests of a server, and tracks the open responses of each connection. Returns a function that drains the
+ * server: it accepts no new connections, finishes requests, and closes all connections after the grace period. Node's
+ * closeIdleConnections is no replacement. It closes connections whose response a slow client is still reading, and keeps
+ * those without any request, which browsers and load balancers open in advance.
  */
 export function answerRequests(server: Server, listener: RequestListener): (graceSeconds: number) => Promise<void> {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
@@ -29,9 +29,9 @@ export function answerRequests(server: Server, listener: RequestListener): (grac
     listener(request, response);
   };
   server.on('request', respond);
-  // An upgraded connection is ended by what it was upgraded to.
+  // The upgrade handler closes upgraded connections.
   server.on('upgrade', (_request, socket: Socket) => answersOf.delete(socket));
-  // Answers what Node.js cannot read, unless that would come in the middle of another answer.
+  // Answers requests that Node.js cannot parse, unless another response is being written.
   server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
     const answers = [...(answersOf.get(socket) ?? [])];
     const isFree = answers.length < 2 && !answers[0]?.headersSent;
@@ -42,7 +42,7 @@ export function answerRequests(server: Server, listener: RequestListener): (grac
     isDraining = true;
     const end = setTimeout(() => server.closeAllConnections(), graceSeconds * 1000);
     await new Promise<void>((resolve) => {
-      // The close of an HTTP server would close idle connections in Node's way.
+      // The close() of an HTTP server calls closeIdleConnections.
       NetServer.prototype.close.call(server, () => resolve());
       for (const [socket, answers] of answersOf) {
         if (answers.size === 0) socket.destroy();
@@ -53,14 +53,14 @@ export function answerRequests(server: Server, listener: RequestListener): (grac
   };
 }
 
-/** The statuses of what Node.js cannot read or waits for in vain, as its own answers have them; all else is 400. */
+/** The statuses that Node.js itself gives to parse errors and timeouts; all others are 400. */
 const refusals: Partial<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   HPE_HEADER_OVERFLOW: 431,
 };
 
-/** An answer without a body, with the headers that every answer has. */
+/** A response without a body, with the headers of every response. */
 function toRefusal(status: number): string {
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

@@ -1,17 +1,17 @@
 import { LRUCache } from 'lru-cache';
 
-/** The encodings of stored files. */
+/** The content codings of stored files. */
 export type Encoding = 'identity' | 'gzip' | 'br';
 
-/** Which encodings a file has beside `identity`. */
+/** The encodings of a file besides `identity`. */
 type Available = { readonly [encoding in Exclude<Encoding, 'identity'>]?: unknown };
 
-/** Browsers and CDNs send few different headers, and to parse one takes as long as the rest of the choice. */
+/** A cache: browsers and CDNs send few different headers, and parsing takes half of the negotiation time. */
 const parsed = new LRUCache<string, ReadonlyMap<string, number>>({ max: 100, memoMethod: parseWeights });
 
 /**
- * Picks the encoding of an answer (RFC 9110 12.5.3): of those available the one that the client weighs most, brotli
- * where it weighs both the same. `identity` where it accepts none of them: such an answer is better than none.
+ * Picks the encoding of a response (RFC 9110 12.5.3): the available one with the highest weight, and brotli if weights
+ * are equal. Returns `identity` if the client accepts none: that is better than a 406.
  */
 export function negotiateEncoding(header: string | undefined, available: Available): Encoding {
   if (!header) return 'identity';

@@ -4,8 +4,8 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { Problem } from '../problem.ts';
 
 /**
- * Renders anything that was thrown in the error style of an endpoint. Only a {@link Problem} says what it is; all else
- * is the endpoint's failure, without a detail.
+ * Renders any thrown value in the error style of an endpoint. Only a {@link Problem} has a code and message of its own;
+ * all else becomes the endpoint's failure code.
  */
 export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   const problem = toProblem(error, endpoint);
@@ -22,15 +22,15 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   return { status, headers, body };
 }
 
-/** What a handler threw: h3 wraps it, and would answer with the status of an upstream's error. */
-export function toThrown(error: unknown): unknown {
+/** Unwraps the error of a handler: h3 wraps it, and would answer with the status of an upstream's error. */
+export function unwrapError(error: unknown): unknown {
   return HTTPError.isError(error) && error.unhandled ? error.cause : error;
 }
 
 function toProblem(error: unknown, endpoint: Endpoint | undefined): Problem {
-  const thrown = toThrown(error);
+  const thrown = unwrapError(error);
   if (thrown instanceof Problem) return thrown;
-  // Without an endpoint, h3 has refused the URL.
+  // Without an endpoint, h3 rejected the URL.
   if (!endpoint && HTTPError.isError(thrown) && thrown.status === 400) return new Problem('validation_error');
   return new Problem(endpoint?.failure ?? 'internal_error');
 }

@@ -11,64 +11,64 @@ import type { StoredFile } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
 
-/** A request that was authorized for a server: whose key, which server, and as which request. */
+/** The API key, server and client of an authorized request. */
 export interface Caller {
   readonly keyId: string;
   readonly scopes: readonly Scope[];
   readonly server: ServerName;
-  /** The id of the server, as the path has it. */
+  /** The id of the server in the path. */
   readonly id: string;
   readonly requestId: string;
   readonly ip: string;
 }
 
-/** A checked request of an endpoint. */
+/** A validated request of an endpoint. */
 export interface RouteRequest<Name extends EndpointName> {
-  /** The checked query parameters. */
+  /** The validated query parameters. */
   readonly query: Declared<Name> extends { query: infer Query extends z.ZodType }
     ? z.infer<Query>
     : Record<string, never>;
-  /** The checked JSON body; undefined where it may be left out and is. */
+  /** The validated JSON body; undefined if it is optional and missing. */
   readonly body: Declared<Name> extends { body: { schema: infer Body extends z.ZodType; required: infer Required } }
     ? z.infer<Body> | (Required extends true ? never : undefined)
     : undefined;
-  /** The body as it came. */
+  /** The raw body. */
   readonly text: string;
   readonly headers: IncomingHttpHeaders;
-  /** Who asks, and for which server. */
+  /** The API key and server, if the endpoint needs a key. */
   readonly caller: Declared<Name> extends { access: unknown } ? Caller : undefined;
-  /** What the endpoint's `{path*}` or `{name}` stands for, percent-decoded. */
+  /** The value of `{path*}` or `{name}` in the path, percent-decoded. */
   readonly rest: string;
 }
 
-/** What a route answers with. */
+/** The reply of a route. */
 export type RouteReply = StoredFile | JsonReply;
 
-/** A status of an endpoint and its JSON. */
+/** A status and a JSON body. */
 export interface JsonReply {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request whose endpoint is known, and which may be made. */
+/** A request that matched an endpoint and passed its limits and access check. */
 export interface RawRequest {
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
   readonly caller: Caller | undefined;
   readonly rest: string;
-  /** The largest body, where it differs from the usual. */
+  /** The maximum body length, if not the default. */
   readonly maxBodyBytes: number | undefined;
 }
 
 /** An endpoint with the function that answers it. */
 export interface Route {
   readonly endpoint: Endpoint;
-  /** Throws a Problem where the request is not what the endpoint takes. */
+  /** Throws a Problem if the request is invalid. */
   answer(raw: RawRequest): Promise<RouteReply>;
 }
 
-/** Binds an endpoint to its function: body and query are checked before it is called, and its JSON after it. */
+/** Binds an endpoint to its handler. Body and query are validated before the call, the JSON reply after it. */
 export function handle<Name extends EndpointName>(
   name: Name,
   answer: (request: RouteRequest<Name>) => RouteReply | Promise<RouteReply>,
@@ -83,14 +83,14 @@ export function handle<Name extends EndpointName>(
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       const checked = { query: readQuery(endpoint, query), body, text, headers: request.headers, caller, rest };
       const reply = await answer(checked as RouteRequest<Name>);
-      // A replayed answer may be an error, which is not among the replies.
+      // A replayed reply may be an error, which `replies` does not declare.
       if (!('body' in reply) || reply.status >= 500) return reply;
       return { ...reply, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
     },
   };
 }
 
-/** Reads the declared parameters; an empty one counts as missing, and one given twice must say the same. */
+/** Reads the declared parameters. An empty one counts as missing; a repeated one must have one value. */
 function readQuery(endpoint: Endpoint, parameters: URLSearchParams): unknown {
   const { query, malformed = 'validation_error' } = endpoint;
   if (!query) return {};

@@ -4,28 +4,27 @@ import { isIP, isIPv4 } from 'node:net';
 import type { BlockList } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Who sends a request. */
 interface Client {
   readonly address: string;
-  /** What rate limits count by: an IPv4 address, or the /64 network of an IPv6 address, which one customer has whole. */
+  /** The key of rate limits: an IPv4 address, or the /64 network of an IPv6 address, which belongs to one customer. */
   readonly key: string;
 }
 
-/** What every part of the server knows of a request from its first moment on. */
+/** The id, client and start time of a request. */
 export interface RequestInfo {
   readonly id: string;
   readonly client: Client;
-  /** When it began, by performance.now(). */
+  /** The start time, by performance.now(). */
   readonly startedAt: number;
 }
 
-/** Names a request and its client. */
+/** Determines the id and client of a request. */
 export type Identify = (request: IncomingMessage) => RequestInfo;
 
 /**
- * Creates {@link Identify} for a service behind these proxies. The client is the address of the socket, or where that is
- * a trusted proxy, the right-most address of X-Forwarded-For that is not one. What stands left of it is the client's own
- * claim and never counts.
+ * Creates {@link Identify} for a service behind these proxies. The client is the socket address. If that is a trusted
+ * proxy, the client is the right-most address of X-Forwarded-For that is not a trusted proxy. Addresses left of it can be
+ * forged, and are ignored.
  */
 export function createIdentify(trustedProxies: BlockList): Identify {
   const isTrusted = (address: string) => trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
@@ -48,12 +47,12 @@ export function createIdentify(trustedProxies: BlockList): Identify {
   });
 }
 
-/** The id of a request: the client's own where it is of 8 to 64 harmless characters, else a new UUID. */
+/** The request id: the client's if it has 8 to 64 safe characters, else a new UUID. */
 function toRequestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && /^[A-Za-z0-9._-]{8,64}$/.test(header) ? header : randomUUID();
 }
 
-/** A bare address: without brackets, port and zone, and IPv4 out of its IPv6 form. */
+/** An address without brackets, port and zone; IPv4-mapped IPv6 becomes IPv4. */
 function normalize(text: string): string | undefined {
   const bare = text
     .replace(/^\[([^\]]+)\](?::\d+)?$/, '$1')

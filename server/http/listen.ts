@@ -2,35 +2,35 @@ import type { RequestListener, Server } from 'node:http';
 import { listen } from 'listhen';
 import { answerRequests } from './drain.ts';
 
-/** An address that cannot be listened on. */
+/** The server cannot listen on its address. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
 
-/** Where a server listens, and how long it waits. */
+/** The address and timeouts of a server. */
 export interface ListenOptions {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** A connection on which nothing comes or goes for so long while a request is under way is cut. */
+  /** Closes a connection without traffic for this long during a request. */
   readonly stalledMs: number;
   /**
-   * A connection on which everything is answered is closed after so long. Longer than the 60 s that nginx keeps an idle
-   * upstream connection if left out, so that it is never the server that closes first.
+   * Closes an idle connection after this long. The default is more than the 60 s that nginx keeps an idle upstream
+   * connection, so that nginx closes first.
    */
   readonly idleMs?: number;
 }
 
 /**
- * Opens a server by listhen, without what listhen adds for development. Throws a {@link ListenError} where the port is
- * taken.
+ * Opens a server with listhen, without its development features. Throws a {@link ListenError} if the port cannot be
+ * used.
  */
 export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs = 65_000 }: ListenOptions) {
-  const refused = `cannot listen on port ${port} of ${host}: it is taken, reserved or not allowed`;
+  const refused = `cannot listen on port ${port} of ${host}: the port is in use, reserved or not allowed`;
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,
-    // With false, listhen takes "0.0.0.0" for a mistake and listens on localhost.
+    // With false, listhen treats "0.0.0.0" as a mistake and listens on localhost.
     public: !/^(?:localhost|127\.|::1$)/.test(host),
     isProd: true,
     showURL: false,
@@ -38,12 +38,12 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   }).catch((error: unknown) => {
     throw new ListenError(refused, { cause: error });
   });
-  // listhen types its server as HTTP or HTTPS; no certificate was given, so it is HTTP.
+  // listhen types its server as HTTP or HTTPS. Without a certificate it is HTTP.
   const http = server as Server;
-  // listhen's shutdown helper marks sockets on each request, and throws when a client is cut off in its body.
+  // The shutdown helper of listhen marks sockets on each request, and throws when a client disconnects during its body.
   http.removeAllListeners('request');
   const drain = answerRequests(http, listener);
-  // listhen passes over ports that browsers refuse, and would take 3000 in their place.
+  // For ports that browsers block, listhen uses 3000 instead.
   const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
     http.close();
@@ -53,7 +53,7 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   http.requestTimeout = 30_000;
   http.keepAliveTimeout = idleMs;
   http.timeout = stalledMs;
-  // Without it, Node.js would answer 417 by itself.
+  // Without this listener, Node.js answers 417.
   http.on('checkExpectation', (request, response) => http.emit('request', request, response));
   return { url: url.replace(/\/$/, ''), http, drain };
 }

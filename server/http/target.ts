@@ -1,10 +1,10 @@
-/** What stands for a target that is neither a path nor an http URL. */
+/** Replaces a target that is neither a path nor an http URL. */
 export const unreadable = '*';
 
 /**
- * The target of a request as a path and query (RFC 9112 3.2): the host of an absolute target means nothing here. A path
- * whose percent signs are no valid encoding means them as they are, so that it names nothing. Returns
- * {@link unreadable} for what is neither a path nor an http URL.
+ * Converts a request target to a path and query (RFC 9112 3.2); the host of an absolute target is ignored. In a path with
+ * invalid percent-encoding, the percent signs are escaped, so that it matches no route. Returns {@link unreadable} if the
+ * target is neither a path nor an http URL.
  */
 export function toOriginForm(target: string): string {
   if (target.startsWith('/') && !target.includes('%')) return target;

@@ -14,32 +14,32 @@ import type { StoredFile } from '../http/stored.ts';
 import { ReleaseError, readReleaseFile, verifyReleaseFiles } from './files.ts';
 import type { ReleaseFile } from './files.ts';
 
-/** A release of which every byte was verified. */
+/** A verified release. */
 export interface Release {
   readonly id: string;
-  /** The domain catalog, which only the server reads. */
+  /** The domain catalog, for the server only. */
   readonly domains: DomainCatalog;
-  /** The monitors and planned maintenance, likewise. */
+  /** The monitors and planned maintenance, for the server only. */
   readonly status: StatusCatalog;
-  /** Finds a file by its request target: a path, and a query value that is not encoded. */
+  /** Finds a file by its request target, with a decoded query value. */
   find(target: string): ServedFile | undefined;
 }
 
-/** A file of a release, as it is served. */
+/** A file of a release, ready to be served. */
 export type ServedFile = StoredFile<ReleaseFile>;
 
-/** How the bytes of a release are read while it is served. */
+/** Reads the bytes of files while a release is served. */
 export type ReadBytes = Pick<ServedFile, 'inMemory' | 'read'>;
 
-/** What a release is loaded with. */
+/** Options of {@link loadRelease}. */
 export interface LoadOptions {
-  /** Throws where this machine cannot use the monitors and maintenance, for instance a time zone. */
+  /** Throws if this machine cannot use the monitors and maintenance, for instance a time zone. */
   readonly checkStatus: (status: StatusCatalog) => void;
-  /** How files are read while the release is served: the usual ones, and media, which may be long. */
-  readonly readers: { readonly usual: ReadBytes; readonly media: ReadBytes };
+  /** The readers of files; media have their own, since they may be long. */
+  readonly readers: { readonly default: ReadBytes; readonly media: ReadBytes };
 }
 
-/** Loads the release that `link` leads to. Throws a {@link ReleaseError} that names the first wrong file. */
+/** Loads the release that `link` points to. Throws a {@link ReleaseError} that names the first wrong file. */
 export async function loadRelease(link: string, { checkStatus, readers }: LoadOptions): Promise<Release> {
   const directory = await realpath(link).catch(() => {
     throw new ReleaseError(`${link}: there is no release; build one first`);
@@ -60,7 +60,9 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
       check?.(value);
       return value;
     } catch (error) {
-      throw new ReleaseError(`${found.path}: the file is not what this server understands`, { cause: error });
+      throw new ReleaseError(`${found.path}: the file has an unexpected format`, {
+        cause: error,
+      });
     }
   };
   const [aliases, domains, status] = await Promise.all([
@@ -74,7 +76,7 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
   return { id: manifest.id, domains, status, find: (target) => table.get(target) };
 }
 
-/** Reads what a release says it holds. Throws a {@link ReleaseError} where that contradicts itself. */
+/** Reads the manifest. Throws a {@link ReleaseError} if it is corrupted or has another major version. */
 async function readManifest(directory: string): Promise<Manifest> {
   const path = join(directory, 'manifest.json');
   let manifest: Manifest;
@@ -91,7 +93,7 @@ async function readManifest(directory: string): Promise<Manifest> {
   return manifest;
 }
 
-/** Everything that can be asked for, by its request target; an article also by its former paths. */
+/** All files by request target; articles also by their former paths. */
 async function toTable(
   directory: string,
   files: ReadonlyMap<string, ReleaseFile>,
@@ -105,8 +107,8 @@ async function toTable(
     const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];
     table.set(match.target, {
       ...describe(match.name, file),
-      ...(match.name === 'media' ? readers.media : readers.usual),
-      forms: { identity, ...(gzip && { gzip }), ...(br && { br }) },
+      ...(match.name === 'media' ? readers.media : readers.default),
+      variants: { identity, ...(gzip && { gzip }), ...(br && { br }) },
       prepared: {},
     });
   }
@@ -118,13 +120,13 @@ async function toTable(
   for (const [from, to] of Object.entries(aliases)) {
     const endpoint = from.startsWith('/blog/') ? '/v1/blog/article' : '/v1/kb/article';
     const location = `${endpoint}?path=${to}`;
-    const known = table.get(location);
-    if (known) table.set(`${endpoint}?path=${from}`, { ...known, location, prepared: {} });
+    const file = table.get(location);
+    if (file) table.set(`${endpoint}?path=${from}`, { ...file, location, prepared: {} });
   }
   return table;
 }
 
-/** An SVG that is opened by itself is a document of this origin: nothing in it may run or load. */
+/** An SVG that is opened directly is a document of this origin, so it must not run scripts or load anything. */
 const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 function describe(name: ResourceName, file: string): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'policy'> {

@@ -6,7 +6,7 @@ import type { Releases } from './service.ts';
 
 const emptyList = toStoredJson([]);
 
-/** The routes that answer with files of the release. */
+/** The routes that serve files of the release. */
 export function contentRoutes(releases: Releases) {
   const find = (target: string): ServedFile | undefined => releases.current().find(target);
   const listed = (target: string): ServedFile => {

@@ -8,19 +8,19 @@ import type { Logger } from '../log.ts';
 import type { LocalBucket } from '../token-bucket.ts';
 import type { Releases } from './service.ts';
 
-/** What the fast path answers with, and what every answer needs. */
+/** Dependencies of the fast path. */
 export interface FastPathOptions {
   readonly releases: Releases;
   readonly identify: Identify;
   readonly cors: Cors;
-  /** The limit on each client address. */
+  /** The rate limit of each client. */
   readonly limit: LocalBucket;
   readonly log: Logger;
 }
 
 /**
- * Creates the fast path in front of h3: it answers a GET or HEAD for a file of the release whose bytes are in memory, and
- * returns false for everything else, which h3 answers the same at a higher cost. It saves 20 of 50 microseconds.
+ * Creates the fast path in front of h3. It answers a GET or HEAD for a release file in memory, and returns false for all
+ * else. h3 gives the same responses in 50 instead of 30 microseconds.
  */
 export function createFastPath(
   options: FastPathOptions,
@@ -31,14 +31,14 @@ export function createFastPath(
     const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target!)) : undefined;
     if (!file) return false;
     const reply = toStoredReply(file, request);
-    const bytes = reply.form && file.inMemory(reply.form);
-    if (reply.form && !bytes) return false;
+    const bytes = reply.variant && file.inMemory(reply.variant);
+    if (reply.variant && !bytes) return false;
     const info = identify(request);
     const headers = ['X-Request-Id', info.id, 'X-Content-Type-Options', 'nosniff'];
     if (isLimited(target!)) {
-      const verdict = limit.consume(info.client.key);
-      if (!verdict.allowed) return false;
-      headers.push(...verdict.headers);
+      const result = limit.consume(info.client.key);
+      if (!result.allowed) return false;
+      headers.push(...result.headers);
     }
     headers.push(...cors(request.headers.origin, false), ...reply.headers);
     response.on('close', () => logRequest(log, info, request, response));
@@ -48,7 +48,7 @@ export function createFastPath(
   };
 }
 
-/** A target with its query value decoded, where that is encoded as `encodeURIComponent` does; else as it stands. */
+/** Decodes the query value of a target, if it is encoded as by `encodeURIComponent`; else returns the target. */
 function toPlainQuery(target: string): string {
   const at = target.indexOf('=') + 1;
   if (at === 0 || !target.includes('%', at)) return target;

@@ -7,39 +7,39 @@ import { createPoller } from '../upstream/poller.ts';
 import { loadRelease } from './load.ts';
 import type { LoadOptions, Release } from './load.ts';
 
-/** What releases are opened with. */
+/** Options of the releases. */
 export interface ReleasesOptions {
   /** The output folder of the generator. */
   readonly dist: string;
-  /** The most bytes of files that are kept in memory. */
+  /** The maximum size of the file cache in memory. */
   readonly cacheBytes: number;
-  /** Throws where this machine cannot use the monitors and maintenance of a release. */
+  /** Throws if this machine cannot use the monitors and maintenance of a release. */
   readonly checkStatus: LoadOptions['checkStatus'];
   /** Called when a new release is served. */
   readonly onLoaded: (release: Release) => void;
-  /** Called when a new release is not served; the one before still is. */
+  /** Called when a new release is rejected; the previous one is still served. */
   readonly onRejected: (error: unknown) => void;
 }
 
 /** The release that is being served. */
 export interface Releases {
   current(): Release;
-  /** Ends the watch for new releases. */
+  /** Stops watching for new releases. */
   stop(): void;
 }
 
-/** How often `current` is compared; with the time to verify, a new release is served well within 2 s. */
+/** How often `current` is checked; including verification, a new release is served within 2 s. */
 const pollMs = 250;
 
-/** How long a release that was rejected is left alone: what kept it from being read may pass. */
+/** The pause before a rejected release is loaded again: the cause may be temporary. */
 const retryMs = 30_000;
 
-/** Media that are longer are streamed: a few videos would push all articles out of memory. */
-const longMediaBytes = 1024 * 1024;
+/** Longer media are streamed: a few videos would evict all articles from the cache. */
+const maxCachedMediaBytes = 1024 * 1024;
 
 /**
- * Loads the current release, and then each new one by itself: verified as a whole beside the requests, then switched to
- * in one step. Throws a {@link ReleaseError} where there is none that can be served.
+ * Loads the current release, and then watches for new ones. A new release is verified in the background, and then
+ * replaces the old one atomically. Throws a {@link ReleaseError} if no release can be served.
  */
 export async function openReleases(options: ReleasesOptions): Promise<Releases> {
   const { dist, cacheBytes, checkStatus, onLoaded, onRejected } = options;
@@ -77,7 +77,7 @@ export async function openReleases(options: ReleasesOptions): Promise<Releases> 
   };
 }
 
-/** Tells a release folder from any other, and from what stood at its place before. */
+/** Identifies a release folder: a replaced folder at the same path gets another identity. */
 async function identify(link: string): Promise<string | undefined> {
   try {
     const directory = await realpath(link);
@@ -88,7 +88,7 @@ async function identify(link: string): Promise<string | undefined> {
   }
 }
 
-/** Creates the ways to the bytes of releases: an LRU by bytes over the folder, which serves releases old and new. */
+/** Creates the readers of release files. They share one LRU cache, which outlives a switch of releases. */
 function createReaders(cacheBytes: number): LoadOptions['readers'] {
   const cache = new LRUCache<string, Buffer, ReleaseFile>({
     // Zero would mean no limit.
@@ -99,7 +99,7 @@ function createReaders(cacheBytes: number): LoadOptions['readers'] {
   const inMemory = ({ sha256 }: ReleaseFile): Buffer | undefined => cache.get(sha256);
   const read = async (file: ReleaseFile): Promise<Buffer> => (await cache.fetch(file.sha256, { context: file }))!;
   return {
-    usual: { inMemory, read },
-    media: { inMemory, read: (file) => (file.bytes > longMediaBytes ? streamReleaseFile(file) : read(file)) },
+    default: { inMemory, read },
+    media: { inMemory, read: (file) => (file.bytes > maxCachedMediaBytes ? streamReleaseFile(file) : read(file)) },
   };
 }

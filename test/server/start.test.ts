@@ -13,7 +13,7 @@ import { readManifest, servedFiles } from './targets.ts';
 
 const unread = { inMemory: () => undefined, read: () => Promise.reject(new Error('nothing is read')) };
 const checkStatus = ({ maintenance }: StatusCatalog) => void toWindows(maintenance);
-const loading = { readers: { usual: unread, media: unread }, checkStatus };
+const loading = { readers: { default: unread, media: unread }, checkStatus };
 const events = { cacheBytes: 1_000_000, checkStatus, onLoaded: () => undefined, onRejected: () => undefined };
 
 async function failureOf(work: Promise<unknown>): Promise<Error> {

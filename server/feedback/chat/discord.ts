@@ -1,17 +1,17 @@
 import type { ChatKind } from './types.ts';
 
-/** What Markdown, mentions and links are made of there. */
+/** The special characters of Markdown, mentions and links. */
 const special = /[\\`*_~|>#[\]()<@:.!-]/;
 
-/** Messages of a Discord webhook: one embed, in which only our own words are formatted, and which pings nobody. */
+/** Messages of a Discord webhook: one embed without mentions, in which visitors' text is not formatted. */
 export const discord: ChatKind = {
-  // The longest value of a field (Discord, message resource, embed limits).
+  // The limit of a field value (Discord, message resource, embed limits).
   maxText: 1024,
   escape: (character) => (special.test(character) ? `\\${character}` : character),
-  // Addresses copied from the client name no version, and mean one that is deprecated.
+  // URLs copied from the Discord app have no version, which means a deprecated one.
   toUrl(url) {
     const target = new URL(url.replace(/\/api\/webhooks\//, '/api/v10/webhooks/'));
-    // Without it, a message that is not saved is no error.
+    // Without `wait`, Discord reports no error for a message that it does not save.
     target.searchParams.set('wait', 'true');
     return target.href;
   },

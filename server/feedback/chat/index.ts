@@ -9,28 +9,28 @@ import { parseJson, toProviderError } from '../../upstream/reply.ts';
 import { slack } from './slack.ts';
 import { escapeCut, toPlainLine } from './text.ts';
 
-/** The chats that a webhook may be of. */
+/** The supported kinds of chats. */
 export const chatKinds = { discord, slack, mattermost } as const satisfies Record<string, ChatKind>;
 
-/** Where feedback goes. */
+/** Options of the chat. */
 export interface ChatOptions {
   readonly kind: keyof typeof chatKinds;
-  /** The webhook, which is a credential as a whole. */
+  /** The webhook URL, which is a credential. */
   readonly url: string;
   readonly version: string;
-  /** For everything, the second try included: 4.5 s if left out, as the reader is to have an answer within 5. */
+  /** For both attempts together; default 4.5 s, since readers get an answer within 5 s. */
   readonly timeoutMs?: number;
 }
 
-/** The longest wait that a chat may ask for before a second try. */
-const longestWaitMs = 2000;
+/** The maximum Retry-After that is waited for. */
+const maxWaitMs = 2000;
 
-/** Parts of a webhook's address that are shorter than this are words, such as `webhooks`. */
-const shortestSecret = 12;
+/** Shorter parts of a webhook URL are words, such as `webhooks`. */
+const minSecretLength = 12;
 
 const Limited = z.object({ retry_after: z.number().nonnegative() });
 
-/** Creates the way to the team's chat: one try, and one more where it asks for no more than 2 s of patience. */
+/** Creates a client of the team's chat. It retries once after a 429 with a Retry-After of 2 s or less. */
 export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions): Chat {
   const chat = chatKinds[kind];
   const { origin, pathname, search } = new URL(chat.toUrl(url));
@@ -38,7 +38,7 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
     baseUrl: origin,
     headers: { 'user-agent': `hosting-api/${version}` },
     secrets: [pathname, search, ...pathname.split('/'), ...new URLSearchParams(search).values()].filter(
-      (part) => part.length >= shortestSecret,
+      (part) => part.length >= minSecretLength,
     ),
     timeoutMs,
   });
@@ -54,8 +54,8 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
       });
       const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline });
       let reply = await post();
-      const wait = reply.status === 429 ? toWait(reply) : undefined;
-      if (wait !== undefined && wait <= Math.min(longestWaitMs, end - performance.now())) {
+      const wait = reply.status === 429 ? toRetryAfterMs(reply) : undefined;
+      if (wait !== undefined && wait <= Math.min(maxWaitMs, end - performance.now())) {
         await sleep(wait);
         reply = await post();
       }
@@ -65,8 +65,8 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
   };
 }
 
-/** How long a chat asks to wait, in ms; undefined where it does not say, as a proxy in front of it that blocks us. */
-function toWait({ text, headers }: Reply): number | undefined {
+/** The Retry-After of a chat in ms; undefined if there is none, for instance from a proxy that blocks us. */
+function toRetryAfterMs({ text, headers }: Reply): number | undefined {
   const seconds = parseJson(text, Limited)?.retry_after ?? Number(headers.get('retry-after') ?? Number.NaN);
   return Number.isFinite(seconds) ? seconds * 1000 : undefined;
 }

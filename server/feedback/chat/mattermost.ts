@@ -1,9 +1,9 @@
 import type { ChatKind } from './types.ts';
 
-/** What Markdown and links are made of; it has no way to turn mentions off, so that the @ is parted from its name. */
+/** The special characters of Markdown and links. Mentions cannot be turned off, so a zero-width space follows each @. */
 const special = /[\\`*_~|>#[\]()<:.!-]/;
 
-/** Messages of a Mattermost webhook: one attachment, in which only our own words are formatted. */
+/** Messages of a Mattermost webhook: one attachment, in which visitors' text is not formatted. */
 export const mattermost: ChatKind = {
   maxText: 1024,
   escape(character) {

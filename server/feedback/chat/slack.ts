@@ -4,9 +4,9 @@ const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;
 
 const toField = (name: string, value: string) => ({ type: 'plain_text', emoji: false, text: `${name}: ${value}` });
 
-/** Messages of a Slack webhook, in plain text elements: nothing in those is formatted, mentioned or linked. */
+/** Messages of a Slack webhook. They use plain text elements, which have no formatting, mentions or links. */
 export const slack: ChatKind = {
-  // The longest text of a field is 2000, its name included (Slack, section block).
+  // A field has at most 2000 characters, its name included (Slack, section block).
   maxText: 1900,
   escape: (character) => entities[character] ?? character,
   toUrl: (url) => url,

@@ -1,14 +1,13 @@
-/** Characters that end or turn a line where text is shown: control characters, bidi overrides and isolates, BOM. */
-const unseen = /[\p{Cc}\p{Cs}\u061C\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069\uFEFF]/gu;
+/** Characters that break or reorder displayed text: control characters, bidi overrides and isolates, BOM. */
+const invisible = /[\p{Cc}\p{Cs}\u061C\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069\uFEFF]/gu;
 
-/** A text that visitors wrote, in one line and without what is not seen. */
+/** A visitor's text as one line without invisible characters. */
 export function toPlainLine(text: string): string {
-  return text.replace(/\s+/gu, ' ').replace(unseen, '').trim();
+  return text.replace(/\s+/gu, ' ').replace(invisible, '').trim();
 }
 
 /**
- * A text whose special characters are escaped one by one, cut to a number of UTF-16 units: never within an escaped
- * character, nor within a surrogate pair.
+ * Escapes a text and truncates it to a number of UTF-16 units, but never inside an escape sequence or a surrogate pair.
  */
 export function escapeCut(text: string, limit: number, escape: (character: string) => string): string {
   let escaped = '';

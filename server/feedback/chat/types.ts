@@ -1,4 +1,4 @@
-/** A reader's verdict, as the team's chat is told it. What is undefined was not said. */
+/** A reader's feedback for the team's chat. Undefined fields were not given. */
 export interface FeedbackMessage {
   readonly article: string | undefined;
   readonly path: string | undefined;
@@ -8,19 +8,19 @@ export interface FeedbackMessage {
 
 /** The team's chat. */
 export interface Chat {
-  /** Sends a message; throws a ProviderError where it is not certain that it arrived. */
+  /** Sends a message; throws a ProviderError unless it certainly arrived. */
   send(message: FeedbackMessage): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How a kind of chat wants its messages. */
+/** The message format of a kind of chat. */
 export interface ChatKind {
-  /** The longest text of a visitor's, escaped. */
+  /** The maximum length of a visitor's text after escaping. */
   readonly maxText: number;
-  /** Keeps a character of a visitor's text from being formatted, mentioned or linked. */
+  /** Escapes a character, so that it cannot start formatting, a mention or a link. */
   readonly escape: (character: string) => string;
-  /** The address that is posted to, made of the one that the operator was given. */
+  /** The URL to post to, from the webhook URL of the operator. */
   toUrl(url: string): string;
-  /** The body of a message whose texts are escaped. */
+  /** Builds the body of a message; its texts are already escaped. */
   toBody(message: FeedbackMessage & { article: string; path: string }): Readonly<Record<string, unknown>>;
 }
