@@ -2,10 +2,10 @@ import { allows } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 
-/** What an API key may do at a console: what was asked for, only follow it, or nothing. */
+/** The access of an API key to a console: as requested, only reading, or none. */
 export type Access = 'ok' | 'read_only' | 'denied';
 
-/** Asks what a key may do at a console now. Rejects where that cannot be found out. */
+/** Checks the current access of a key to a console. Rejects if it cannot be checked. */
 export type CheckAccess = (keyId: string, server: ServerName, mode: 'read' | 'read_write') => Promise<Access>;
 
 /** Whether a key is neither revoked nor expired. */
@@ -13,7 +13,7 @@ export function isActive(key: ApiKeyRecord, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
-/** Creates the question that the console relay asks again and again. */
+/** Creates {@link CheckAccess}. */
 export function createCheckAccess(apiKeys: Store['apiKeys'], now: () => number = Date.now): CheckAccess {
   return async (keyId, server, mode) => {
     const key = await apiKeys.find(keyId);

@@ -7,15 +7,15 @@ import type { ApiKeyRecord, Store } from '../store/types.ts';
 import { isActive } from './access.ts';
 import { parseApiKey } from './key.ts';
 
-/** What keys are proved with. */
+/** Options of authentication. */
 export interface AuthenticateOptions {
   readonly apiKeys: Store['apiKeys'];
-  /** Gets the error where the last use of a key could not be noted; that is no reason to refuse it. */
+  /** Called if the last use of a key cannot be stored. The key is still accepted. */
   readonly onTouchFailure: (error: unknown) => void;
   readonly now?: () => number;
 }
 
-/** Finds the API key of an Authorization header. Throws 401 where there is none that is active. */
+/** Finds the API key of an Authorization header. Throws 401 unless the key is valid and active. */
 export type Authenticate = (authorization: string | undefined) => Promise<ApiKeyRecord>;
 
 /** Creates {@link Authenticate}. */
@@ -23,7 +23,7 @@ export function createAuthenticate({ apiKeys, onTouchFailure, now = Date.now }: 
   return async (authorization) => {
     const given = readKey(authorization);
     const key = await apiKeys.find(given.id);
-    if (!key || !isActive(key, now()) || !holdsSecret(key, given.secretHash, now())) {
+    if (!key || !isActive(key, now()) || !matchesSecret(key, given.secretHash, now())) {
       throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
     }
     await apiKeys.touch(key.id, now()).catch(onTouchFailure);
@@ -33,7 +33,7 @@ export function createAuthenticate({ apiKeys, onTouchFailure, now = Date.now }: 
 
 /**
  * Checks that a key may use an endpoint on a server: the server is in its list (403 forbidden), and it has the scope
- * (403 insufficient_scope). A key learns nothing of servers that are not its own.
+ * (403 insufficient_scope). The response does not reveal whether other servers exist.
  */
 export function authorize(key: ApiKeyRecord, { kind, scope }: NonNullable<Endpoint['access']>, id: string): ServerName {
   const server: ServerName = `${kind}:${id}`;
@@ -57,13 +57,13 @@ function readKey(header: string | undefined): NonNullable<ReturnType<typeof pars
     throw new Problem('unauthorized', undefined, challenge('realm="hosting"'));
   }
   const [, text] = /^Bearer +([\x21-\x7e]+)$/i.exec(header) ?? [];
-  // A mistyped or made-up key fails its checksum here, and costs no look-up.
+  // A mistyped or made-up key fails its checksum here, without a store query.
   const parsed = text === undefined ? undefined : parseApiKey(text);
   if (!parsed) throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
   return parsed;
 }
 
-function holdsSecret(key: ApiKeyRecord, secretHash: string, now: number): boolean {
+function matchesSecret(key: ApiKeyRecord, secretHash: string, now: number): boolean {
   const given = Buffer.from(secretHash, 'hex');
   const current = timingSafeEqual(given, Buffer.from(key.secretHash, 'hex'));
   const previous = key.previousHash !== null && timingSafeEqual(given, Buffer.from(key.previousHash, 'hex'));

@@ -11,8 +11,8 @@ const checkLength = 6;
 type RandomBytes = (size: number) => Uint8Array;
 
 /**
- * Makes a key, or a new secret for the key of a given id. Its text, `hk_<id>_<secret><check>`, is shown once; the hash of
- * its secret is what is kept.
+ * Generates a key, or a new secret for the key with an id. The text, `hk_<id>_<secret><check>`, is shown once; only the
+ * hash of the secret is stored.
  */
 export function generateApiKey({
   id: given,
@@ -24,7 +24,7 @@ export function generateApiKey({
   return { id, secret, text: checked + checkOf(checked), hash: hashOf(secret) };
 }
 
-/** Makes a key with its record; the text is to be shown once. */
+/** Creates a key and its record; the text must be shown only once. */
 export function createApiKey(
   { label, servers, scopes, expiresAt }: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>,
   now: number = Date.now(),
@@ -34,7 +34,7 @@ export function createApiKey(
   return { record: { id, secretHash: hash, label, servers, scopes, createdAt: now, expiresAt, ...past }, text };
 }
 
-/** Takes a key's text apart; undefined where it cannot be one, its checksum included, so that no look-up is needed. */
+/** Parses the text of a key; undefined if the format or the checksum is wrong. */
 export function parseApiKey(text: string): { id: string; secretHash: string } | undefined {
   const [, id, secret, check] = apiKeyPattern.exec(text) ?? [];
   if (id === undefined || secret === undefined || check !== checkOf(text.slice(0, -checkLength))) return undefined;
@@ -56,7 +56,7 @@ function checkOf(text: string): string {
   return digits;
 }
 
-/** Random base 62. Bytes past the last multiple of 62 are thrown away: taken modulo 62 they would favour some characters. */
+/** A random base 62 text. Bytes from 248 on are discarded: modulo 62 they would favour some characters. */
 function randomText(length: number, randomBytes: RandomBytes): string {
   let text = '';
   while (text.length < length) {

@@ -1,68 +1,68 @@
-/** What the checks of a monitor have shown so far. */
+/** The state of a monitor after its checks so far. */
 export interface MonitorState {
-  /** What visitors see; undefined where nothing was decided yet. */
+  /** What visitors see; undefined while undecided. */
   readonly up: boolean | undefined;
-  /** Whether it was decided by checks of what is checked now. */
-  readonly settled: boolean;
-  /** The latest checks with one result: so many that passed, or, below zero, that failed. */
-  readonly run: number;
-  /** How much longer than usual it must be steady before it is up again; 0 where it was steady for long. */
+  /** Whether checks of the current target have decided `up`. */
+  readonly decided: boolean;
+  /** The number of passes in a row or, negative, of failures in a row. */
+  readonly streak: number;
+  /** The factor by which more passes are needed to come back up; 0 after a long stable period. */
   readonly damping: number;
 }
 
-/** What a monitor's checks are counted by. */
+/** The rule by which checks of a monitor are counted. */
 export interface MonitorRule {
-  /** Failures in a row before it counts. */
+  /** Failures in a row until the monitor is down. */
   readonly failures: number;
   readonly intervalMs: number;
-  /** Whether maintenance of it is running: visitors do not see it change then. */
+  /** Whether maintenance is running, during which visitors do not see changes. */
   readonly inMaintenance: boolean;
 }
 
-/** Before the first check. */
-export const unchecked: MonitorState = { up: undefined, settled: false, run: 0, damping: 0 };
+/** The state before the first check. */
+export const unchecked: MonitorState = { up: undefined, decided: false, streak: 0, damping: 0 };
 
-/** A server that restarts in a loop passes a few checks each time: with the usual minute between them, five are five minutes. */
-const steadyChecks = 5;
+/** A server that restarts in a loop passes a few checks each time. With the default interval, five take five minutes. */
+const stableChecks = 5;
 
-/** It takes up to four times as long where it begins to fail again: what passed 20 checks and falls has had two outages. */
-const mostDamping = 4;
+/** Repeated failures raise the number of passes up to this factor: a failure after 20 passes is a new outage. */
+const maxDamping = 4;
 
-/** After so many passes in a row, what was before is forgotten. */
-const calmChecks = 60;
+/** Passes in a row after which earlier failures are forgotten. */
+const resetChecks = 60;
 
-/** Nothing has to be watched for longer than this: with hours between checks, a few passes are proof enough. */
-const longestMs = 30 * 60_000;
+/** The maximum time to come back up: with hours between checks, a few passes are enough. */
+const maxRecoveryMs = 30 * 60_000;
 
 /**
- * The state after one more check. It goes down after `failures` in a row and comes back after a longer row of passes, which
- * doubles each time that it begins to fail again: whatever flaps in phases of less than five checks is down once, until it is steady.
+ * Returns the state after one more check. A monitor goes down after `failures` in a row. It comes back up after more
+ * passes in a row, twice as many after each relapse, so that visitors do not see flapping.
  */
 export function toNextState(state: MonitorState, passed: boolean, rule: MonitorRule): MonitorState {
-  const run = passed ? Math.max(state.run, 0) + 1 : Math.min(state.run, 0) - 1;
-  if (rule.inMaintenance || !state.settled) {
-    // There is nothing to be steady against: the first pass decides. A planned restart is no flapping either.
-    const decided = passed || -run >= rule.failures;
+  const streak = passed ? Math.max(state.streak, 0) + 1 : Math.min(state.streak, 0) - 1;
+  if (rule.inMaintenance || !state.decided) {
+    // The first pass decides. A planned restart is no flapping.
+    const decides = passed || -streak >= rule.failures;
     return {
-      up: decided ? passed : state.up,
-      settled: state.settled || decided,
-      run,
+      up: decides ? passed : state.up,
+      decided: state.decided || decides,
+      streak,
       damping: passed ? 0 : state.damping,
     };
   }
-  const damping = dampen(state, run);
-  const up = state.up ? passed || -run < rule.failures : run >= passesNeeded(damping, rule);
-  return { up, settled: true, run, damping };
+  const damping = dampen(state, streak);
+  const up = state.up ? passed || -streak < rule.failures : streak >= passesNeeded(damping, rule);
+  return { up, decided: true, streak, damping };
 }
 
-/** Each failure after a pass says that it is not steady, whether or not visitors see it. */
-function dampen({ run: before, damping }: MonitorState, run: number): number {
-  if (run >= calmChecks) return 0;
-  if (before < 0 || run > 0) return damping;
-  return damping === 0 ? 1 : Math.min(damping * 2, mostDamping);
+/** Doubles the damping at each failure after a pass, whether or not visitors see it. */
+function dampen({ streak: before, damping }: MonitorState, streak: number): number {
+  if (streak >= resetChecks) return 0;
+  if (before < 0 || streak > 0) return damping;
+  return damping === 0 ? 1 : Math.min(damping * 2, maxDamping);
 }
 
 function passesNeeded(damping: number, { failures, intervalMs }: MonitorRule): number {
-  const wanted = Math.max(steadyChecks, 2 * failures + 1) * Math.max(damping, 1);
-  return Math.min(wanted, Math.max(failures, Math.ceil(longestMs / intervalMs)));
+  const wanted = Math.max(stableChecks, 2 * failures + 1) * Math.max(damping, 1);
+  return Math.min(wanted, Math.max(failures, Math.ceil(maxRecoveryMs / intervalMs)));
 }

@@ -15,42 +15,41 @@ import type { MonitorState } from './monitor-state.ts';
 
 type MonitorSettings = StatusCatalog['monitors'][number];
 
-/** Checks a part of the platform once. */
+/** Checks a target once. */
 export type Probe = typeof probeOnce;
 
-/** What the built-in monitors need. */
+/** Dependencies of the built-in monitors. */
 export interface MonitorsOptions {
-  /** The catalog of the release that is being served; the same object while that does not change. */
+  /** The catalog of the served release; the same object until it changes. */
   readonly catalog: () => StatusCatalog;
   readonly probe: Probe;
-  /** Is called with what changes for visitors, with the reason where a monitor goes down. */
+  /** Called when a monitor changes for visitors, with the reason if it goes down. */
   readonly onChange?: (name: string, up: boolean, reason: string | undefined) => void;
   readonly now?: () => number;
   readonly random?: () => number;
 }
 
-/** A monitor that is being checked. */
 interface Monitor {
   readonly settings: MonitorSettings;
   readonly poller: Poller;
-  /** Ends the check that is running. */
-  readonly ending: AbortController;
+  /** Aborts the running check. */
+  readonly controller: AbortController;
   state: MonitorState;
 }
 
-/** Checks that run at one time: hundreds of monitors that hang must not use up this machine's sockets. */
-const checksAtOnce = 16;
+/** The maximum number of concurrent checks: hundreds of hanging monitors must not use up the sockets. */
+const maxConcurrentChecks = 16;
 
-/** How soon a check is repeated while nothing is decided: a status that is not known should soon be. */
+/** The check interval of an undecided monitor, so that its status is soon known. */
 const undecidedMs = 5000;
 
 /**
- * Checks the monitors of the catalog, and goes on by itself. A read is of the latest checks, without one of its own;
- * it throws until the first round of checks has decided about every monitor, and where there is none.
+ * Creates the source that checks the monitors of the catalog in the background. A read returns the results of the latest
+ * checks. It throws until the first round has decided every monitor, and if there are no monitors.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
   const { catalog: currentCatalog, now = Date.now } = options;
-  const takeTurn = pLimit(checksAtOnce);
+  const limitChecks = pLimit(maxConcurrentChecks);
   let catalog: StatusCatalog | undefined;
   let windows: MaintenanceWindow[] = [];
   let monitors = new Map<string, Monitor>();
@@ -59,35 +58,35 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
 
   const isInMaintenance = (name: string): boolean => isPlanned(windows, name, now());
 
-  /** Looks whether there is a new catalog. */
-  const takeUpCatalog = (): void => {
+  /** Applies a new catalog, if there is one. */
+  const updateCatalog = (): void => {
     const next = currentCatalog();
     if (closed || next === catalog) return;
     catalog = next;
     windows = toWindows(next.maintenance);
     monitors = toMonitors(next, monitors, shared);
-    // Of one monitor that is new nothing is known, and it is left out for a moment; where all are, this is a first round.
+    // A few new monitors are left out until they are decided; if all are new, a first round begins.
     isRoundComplete &&= monitors.values().some(({ state }) => state.up !== undefined);
     for (const { poller } of monitors.values()) void poller.start();
   };
-  const shared: Shared = { ...options, takeTurn, takeUpCatalog, isInMaintenance };
+  const shared: Shared = { ...options, limitChecks, updateCatalog, isInMaintenance };
 
   return {
-    start: takeUpCatalog,
+    start: updateCatalog,
     // oxlint-disable-next-line require-await -- what it throws is a rejection
     async read() {
-      takeUpCatalog();
+      updateCatalog();
       const parts = [...monitors].flatMap(([name, { state }]): Part[] => {
         if (isInMaintenance(name)) return [{ name, state: 'maintenance' }];
         return state.up === undefined ? [] : [{ name, state: state.up ? 'up' : 'disrupted' }];
       });
       isRoundComplete ||= parts.length === monitors.size;
-      const doubtful = monitors.values().some(({ state }) => state.up === undefined && state.run < 0);
-      if (closed || parts.length === 0) throw new Error('no monitor has told anything');
+      const hasFailingNew = monitors.values().some(({ state }) => state.up === undefined && state.streak < 0);
+      if (closed || parts.length === 0) throw new Error('no monitor has a result');
       if (!isRoundComplete) throw new Error('the first round of checks is not complete');
       const state = toPlatformStatus(parts);
-      // One that is new is left out until its first check; while it fails and does not count yet, it cannot be said that all is well.
-      if (doubtful && state.status !== 'disrupted') throw new Error('a monitor that is new fails');
+      // While an undecided new monitor fails, the status is unknown, unless another monitor is disrupted.
+      if (hasFailingNew && state.status !== 'disrupted') throw new Error('a new monitor fails');
       return state;
     },
     close() {
@@ -98,7 +97,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   };
 }
 
-/** The monitors of a new catalog: what it leaves as it was goes on undisturbed, in the middle of a check too. */
+/** Creates the monitors of a new catalog. Unchanged ones continue, even in the middle of a check. */
 function toMonitors(
   catalog: StatusCatalog,
   former: ReadonlyMap<string, Monitor>,
@@ -106,32 +105,33 @@ function toMonitors(
 ): Map<string, Monitor> {
   const monitors = new Map<string, Monitor>();
   for (const settings of catalog.monitors) {
-    const known = former.get(settings.name);
-    const isKept = known && isDeepStrictEqual(known.settings, settings);
-    monitors.set(settings.name, isKept ? known : createMonitor(settings, carryOver(known, settings), shared));
+    const existing = former.get(settings.name);
+    const isUnchanged = existing && isDeepStrictEqual(existing.settings, settings);
+    const monitor = isUnchanged ? existing : createMonitor(settings, toInitialState(existing, settings), shared);
+    monitors.set(settings.name, monitor);
   }
   for (const [name, monitor] of former) if (monitors.get(name) !== monitor) end(monitor);
   return monitors;
 }
 
-/** What all monitors share. */
+/** Dependencies of all monitors. */
 interface Shared extends MonitorsOptions {
-  readonly takeTurn: LimitFunction;
-  readonly takeUpCatalog: () => void;
+  readonly limitChecks: LimitFunction;
+  readonly updateCatalog: () => void;
   readonly isInMaintenance: (name: string) => boolean;
 }
 
-/** Creates a monitor, which is checked from its start on until its end. */
+/** Creates a monitor that is not started. */
 function createMonitor(settings: MonitorSettings, state: MonitorState, shared: Shared): Monitor {
   const { name, url, tcp, interval_seconds: interval = 60, timeout_seconds: timeout = 5, failures = 2 } = settings;
-  const { probe, onChange, random, takeTurn, takeUpCatalog, isInMaintenance } = shared;
+  const { probe, onChange, random, limitChecks, updateCatalog, isInMaintenance } = shared;
   const intervalMs = interval * 1000;
-  const ending = new AbortController();
-  const { signal } = ending;
+  const controller = new AbortController();
+  const { signal } = controller;
 
   const check = async (): Promise<void> => {
-    takeUpCatalog();
-    const reason = await takeTurn(async () =>
+    updateCatalog();
+    const reason = await limitChecks(async () =>
       signal.aborted ? undefined : await probe({ url, tcp }, { timeoutMs: timeout * 1000, signal }),
     );
     if (signal.aborted) return;
@@ -141,19 +141,19 @@ function createMonitor(settings: MonitorSettings, state: MonitorState, shared: S
     const { up } = monitor.state;
     if (up !== undefined && up !== (before ?? true)) onChange?.(name, up, reason);
   };
-  const everyMs = (): number => (monitor.state.settled ? intervalMs : Math.min(intervalMs, undecidedMs));
-  const monitor: Monitor = { settings, ending, state, poller: createPoller({ read: check, everyMs, random }) };
+  const everyMs = (): number => (monitor.state.decided ? intervalMs : Math.min(intervalMs, undecidedMs));
+  const monitor: Monitor = { settings, controller, state, poller: createPoller({ read: check, everyMs, random }) };
   return monitor;
 }
 
-/** What is still true of a monitor whose settings changed: what visitors saw of it, until the next check decides. */
-function carryOver(former: Monitor | undefined, { url, tcp }: MonitorSettings): MonitorState {
+/** The first state of a monitor. If its target changed, it keeps what visitors saw until a check decides. */
+function toInitialState(former: Monitor | undefined, { url, tcp }: MonitorSettings): MonitorState {
   if (!former) return unchecked;
   const isSameTarget = former.settings.url === url && former.settings.tcp === tcp;
   return isSameTarget ? former.state : { ...unchecked, up: former.state.up };
 }
 
-function end({ ending, poller }: Monitor): void {
+function end({ controller, poller }: Monitor): void {
   void poller.stop();
-  ending.abort();
+  controller.abort();
 }

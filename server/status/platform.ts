@@ -1,17 +1,17 @@
 import type { PlatformStatus } from './types.ts';
 
-/** How a part of the platform is. */
+/** The state of a part of the platform. */
 export type PartState = 'up' | 'maintenance' | 'disrupted';
 
-/** A part of the platform, by the name that visitors read. */
+/** A part of the platform; visitors read its name. */
 export interface Part {
   readonly name: string;
   readonly state: PartState;
 }
 
 /**
- * The state of the platform from that of its parts: each name once, in its worst state, sorted by code point. Disruption
- * wins over maintenance; lists without a name are left out.
+ * Combines the states of the parts: each name once, with its worst state, sorted by code point. Disruption is worse than
+ * maintenance. Empty lists are left out.
  */
 export function toPlatformStatus(parts: readonly Part[]): PlatformStatus {
   const namesOf = (state: PartState): string[] => [
@@ -26,7 +26,7 @@ export function toPlatformStatus(parts: readonly Part[]): PlatformStatus {
   };
 }
 
-/** Plain comparison goes by UTF-16 units, and puts emoji in front of full-width letters; UTF-8 keeps the order of code points. */
+/** Compares as UTF-8, which has the order of code points; UTF-16 would sort emoji before full-width letters. */
 function compareCodePoints(one: string, other: string): number {
   return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }

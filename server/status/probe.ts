@@ -2,7 +2,7 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { connect } from 'node:net';
 
-/** What is checked: one of the two. */
+/** The target of a check: a URL or a TCP address. */
 export interface ProbeTarget {
   /** An http or https URL to fetch. */
   readonly url?: string | undefined;
@@ -10,20 +10,20 @@ export interface ProbeTarget {
   readonly tcp?: string | undefined;
 }
 
-/** The bounds of a check. */
+/** The limits of a check. */
 export interface ProbeOptions {
-  /** For the whole check, name look-up and handshakes included. */
+  /** For the whole check, including DNS and handshakes. */
   readonly timeoutMs: number;
-  /** Ends the check early; it has failed then. */
+  /** Aborts the check, which then fails. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Checks once, over a connection of its own, whether a part of the platform answers. Resolves to the reason where it does
- * not, which is for the log, and to undefined where it does. Never rejects.
+ * Checks a target once, over a new connection. Resolves to undefined if it is up, else to the reason for the log. Never
+ * rejects.
  *
- * A URL answers where its status is below 400: a redirect is an answer too, and is not followed, since what it leads to
- * may be a monitor of its own. The body is not read. An https certificate must be one that browsers accept.
+ * A URL is up if its status is below 400. Redirects are not followed, since their target may have its own monitor. The
+ * body is not read. Certificates must be publicly trusted.
  */
 export async function probe(target: ProbeTarget, { timeoutMs, signal }: ProbeOptions): Promise<string | undefined> {
   const timeout = AbortSignal.timeout(timeoutMs);
@@ -36,7 +36,7 @@ export async function probe(target: ProbeTarget, { timeoutMs, signal }: ProbeOpt
   }
 }
 
-/** The shared client refuses redirects and reads bodies; here the status alone counts, and the connection must be new. */
+/** Does not use the shared client, which rejects redirects, reads bodies and reuses connections. */
 function fetchStatus(url: string, signal: AbortSignal): Promise<string | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   const request = url.toLowerCase().startsWith('https:') ? requestHttps : requestHttp;
@@ -44,11 +44,11 @@ function fetchStatus(url: string, signal: AbortSignal): Promise<string | undefin
   const running = request(url, { agent: false, headers, signal }, (response) => {
     const { statusCode: status = 0 } = response;
     resolve(status < 400 ? undefined : `status ${status}`);
-    // A body of any size is left where it is.
+    // The body is not read.
     response.destroy();
   });
   running.on('error', reject);
-  // Without a listener, an answer of 101 would end neither way.
+  // Without a listener, a response of 101 would never settle the promise.
   running.on('upgrade', (_response, socket) => {
     socket.destroy();
     resolve('status 101');

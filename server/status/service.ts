@@ -4,43 +4,43 @@ import { replaceFile } from '#common/atomic-file.ts';
 import { createPoller } from '../upstream/poller.ts';
 import type { PlatformStatus, StatusSource } from './types.ts';
 
-/** What the status service needs. */
+/** Dependencies of the status service. */
 export interface StatusOptions {
   readonly source: StatusSource;
-  /** Where the snapshot is written, for a CDN to carry. */
+  /** The file of the snapshot, which a CDN can serve. */
   readonly file?: string | undefined;
-  /** Is called once when the file cannot be written, and not again before it could be. */
+  /** Called at the first of several failures in a row to write the file. */
   readonly onFileFailure: (error: unknown) => void;
-  /** Is called once when the state is not known, and not again before it was. */
+  /** Called at the first of several failed reads in a row. */
   readonly onSourceFailure?: (error: unknown) => void;
   readonly now?: () => number;
   readonly random?: () => number;
-  /** How long a state is answered without another read. */
+  /** How long a state is cached. */
   readonly cacheMs?: number;
   /**
-   * How long it is answered that the state is not known: short, so that the end of a failure soon shows; not zero, so that
-   * a source that hangs is asked by one read at a time with a pause between, and not by each visitor again.
+   * How long a failed read is cached. Short, so that a recovery is soon visible; not zero, so that a hanging source gets
+   * no read from each visitor.
    */
   readonly unknownMs?: number;
 }
 
-/** The state of the platform, for everyone at once. */
+/** The state of the platform. */
 export interface Status {
-  /** Begins what goes on by itself: the monitors, and the snapshot. */
+  /** Starts the background work: the monitors and the snapshot. */
   start(): void;
-  /** Undefined where it is not known. Never rejects; concurrent calls share one read. */
+  /** Reads the state; undefined if unknown. Never rejects; concurrent calls share one read. */
   read(): Promise<PlatformStatus | undefined>;
-  /** Closes the source, and finishes what is being written; the last snapshot stays. */
+  /** Closes the source, and waits for a running write; the last snapshot stays. */
   stop(): Promise<void>;
 }
 
 /** How often the state is read for the snapshot. */
 const watchMs = 15_000;
 
-/** A snapshot that did not change is still written every 30 s at least, so that its age shows whether it is kept up. */
+/** An unchanged snapshot is rewritten after this time, so that its age shows whether it is maintained. */
 const rewriteMs = 10_000;
 
-/** Creates the status service. With a file, it reads by itself, so that the snapshot is fresh without any request. */
+/** Creates the status service. With a file, it polls, so that the snapshot is fresh without requests. */
 export function createStatus(options: StatusOptions): Status {
   const { source, file, onFileFailure, onSourceFailure, random } = options;
   const { now = Date.now, cacheMs = 15_000, unknownMs = 2000 } = options;
@@ -61,7 +61,7 @@ export function createStatus(options: StatusOptions): Status {
       isFailing = true;
     }
     latest = { status, readAt: now() };
-    // A source that was closed knows nothing, but what was written last was true when this ended.
+    // After the stop the source is closed; the last snapshot stays.
     if (!stopped) snapshot?.write(JSON.stringify(status ?? { status: 'error' }));
   };
   const poller = createPoller({ read: refresh, everyMs: () => Math.min(maxAge(), watchMs), random });
@@ -73,7 +73,7 @@ export function createStatus(options: StatusOptions): Status {
     },
     async read() {
       const age = latest ? now() - latest.readAt : Infinity;
-      // With a clock that was set back, an age below zero would last for hours.
+      // A negative age means that the clock was set back.
       if (age < 0 || age >= maxAge()) await poller.poll();
       return latest?.status;
     },
@@ -87,11 +87,10 @@ export function createStatus(options: StatusOptions): Status {
   };
 }
 
-/** A file that always holds one whole snapshot. */
 interface Snapshot {
-  /** Writes the text where it changed, or was written a while ago; in the background, the latest text last. */
+  /** Writes the text in the background if it changed or the file is old; the latest text wins. */
   write(text: string): void;
-  /** Resolves when nothing is being written. */
+  /** Resolves when no write is running. */
   done(): Promise<void>;
 }
 
@@ -111,16 +110,16 @@ function createSnapshot(
     } catch (error) {
       if (!isFailing) onFailure(error);
       isFailing = true;
-      // The next read tries again.
+      // The next read retries.
       latest = undefined;
     }
   };
   return {
     write(text) {
       if (latest?.text === text && Math.abs(now() - latest.at) < rewriteMs) return;
-      const own = (latest = { text, at: now() });
-      // One after the other, and only what is still the latest then: an older text must not land last.
-      writing = writing.then(() => (latest === own ? replace(text) : undefined));
+      const current = (latest = { text, at: now() });
+      // Sequential, and only if still the latest: an older text must not be written last.
+      writing = writing.then(() => (latest === current ? replace(text) : undefined));
     },
     done: () => writing,
   };

@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import type { StatusResponse } from '#contract/status.ts';
 
-/** The state of the platform, as it is answered: names once each, sorted by code point. */
+/** The state of the platform as in the response: each name once, sorted by code point. */
 export type PlatformStatus = z.infer<typeof StatusResponse>;
 
-/** Who knows the state of the platform. */
+/** A source of the platform's state. */
 export interface StatusSource {
-  /** Begins what it does by itself, where there is such a thing. */
+  /** Starts background work, if there is any. */
   start?(): void;
-  /** Reads the state; throws where it is not known for certain. */
+  /** Reads the state; throws if it is unknown. */
   read(): Promise<PlatformStatus>;
   close(): Promise<void>;
 }

@@ -6,31 +6,31 @@ import type { PartState } from './platform.ts';
 import { parseJson, toRefusal } from '../upstream/reply.ts';
 import type { StatusSource } from './types.ts';
 
-/** Which status page is read. */
+/** The settings of Uptime Kuma. */
 export interface UptimeKumaSettings {
-  /** The base of the installation, without a slash at its end. */
+  /** The base URL of the installation, without a trailing slash. */
   readonly url: string;
-  /** The slug of the page; what is on that page is public. */
+  /** The slug of the status page; its monitors are public. */
   readonly page: string;
 }
 
-/** How a status page is read. */
+/** Options of reading a status page. */
 export interface UptimeKumaOptions {
-  /** For both requests together: 1.23 never answers where it does not know the page. */
+  /** For both requests together; 1.23 never responds for an unknown page. */
   readonly timeoutMs: number;
   readonly now?: () => number;
 }
 
-/** The newest beat of a paused monitor stays for ever, and nothing public says that it is paused: what is older tells nothing. */
+/** Older beats are ignored: a paused monitor keeps its last beat, and the public API does not show that it is paused. */
 const staleMs = 3_600_000;
 
-/** 100 beats of about 90 bytes for each of some 400 monitors. */
+/** Enough for 100 beats of about 90 bytes of 400 monitors. */
 const maxBytes = 4 * 1024 * 1024;
 
-/** Down, up, pending (failing, with retries left; also a group that is empty), maintenance: `server/model/heartbeat.js`. */
+/** Down, up, pending (failing with retries left, or an empty group), maintenance: `server/model/heartbeat.js`. */
 const states: readonly PartState[] = ['disrupted', 'up', 'disrupted', 'maintenance'];
 
-/** SQLite has `2026-11-20 09:45:28.055` in UTC; other databases may answer ISO 8601. */
+/** SQLite stores `2026-11-20 09:45:28.055` in UTC; other databases may use ISO 8601. */
 const Time = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})?$/)
@@ -45,18 +45,18 @@ const Heartbeats = z.object({
 });
 
 /**
- * Creates the source that reads a status page of Uptime Kuma, 1.23 or 2.x: the names are in one answer, the states in
- * another. A read throws a ProviderError where either fails, has another shape, or knows nothing of the last hour.
+ * Creates the source that reads a status page of Uptime Kuma, 1.23 or 2.x: one request returns the names, another the
+ * states. A read throws a ProviderError if either fails or is malformed, or if no beat is of the last hour.
  */
 export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKumaOptions): StatusSource {
   const { timeoutMs, now = Date.now } = options;
-  // The answers are kept for minutes inside Uptime Kuma, where new beats do not clear them; the header passes that by.
+  // Uptime Kuma caches responses for minutes, even after new beats; the header bypasses that cache.
   const client = createClient({ baseUrl: settings.url, headers: { 'x-apicache-bypass': '1' }, timeoutMs, maxBytes });
   const slug = encodeURIComponent(settings.page);
   return {
     async read() {
       const signal = AbortSignal.timeout(timeoutMs);
-      // The page comes first: where it does not exist, the beats are answered with 200 and an empty list.
+      // The page is read first: for an unknown page, the beats are 200 with an empty list.
       const pageReply = await client.request('GET', `/api/status-page/${slug}`, { signal });
       const names = new Map(
         parse(pageReply, Page).publicGroupList.flatMap(({ monitorList }) =>
@@ -68,7 +68,7 @@ export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKu
       const { heartbeatList } = parse(beatsReply, Heartbeats);
       const oldest = now() - staleMs;
       const parts = [...names].flatMap(([id, name]) => {
-        // The newest beat is the last one. A monitor that is new has none, or not even a list.
+        // The last beat is the newest. A new monitor has no beat, or no list.
         const beat = heartbeatList[id]?.at(-1);
         return beat && beat.time >= oldest ? [{ name, state: states[beat.status]! }] : [];
       });
@@ -79,7 +79,7 @@ export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKu
   };
 }
 
-/** The answer as a schema has it. An address that Uptime Kuma does not know is its own page in HTML, with the status 200. */
+/** Parses a reply with a schema; throws if it does not match. For unknown URLs, Uptime Kuma returns 200 with HTML. */
 function parse<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
   const answer = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
   if (answer === undefined) throw toRefusal(`${reply.describe()}; not an answer of a status page`);

@@ -6,16 +6,16 @@ import type { Query } from './database.ts';
 import { Time, jsonList, openTable } from './table.ts';
 
 const minuteMs = 60 * 1000;
-const touchPatienceMs = 200;
+const touchTimeoutMs = 200;
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
 const ApiKey = z
   .object({
     id: z.string().min(1),
-    /** SHA-256 of the secret, in hexadecimal digits. */
+    /** SHA-256 of the secret, in hexadecimal. */
     secretHash: Hash,
-    /** The secret before the last rotation, which is good until `previousUntil`. */
+    /** The secret before the last rotation, which is valid until `previousUntil`. */
     previousHash: Hash.nullable(),
     previousUntil: Time.nullable(),
     label: z.string(),
@@ -24,12 +24,12 @@ const ApiKey = z
     createdAt: Time,
     expiresAt: Time.nullable(),
     revokedAt: Time.nullable(),
-    /** To the minute. */
+    /** Rounded down to the minute. */
     lastUsedAt: Time.nullable(),
   })
   .refine((key) => (key.previousHash === null) === (key.previousUntil === null));
 
-/** An API key as it is kept: its secrets only as SHA-256. */
+/** A stored API key; its secrets are SHA-256 hashes. */
 export type ApiKeyRecord = Readonly<z.output<typeof ApiKey>>;
 
 /** The API keys, over an open database. */
@@ -42,7 +42,7 @@ export function createApiKeys(query: Query) {
     },
     /** All keys, the oldest first. */
     list: (): Promise<ApiKeyRecord[]> => keys.select('ORDER BY created_at, id'),
-    /** Gives a key a new secret, and keeps the old one until `previousUntil`; false where there is no such key. */
+    /** Gives a key a new secret, and keeps the old one until `previousUntil`; false if there is no such key. */
     async rotate(id: string, secretHash: string, previousUntil: number): Promise<boolean> {
       const rows = await query(
         `UPDATE hosting_api_keys SET previous_hash = secret_hash, previous_until = $3, secret_hash = $2
@@ -51,7 +51,7 @@ export function createApiKeys(query: Query) {
       );
       return rows.length > 0;
     },
-    /** Revokes a key for good; false where there is no such key, true also where it was revoked before. */
+    /** Revokes a key for good; false if there is no such key, true even if it was already revoked. */
     async revoke(id: string, at: number): Promise<boolean> {
       const rows = await query(
         'UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING id',
@@ -63,21 +63,20 @@ export function createApiKeys(query: Query) {
   };
 }
 
-/** Notes that a key was used, once a minute. It waits 200 ms for the store at most; a failure after that is not reported. */
+/** Stores the last use of a key once a minute. It waits at most 200 ms for the store; later failures are not reported. */
 function createTouch(query: Query) {
-  // Only real keys come here, but a bound costs nothing.
-  const noted = new LRUCache<string, number>({ max: 10_000 });
+  const touched = new LRUCache<string, number>({ max: 10_000 });
   return async (id: string, at: number): Promise<void> => {
     const minute = Math.floor(at / minuteMs) * minuteMs;
-    if ((noted.get(id) ?? -1) >= minute) return;
-    noted.set(id, minute);
+    if ((touched.get(id) ?? -1) >= minute) return;
+    touched.set(id, minute);
     const write = query(
       'UPDATE hosting_api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)',
       [id, minute],
     ).catch((error: unknown) => {
-      noted.delete(id);
+      touched.delete(id);
       throw error;
     });
-    await Promise.race([write, delay(touchPatienceMs, undefined, { ref: false })]);
+    await Promise.race([write, delay(touchTimeoutMs, undefined, { ref: false })]);
   };
 }

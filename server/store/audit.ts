@@ -6,24 +6,24 @@ import { Time, openTable } from './table.ts';
 const pageSize = 1000;
 
 const Entry = z.object({
-  /** Its place in the log. */
+  /** The position in the log. */
   id: z.int().positive(),
   loggedAt: Time,
-  /** Before the action is sent, or after it. */
+  /** Before or after the action. */
   phase: z.enum(['requested', 'finished']),
   keyId: z.string(),
   action: z.string(),
   server: ServerName,
   requestId: z.string(),
   ip: z.string(),
-  /** `ok`, the code of the problem, or `unknown` where its effect is not known; null before it is over. */
+  /** `ok`, a problem code, or `unknown` if the action may have taken effect; null for `requested`. */
   outcome: z.string().nullable(),
   ms: Time.nullable(),
   /** The first 64 characters of a console command, else null. */
   detail: z.string().nullable(),
 });
 
-/** One line of the audit log. */
+/** An entry of the audit log. */
 export type AuditEntry = Readonly<Omit<z.output<typeof Entry>, 'id' | 'loggedAt'> & { at: number }>;
 
 /** The audit log, over an open database. */
@@ -32,7 +32,7 @@ export function createAudit(query: Query) {
   return {
     append: ({ at, ms, ...entry }: AuditEntry): Promise<void> =>
       log.insert({ ...entry, loggedAt: at, ms: ms === null ? null : Math.round(ms) }),
-    /** The entries of a server, or all, from a time on; the newest last, and never the whole log in memory. */
+    /** Streams the entries of one server or all from a time on, the newest last. Only one page is in memory. */
     async *entries({ server, since = 0 }: { server?: ServerName; since?: number }): AsyncGenerator<AuditEntry> {
       let [lastAt, lastId] = [since, 0];
       for (;;) {

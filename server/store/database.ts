@@ -1,31 +1,31 @@
-/** What a statement may be given. */
+/** A parameter of a statement. */
 export type Value = string | number | null;
 
-/** A row of an answer, by the names its columns were given in the statement. */
+/** A row of a result, by column name. */
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Runs one statement, whose values stand as `$1`, `$2` and so on, and answers its rows. Whole numbers come back as
- * numbers. Throws a {@link StoreError} where the database cannot be reached or refuses.
+ * Runs one statement with parameters `$1`, `$2` and so on, and returns its rows. Safe integers are returned as numbers.
+ * Throws a {@link StoreError} if the database cannot be reached or rejects the statement.
  */
 export type Query = (sql: string, values?: readonly Value[]) => Promise<Row[]>;
 
-/** A database that is open and has the tables of this version. */
+/** An open database with the tables of this version. */
 export interface Database {
   readonly query: Query;
   readonly close: () => Promise<void>;
 }
 
-/** Where SQLite and PostgreSQL do not speak the same SQL; all other statements are written once for both. */
+/** The differences between the SQL of SQLite and PostgreSQL; all other statements work on both. */
 export interface Dialect {
-  /** The types of a whole number of 64 bits, of text that is ordered by code point, and of a growing primary key. */
+  /** The types of a 64-bit integer, of text ordered by code point, and of an auto-increment primary key. */
   readonly integer: string;
   readonly text: string;
   readonly sequence: string;
-  /** What follows the columns of a new table. */
+  /** The end of a CREATE TABLE statement. */
   readonly tableEnd: string;
-  /** Answers one row where the table of migrations exists. */
+  /** Returns one row if the table of migrations exists. */
   readonly findMigrations: string;
-  /** Begins a transaction that waits until no other of its kind is open. */
+  /** Begins a transaction that waits for other migrations. */
   readonly beginMigration: readonly string[];
 }

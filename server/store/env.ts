@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Where the store is, by the names of environment variables. */
+/** The settings of the store, named as their environment variables. */
 export const StoreSettings = z.object({
   DATA_DIR: z.string().default('.data'),
   /** A PostgreSQL database; without it the store is a SQLite file in DATA_DIR. */

@@ -1,4 +1,4 @@
-/** The store cannot be opened, reached or trusted; the message is fit for an operator, and holds no secret and no record. */
+/** The store cannot be used. The message is for operators, and holds no secret and no record. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
 }

@@ -4,12 +4,12 @@ import { openTable } from './table.ts';
 
 const Votes = z.object({ path: z.string(), helpful: z.int().nonnegative(), unhelpful: z.int().nonnegative() });
 
-/** How an article was voted on. */
+/** The votes on an article. */
 export type ArticleVotes = Readonly<z.output<typeof Votes>>;
 
 /** A reader's vote. */
 export interface Vote {
-  /** Path of the article; empty where it names none. */
+  /** The path of the article; empty if it names none. */
   readonly path: string;
   /** In UTC, as YYYY-MM-DD. */
   readonly day: string;
@@ -20,7 +20,7 @@ export interface Vote {
 export function createFeedback(query: Query) {
   const votes = openTable(query, 'hosting_feedback', ['path'], Votes);
   return {
-    /** Counts a vote; who gave it is not kept. */
+    /** Counts a vote anonymously. */
     async count({ path, day, helpful }: Vote): Promise<void> {
       await query(
         `INSERT INTO hosting_feedback (path, day, helpful, unhelpful) VALUES ($1, $2, $3, $4)

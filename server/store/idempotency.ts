@@ -5,18 +5,18 @@ import { Time, openTable } from './table.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** What a request with an Idempotency-Key came to. */
+/** The response to a request with an Idempotency-Key. */
 export interface IdempotentAnswer {
   readonly status: number;
-  /** The body, as it was sent. */
+  /** The body as sent. */
   readonly body: string;
 }
 
-/** What stands under an Idempotency-Key. */
+/** The state of an Idempotency-Key. */
 export type IdempotencyState =
-  /** Nothing did: the caller is the first, and runs the request. */
+  /** The key was free: the caller runs the request. */
   | { readonly state: 'begun' }
-  /** The first is under way until its deadline; past it, it died with its outcome unknown. */
+  /** The first request is running; after the deadline, it has crashed with an unknown outcome. */
   | { readonly state: 'running'; readonly fingerprint: string; readonly deadline: number }
   | { readonly state: 'answered'; readonly fingerprint: string; readonly answer: IdempotentAnswer };
 
@@ -38,7 +38,7 @@ const State = z
 export function createIdempotency(query: Query) {
   const states = openTable(query, 'hosting_idempotency', ['api_key_id', 'idempotency_key'], State);
   return {
-    /** Claims a key in one atomic step; of many callers at once exactly one has `begun`. Records older than 24 h count for nothing. */
+    /** Claims a key atomically: exactly one of several callers gets `begun`. Records older than 24 h are ignored. */
     async begin(
       apiKeyId: string,
       key: string,
@@ -46,7 +46,7 @@ export function createIdempotency(query: Query) {
       now: number,
       deadline: number,
     ): Promise<IdempotencyState> {
-      // The record may be freed between the two statements; a client cannot make that happen time and again.
+      // The record may be released between the two statements, but hardly ten times.
       for (let attempt = 0; attempt < 10; attempt += 1) {
         const begun = await query(
           `INSERT INTO hosting_idempotency (api_key_id, idempotency_key, fingerprint, begun_at, deadline)
@@ -62,9 +62,9 @@ export function createIdempotency(query: Query) {
         const [state] = await states.select('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);
         if (state) return state;
       }
-      throw new StoreError('an Idempotency-Key is claimed and freed without end');
+      throw new StoreError('an Idempotency-Key is claimed and released again and again');
     },
-    /** Stores the answer that later requests are given. The first one stays: a client may have been given it already. */
+    /** Stores the response to replay. The first one is never overwritten, since a client may have received it. */
     async finish(apiKeyId: string, key: string, { status, body }: IdempotentAnswer): Promise<void> {
       await query(
         `UPDATE hosting_idempotency SET status = $3, body = $4
@@ -72,14 +72,14 @@ export function createIdempotency(query: Query) {
         [apiKeyId, key, status, body],
       );
     },
-    /** Frees a key whose request came to nothing. */
+    /** Releases a key whose request had no effect. */
     async release(apiKeyId: string, key: string): Promise<void> {
       await query('DELETE FROM hosting_idempotency WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL', [
         apiKeyId,
         key,
       ]);
     },
-    /** Removes the records from before a time. */
+    /** Removes records older than a time. */
     async purge(before: number): Promise<void> {
       await query('DELETE FROM hosting_idempotency WHERE begun_at < $1', [before]);
     },

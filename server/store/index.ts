@@ -9,13 +9,13 @@ import { createServers } from './servers.ts';
 import { openSqlite } from './sqlite.ts';
 
 /**
- * What the service remembers. Several instances may share one store: what one writes, the others see at their next
- * call. Whatever must be atomic is one statement, and so is atomic between processes too. Every method throws where the
- * store cannot be reached; a record that is not what it must be throws too.
+ * The persistent state of the service. Several instances may share one store: a write is visible to the others at their
+ * next call. Each atomic operation is one statement, so it is atomic between processes too. Every method throws if the
+ * store cannot be reached or a record is invalid.
  */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
-/** Opens the store and brings its tables to this version; throws a StoreError whose message says what is wrong. */
+/** Opens the store and migrates its tables to this version; throws a StoreError that says what is wrong. */
 export async function openStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings) {
   const { query, close } = url === undefined ? await openSqlite(sqliteFileIn(DATA_DIR)) : await openPostgres(url);
   return {
@@ -29,7 +29,7 @@ export async function openStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings) 
   };
 }
 
-/** The SQLite file of a store that has no PostgreSQL database. */
+/** The SQLite file of a store without a PostgreSQL database. */
 export function sqliteFileIn(dataDir: string): string {
   return join(dataDir, 'hosting.sqlite');
 }

@@ -1,10 +1,10 @@
 import type { Dialect, Query } from './database.ts';
 import { StoreError } from './error.ts';
 
-/** The statements that lead from one version of the tables to the next. */
+/** The statements that migrate the tables to the next version. */
 export type Migration = (dialect: Dialect) => readonly string[];
 
-/** All migrations in order, the first being version 1. One that was released is never changed: add another. */
+/** All migrations in order, from version 1. Never change a released one: add another. */
 export const migrations: readonly Migration[] = [
   ({ text, integer, sequence, tableEnd }) => [
     `CREATE TABLE hosting_api_keys (
@@ -69,9 +69,9 @@ export const migrations: readonly Migration[] = [
 ];
 
 /**
- * Brings the tables to the last version, one transaction for each step; safe where several processes start at once.
- * `query` must run on one connection that nobody else uses meanwhile. Throws a {@link StoreError} where the database
- * was written by a newer version than this one.
+ * Migrates the tables to the latest version, one transaction for each step; safe if several processes start at once.
+ * `query` must use one exclusive connection. Throws a {@link StoreError} if a newer version of the program wrote the
+ * database.
  */
 export async function migrate(
   query: Query,
@@ -79,7 +79,7 @@ export async function migrate(
   list: readonly Migration[] = migrations,
   now: () => number = Date.now,
 ): Promise<void> {
-  // Looked at without a lock first: an up-to-date database then needs neither the write lock nor the right to create.
+  // Checked without a lock first: an up-to-date database then needs neither a write lock nor the CREATE privilege.
   const exists = (await query(dialect.findMigrations)).length > 0;
   let version = exists ? await readVersion(query, list.length) : 0;
   while (version < list.length) {
@@ -106,12 +106,12 @@ export async function migrate(
   }
 }
 
-async function readVersion(query: Query, known: number): Promise<number> {
+async function readVersion(query: Query, supported: number): Promise<number> {
   const [row] = await query('SELECT COALESCE(MAX(version), 0) AS version FROM hosting_migrations');
   const version = Number(row?.['version']);
-  if (version > known) {
+  if (version > supported) {
     throw new StoreError(
-      `the database is of a newer version of this program (its tables are version ${version}, this program knows ${known}): update the program`,
+      `a newer version of this program wrote the database (its tables have version ${version}, this program supports ${supported}): update the program`,
     );
   }
   return version;

@@ -8,24 +8,24 @@ const connections = 8;
 const connectMs = 5000;
 const statementMs = 5000;
 const migrationMs = 60_000;
-/** The server ends a statement that takes too long; past this much more it is the network that is gone. */
+/** The server aborts slow statements; after this additional time, the connection counts as lost. */
 const networkMs = 2000;
 
-/** How PostgreSQL writes what differs. */
+/** The SQL dialect of PostgreSQL. */
 export const postgresDialect: Dialect = {
   integer: 'BIGINT',
-  // Text is ordered alike on all databases, whatever their locale.
+  // The same order of text on all databases, independent of their locale.
   text: 'TEXT COLLATE "C"',
   sequence: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   tableEnd: '',
   findMigrations: `SELECT 1 WHERE to_regclass('hosting_migrations') IS NOT NULL`,
-  // Any number will do that no other program takes in the same database: this one is "hosting" in ASCII.
+  // An arbitrary number that no other program should use in the same database: "hosting" in ASCII.
   beginMigration: ['BEGIN ISOLATION LEVEL READ COMMITTED', 'SELECT pg_advisory_xact_lock(29395939242896999)'],
 };
 
 /**
- * Opens a store in a PostgreSQL database, which any number of instances may share. Throws a {@link StoreError}, which
- * never holds the URL or a part of it.
+ * Opens a PostgreSQL database, which any number of instances may share. Throws a {@link StoreError} that never holds the
+ * URL or a part of it.
  */
 export async function openPostgres(url: string): Promise<Database> {
   await migrateDatabase(url);
@@ -34,7 +34,7 @@ export async function openPostgres(url: string): Promise<Database> {
     max: connections,
     idleTimeoutMillis: 60_000,
   });
-  // A connection was lost while nobody used it: the next statement opens another.
+  // An idle connection was lost: the next statement opens another.
   pool.on('error', () => undefined);
   let closed: Promise<void> | undefined;
   return {
@@ -43,7 +43,7 @@ export async function openPostgres(url: string): Promise<Database> {
   };
 }
 
-/** A connection of its own, because its transaction may wait long for that of another instance. */
+/** Migrates over a separate connection, since its transaction may wait long for another instance. */
 async function migrateDatabase(url: string): Promise<void> {
   let client: Client;
   try {
@@ -75,7 +75,7 @@ function settings(url: string, timeoutMs: number): ClientConfig {
   };
 }
 
-/** As `pg` has it, but for BIGINT, which it leaves as text. */
+/** The parsers of `pg`, except for BIGINT, which `pg` returns as text. */
 const getTypeParser: typeof types.getTypeParser = (...[id, format]: Parameters<typeof types.getTypeParser>) =>
   id === types.builtins.INT8 ? toNumber : types.getTypeParser(id, format);
 
@@ -93,17 +93,17 @@ function createQuery(send: (sql: string, values: (string | number | null)[]) => 
   };
 }
 
-/** Classes of SQLSTATE whose messages speak of our statements and the server's state; others may quote values, users or hosts. */
-const harmless = /^(?:25|40|42|53|54|55|57)/;
+/** SQLSTATE classes whose messages describe statements and the server; others may quote values, users or hosts. */
+const safeClasses = /^(?:25|40|42|53|54|55|57)/;
 
 function toStoreError(error: unknown): StoreError {
   const { code, message } = error as NodeJS.ErrnoException;
-  // The client's own errors are fixed sentences; should one ever quote the URL, it is not repeated.
+  // Errors of the client are fixed texts, but they must never quote the URL.
   if (code === undefined) return unusable(/[/@]/.test(message) ? 'it cannot be reached' : message);
   if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return unusable(`it cannot be reached (${code})`);
   if (code.startsWith('28')) return unusable(`the server refuses the user or the password (${code})`);
   if (code.startsWith('3D')) return unusable(`the server does not have it (${code})`);
-  return unusable(harmless.test(code) ? `${message} (${code})` : `error ${code}`);
+  return unusable(safeClasses.test(code) ? `${message} (${code})` : `error ${code}`);
 }
 
 function unusable(reason: string): StoreError {

@@ -8,13 +8,13 @@ const Server = z.object({
   server: ServerName,
   /** A name of PROVIDERS_FILE. */
   provider: z.string().min(1),
-  /** What the provider calls the server. */
+  /** The provider's identifier of the server. */
   ref: z.string().min(1),
-  /** Path of the newest log on a game server; null for the provider's usual one. */
+  /** The path of the newest log of a game server; null for the provider's default. */
   logFile: z.string().min(1).nullable(),
 });
 
-/** Which provider runs a customer's server, and under what name. */
+/** The provider of a customer's server, and the server's identifier there. */
 export type ServerRecord = Readonly<z.output<typeof Server>>;
 
 /** The customers' servers, over an open database. */
@@ -33,7 +33,7 @@ export function createServers(query: Query) {
     async find(server: ServerName): Promise<ServerRecord | undefined> {
       return (await servers.select('WHERE server = $1', [server]))[0];
     },
-    /** All servers, or those of a kind, by name. */
+    /** All servers, or those of a kind, ordered by name. */
     list: (kind?: ServerKind): Promise<ServerRecord[]> =>
       servers.select('WHERE server LIKE $1 ORDER BY server', [kind === undefined ? '%' : `${kind}:%`]),
     async remove(server: ServerName): Promise<boolean> {

@@ -7,11 +7,11 @@ import type { Database, Dialect, Query, Row } from './database.ts';
 import { StoreError } from './error.ts';
 import { migrate } from './migrations.ts';
 
-/** SQLite waits inside its calls, where it holds up every request: so it waits this long only, and the rest of the time we do. */
+/** SQLite blocks the event loop while it waits for a lock, so it waits only this long; the rest is asynchronous. */
 const blockingWaitMs = 25;
 const waitMs = 10_000;
 
-/** How SQLite writes what differs. */
+/** The SQL dialect of SQLite. */
 export const sqliteDialect: Dialect = {
   integer: 'INTEGER',
   text: 'TEXT',
@@ -22,8 +22,8 @@ export const sqliteDialect: Dialect = {
 };
 
 /**
- * Opens a store in a file, which several processes of one machine may share. The file and its folder are made where they
- * are missing, for the eyes of their owner only. Throws a {@link StoreError}.
+ * Opens a database file, which several processes of one machine may share. A missing file or folder is created with access
+ * for its owner only. Throws a {@link StoreError}.
  */
 export async function openSqlite(file: string): Promise<Database> {
   const database = await connectSqlite(file);
@@ -36,7 +36,7 @@ export async function openSqlite(file: string): Promise<Database> {
   return database;
 }
 
-/** Opens a file as it is, without a look at its tables; throws a {@link StoreError}. */
+/** Opens a file without migrating it; throws a {@link StoreError}. */
 export async function connectSqlite(file: string): Promise<Database> {
   const connection = open(file);
   const query = createQuery(connection, file);
@@ -57,11 +57,11 @@ export async function connectSqlite(file: string): Promise<Database> {
 function open(file: string): DatabaseSync {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    makeFile(file);
+    createFile(file);
     return new DatabaseSync(file, {
       timeout: blockingWaitMs,
       enableForeignKeyConstraints: true,
-      // A number past 2^53 would throw an error that quotes it, before it can be told which record is broken.
+      // Otherwise a number above 2^53 throws an error that quotes it, and does not name the record.
       readBigInts: true,
     });
   } catch (error) {
@@ -69,12 +69,12 @@ function open(file: string): DatabaseSync {
   }
 }
 
-/** Made here, because SQLite would make it as readable as the umask allows; its -wal and -shm files follow suit. */
-function makeFile(file: string): void {
+/** Creates the file with mode 600, which -wal and -shm files inherit; SQLite would use the umask. */
+function createFile(file: string): void {
   const isNew = !existsSync(file);
   const descriptor = openSync(file, 'a', 0o600);
   if (isNew && process.getuid?.() === 0) {
-    // A command of root's must not lock the server out, which runs as the owner of the folder.
+    // A command run by root must not lock out the server, which runs as the owner of the folder.
     const { uid, gid } = statSync(dirname(file));
     fchownSync(descriptor, uid, gid);
   }
@@ -96,7 +96,7 @@ function createQuery(connection: DatabaseSync, file: string): Query {
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw toStoreError(error, file);
       }
-      // Of random length, so that processes that wait for one another do not keep step.
+      // Random, so that waiting processes do not retry at the same time.
       await delay(5 + Math.random() * 20);
     }
   };

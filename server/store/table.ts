@@ -6,8 +6,8 @@ import { StoreError } from './error.ts';
 export const Time = z.int().nonnegative();
 
 /**
- * A table whose columns are the fields of its records in snake case; a list is kept as JSON. `key` names the columns by
- * which messages name a record. A record that is not what it must be is a {@link StoreError}, which quotes nothing of it.
+ * Opens a table whose columns are the fields of its records in snake case; lists are stored as JSON. Messages identify a
+ * record by the `key` columns. An invalid record is a {@link StoreError}, which quotes only its key.
  */
 export function openTable<Schema extends z.ZodType>(
   query: Query,
@@ -25,7 +25,7 @@ export function openTable<Schema extends z.ZodType>(
   };
   return {
     parse,
-    /** The records that the rest of a SELECT statement chooses. */
+    /** Selects records; `rest` follows the table name in the SELECT statement. */
     async select(rest: string, values: readonly Value[] = []): Promise<z.output<Schema>[]> {
       return (await query(`SELECT * FROM ${name} ${rest}`, values)).map(parse);
     },
@@ -42,7 +42,7 @@ export function openTable<Schema extends z.ZodType>(
   };
 }
 
-/** A list, which its column holds as JSON. */
+/** The schema of a list that is stored as JSON. */
 export const jsonList = <Item extends z.ZodType>(item: Item) =>
   z
     .string()

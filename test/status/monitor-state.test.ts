@@ -3,19 +3,19 @@ import { toNextState, unchecked } from '../../server/status/monitor-state.ts';
 
 const minute = { failures: 2, intervalMs: 60_000, inMaintenance: false };
 
-/** What visitors are told after each check, from `+` for a pass and `-` for a failure, of a monitor that was up for long. */
-function tellAfter(checks: string, rule = minute, from = '+'.repeat(100)): boolean[] {
+/** What visitors see after each check, from `+` for a pass and `-` for a failure, of a monitor that was up for long. */
+function seenAfter(checks: string, rule = minute, from = '+'.repeat(100)): boolean[] {
   let state = unchecked;
-  const told = Array.from(from + checks, (check) => {
+  const seen = Array.from(from + checks, (check) => {
     state = toNextState(state, check === '+', rule);
     return state.up!;
   });
-  return told.slice(from.length);
+  return seen.slice(from.length);
 }
 
-/** How often what visitors are told changes, from up. */
-function countChanges(told: readonly boolean[]): number {
-  return told.filter((up, index) => up !== (told[index - 1] ?? true)).length;
+/** How often what visitors see changes, from up. */
+function countChanges(seen: readonly boolean[]): number {
+  return seen.filter((up, index) => up !== (seen[index - 1] ?? true)).length;
 }
 
 describe('a monitor that flaps 50 times changes at most twice', () => {
@@ -23,7 +23,7 @@ describe('a monitor that flaps 50 times changes at most twice', () => {
   const counts = [1, 2, 3].flatMap((failures) => phases.map((phase) => [failures, ...phase] as const));
   test.each(counts)('where %i failures count, and it passes %i checks and fails %i in turn', (failures, up, down) => {
     const flapping = ('-'.repeat(down) + '+'.repeat(up)).repeat(50);
-    expect(countChanges(tellAfter(flapping + '+'.repeat(100), { ...minute, failures }))).toBeLessThanOrEqual(2);
+    expect(countChanges(seenAfter(flapping + '+'.repeat(100), { ...minute, failures }))).toBeLessThanOrEqual(2);
   });
 
   test('mostly where it flaps by chance, and never often', () => {
@@ -32,50 +32,50 @@ describe('a monitor that flaps 50 times changes at most twice', () => {
     const chance = (): number => (seed = (seed * 1_664_525 + 1_013_904_223) % 2 ** 32) / 2 ** 32;
     const counted = Array.from({ length: 1000 }, () => {
       const flapping = Array.from({ length: 200 }, () => (chance() < 0.5 ? '-' : '+')).join('');
-      return countChanges(tellAfter(flapping + '+'.repeat(100)));
+      return countChanges(seenAfter(flapping + '+'.repeat(100)));
     });
     expect(counted.filter((changes) => changes > 2).length).toBeLessThan(40);
     expect(Math.max(...counted)).toBeLessThanOrEqual(6);
   });
 
-  test('but for outages that are minutes apart, of which the first few are told', () => {
-    expect(countChanges(tellAfter('-----+++++'.repeat(50) + '+'.repeat(100)))).toBe(4);
-    expect(countChanges(tellAfter(('-'.repeat(15) + '+'.repeat(15)).repeat(50) + '+'.repeat(100)))).toBe(6);
+  test('but for outages that are minutes apart, of which the first few are seen', () => {
+    expect(countChanges(seenAfter('-----+++++'.repeat(50) + '+'.repeat(100)))).toBe(4);
+    expect(countChanges(seenAfter(('-'.repeat(15) + '+'.repeat(15)).repeat(50) + '+'.repeat(100)))).toBe(6);
   });
 });
 
 test('a single failure does not count, and two in a row do', () => {
-  expect(tellAfter('-+-+--')).toEqual([true, true, true, true, true, false]);
+  expect(seenAfter('-+-+--')).toEqual([true, true, true, true, true, false]);
 });
 
 test('after an outage five passes in a row are enough, but ten where it was unsteady before', () => {
-  expect(tellAfter('---+++++').lastIndexOf(false)).toBe(6);
-  expect(tellAfter('---+++++').at(-1)).toBe(true);
-  expect(tellAfter('-+---+++++++++').at(-1)).toBe(false);
-  expect(tellAfter('-+---++++++++++').at(-1)).toBe(true);
+  expect(seenAfter('---+++++').lastIndexOf(false)).toBe(6);
+  expect(seenAfter('---+++++').at(-1)).toBe(true);
+  expect(seenAfter('-+---+++++++++').at(-1)).toBe(false);
+  expect(seenAfter('-+---++++++++++').at(-1)).toBe(true);
 });
 
 test('after a relapse it takes ten, and five again when it was steady for an hour', () => {
   const relapse = '--+++++--';
-  expect(tellAfter(`${relapse}${'+'.repeat(9)}`).at(-1)).toBe(false);
-  expect(tellAfter(`${relapse}${'+'.repeat(10)}`).at(-1)).toBe(true);
-  expect(tellAfter(`--${'+'.repeat(60)}--+++++`).at(-1)).toBe(true);
+  expect(seenAfter(`${relapse}${'+'.repeat(9)}`).at(-1)).toBe(false);
+  expect(seenAfter(`${relapse}${'+'.repeat(10)}`).at(-1)).toBe(true);
+  expect(seenAfter(`--${'+'.repeat(60)}--+++++`).at(-1)).toBe(true);
 });
 
 test('where hours are between checks, it is not down for days after it came back', () => {
-  expect(tellAfter('--++', { ...minute, intervalMs: 86_400_000 }).at(-1)).toBe(true);
-  expect(tellAfter('-+', { ...minute, failures: 1, intervalMs: 86_400_000 }).at(-1)).toBe(true);
+  expect(seenAfter('--++', { ...minute, intervalMs: 86_400_000 }).at(-1)).toBe(true);
+  expect(seenAfter('-+', { ...minute, failures: 1, intervalMs: 86_400_000 }).at(-1)).toBe(true);
 });
 
 test('in the beginning the first pass decides, or as many failures as count', () => {
-  expect(tellAfter('+', minute, '')).toEqual([true]);
-  expect(tellAfter('--', minute, '')).toEqual([undefined, false]);
-  expect(tellAfter('-+', minute, '')).toEqual([undefined, true]);
+  expect(seenAfter('+', minute, '')).toEqual([true]);
+  expect(seenAfter('--', minute, '')).toEqual([undefined, false]);
+  expect(seenAfter('-+', minute, '')).toEqual([undefined, true]);
 });
 
 test('what comes back in maintenance is up at once, and what does not come back is down', () => {
   const planned = { ...minute, inMaintenance: true };
-  const back = toNextState({ up: false, settled: true, run: -9, damping: 2 }, true, planned);
+  const back = toNextState({ up: false, decided: true, streak: -9, damping: 2 }, true, planned);
   expect(back).toMatchObject({ up: true, damping: 0 });
   const one = toNextState(back, false, planned);
   expect(one.up).toBe(true);

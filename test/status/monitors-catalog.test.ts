@@ -46,7 +46,7 @@ describe('the catalog of a new release', () => {
     world.catalog = { monitors: [monitor('A'), monitor('B', { failures: 3 })], maintenance: [] };
     expect(await world.source.read()).toEqual({ status: 'up' });
     await pass(0);
-    await expect(world.source.read()).rejects.toThrow('a monitor that is new fails');
+    await expect(world.source.read()).rejects.toThrow('a new monitor fails');
     await pass(15 * second);
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
   });
@@ -87,10 +87,10 @@ describe('the catalog of a new release', () => {
     const world = createWorld({ monitors: [monitor('A')] });
     await pass(0);
     world.catalog = { monitors: [], maintenance: [] };
-    await expect(world.source.read()).rejects.toThrow('no monitor has told anything');
+    await expect(world.source.read()).rejects.toThrow('no monitor has a result');
     world.catalog = { monitors: [monitor('A'), monitor('B')], maintenance: [] };
     world.down.add(a);
-    await expect(world.source.read()).rejects.toThrow('no monitor has told anything');
+    await expect(world.source.read()).rejects.toThrow('no monitor has a result');
     await pass(0);
     await expect(world.source.read()).rejects.toThrow('the first round of checks is not complete');
     await pass(5 * second);

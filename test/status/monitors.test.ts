@@ -13,7 +13,7 @@ describe('the first round of checks', () => {
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     const { source } = createWorld({ monitors: [monitor('A'), monitor('B')] }, hold);
     await pass(0);
-    await expect(source.read()).rejects.toThrow('no monitor has told anything');
+    await expect(source.read()).rejects.toThrow('no monitor has a result');
     release();
     await pass(0);
     expect(await source.read()).toEqual({ status: 'up' });
@@ -32,7 +32,7 @@ describe('the first round of checks', () => {
   test('never completes without a monitor', async () => {
     const { source } = createWorld({});
     await pass(minute);
-    await expect(source.read()).rejects.toThrow('no monitor has told anything');
+    await expect(source.read()).rejects.toThrow('no monitor has a result');
   });
 
   test('checks 200 monitors that hang with 16 checks at one time', async () => {
@@ -192,5 +192,5 @@ test('when it is closed, checks are ended, none begins, and nothing is known', a
   await pass(10 * minute);
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   expect(vi.getTimerCount()).toBe(0);
-  await expect(source.read()).rejects.toThrow('no monitor has told anything');
+  await expect(source.read()).rejects.toThrow('no monitor has a result');
 });

@@ -164,7 +164,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     const query = await target.connect();
     await query('INSERT INTO hosting_migrations (version, applied_at) VALUES (99, 0)');
     await expect(target.open()).rejects.toThrow(
-      'the database is of a newer version of this program (its tables are version 99, this program knows ' +
+      'a newer version of this program wrote the database (its tables have version 99, this program supports ' +
         `${migrations.length}): update the program`,
     );
     expect(await query('SELECT id FROM hosting_api_keys')).toHaveLength(1);
