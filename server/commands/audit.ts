@@ -3,11 +3,11 @@ import { CommandError } from '#common/command-line.ts';
 import type { AuditEntry } from '../store/types.ts';
 import type { Context } from './context.ts';
 import { parsePastTime, parseServer } from './inputs.ts';
-import { doubtServer } from './known.ts';
 import { toPrintable } from './text.ts';
+import { describeUnknownServer } from './unknown.ts';
 
-/** Adds `audit`: what was done with the API keys, the newest last. */
-export function addAuditCommand(program: Command, { withStore, print, explain }: Context): void {
+/** Adds `audit`, which prints the audit log. */
+export function addAuditCommand(program: Command, { withStore, print, printNote }: Context): void {
   program
     .command('audit')
     .description('Prints the audit log, the newest last.')
@@ -19,12 +19,13 @@ export function addAuditCommand(program: Command, { withStore, print, explain }:
         let found = false;
         for await (const entry of store.audit.entries(filter)) {
           found = true;
-          // One by one: a log may be far larger than memory, and a pipe slower than the store.
+          // One by one: a log may be larger than memory, and a pipe slower than the store.
           await print(json ? JSON.stringify({ ...entry, at: toIso(entry) }) : render(entry));
         }
-        // Silence would be read as "nothing was done". No error, as the log outlives its servers.
-        const doubt = found || filter.server === undefined ? undefined : await doubtServer(store, filter.server);
-        if (doubt !== undefined) explain(`warning: ${doubt}`);
+        if (found || filter.server === undefined) return;
+        // Only a warning, since the log outlives its servers.
+        const warning = await describeUnknownServer(store, filter.server);
+        if (warning !== undefined) printNote(`warning: ${warning}`);
       });
     });
 }

@@ -8,18 +8,18 @@ import { StoreError } from '../store/error.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
 import type { Store } from '../store/types.ts';
 
-/** What the command line has of the process around it. */
-export interface Surroundings {
+/** The streams and settings of the process. */
+export interface ProcessContext {
   readonly out: Writable;
   readonly err: Writable;
-  /** Called only by a command that needs a setting, so that broken ones do not stand in the way of the usage. */
+  /** Called only by commands that need a setting, so that --help works with invalid ones. */
   readonly settings: () => Environment;
 }
 
-/** What every command works with. */
+/** The context of every command. */
 export type Context = ReturnType<typeof createContext>;
 
-/** The result cannot be written: its reader is gone, or the disk is full. */
+/** The result cannot be written: the pipe is closed, or the disk is full. */
 export class OutputError extends Error {
   override readonly name = 'OutputError';
   readonly code: string | undefined;
@@ -29,27 +29,27 @@ export class OutputError extends Error {
   }
 }
 
-/** The context of one run of the command line. */
-export function createContext({ out, err, settings }: Surroundings) {
-  /** Writes a line for the reader, which is not part of the result. */
-  const explain = (line: string): void => void err.write(`${line}\n`);
+/** Creates the context of one command. */
+export function createContext({ out, err, settings }: ProcessContext) {
+  /** Writes a line to stderr, apart from the result. */
+  const printNote = (line: string): void => void err.write(`${line}\n`);
   return {
     settings,
-    explain,
-    /** Writes lines of the result, and waits until they are out; throws an {@link OutputError}. */
+    printNote,
+    /** Writes lines of the result to stdout, and waits until they are written; throws an {@link OutputError}. */
     print: (text: string) =>
       new Promise<void>((done, fail) => {
         out.write(`${text}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
       }),
-    /** Does some work with the store that the settings name, and closes it whatever comes of it. */
+    /** Opens the configured store, runs some work, and closes the store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());
       const file = resolve(sqliteFileIn(where.DATA_DIR));
       const isNew = where.DATABASE_URL === undefined && !existsSync(file);
       const store = await open(where);
-      // The wrong folder and the wrong user look like this, and are found out only when the server refuses the key.
+      // A new store may mean a wrong folder or user, which otherwise shows only when the server rejects the key.
       if (isNew) {
-        explain(
+        printNote(
           `note: ${file} is new; the server must use the same DATA_DIR, and run as the user who ran this command`,
         );
       }

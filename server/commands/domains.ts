@@ -12,10 +12,9 @@ import { formatTable } from './table.ts';
 
 const ignore = (): void => undefined;
 
-/** TLDs that are asked for at a time. */
 const parallel = 8;
 
-/** Adds `domains`: what the domain search depends on. */
+/** Adds `domains doctor`, which checks the sources of the domain search. */
 export function addDomainsCommands(program: Command, { settings, print }: Context): void {
   program
     .command('domains')
@@ -31,7 +30,7 @@ export function addDomainsCommands(program: Command, { settings, print }: Contex
     });
 }
 
-/** Asks for names under every TLD that the settings put on sale. */
+/** Checks two names under every TLD on sale. */
 async function diagnose(env: Env): Promise<(Diagnosis & { readonly tld: string })[]> {
   const log = createLog({ level: 'silent', format: 'json' });
   const options = { dist: env.DIST_DIR, cacheBytes: 0, checkStatus: ignore, onLoaded: ignore, onRejected: ignore };

@@ -5,7 +5,7 @@ import type { Context } from './context.ts';
 import { parsePastTime } from './inputs.ts';
 import { formatTable } from './table.ts';
 
-/** Adds `feedback`: what readers say of articles. */
+/** Adds `feedback report`. */
 export function addFeedbackCommands(program: Command, { withStore, print }: Context): void {
   program
     .command('feedback')

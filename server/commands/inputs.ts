@@ -8,7 +8,7 @@ const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_
 const Day = z.iso.date();
 const Time = z.iso.datetime({ offset: true, local: true });
 
-/** A server such as `game:survival` or `vps:42`; throws a {@link CommandError}. */
+/** Parses a server such as `game:survival` or `vps:42`; throws a {@link CommandError}. */
 export function parseServer(text: string): ServerName {
   const result = ServerName.safeParse(text);
   if (result.success) return result.data;
@@ -17,16 +17,16 @@ export function parseServer(text: string): ServerName {
   throw new CommandError(`malformed server ${text}: it must be game:<id> or vps:<id>${didYouMean(text, near)}`);
 }
 
-/** A scope; throws a {@link CommandError} that names the nearest. */
+/** Parses a scope; throws a {@link CommandError} that names the nearest. */
 export function parseScope(text: string): Scope {
   const result = Scope.safeParse(text);
   if (result.success) return result.data;
-  // "write" is fewer letters from "read" than from "read_write", and means the other.
+  // By edit distance, "write" is nearer to "read" than to "read_write", which it means.
   const near = text.includes('write') ? scopes.filter((scope) => scope.endsWith('_write')) : scopes;
   throw new CommandError(`unknown scope ${text}${didYouMean(text, near)}; the scopes are ${scopes.join(', ')}`);
 }
 
-/** A day (its first moment in UTC) or an ISO time (in UTC where it names no zone), in milliseconds. */
+/** Parses a day (its start in UTC) or an ISO time (in UTC if it names no zone) to milliseconds. */
 export function parseTime(text: string): number | undefined {
   if (Day.safeParse(text).success) return Date.parse(`${text}T00:00:00Z`);
   if (!Time.safeParse(text).success) return undefined;
@@ -34,25 +34,25 @@ export function parseTime(text: string): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** A length of time such as 90s, 15m, 24h or 7d, in milliseconds; `0` needs no unit. */
+/** Parses a duration such as 90s, 15m, 24h or 7d to milliseconds; `0` needs no unit. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   if (digits === undefined || unit === undefined) return text === '0' ? 0 : undefined;
   return Number(digits) * unitMs[unit]!;
 }
 
-/** A time as {@link parseTime} reads it, or a length of time before now, in milliseconds. */
+/** Parses a time like {@link parseTime}, or a duration before now, to milliseconds. */
 export function parsePastTime(text: string): number | undefined {
   const ago = parseDuration(text);
   return ago === undefined ? parseTime(text) : Date.now() - ago;
 }
 
-/** The parser of an option that may be given several times: its values in order, each once. */
+/** Creates the parser of a repeatable option: its values in order, without duplicates. */
 export function repeatable<Value>(parse: (text: string) => Value): (text: string, previous?: Value[]) => Value[] {
   return (text, previous = []) => [...new Set([...previous, parse(text)])];
 }
 
-/** Text of one line and at most some characters, as labels, names and paths are; throws a {@link CommandError}. */
+/** Checks a one-line text of limited length, for instance a label or a path; throws a {@link CommandError}. */
 export function parseText(text: string, option: string, maximum: number, minimum = 1): string {
   if (redactKeys(text) !== text) throw new CommandError(`${option} must not hold an API key, as it is kept and listed`);
   if (text.length >= minimum && text.length <= maximum && toPrintable(text) === text) return text;

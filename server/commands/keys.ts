@@ -6,9 +6,9 @@ import type { ApiKeyRecord, Store } from '../store/types.ts';
 import { OutputError } from './context.ts';
 import type { Context } from './context.ts';
 import { parseDuration, parseScope, parseServer, parseText, parseTime, repeatable } from './inputs.ts';
-import { doubtServer } from './known.ts';
 import { formatTable } from './table.ts';
 import { didYouMean, toPrintable } from './text.ts';
+import { describeUnknownServer } from './unknown.ts';
 
 /** Adds `keys create | list | rotate | revoke`. */
 export function addKeysCommands(program: Command, context: Context): void {
@@ -22,30 +22,30 @@ export function addKeysCommands(program: Command, context: Context): void {
 function addCreate(keys: Command, context: Context): void {
   keys
     .command('create')
-    .description('Makes an API key, and prints it this once.')
+    .description('Creates an API key, and prints it once.')
     .option('--server <game:ID>', 'a server it is for, or vps:ID; repeatable', repeatable(parseServer))
     .option('--scope <S>', 'what it may do, for instance game-power:read; repeatable', repeatable(parseScope))
-    .option('--label <TEXT>', 'what you will know it by', (text) => parseText(text, '--label', 100, 0))
+    .option('--label <TEXT>', 'a name for the key', (text) => parseText(text, '--label', 100, 0))
     .option('--expires <DATE>', 'YYYY-MM-DD or an ISO time; never if left out', parseExpiry)
     .option('--json', 'print a JSON object')
     .action(async ({ server: servers = [], scope: scopes = [], label = '', expires: expiresAt = null, json }) => {
-      const { withStore, explain } = context;
+      const { withStore, printNote } = context;
       if (servers.length === 0) throw new CommandError('--server is missing: a key is for at least one server');
       if (scopes.length === 0) throw new CommandError('--scope is missing: a key allows at least one thing');
       const { record, text } = createApiKey({ label, servers, scopes, expiresAt });
       for (const scope of scopes) {
         const kind = scope.split('-', 1)[0]!;
         if (servers.some((server) => server.startsWith(`${kind}:`))) continue;
-        explain(`warning: ${scope} is of no use, as the key has no ${kind}:<id> server`);
+        printNote(`warning: ${scope} has no effect, as the key has no ${kind}:<id> server`);
       }
       await withStore(async (store) => {
         for (const server of servers) {
-          // A server may be added after its key, so one that is not known yet is no error.
-          const doubt = await doubtServer(store, server);
-          if (doubt !== undefined) explain(`warning: ${doubt}; servers add makes it known`);
+          // Only a warning, since a server may be added after its key.
+          const warning = await describeUnknownServer(store, server);
+          if (warning !== undefined) printNote(`warning: ${warning}; add it with servers add`);
         }
         await store.apiKeys.create(record);
-        await showKey(context, record, text, json, `API key ${record.id} is made`);
+        await showKey(context, record, text, json, `API key ${record.id} is created`);
       });
     });
 }
@@ -64,9 +64,9 @@ function addList(keys: Command, { withStore, print }: Context): void {
 function addRotate(keys: Command, context: Context): void {
   keys
     .command('rotate')
-    .description('Gives an API key a new secret, and prints it this once.')
+    .description('Gives an API key a new secret, and prints it once.')
     .argument('<id>', 'the id of the key', parseId)
-    .option('--overlap <24h>', 'how long the old secret stays good: 90s, 15m, 24h, 7d', parseOverlap, 0)
+    .option('--overlap <24h>', 'how long the old secret stays valid: 90s, 15m, 24h, 7d', parseOverlap, 0)
     .option('--json', 'print a JSON object')
     .action(async (id, { overlap, json }) => {
       const { hash, text } = generateApiKey({ id });
@@ -78,11 +78,11 @@ function addRotate(keys: Command, context: Context): void {
         if (!isActive(key, now)) throw new CommandError(`API key ${id} has expired: create a new one`);
         if (key.previousUntil !== null && key.previousUntil > now) {
           const until = toIso(key.previousUntil);
-          context.explain(`warning: the secret before the last rotation was good until ${until}, and ends now`);
+          context.printNote(`warning: the secret before the last rotation was valid until ${until}, and ends now`);
         }
         await store.apiKeys.rotate(id, hash, now + overlap);
         const oldUntil = toIso(Math.min(now + overlap, key.expiresAt ?? Infinity));
-        const old = overlap > 0 ? `is good until ${oldUntil}` : 'is good no longer';
+        const old = overlap > 0 ? `is valid until ${oldUntil}` : 'is no longer valid';
         await showKey(context, key, text, json, `API key ${id} has a new secret; the old one ${old}`);
       });
     });
@@ -91,7 +91,7 @@ function addRotate(keys: Command, context: Context): void {
 function addRevoke(keys: Command, { withStore, print }: Context): void {
   keys
     .command('revoke')
-    .description('Ends an API key for good, from the next request on.')
+    .description('Revokes an API key for good, from the next request on.')
     .argument('<id>', 'the id of the key', parseId)
     .option('--json', 'print a JSON object')
     .action(async (id, { json }) => {
@@ -102,7 +102,7 @@ function addRevoke(keys: Command, { withStore, print }: Context): void {
     });
 }
 
-/** The id itself, or out of a whole key, which is what one has at hand of a leaked one; it is never printed again. */
+/** Parses an id or a whole key, since of a leaked key only the text may be at hand. The secret is not printed. */
 function parseId(text: string): string {
   const [, id] = /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text) ?? [];
   if (id === undefined) throw new CommandError('ID must be the 12 letters and digits that keys list shows');
@@ -110,7 +110,7 @@ function parseId(text: string): string {
 }
 
 async function unknownKey(store: Store, id: string): Promise<CommandError> {
-  // A hint only: that another record is damaged must not stand in the way.
+  // Without a hint if another record is damaged.
   const keys = await store.apiKeys.list().catch(() => []);
   const ids = keys.map((key) => key.id);
   return new CommandError(`no API key has the id ${id}${didYouMean(id, ids)}`);
@@ -131,21 +131,21 @@ function parseExpiry(text: string): number {
   return time;
 }
 
-/** Only the key goes to stdout, so that it can be piped into where it is kept. */
+/** Prints the key. Only the key goes to stdout, so that it can be piped. */
 async function showKey(
-  { print, explain }: Context,
+  { print, printNote }: Context,
   { id, label, servers, scopes, expiresAt }: ApiKeyRecord,
   text: string,
   json: boolean | undefined,
   outcome: string,
 ): Promise<void> {
   const ends = expiresAt === null ? 'it never expires' : `it expires at ${toIso(expiresAt)}`;
-  explain(`${outcome}; ${ends}. It is shown this once:`);
+  printNote(`${outcome}; ${ends}. It is shown only once:`);
   try {
     await print(json ? JSON.stringify({ id, key: text, label, servers, scopes, expires: toIso(expiresAt) }) : text);
   } catch (error) {
     if (!(error instanceof OutputError)) throw error;
-    throw new CommandError(`${error.message}, so nobody has this secret: keys rotate ${id} makes another`);
+    throw new CommandError(`${error.message}, so this secret is lost: run keys rotate ${id} to get a new one`);
   }
 }
 

@@ -5,7 +5,7 @@ import { EnvError } from '../settings.ts';
 import { StoreError } from '../store/error.ts';
 import { addAuditCommand } from './audit.ts';
 import { OutputError, createContext } from './context.ts';
-import type { Surroundings } from './context.ts';
+import type { ProcessContext } from './context.ts';
 import { addDomainsCommands } from './domains.ts';
 import { addFeedbackCommands } from './feedback.ts';
 import { addKeysCommands } from './keys.ts';
@@ -13,14 +13,14 @@ import { addServersCommands } from './servers.ts';
 import { redactKeys } from './text.ts';
 
 /**
- * Runs the command of the operator that the arguments name; returns the exit status. An error that the operator can do
- * something about is 1 and its message; any other is thrown.
+ * Runs an operator command; returns the exit status. An error that the operator can fix prints its message and returns 1;
+ * any other is thrown.
  */
-export async function runCommandLine(args: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { out, err } = surroundings;
-  // Without a listener a write that fails would end the process before the command could say what came of it.
+export async function runCommandLine(args: readonly string[], processContext: ProcessContext): Promise<number> {
+  const { out, err } = processContext;
+  // Without a listener, a failed write would end the process before the command reports its outcome.
   for (const stream of [out, err]) stream.on('error', () => undefined);
-  const context = createContext(surroundings);
+  const context = createContext(processContext);
   const program = createProgram(
     'operator',
     'API keys, servers, the audit log, what readers say, and the domain search.',
@@ -34,11 +34,11 @@ export async function runCommandLine(args: readonly string[], surroundings: Surr
   try {
     return await runProgram(program, args);
   } catch (error) {
-    // The reader of a pipe may have read enough: that is no failure.
+    // A closed pipe is no failure: its reader may have read enough.
     if (error instanceof OutputError && error.code === 'EPIPE') return 0;
     const expected = [OutputError, StoreError, EnvError, ReleaseError, ProviderError];
     if (!expected.some((kind) => error instanceof kind)) throw error;
-    context.explain((error as Error).message);
+    context.printNote((error as Error).message);
     return 1;
   }
 }

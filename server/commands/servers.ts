@@ -3,16 +3,16 @@ import { CommandError, requireOption } from '#common/command-line.ts';
 import type { ServerRecord } from '../store/types.ts';
 import type { Context } from './context.ts';
 import { parseServer, parseText } from './inputs.ts';
-import { doubtProvider, doubtServer } from './known.ts';
 import { formatTable } from './table.ts';
 import { toPrintable } from './text.ts';
+import { describeUnknownProvider, describeUnknownServer } from './unknown.ts';
 
 /** Adds `servers add | list | remove`. */
-export function addServersCommands(program: Command, { settings, withStore, print, explain }: Context): void {
+export function addServersCommands(program: Command, { settings, withStore, print, printNote }: Context): void {
   const servers = program.command('servers').description('Which provider runs a server, and its name there.');
   servers
     .command('add')
-    .description('Makes a server known, or replaces what is known of it.')
+    .description('Adds a server, or replaces its record.')
     .argument('<server>', 'game:ID or vps:ID', parseServer)
     .option('--provider <NAME>', 'a name of PROVIDERS_FILE', (text) => parseText(text, '--provider', 100))
     .option('--ref <REF>', 'what the provider calls the server', (text) => parseText(text, '--ref', 255))
@@ -28,14 +28,14 @@ export function addServersCommands(program: Command, { settings, withStore, prin
       }
       const record: ServerRecord = { server, provider, ref, logFile: logFile ?? null };
       const replaced = await withStore(async (store) => {
-        // A damaged record is replaced too: there is no other way to repair one.
-        const known = await store.servers.find(server).catch(() => true);
+        // A damaged record is replaced too: there is no other way to repair it.
+        const existing = await store.servers.find(server).catch(() => true);
         await store.servers.put(record);
-        return known !== undefined;
+        return existing !== undefined;
       });
-      // No error: a server may be made known before the file that names its provider is in place.
-      const doubt = doubtProvider(settings(), provider);
-      if (doubt !== undefined) explain(`warning: ${doubt}`);
+      // Only a warning, since a server may be added before PROVIDERS_FILE is in place.
+      const warning = describeUnknownProvider(settings(), provider);
+      if (warning !== undefined) printNote(`warning: ${warning}`);
       await print(json ? JSON.stringify(record) : `${server} ${replaced ? 'is changed' : 'is added'}`);
     });
   servers
@@ -54,13 +54,13 @@ export function addServersCommands(program: Command, { settings, withStore, prin
     });
   servers
     .command('remove')
-    .description('Forgets a server; its keys and its audit log stay.')
+    .description('Removes a server; its keys and its audit log stay.')
     .argument('<server>', 'game:ID or vps:ID', parseServer)
     .option('--json', 'print a JSON object')
     .action(async (server, { json }) => {
       await withStore(async (store) => {
         if (await store.servers.remove(server)) return;
-        throw new CommandError(await doubtServer(store, server));
+        throw new CommandError(await describeUnknownServer(store, server));
       });
       await print(json ? JSON.stringify({ server }) : `${server} is removed`);
     });

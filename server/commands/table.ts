@@ -1,4 +1,4 @@
-/** Rows in columns under a heading. */
+/** Formats rows as columns under a heading. */
 export function formatTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
   const lines = [heading, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));

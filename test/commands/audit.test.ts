@@ -79,10 +79,10 @@ test.each([
   expect(await line.run('audit', ...args)).toEqual({ status: 1, stdout: '', stderr });
 });
 
-test('a server that nobody added is doubted where the log has nothing of it', async () => {
+test('an unknown server is warned of if the log has no entry of it', async () => {
   const line = await createLog();
   await line.run('servers', 'add', 'game:quiet', '--provider', 'p', '--ref', 'r');
-  const warning = 'warning: no server game:queit is known (did you mean "game:quiet"?)\n';
+  const warning = 'warning: there is no server game:queit (did you mean "game:quiet"?)\n';
   expect(await line.run('audit', '--server', 'game:queit')).toEqual({ status: 0, stdout: '', stderr: warning });
   expect(await line.run('audit', '--server', 'game:quiet')).toEqual({ status: 0, stdout: '', stderr: '' });
   expect((await line.run('audit', '--server', 'game:other')).stderr).toBe('');

@@ -11,7 +11,7 @@ test('prints the key alone to stdout, and keeps only its hash', async () => {
   expect(status).toBe(0);
   expect(stdout).toMatch(/^hk_[A-Za-z0-9]{12}_[A-Za-z0-9]{49}\n$/);
   const { id, secretHash } = parseApiKey(stdout.trim())!;
-  expect(stderr).toContain(`API key ${id} is made; it never expires.`);
+  expect(stderr).toContain(`API key ${id} is created; it never expires.`);
   expect(stderr).not.toContain(stdout.trim());
   const key = await onlyKey(line);
   expect(key).toEqual({
@@ -63,8 +63,8 @@ test('warns of a server that is not known, with the nearest, and of a scope with
   const { status, stderr } = await line.run('keys', 'create', ...servers, '--scope', 'vps-power:read');
   expect(status).toBe(0);
   expect(stderr.split('\n').slice(0, 2)).toEqual([
-    'warning: vps-power:read is of no use, as the key has no vps:<id> server',
-    'warning: no server game:survivl is known (did you mean "game:survival"?); servers add makes it known',
+    'warning: vps-power:read has no effect, as the key has no vps:<id> server',
+    'warning: there is no server game:survivl (did you mean "game:survival"?); add it with servers add',
   ]);
   expect((await onlyKey(line)).servers).toEqual(['game:survivl', 'game:survival']);
 });
@@ -122,9 +122,9 @@ test('an output that takes nothing is told, with the way to a secret that somebo
   for (const code of ['ENOSPC', 'EPIPE']) {
     const { status, stderr } = await runHere(args, line.env, { out: brokenOutput(code) });
     expect(status).toBe(1);
-    const [, id] = /: keys rotate (\w{12}) makes another\n$/.exec(stderr) ?? [];
+    const [, id] = /: run keys rotate (\w{12}) to get a new one\n$/.exec(stderr) ?? [];
     expect(stderr).toContain(
-      `the output cannot be written: ${code}, so nobody has this secret: keys rotate ${id} makes`,
+      `the output cannot be written: ${code}, so this secret is lost: run keys rotate ${id} to get`,
     );
     expect(await line.store.apiKeys.find(id!)).toBeDefined();
   }

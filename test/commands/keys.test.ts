@@ -74,7 +74,7 @@ describe('keys rotate', () => {
     const { id, key } = await createKey(line, '--label', 'x');
     const { status, stdout, stderr } = await line.run('keys', 'rotate', id);
     expect(status).toBe(0);
-    expect(stderr).toContain(`API key ${id} has a new secret; the old one is good no longer; it never expires.`);
+    expect(stderr).toContain(`API key ${id} has a new secret; the old one is no longer valid; it never expires.`);
     expect(stdout).not.toBe(`${key}\n`);
     const record = await onlyKey(line);
     expect(parseApiKey(stdout.trim())).toEqual({ id, secretHash: record.secretHash });
@@ -115,8 +115,8 @@ describe('keys rotate', () => {
     const { previousUntil, expiresAt } = await onlyKey(line);
     const second = await line.run('keys', 'rotate', id, '--overlap', '7d');
     expect(second.stderr.split('\n')).toEqual([
-      `warning: the secret before the last rotation was good until ${new Date(previousUntil!).toISOString()}, and ends now`,
-      expect.stringContaining(`the old one is good until ${new Date(expiresAt!).toISOString()};`),
+      `warning: the secret before the last rotation was valid until ${new Date(previousUntil!).toISOString()}, and ends now`,
+      expect.stringContaining(`the old one is valid until ${new Date(expiresAt!).toISOString()};`),
       '',
     ]);
   });

@@ -135,7 +135,7 @@ describe('the output', () => {
       expect(await once(child, 'close')).toEqual([1, null]);
       const [{ id } = { id: '' }] = await store.apiKeys.list();
       expect(stderr).toContain(
-        `the output cannot be written: ENOSPC, so nobody has this secret: keys rotate ${id} makes another\n`,
+        `the output cannot be written: ENOSPC, so this secret is lost: run keys rotate ${id} to get a new one\n`,
       );
 
       const deaf = spawn(process.execPath, [main, ...create], {

@@ -34,7 +34,7 @@ test('a server is added, listed, changed and removed', async () => {
   expect(await line.run('servers', 'remove', 'game:survival')).toMatchObject({
     status: 1,
     stdout: '',
-    stderr: 'no server game:survival is known\n',
+    stderr: 'there is no server game:survival\n',
   });
   expect(await line.store.servers.list()).toHaveLength(1);
 });
@@ -44,7 +44,7 @@ test('a mistyped server is not removed, and the nearest is named', async () => {
   await line.run('servers', 'add', 'game:survival', '--provider', 'p', '--ref', 'r');
   expect(await line.run('servers', 'remove', 'game:survivla')).toMatchObject({
     status: 1,
-    stderr: 'no server game:survivla is known (did you mean "game:survival"?)\n',
+    stderr: 'there is no server game:survivla (did you mean "game:survival"?)\n',
   });
   expect(await line.store.servers.list()).toHaveLength(1);
 });
@@ -65,9 +65,9 @@ test('a damaged record is replaced or removed, and stands in the way of no other
   expect((await line.run('servers', 'list')).stderr).toBe('the record "game:a" of hosting_servers is corrupted\n');
   expect(await line.run('keys', 'create', '--server', 'game:b', '--scope', 'game-power:read')).toMatchObject({
     status: 0,
-    stderr: expect.stringContaining('warning: no server game:b is known; servers add makes it known\n'),
+    stderr: expect.stringContaining('warning: there is no server game:b; add it with servers add\n'),
   });
-  expect((await line.run('servers', 'remove', 'game:b')).stderr).toBe('no server game:b is known\n');
+  expect((await line.run('servers', 'remove', 'game:b')).stderr).toBe('there is no server game:b\n');
   expect((await line.run(...add)).stdout).toBe('game:a is changed\n');
   spoil();
   expect((await line.run('servers', 'remove', 'game:a')).status).toBe(0);
@@ -80,7 +80,7 @@ test('a provider that PROVIDERS_FILE does not name is doubted, with the nearest,
   expect(await add('panel-eu')).toEqual({
     status: 0,
     stdout: 'game:a is added\n',
-    stderr: `warning: PROVIDERS_FILE ${file} cannot be read, so panel-eu is not looked up\n`,
+    stderr: `warning: PROVIDERS_FILE ${file} cannot be read, so the provider panel-eu is not checked\n`,
   });
   writeFileSync(file, 'providers:\n  panel-eu: { type: pterodactyl, token: "${NOT_SET_HERE}" }\n');
   expect((await add('panel-eu')).stderr).toBe('');
