@@ -1,41 +1,41 @@
 import type { DomainLookup } from '#contract/domains.ts';
 import type { Availability, DomainName, Registries } from './types.ts';
 
-/** How long an answer is good: a taken name seldom becomes free, a free one may be taken any moment. */
-const keptMs = { taken: 600_000, free: 60_000 };
+/** How long a result is cached: a taken name seldom becomes free, a free one may be taken any moment. */
+const cacheMs = { taken: 600_000, free: 60_000 };
 
-const maxKept = 50_000;
+const maxCached = 50_000;
 
-/** Creates the service: what is known is answered at once, and a name that is being asked for is not asked for twice. */
+/** Caches the results of the registries; concurrent checks of one name share one lookup. */
 export function createAvailability(
   registries: Pick<Registries, 'check'>,
   now: () => number = () => performance.now(),
 ): Pick<Registries, 'check'> {
-  const kept = new Map<string, { readonly availability: Availability; readonly until: number }>();
-  const asked = new Map<string, Promise<Availability>>();
+  const cache = new Map<string, { readonly availability: Availability; readonly until: number }>();
+  const inFlight = new Map<string, Promise<Availability>>();
 
-  const ask = async (key: string, domain: DomainName, lookup: DomainLookup | undefined): Promise<Availability> => {
+  const lookUp = async (key: string, domain: DomainName, lookup: DomainLookup | undefined): Promise<Availability> => {
     try {
       const availability = await registries.check(domain, lookup);
       if (availability === 'unknown') return availability;
-      // In the order of their making, so that the first is among those that end first.
-      kept.delete(key);
-      if (kept.size >= maxKept) kept.delete(kept.keys().next().value!);
-      kept.set(key, { availability, until: now() + keptMs[availability] });
+      // In insertion order, so that the first entry is among the oldest.
+      cache.delete(key);
+      if (cache.size >= maxCached) cache.delete(cache.keys().next().value!);
+      cache.set(key, { availability, until: now() + cacheMs[availability] });
       return availability;
     } finally {
-      asked.delete(key);
+      inFlight.delete(key);
     }
   };
   return {
     async check(domain, lookup) {
-      // A release that asks elsewhere starts from nothing: what was found at the former place proves nothing any more.
+      // The key includes the lookup: after a release with another source, results of the former one are not used.
       const key = `${domain.name} ${JSON.stringify(lookup ?? null)}`;
-      const known = kept.get(key);
-      if (known && now() < known.until) return known.availability;
-      let answer = asked.get(key);
-      if (!answer) asked.set(key, (answer = ask(key, domain, lookup)));
-      return await answer;
+      const cached = cache.get(key);
+      if (cached && now() < cached.until) return cached.availability;
+      let result = inFlight.get(key);
+      if (!result) inFlight.set(key, (result = lookUp(key, domain, lookup)));
+      return await result;
     },
   };
 }

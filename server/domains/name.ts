@@ -3,22 +3,22 @@ import { isLdhLabel, isWellFormedLabel } from './label.ts';
 import type { DomainName } from './types.ts';
 import { Problem } from '../problem.ts';
 
-/** Longer than any name that could become a valid one: IDN labels shrink by far less. */
+/** Longer inputs cannot become a valid name. */
 const maxInput = 1024;
 
-/** What a host parser would take for a part of a URL, or pass over: only a name may come in. */
+/** Characters that a host parser would interpret as parts of a URL, or drop. */
 // oxlint-disable-next-line no-control-regex
 const foreign = /[\s\u0000-\u001F\u007F-\u009F/?#\\@:%[\]<>^|"'`{}()*,;=!$&+~]/u;
 
 /**
- * Parses what a visitor typed into a name as it stands in DNS: lower case, IDN labels as A-labels (UTS #46, RFC 5891).
- * Throws an `invalid_domain` that says what is wrong with it.
+ * Parses a visitor's input to a DNS name: lower case, IDN labels as A-labels (UTS #46, RFC 5891). Throws an
+ * `invalid_domain` that says what is wrong.
  */
 export function parseDomainName(text: string): string {
   if (text.trim() !== text) throw invalid('The domain must not begin or end with a space');
   if (foreign.test(text)) throw invalid('The domain must be a plain name, without a protocol, port, path or query');
   if (text.length > maxInput) throw invalid('The domain is too long');
-  // It is a host parser: it reads 127.1 as an address, and lets through much that is no name. What it answers is checked.
+  // domainToASCII is a host parser, which reads 127.1 as an address and accepts invalid names. So its result is checked.
   const bare = text.replace(/[.\u3002\uFF0E\uFF61]$/u, '');
   const name = domainToASCII(bare).toLowerCase();
   if (bare === '') throw invalid('The domain has an empty part');
@@ -37,7 +37,7 @@ export function parseDomainName(text: string): string {
 }
 
 /**
- * The name that can be registered under one of the TLDs. Throws a `tld_not_found` where it is of none of them, and an
+ * Splits a name into label and TLD. Throws a `tld_not_found` if it is under none of the TLDs, and an
  * `invalid_domain` for a bare TLD and a subdomain.
  */
 export async function toDomainName(name: string, tlds: ReadonlySet<string>): Promise<DomainName> {
@@ -45,9 +45,9 @@ export async function toDomainName(name: string, tlds: ReadonlySet<string>): Pro
   const at = labels.findIndex((_, index) => tlds.has(labels.slice(index).join('.')));
   if (at === -1) throw new Problem('tld_not_found');
   if (at === 0) throw invalid('A name is missing in front of the TLD');
-  // With .uk alone on sale, co.uk is no name to be had, and example.co.uk one of another TLD.
+  // If only .uk is on sale, co.uk cannot be registered, and example.co.uk is under another TLD.
   const rest = labels.slice(at - 1).join('.');
-  // Loaded for the first search: the list of suffixes takes as long as a tenth of the server's start.
+  // Loaded at the first search: the list of suffixes takes a tenth of the server's start time.
   const { getPublicSuffix } = await import('tldts-icann');
   if (getPublicSuffix(rest) === rest) throw new Problem('tld_not_found');
   if (at === 1) return { name, tld: labels.slice(1).join('.') };

@@ -5,13 +5,13 @@ import type { Domains } from './service.ts';
 
 /** The routes of the domain search. */
 export function domainRoutes(domains: Domains) {
-  let made: { from: unknown; file: StoredFile } | undefined;
+  let cached: { tlds: unknown; file: StoredFile } | undefined;
   return {
     listDomainTlds: handle('listDomainTlds', () => {
       const tlds = domains.list();
-      // Bytes are made when prices change, and served like those of a file.
-      if (made?.from !== tlds) made = { from: tlds, file: toStoredJson({ success: true, tlds }) };
-      return made.file;
+      // Rendered when prices change, and served like a file.
+      if (cached?.tlds !== tlds) cached = { tlds, file: toStoredJson({ success: true, tlds }) };
+      return cached.file;
     }),
     searchDomain: handle('searchDomain', async ({ query }) => ({
       status: 200,

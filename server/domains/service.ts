@@ -5,51 +5,50 @@ import { Problem } from '../problem.ts';
 import { parseDomainName, toDomainName } from './name.ts';
 import type { LivePrices } from './prices/live.ts';
 
-/** What the domain service needs. */
+/** Dependencies of the domain service. */
 export interface DomainsOptions {
-  /** The catalog of the release that is being served. */
+  /** The catalog of the served release. */
   readonly catalog: () => DomainCatalog;
-  /** Where prices come from a billing system. */
+  /** The prices of a billing system, if one is configured. */
   readonly live?: Pick<LivePrices, 'current'> | undefined;
   readonly availability: Pick<Registries, 'check'>;
 }
 
-/** The TLDs on sale, and the search in them. */
+/** The TLDs on sale, and the domain search. */
 export interface Domains {
-  /** Throws a Problem where there are no prices. The same object while nothing changed. */
+  /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
   list(): z.infer<typeof DomainTLD>[];
-  /** Throws a Problem where the name is none, its TLD is not on sale, or nobody knows whether it is free. */
+  /** Throws a Problem if the name is invalid, its TLD is not on sale, or its availability is unknown. */
   search(text: string): Promise<z.infer<typeof DomainSearchResponse>>;
 }
 
-/** What a TLD is sold at. */
 interface Offer {
   readonly listed: z.infer<typeof DomainTLD>;
   readonly lookup: DomainLookup | undefined;
 }
 
 interface Offers {
-  /** Every TLD that is known, on sale or not: example.co.uk is never a name under .uk. */
+  /** All TLDs of the catalog and prices, on sale or not: example.co.uk is never a name under .uk. */
   readonly tlds: ReadonlySet<string>;
   readonly offers: ReadonlyMap<string, Offer>;
   readonly listed: z.infer<typeof DomainTLD>[];
-  /** Whether something is on sale, and nothing of it has all its prices. */
+  /** Whether TLDs are on sale, but none has all its prices. */
   readonly lacksPrices: boolean;
 }
 
-/** Creates the domain service. What is listed can be searched for, and nothing else can. */
+/** Creates the domain service. Exactly the listed TLDs can be searched. */
 export function createDomains({ catalog, live, availability }: DomainsOptions): Domains {
-  let made: { from: unknown[]; offers: Offers } | undefined;
+  let cached: { catalog: unknown; prices: unknown; offers: Offers } | undefined;
 
   const read = (): Offers => {
     const source = catalog();
     const prices = live?.current();
     if (live && !prices) throw new Problem('provider_error', 'Domain data could not be loaded');
-    if (made?.from[0] !== source || made.from[1] !== prices) {
-      made = { from: [source, prices], offers: toOffers(source, prices) };
+    if (cached?.catalog !== source || cached.prices !== prices) {
+      cached = { catalog: source, prices, offers: toOffers(source, prices) };
     }
-    if (made.offers.lacksPrices) throw new Problem('pricing_unavailable');
-    return made.offers;
+    if (cached.offers.lacksPrices) throw new Problem('pricing_unavailable');
+    return cached.offers;
   };
   return {
     list: () => read().listed,
@@ -74,7 +73,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
   };
 }
 
-/** Joins the catalog and live prices: with those, the catalog adds where a TLD is asked and ordered, or hides it. */
+/** Merges the catalog and live prices. With live prices, the catalog only adds lookups and order URLs, or hides TLDs. */
 function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices> | undefined): Offers {
   const entries = new Map(Object.entries(catalog.tlds).map(([tld, entry]) => [tld.slice(1), entry]));
   const tlds = new Set([...entries.keys(), ...(prices?.keys() ?? [])]);
@@ -88,7 +87,7 @@ function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices>
     const listed = { tld: `.${tld}`, pricing, ...(orderUrl !== undefined && { order_url: orderUrl }) };
     offers.set(tld, { listed, lookup });
   }
-  // A billing system that was read and has no complete price at all is not set up; a catalog may well sell nothing.
+  // A billing system without any complete price is not set up; a catalog may have nothing on sale.
   const lacksPrices = prices
     ? prices.size === 0
     : offers.size === 0 && entries.values().some(({ active }) => active !== false);

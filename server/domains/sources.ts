@@ -4,7 +4,7 @@ import { createFossBilling } from './prices/fossbilling.ts';
 import { createRegistries } from './lookup/registries.ts';
 import { createWhmcs } from './prices/whmcs.ts';
 
-/** The settings of domain prices; those of the source that is named are there. */
+/** The settings of domain prices; those of the selected source are set. */
 export interface PriceSettings {
   readonly DOMAIN_PRICES: 'catalog' | 'whmcs' | 'fossbilling';
   readonly WHMCS_URL?: string | undefined;
@@ -14,7 +14,7 @@ export interface PriceSettings {
   readonly UPSTREAM_TIMEOUT_SECONDS: number;
 }
 
-/** Creates the source of domain prices that the settings name; undefined where the catalog has them. */
+/** Creates the configured source of domain prices; undefined if the catalog has them. */
 export function createPriceSource(env: PriceSettings, log: Logger): PriceSource | undefined {
   const { WHMCS_URL: url, WHMCS_IDENTIFIER: identifier, WHMCS_SECRET: secret, FOSSBILLING_URL: fossUrl } = env;
   const warn = (message: string): void => log.warn({ prices: env.DOMAIN_PRICES }, message);
@@ -33,7 +33,7 @@ export interface RegistrySettings {
   readonly PUBLIC_URL?: string | undefined;
 }
 
-/** Creates the way to the registries; those who run them see who asks, and where to turn to. */
+/** Creates the registries. The User-Agent names this service and a contact URL for registry operators. */
 export function createDomainRegistries(env: RegistrySettings, log: Logger): Registries {
   const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: bootstrap, PUBLIC_URL: contact } = env;
   const bootstrapUrl = bootstrap === 'off' ? undefined : bootstrap;

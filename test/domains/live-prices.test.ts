@@ -196,7 +196,7 @@ test('a process that has nothing else to do is not kept by the next refresh', as
   const program = `
     import { createLivePrices } from './server/domains/prices/live.ts';
     const source = { read: async () => new Map(), close: async () => {} };
-    createLivePrices({ source, file: process.argv[1], failed: () => {} }).start();`;
+    createLivePrices({ source, file: process.argv[1], onFailure: () => {} }).start();`;
   const file = join(temporaryFolder(), 'prices.json');
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program, file], { timeout: 30_000 });
   await expect(run).resolves.toMatchObject({ stdout: '' });
@@ -210,7 +210,7 @@ test('with a WHMCS: read, refused, gone and after a restart, with its secret in 
   const startWhmcs = (): LivePrices => {
     const settings = { url: `${upstream.url}/clients`, ...whmcsCredential };
     const source = createWhmcs(settings, { timeoutMs: 20_000, warn: (message) => log.warn(message) });
-    return start(source, { failed: (what, error) => log.error({ err: error }, what) });
+    return start(source, { onFailure: (what, error) => log.error({ err: error }, what) });
   };
   const { secret } = whmcsCredential;
   const first = startWhmcs();

@@ -74,7 +74,7 @@ export function createWorld(): World {
         file: world.file,
         now: () => Date.parse('2026-11-20T00:00:00Z') + world.hours * hourMs,
         refreshMs: 5,
-        failed: (what, error) => world.told.push(error instanceof Error ? `${what}: ${error.message}` : what),
+        onFailure: (what, error) => world.told.push(error instanceof Error ? `${what}: ${error.message}` : what),
         ...options,
       });
       onTestFinished(() => prices.stop());

@@ -1,18 +1,18 @@
-/** How long a piece of work may take. */
+/** The deadline of some work. */
 export interface Deadline {
-  /** Aborts when the time is up. */
+  /** Aborts at the deadline. */
   readonly signal: AbortSignal;
   remainingMs(): number;
 }
 
-/** Pieces of work that have so long, and end together. */
+/** Runs work with deadlines, which can all be aborted together. */
 export interface Deadlines {
-  /** Does a piece of work; the answer is `otherwise` where the time is not enough, and after `close`. */
+  /** Runs some work; resolves to `otherwise` at the deadline, and after `close`. */
   within<Result>(ms: number, otherwise: Result, work: (deadline: Deadline) => Promise<Result>): Promise<Result>;
   close(): void;
 }
 
-/** Creates the deadlines of one room. */
+/** Creates a set of deadlines that are closed together. */
 export function createDeadlines(): Deadlines {
   const running = new Set<AbortController>();
   let isClosed = false;
@@ -32,7 +32,7 @@ export function createDeadlines(): Deadlines {
       } finally {
         clearTimeout(timer);
         running.delete(controller);
-        // Whatever is still under way for it is of no use any more.
+        // Aborts what is still running for this work.
         controller.abort();
       }
     },

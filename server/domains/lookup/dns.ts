@@ -11,38 +11,38 @@ interface Server {
   readonly port: number;
 }
 
-/** What a resolver said of a delegation. `failed`: it could not tell; `truncated`: it says more over TCP. */
+/** A resolver's answer on a delegation. `failed`: no usable answer; `truncated`: the full answer needs TCP. */
 type Reply = 'delegated' | 'not delegated' | 'failed' | 'truncated';
 
-/** One after the other is asked where the one before has no answer. */
-const serversAsked = 2;
+/** How many resolvers are tried in turn. */
+const maxServers = 2;
 
-/** Who is asked, and for how long. */
+/** Options of {@link isDelegated}. */
 export interface DelegationOptions {
-  /** Resolvers as `ip`, `ip:port` or `[ip]:port`; the system's if left out. */
+  /** Resolvers as `ip`, `ip:port` or `[ip]:port`; default the system's. */
   readonly servers: readonly string[] | undefined;
-  /** For each answer. */
+  /** For each query. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Whether DNS shows that a name is registered. False proves nothing: registered names may be without name servers, on
+ * Whether DNS proves that a name is registered. False proves nothing: registered names may be without name servers, on
  * hold, or too new. Never rejects.
  */
 export async function isDelegated(
   name: string,
   { servers = getServers(), timeoutMs, signal }: DelegationOptions,
 ): Promise<boolean> {
-  for (const server of servers.slice(0, serversAsked).map(toServer)) {
+  for (const server of servers.slice(0, maxServers).map(toServer)) {
     const questions = [{ type: 'NS' as const, name }];
     const query: Packet = { type: 'query', id: randomInt(0x10000), flags: RECURSION_DESIRED, questions };
-    const answer = async (ask: typeof askUdp): Promise<Reply> => {
+    const answer = async (ask: typeof queryUdp): Promise<Reply> => {
       const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       return await ask(server, query, ends).catch(() => 'failed' as const);
     };
-    let reply = await answer(askUdp);
-    if (reply === 'truncated') reply = await answer(askTcp);
+    let reply = await answer(queryUdp);
+    if (reply === 'truncated') reply = await answer(queryTcp);
     if (reply === 'delegated') return true;
     if (reply === 'not delegated' || signal.aborted) return false;
   }
@@ -55,9 +55,9 @@ function toServer(text: string): Server {
 }
 
 /**
- * Reads what came for a query; undefined where it is not the reply to it. Only an NS record of exactly the name is a
- * delegation, not one of its parent, or of what it is an alias of: Node's own resolver does not tell them apart. Throws
- * where the reply is malformed.
+ * Parses a message; undefined if it is not the reply to the query. Only an NS record of exactly the name counts as a
+ * delegation, not one of its parent or alias, which Node's own resolver does not distinguish. Throws if the reply is
+ * malformed.
  */
 function readReply(message: Buffer, query: Packet): Reply | undefined {
   if (message.length < 4 || message.readUInt16BE(0) !== query.id) return undefined;
@@ -75,8 +75,8 @@ function readReply(message: Buffer, query: Packet): Reply | undefined {
 const truncatedBit = 2;
 const nameError = 3;
 
-/** Asks over UDP: from a port of its own for each question, and of this server alone, as the socket is connected. */
-function askUdp(server: Server, query: Packet, signal: AbortSignal): Promise<Reply> {
+/** Queries over UDP. Each query has a new port, and the connected socket receives from this server only. */
+function queryUdp(server: Server, query: Packet, signal: AbortSignal): Promise<Reply> {
   const socket = createSocket({ type: isIPv6(server.address) ? 'udp6' : 'udp4', signal });
   return new Promise<Reply>((resolve, reject) => {
     socket.on('error', reject);
@@ -84,7 +84,7 @@ function askUdp(server: Server, query: Packet, signal: AbortSignal): Promise<Rep
     socket.on('message', (message) => {
       try {
         const reply = readReply(message, query);
-        // What is not a reply to the question may be somebody's guess at one: the true one may still come.
+        // Other messages may be forged; the real reply may still arrive.
         if (reply) resolve(reply);
       } catch (error) {
         reject(error);
@@ -95,8 +95,8 @@ function askUdp(server: Server, query: Packet, signal: AbortSignal): Promise<Rep
   }).finally(() => signal.aborted || socket.close());
 }
 
-/** Asks over TCP, where each message is preceded by its length (RFC 1035 §4.2.2). */
-async function askTcp(server: Server, query: Packet, signal: AbortSignal): Promise<Reply> {
+/** Queries over TCP, where each message has a length prefix (RFC 1035 §4.2.2). */
+async function queryTcp(server: Server, query: Packet, signal: AbortSignal): Promise<Reply> {
   const socket = connect({ host: server.address, port: server.port, signal });
   try {
     socket.write(streamEncode(query));

@@ -1,29 +1,29 @@
 import type { TokenBucketOptions } from '../../token-bucket.ts';
 
-/** How often a host may be asked: so many times a second in the long run, and at once after a pause. */
+/** The query rate of a host. */
 export type Rate = Pick<TokenBucketOptions, 'rps' | 'burst'>;
 
-/** How much registries are asked, and for how long. */
-export const usualLimits = {
-  /** For one answer, from the connection to its last byte. */
+/** The default limits and timeouts of queries. */
+export const defaultLimits = {
+  /** For one query, from the connection to the last byte. */
   answerMs: 3000,
-  /** For all that one name needs. */
+  /** For the whole lookup of a name. */
   lookupMs: 6000,
-  /** For one answer of DNS, and how many questions there are at once. */
+  /** For one DNS query, and the number of concurrent ones. */
   dnsMs: 800,
   dnsConcurrency: 64,
-  /** How many questions one host has at once. */
+  /** Concurrent queries to one host. */
   concurrency: 4,
   rate: { rps: 5, burst: 5 } as Rate,
-  /** For servers that neither IANA nor our table lists. */
+  /** For servers that are neither in IANA's list nor in our table. */
   unlistedRate: { rps: 1, burst: 5 } as Rate,
-  /** How long a host is left alone that asks for it without saying how long. */
-  coolDownMs: 10_000,
-  /** How long the proof holds that a server runs a TLD. */
+  /** The pause after a refusal without Retry-After. */
+  backOffMs: 10_000,
+  /** How long the result of a canary is cached. */
   canaryMs: 6 * 60 * 60 * 1000,
   refreshMs: 24 * 60 * 60 * 1000,
   maxBytes: 256 * 1024,
 };
 
-/** The limits as a test may change them. */
-export type RegistryLimits = Readonly<typeof usualLimits>;
+/** The limits; tests may change them. */
+export type RegistryLimits = Readonly<typeof defaultLimits>;

@@ -5,11 +5,11 @@ import { isAllowedUrl } from '../../upstream/public-address.ts';
 import { createPoller } from '../../upstream/poller.ts';
 import { parseJson } from '../../upstream/reply.ts';
 
-/** What the list of RDAP servers needs. */
+/** Dependencies of the list of RDAP servers. */
 export interface BootstrapOptions {
-  /** Where it is read; undefined: never, and the built-in one stays. */
+  /** The URL of the list; if undefined, the built-in list is used. */
   readonly url: string | undefined;
-  /** The base URL of each TLD, until it is read. */
+  /** The base URL of each TLD until the list is read. */
   readonly builtIn: ReadonlyMap<string, string>;
   readonly userAgent: string;
   readonly refreshMs: number;
@@ -19,35 +19,35 @@ export interface BootstrapOptions {
 
 /** IANA's list of the RDAP servers of TLDs (RFC 9224). */
 export interface Bootstrap {
-  /** The server of a TLD by the longest entry that is its end, and that entry. */
+  /** Finds the server of a TLD by the longest entry that is a suffix of it. */
   find(tld: string): { readonly base: string; readonly entry: string } | undefined;
-  /** Whether one of the servers is at a host, by the host of its URL. */
+  /** Whether a server of the list has this host. */
   hasHost(host: string): boolean;
-  /** Whether the list was read in the last seven days: base URLs move, and an old server denies names that exist. */
+  /** Whether the list was read in the last seven days: base URLs move, and old servers deny existing names. */
   isCurrent(): boolean;
-  /** Reads the list for the first time, and then again by itself. Settles when the first reading ended; never rejects. */
+  /** Starts to read the list regularly. Resolves when the first read has ended; never rejects. */
   start(): Promise<void>;
-  /** Reads it again; the one there is stays where that fails. Never rejects. */
+  /** Reads the list now; if that fails, the previous list stays. Never rejects. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** For one reading; the first names that are asked for wait for it. */
+/** For one read; the first searches wait for it. */
 const timeoutMs = 3000;
 const maxBytes = 2 * 1024 * 1024;
-/** After a reading that failed. */
+/** The pause after a failed read. */
 const retryMs = 10 * 60 * 1000;
 
 const currentMs = 7 * 24 * 60 * 60 * 1000;
 
-/** A list with fewer services (591 to 607 were seen) is a cut or another one. */
-const fewestServices = 500;
+/** A list with fewer services is truncated or wrong; observed were 591 to 607. */
+const minServices = 500;
 
 const List = z.object({
-  services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(fewestServices),
+  services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(minServices),
 });
 
-/** Creates the list. The built-in one is used until it was read. */
+/** Creates the list. The built-in one is used until the first successful read. */
 export function createBootstrap(options: BootstrapOptions): Bootstrap {
   const { url, builtIn, userAgent, refreshMs, now, log } = options;
   const client = createClient({
@@ -55,7 +55,7 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
     headers: { 'user-agent': userAgent },
     timeoutMs,
     maxBytes,
-    // A 304 is one too, and the only one that is taken.
+    // The client treats 304 as a redirect too; real redirects are rejected below.
     redirects: 'reply',
   });
   let bases = builtIn;
@@ -66,9 +66,9 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
     const reply = await client.request('GET', from, { headers: etag === undefined ? {} : { 'if-none-match': etag } });
     if (reply.status !== 304 || etag === undefined) {
       const list = reply.status === 200 ? parseJson(reply.text, List) : undefined;
-      if (!list) throw new Error(`status ${reply.status}, and not a list of at least ${fewestServices} services`);
+      if (!list) throw new Error(`status ${reply.status}, and not a list of at least ${minServices} services`);
       const found = toBases(list, new URL(from));
-      if (found.size < fewestServices) throw new Error(`only ${found.size} of its servers may be called`);
+      if (found.size < minServices) throw new Error(`only ${found.size} of its servers are allowed`);
       bases = found;
       etag = reply.headers.get('etag') ?? undefined;
     }
@@ -77,9 +77,9 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
   const poller = createPoller({
     read: async () => (url === undefined ? undefined : await read(url)),
     onFailure(error) {
-      // A line without a stack: where this machine is offline it comes again and again, and is no defect.
+      // Without a stack: an offline machine logs this regularly, and it is no defect.
       const reason = String((error as Error).cause ?? error);
-      log.warn({ reason }, 'the list of RDAP servers could not be read; the one before is still used');
+      log.warn({ reason }, 'the list of RDAP servers could not be read; the previous one is still used');
     },
     everyMs: () => refreshMs,
     retryMs,
@@ -104,13 +104,13 @@ export function createBootstrap(options: BootstrapOptions): Bootstrap {
   };
 }
 
-/** The first base URL of each entry that may be called, which leaves out plain http; by their A-labels. */
+/** The first allowed base URL of each entry, by A-label. */
 function toBases({ services }: z.infer<typeof List>, from: URL): Map<string, string> {
   return new Map(
     services.flatMap(([entries, urls]) => {
       const base = urls
         .map((text) => URL.parse(text.endsWith('/') ? text : `${text}/`))
-        // A list from elsewhere never leads to this machine; one that is on this machine is a trial, and may.
+        // Only a list on loopback, for tests, may refer to loopback.
         .find((found) => found && isAllowedUrl(found, from));
       return base ? entries.map((entry) => [entry.toLowerCase(), base.href] as const) : [];
     }),

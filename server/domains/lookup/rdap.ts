@@ -3,13 +3,13 @@ import { z } from 'zod';
 import type { Client, Reply } from '../../upstream/client.ts';
 import type { Availability } from '../types.ts';
 import type { Deadline } from './deadline.ts';
-import { again } from './host-gate.ts';
-import type { Asking } from './host-gate.ts';
+import { retry } from './host-limiter.ts';
+import type { QueryContext } from './host-limiter.ts';
 import { isAllowedUrl } from '../../upstream/public-address.ts';
 import { parseJson } from '../../upstream/reply.ts';
 import { ProviderError } from '../../upstream/error.ts';
 
-/** Asks an RDAP server for a name of its TLD; `base` ends with a slash. */
+/** Queries an RDAP server for a name; `base` ends with a slash. */
 export type AskRdap = (base: string, name: string, deadline: Deadline) => Promise<Availability>;
 
 const maxRedirects = 3;
@@ -25,26 +25,26 @@ const Answer = z.object({
 });
 
 /**
- * Creates the question for a domain in RDAP (RFC 9082 §3.1.3). The answer is `taken` only for the very domain that was
- * asked for, `free` only for a 404 of the server that was asked, and `unknown` for all else. The client hands redirects
- * over, as replies. Never rejects.
+ * Creates the RDAP query of a domain (RFC 9082 §3.1.3). The result is `taken` only for an object of exactly that domain,
+ * `free` only for a 404 of the queried host, and else `unknown`. The client must return redirects as replies. Never
+ * rejects.
  */
-export function createRdap(client: Client, { gate, limits, noticed }: Asking): AskRdap {
-  /** One exchange: another one is worth it where nothing was sent, or the server was away (never after a 429). */
-  const exchange = async (url: URL, signal: AbortSignal): Promise<Reply | typeof again | undefined> => {
+export function createRdap(client: Client, { limiter, limits, onAnomaly }: QueryContext): AskRdap {
+  /** Sends one request. It may be retried if nothing was sent or the server is unavailable, but never after a 429. */
+  const exchange = async (url: URL, signal: AbortSignal): Promise<Reply | typeof retry | undefined> => {
     try {
       const reply = await client.request('GET', url.href, { signal });
       const retryAfter = reply.headers.get('retry-after');
       if (reply.status === 429 || (reply.status === 503 && retryAfter !== null)) {
-        gate.cool(url.host, toCoolDownMs(retryAfter, limits.coolDownMs));
+        limiter.backOff(url.host, toBackOffMs(retryAfter, limits.backOffMs));
       }
-      if (![200, 404, ...redirects].includes(reply.status)) noticed(url.host, `answered ${reply.status}`);
-      return transient.includes(reply.status) ? again : reply;
+      if (![200, 404, ...redirects].includes(reply.status)) onAnomaly(url.host, `answered ${reply.status}`);
+      return transient.includes(reply.status) ? retry : reply;
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       const isRefused = error.outcome === 'refused';
-      noticed(url.host, isRefused ? 'could not be reached' : 'did not answer');
-      return isRefused ? again : undefined;
+      onAnomaly(url.host, isRefused ? 'could not be reached' : 'did not answer');
+      return isRefused ? retry : undefined;
     }
   };
 
@@ -52,42 +52,42 @@ export function createRdap(client: Client, { gate, limits, noticed }: Asking): A
     let url = URL.parse(`domain/${name}`, base);
     if (!url || !isAllowedUrl(url)) return 'unknown';
     const { host } = url;
-    let strayed = false;
+    let isRedirected = false;
     for (let hop = 0; hop <= maxRedirects; hop += 1) {
       const at: URL = url;
-      const reply = await gate.run(at.host, deadline, () => exchange(at, deadline.signal));
+      const reply = await limiter.run(at.host, deadline, () => exchange(at, deadline.signal));
       if (!reply) return 'unknown';
-      if (!redirects.includes(reply.status)) return judge(reply, name, strayed);
+      if (!redirects.includes(reply.status)) return toAvailability(reply, name, isRedirected);
       const next = URL.parse(reply.headers.get('location') ?? '', at);
       if (!next || !isAllowedUrl(next, at)) {
-        noticed(at.host, 'redirects to where no registry is');
+        onAnomaly(at.host, 'redirects to a forbidden address');
         return 'unknown';
       }
-      strayed ||= next.host !== host;
+      isRedirected ||= next.host !== host;
       url = next;
     }
-    noticed(host, 'redirects without end');
+    onAnomaly(host, 'redirects too often');
     return 'unknown';
   };
 }
 
-function judge({ status, text }: Reply, name: string, strayed: boolean): Availability {
+function toAvailability({ status, text }: Reply, name: string, isRedirected: boolean): Availability {
   const answer = parseJson(text, Answer);
   const isDomain = answer?.objectClassName === 'domain';
   if (status === 200) return isDomain && answer.errorCode === undefined && isNamed(answer, name) ? 'taken' : 'unknown';
-  // The body of a 404 may be missing, or a page for people (RFC 7480 §5.3); what it says must not be something else.
+  // The body of a 404 may be missing or HTML (RFC 7480 §5.3), but it must not contradict the status.
   const contradicts = isDomain || (answer?.errorCode ?? 404) !== 404;
-  return status === 404 && !strayed && !contradicts ? 'free' : 'unknown';
+  return status === 404 && !isRedirected && !contradicts ? 'free' : 'unknown';
 }
 
-/** Whether an object is that of a name. Verisign answers in upper case; some have a dot at the end. */
+/** Whether an object has this name. Verisign uses upper case; some servers add a trailing dot. */
 function isNamed({ ldhName, unicodeName }: z.infer<typeof Answer>, name: string): boolean {
   const found = ldhName ?? domainToASCII(unicodeName ?? '');
   return found.toLowerCase().replace(/\.$/, '') === name;
 }
 
-/** How long a host is left alone: 1 to 300 s, by its Retry-After (seconds or a date, RFC 9110 §10.2.3). */
-function toCoolDownMs(retryAfter: string | null, otherwiseMs: number): number {
+/** The back-off from Retry-After (seconds or a date, RFC 9110 §10.2.3), from 1 to 300 s. */
+function toBackOffMs(retryAfter: string | null, otherwiseMs: number): number {
   const text = retryAfter?.trim() ?? '';
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
   return Number.isNaN(ms) ? otherwiseMs : Math.min(Math.max(ms, 1000), 300_000);

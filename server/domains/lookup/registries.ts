@@ -6,31 +6,31 @@ import { lookupPublic } from '../../upstream/public-address.ts';
 import type { Registries } from '../types.ts';
 import { createDeadlines } from './deadline.ts';
 import type { Deadlines } from './deadline.ts';
-import { usualLimits } from './limits.ts';
+import { defaultLimits } from './limits.ts';
 import type { RegistryLimits } from './limits.ts';
 import { createBootstrap } from './rdap-bootstrap.ts';
 import { listedBases, toExistingName } from './registry-table.ts';
 import { createSources } from './sources.ts';
 import type { Within } from './sources.ts';
 
-/** What registries are asked with. */
+/** Options of the registries. */
 export interface RegistriesOptions {
-  /** Resolvers as `ip:port`, for what DNS proves; `off` does without. The system's if left out. */
+  /** Resolvers as `ip:port`; `off` disables DNS. Default the system's. */
   readonly dnsServers?: readonly string[] | 'off' | undefined;
-  /** Where IANA's list of RDAP servers is read; left out, the built-in one stays. */
+  /** The URL of IANA's list of RDAP servers; without it, the built-in list is used. */
   readonly bootstrapUrl?: string | undefined;
-  /** Who asks: a product, its version, and a URL to turn to. */
+  /** Product, version and contact URL. */
   readonly userAgent: string;
   readonly log: Logger;
-  /** In milliseconds, from any start. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
   readonly limits?: Partial<RegistryLimits>;
 }
 
-/** Creates the way to the registries of the world. Nothing is asked before the first check or start. */
+/** Creates the registries. No request is sent before the first check or start. */
 export function createRegistries(options: RegistriesOptions): Registries {
   const { dnsServers, bootstrapUrl, userAgent, log, now = () => performance.now() } = options;
-  const limits = { ...usualLimits, ...options.limits };
+  const limits = { ...defaultLimits, ...options.limits };
   const client = createClient({
     baseUrl: '',
     headers: { accept: 'application/rdap+json, application/json;q=0.5', 'user-agent': userAgent },
@@ -46,7 +46,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
     try {
       return await deadlines.within(ms, 'unknown', work);
     } catch (error) {
-      log.error({ err: error }, 'a registry could not be asked');
+      log.error({ err: error }, 'a registry lookup failed');
       return 'unknown';
     }
   };
@@ -57,7 +57,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
   return {
     start: () => void bootstrap.start(),
     async check(domain, lookup) {
-      // The name becomes a part of lines and paths: whatever is not one of a domain ends here.
+      // The name becomes a part of lines and paths, so it is checked again.
       if (!/^[a-z0-9-]{1,63}$/.test(domain.name.slice(0, -domain.tld.length - 1))) return 'unknown';
       if (!domain.name.endsWith(`.${domain.tld}`)) return 'unknown';
       return await within(limits.lookupMs, async (deadline) => {
@@ -85,15 +85,15 @@ export function createRegistries(options: RegistriesOptions): Registries {
   };
 }
 
-/** Whether DNS proves a name taken; it has the time of two answers, so that a slow one leaves some for the registry. */
+/** Checks by DNS whether a name is taken. It has the time of two queries, which leaves time for the registry. */
 function createDnsProof(servers: RegistriesOptions['dnsServers'], deadlines: Deadlines, limits: RegistryLimits) {
-  const places = pLimit(limits.dnsConcurrency);
+  const slots = pLimit(limits.dnsConcurrency);
   return async (name: string): Promise<boolean> => {
     if (servers === 'off') return false;
-    // Loaded for the first search, as it takes 10 ms of the server's start.
+    // Loaded at the first search, since it takes 10 ms of the server's start.
     const { isDelegated } = await import('./dns.ts');
     return await deadlines.within(2 * limits.dnsMs, false, ({ signal }) =>
-      places(async () => !signal.aborted && (await isDelegated(name, { servers, timeoutMs: limits.dnsMs, signal }))),
+      slots(async () => !signal.aborted && (await isDelegated(name, { servers, timeoutMs: limits.dnsMs, signal }))),
     );
   };
 }

@@ -4,19 +4,20 @@ import type { Logger } from '../../log.ts';
 import type { Client } from '../../upstream/client.ts';
 import type { Availability, DomainName } from '../types.ts';
 import type { Deadline } from './deadline.ts';
-import { createHostGate } from './host-gate.ts';
+import { createHostLimiter } from './host-limiter.ts';
+import type { QueryContext } from './host-limiter.ts';
 import type { Rate, RegistryLimits } from './limits.ts';
 import type { Bootstrap } from './rdap-bootstrap.ts';
 import { createRdap } from './rdap.ts';
 import type { AskRdap } from './rdap.ts';
-import { isKnownHost, paces, toExistingName, toRegistryTld, unlisted } from './registry-table.ts';
+import { hostRates, isListedHost, toExistingName, toRegistryTld, unlisted } from './registry-table.ts';
 import type { Source } from './registry-table.ts';
 import { createWhois } from './whois.ts';
 
-/** Does a piece of work in so long, and answers `unknown` where it cannot. */
+/** Runs some work with a deadline, and resolves to `unknown` if it fails or is too slow. */
 export type Within = (ms: number, work: (deadline: Deadline) => Promise<Availability>) => Promise<Availability>;
 
-/** What the sources are asked with. */
+/** Dependencies of the sources. */
 export interface SourcesOptions {
   readonly client: Client;
   readonly bootstrap: Bootstrap;
@@ -26,41 +27,41 @@ export interface SourcesOptions {
   readonly log: Logger;
 }
 
-/** The places where names are asked for: servers of RDAP, WHOIS and DAS. */
+/** The sources of availability: servers of RDAP, WHOIS and DAS. */
 export interface Sources {
-  /** Where a TLD is asked, the better source first. */
+  /** The sources of a TLD, the better one first. */
   find(tld: string, lookup: DomainLookup | undefined): readonly Source[];
-  /** Asks one source after the other, until one has an answer. */
+  /** Queries the sources in turn, until one knows the availability. */
   ask(domain: DomainName, lookup: DomainLookup | undefined, deadline: Deadline): Promise<Availability>;
 }
 
-/** Servers whose proofs are remembered. */
+/** The maximum number of cached canaries. */
 const maxCanaries = 5000;
 
-/** Creates the sources. Nothing is asked before the first question. */
+/** Creates the sources. No request is sent before the first query. */
 export function createSources({ client, bootstrap, within, limits, now, log }: SourcesOptions): Sources {
   const rateOf = (host: string): Rate => {
     const [hostname = ''] = host.split(':', 1);
-    const isListed = bootstrap.hasHost(host) || isKnownHost(hostname);
-    return paces.get(hostname) ?? (isListed ? limits.rate : limits.unlistedRate);
+    const isListed = bootstrap.hasHost(host) || isListedHost(hostname);
+    return hostRates.get(hostname) ?? (isListed ? limits.rate : limits.unlistedRate);
   };
-  const asking = {
-    gate: createHostGate({ concurrency: limits.concurrency, rateOf, now }),
+  const context: QueryContext = {
+    limiter: createHostLimiter({ concurrency: limits.concurrency, rateOf, now }),
     limits,
-    noticed: (host: string, what: string): void => log.warn({ host }, `a registry ${what}`),
+    onAnomaly: (host, description) => log.warn({ host }, `a registry ${description}`),
   };
-  const askRdap = createRdap(client, asking);
-  const askWhois = createWhois(asking);
+  const askRdap = createRdap(client, context);
+  const askWhois = createWhois(context);
   const canaries = createCanaries(askRdap, { within, limits, now, log });
 
-  /** Whether IANA says, and said so lately, that a server runs a TLD. */
-  const isVouchedFor = (base: string, tld: string): boolean => {
+  /** Whether the current IANA list names a server for a TLD. */
+  const isListedByIana = (base: string, tld: string): boolean => {
     const listed = bootstrap.find(tld);
     return bootstrap.isCurrent() && listed?.base === base && listed.entry === toRegistryTld(tld);
   };
 
   const askServer = async (base: string, { name, tld }: DomainName, deadline: Deadline): Promise<Availability> => {
-    if (isVouchedFor(base, tld)) return await askRdap(base, name, deadline);
+    if (isListedByIana(base, tld)) return await askRdap(base, name, deadline);
     const server = `${base} for .${tld}`;
     if (canaries.get(server) === false) return 'unknown';
     const answer = await askRdap(base, name, deadline);
@@ -92,7 +93,7 @@ export function createSources({ client, bootstrap, within, limits, now, log }: S
   };
 }
 
-/** Whether a server has a name that must exist in a TLD: one that does not run the TLD denies it, like any other. */
+/** Creates a cache of canaries: whether a server knows a name that must exist. A server of another TLD denies it. */
 function createCanaries(
   askRdap: AskRdap,
   { within, limits, now, log }: Pick<SourcesOptions, 'within' | 'limits' | 'now' | 'log'>,
@@ -107,9 +108,9 @@ function createCanaries(
       const existing = toExistingName(tld, { rdap: base });
       const answer = await within(limits.lookupMs, (deadline) => askRdap(base, existing, deadline));
       if (answer === 'free') {
-        log.error({ server }, 'an RDAP server denies a name that exists, and is not believed any more');
+        log.error({ server }, 'an RDAP server denies a name that exists; its results are ignored');
       }
-      // What could not be found out is asked again.
+      // An unknown result is not cached.
       return answer === 'unknown' ? undefined : answer === 'taken';
     },
   });

@@ -1,17 +1,17 @@
 /**
- * What tells the answers of a WHOIS or DAS server apart: each line is matched on its own, with its blanks made single,
- * whatever the letters' case; `<name>` stands for the name that was asked for.
+ * The markers of a WHOIS or DAS server's responses. They match single lines, ignoring case, after runs of white space
+ * were collapsed; `<name>` stands for the queried name.
  */
 export interface Markers {
-  /** The server does not answer now. */
+  /** The server refuses the query. */
   readonly refused?: RegExp;
   readonly taken?: RegExp;
-  /** Not registered, and not to be had either: reserved, blocked, in quarantine. */
-  readonly barred?: RegExp;
+  /** Not registered, but not available either: reserved, blocked, in quarantine. */
+  readonly reserved?: RegExp;
   readonly free: RegExp;
 }
 
-/** How a TLD is asked: the line, in which `<label>` stands for the name without its TLD, and what the answers are. */
+/** The query line of a TLD, in which `<label>` stands for the name without its TLD, and the markers of its responses. */
 export interface Dialect extends Markers {
   readonly query?: string;
 }
@@ -29,20 +29,20 @@ const swiss: Dialect = {
 };
 const swedish: Dialect = { taken: /^state:/, free: /^(?:domain )?"<name>" not found\.$/ };
 
-/** The object of the name itself, for TLDs without a proof of their own. */
+/** The line of the domain object, for TLDs without a specific marker. */
 const object = /^domain(?: ?name)?:\s(?:name: )?<name>$/;
 
-/** As the registries of generic TLDs answer, and those who are not in the table below. */
+/** The dialect of generic TLDs, and of those that are not in the table below. */
 const generic: Dialect = {
   refused: /limit exceeded/,
   taken: /^domain name: <name>$/,
-  barred: /reserved by registry/,
+  reserved: /reserved by registry/,
   free: /^(?:domain )?not found\.?$|^(?:the queried )?object does not exist\b/,
 };
 
 /**
- * By TLD. From the fixtures of weppos/whois-parser (2009 to 2022) and code of 2026, as collected on 2026-11-20; none
- * was tried against its registry, so an operator's check is what shows that one is out of date.
+ * The WHOIS dialects by TLD, collected on 2026-11-20 from the fixtures of weppos/whois-parser (2009 to 2022) and code of
+ * 2026. None was tested with its registry: `domains doctor` shows which are outdated.
  */
 const whois: Readonly<Record<string, Dialect>> = {
   com: verisign,
@@ -51,33 +51,33 @@ const whois: Readonly<Record<string, Dialect>> = {
   be: {
     refused: /^-[123]:/,
     taken: /^status: not available$/,
-    barred: /^status: not allowed\b/,
+    reserved: /^status: not allowed\b/,
     free: /^status: available$/,
   },
   ch: swiss,
   cz: { taken: object, free: /^(?:%error:101: )?no entries found\b/ },
   de: {
-    // Without these, answers are in other words, and names as they are displayed.
+    // Without these flags the response format differs, and names are not ASCII.
     query: '-T dn,ace <name>',
     refused: /55000000002|access control limit/,
     taken: /^status: (?:connect|failed|redemptionperiod)$/,
-    barred: /^status: invalid$/,
+    reserved: /^status: invalid$/,
     free: /^status: free$/,
   },
-  dk: { taken: object, barred: /^status: reserved$/, free: /^(?:# )?no entries found\b/ },
+  dk: { taken: object, reserved: /^status: reserved$/, free: /^(?:# )?no entries found\b/ },
   ee: { taken: object, free: /^domain not found\.?$/ },
   eu: {
     refused: /^-\d+:/,
     taken: /^(?:name servers|registrar):/,
-    barred: /^status: (?!available$)\S/,
+    reserved: /^status: (?!available$)\S/,
     free: /^status: available$/,
   },
   fi: { taken: object, free: /^domain not found\.?$/ },
   fr: {
-    // Its throttle says "No entries found" as well.
+    // Its throttle message contains "No entries found" too.
     refused: /too many requests/,
     taken: /^domain: <name>$/,
-    barred: /^status: blocked$/,
+    reserved: /^status: blocked$/,
     free: /^(?:%% ?)?(?:not found|no entries found)\b/,
   },
   hu: { taken: object, free: /^(?:% ?)?no match\b/ },
@@ -93,7 +93,7 @@ const whois: Readonly<Record<string, Dialect>> = {
     query: 'is <name>',
     refused: /only 1 request per second|daily whois-limit|too busy/,
     taken: /^status: active\b|^<name> is active$/,
-    barred: /^(?:<name> is|status:) (?:in quarantine|excluded)\b/,
+    reserved: /^(?:<name> is|status:) (?:in quarantine|excluded)\b/,
     free: /^<name> is free$/,
   },
   no: { taken: object, free: /^(?:% ?)?no match\b/ },
@@ -111,40 +111,40 @@ const whois: Readonly<Record<string, Dialect>> = {
   uk: {
     refused: /query quota.*exceeded/,
     taken: /^registration status:/,
-    barred: /cannot be registered/,
+    reserved: /cannot be registered/,
     free: /^this domain name has not been registered\b/,
   },
 };
 
-/** By TLD; .be by docs.dnsbelgium.be, .eu by EURid's archived page, both as of 2026-11-20. */
+/** The DAS dialects by TLD, as of 2026-11-20: .be from docs.dnsbelgium.be, .eu from EURid's archived page. */
 const das: Readonly<Record<string, Dialect>> = {
   be: {
     refused: /^rc: -/,
     taken: /^status: not available$/,
-    barred: /^status: not allowed$/,
+    reserved: /^status: not allowed$/,
     free: /^rc: 0$[^]*^status: available$/,
   },
   eu: {
     query: 'get 1.0 <label>',
     refused: /^-\d+:/,
     taken: /^status: registered$/,
-    barred: /^status: (?:reserved|blocked|not allowed|quarantined?|withdrawn|on[ _]hold)$/,
+    reserved: /^status: (?:reserved|blocked|not allowed|quarantined?|withdrawn|on[ _]hold)$/,
     free: /^status: free$/,
   },
 };
 const genericDas: Dialect = {
   refused: /^rc: -/,
   taken: /^status: (?:not available|registered)$/,
-  barred: /^status: (?:not allowed|reserved|blocked)$/,
+  reserved: /^status: (?:not allowed|reserved|blocked)$/,
   free: /^status: (?:available|free)$/,
 };
 
-/** Answers how a TLD is asked; the end of one like co.uk counts where it is of a country, as its registry is asked. */
+/** Finds the dialect of a TLD. A suffix such as co.uk uses that of its country. */
 export function findDialect(kind: 'whois' | 'das', tld: string): Dialect {
   const end = tld.slice(tld.lastIndexOf('.') + 1);
   const key = end.length === 2 ? end : tld;
   const [table, otherwise] = kind === 'das' ? [das, genericDas] : [whois, generic];
   const dialect = Object.hasOwn(table, key) ? table[key] : undefined;
-  // What asks for the label alone would be answered for the name right under the country.
+  // A query for the label alone would return the name directly under the country.
   return dialect && (tld === key || !dialect.query?.includes('<label>')) ? dialect : otherwise;
 }

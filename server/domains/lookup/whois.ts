@@ -3,14 +3,14 @@ import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
 import type { Availability, DomainName } from '../types.ts';
 import type { Deadline } from './deadline.ts';
-import { again } from './host-gate.ts';
-import type { Asking } from './host-gate.ts';
+import { retry } from './host-limiter.ts';
+import type { QueryContext } from './host-limiter.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/public-address.ts';
 import type { RegistryLimits } from './limits.ts';
 import { findDialect } from './whois-markers.ts';
 import type { Dialect, Markers } from './whois-markers.ts';
 
-/** Asks a server, as `host` or `host:port`, for a name. */
+/** Queries a server, given as `host` or `host:port`, for a name. */
 export type AskWhois = (
   kind: 'whois' | 'das',
   server: string,
@@ -21,10 +21,10 @@ export type AskWhois = (
 const ports = { whois: 43, das: 4343 };
 
 /**
- * Creates the question for a domain in WHOIS (RFC 3912) and in DAS, which looks the same. There is no status: what the
- * text proves by the markers of the TLD is the answer, and all else is `unknown`. Never rejects.
+ * Creates the WHOIS (RFC 3912) and DAS query of a domain; both use the same protocol. There is no status code: the
+ * markers of the TLD in the text determine the result, which is else `unknown`. Never rejects.
  */
-export function createWhois({ gate, limits, noticed }: Asking): AskWhois {
+export function createWhois({ limiter, limits, onAnomaly }: QueryContext): AskWhois {
   return async (kind, server, { name, tld }, deadline) => {
     const [hostname = '', port = String(ports[kind])] = server.split(':');
     if (!isAllowedHost(hostname)) return 'unknown';
@@ -33,28 +33,29 @@ export function createWhois({ gate, limits, noticed }: Asking): AskWhois {
     const label = name.slice(0, -tld.length - 1);
     const line = (dialect.query ?? '<name>').replace('<name>', name).replace('<label>', label);
 
-    const exchange = async (): Promise<Availability | typeof again> => {
+    const exchange = async (): Promise<Availability | typeof retry> => {
       const text = await ask({ host: hostname, port: Number(port) }, line, limits, deadline.signal);
-      if (text === 'unreachable' || text === 'cut') {
-        noticed(host, text === 'cut' ? 'did not answer to the end' : 'could not be reached');
-        return text === 'cut' ? 'unknown' : again;
+      if (text === 'unreachable' || text === 'incomplete') {
+        onAnomaly(host, text === 'incomplete' ? 'sent an incomplete response' : 'could not be reached');
+        return text === 'incomplete' ? 'unknown' : retry;
       }
-      const answer = judge(text.received, dialect, name, label);
-      if (answer === 'refused') gate.cool(host, limits.coolDownMs);
-      if (answer === 'refused' || answer === 'unknown') noticed(host, `answered what is ${answer}`);
+      const answer = toAvailability(text.received, dialect, name, label);
+      if (answer === 'refused') limiter.backOff(host, limits.backOffMs);
+      if (answer === 'refused') onAnomaly(host, 'refused the query');
+      if (answer === 'unknown') onAnomaly(host, 'sent an unknown response');
       return answer === 'refused' ? 'unknown' : answer;
     };
-    return (await gate.run(host, deadline, exchange)) ?? 'unknown';
+    return (await limiter.run(host, deadline, exchange)) ?? 'unknown';
   };
 }
 
-/** Sends a line and reads what comes, which counts only if the server ended it in order and it is not too long. */
+/** Sends a line and reads the response, which is complete if the server closes the connection within the limits. */
 async function ask(
   address: { readonly host: string; readonly port: number },
   line: string,
   limits: RegistryLimits,
   signal: AbortSignal,
-): Promise<{ readonly received: string } | 'unreachable' | 'cut'> {
+): Promise<{ readonly received: string } | 'unreachable' | 'incomplete'> {
   const ends = AbortSignal.any([signal, AbortSignal.timeout(limits.answerMs)]);
   const socket = connect({ ...address, lookup: lookupPublic, signal: ends });
   let connected = false;
@@ -65,27 +66,27 @@ async function ask(
     let length = 0;
     for await (const chunk of socket) {
       length += (chunk as Buffer).length;
-      if (length > limits.maxBytes) return 'cut';
+      if (length > limits.maxBytes) return 'incomplete';
       chunks.push(chunk as Buffer);
     }
     const bytes = Buffer.concat(chunks);
-    // There is no charset in the protocol; all that is looked for is ASCII, but for names as they are displayed.
+    // The protocol has no charset. The markers are ASCII; only displayed names are not.
     return { received: bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1') };
   } catch {
-    return connected ? 'cut' : 'unreachable';
+    return connected ? 'incomplete' : 'unreachable';
   } finally {
     socket.destroy();
   }
 }
 
-/** Refusals of servers that have none of their own in the table, or changed it. */
+/** Common refusals, for servers without a refusal marker or with a changed one. */
 const refusal = /too many (?:requests|queries)|(?:limit|quota) (?:has been )?exceeded|temporarily unavailable/i;
 
-/** Lines that say which name an answer is about. */
+/** Lines that name the subject of a response. */
 const subjects = /^domain(?: ?name|-ace)?:\s*(\S+)$|^no match for (?:domain )?"([^"\s]+)"/gim;
 
-/** Refusals first, as they may look like any answer; then the proofs that it cannot be had; then that it can. */
-function judge(received: string, markers: Dialect, name: string, label: string): Availability | 'refused' {
+/** Checks for refusals first, which may look like any response, then for `taken`, then for `free`. */
+function toAvailability(received: string, markers: Dialect, name: string, label: string): Availability | 'refused' {
   const lines = received.split(/\r?\n/).map((line) => line.replaceAll(/\s+/g, ' ').trim());
   const text = lines.join('\n');
   const find = (marker: keyof Markers): RegExpExecArray | null | undefined => {
@@ -95,10 +96,10 @@ function judge(received: string, markers: Dialect, name: string, label: string):
   if (refusal.test(text) || find('refused')) return 'refused';
   const about = [...text.matchAll(subjects)].map(([, domain, missed]) => toName(domain ?? missed ?? ''));
   if (about.length > 0 && !about.some((subject) => subject === name || subject === label)) return 'unknown';
-  if (find('taken') ?? find('barred')) return 'taken';
+  if (find('taken') ?? find('reserved')) return 'taken';
   const free = find('free');
   if (!free) return 'unknown';
-  // The last line may have been cut: it counts where the marker is all of it.
+  // The last line may be truncated, so it counts only if the marker covers it.
   const rest = text.slice(free.index + free[0].length);
   return rest === '' || rest.includes('\n') ? 'free' : 'unknown';
 }

@@ -5,26 +5,26 @@ import type { PriceSource } from '../types.ts';
 import { Amount, collectPrices, maxPriceBytes, parsePrices } from './tld-prices.ts';
 import type { PriceSourceOptions } from './tld-prices.ts';
 
-/** Where FOSSBilling is; its guest API takes no credential. */
+/** The settings of FOSSBilling; its guest API needs no credential. */
 export interface FossBillingSettings {
-  /** The base of the installation, without a slash at its end. */
+  /** The base URL of the installation, without a trailing slash. */
   readonly url: string;
 }
 
-/** The two answers; an error is one of status 200 in older versions, and tells by not being null. */
+/** The two responses. In older versions an error has the status 200 and a non-null `error`. */
 const Currency = z.object({ error: z.null(), result: z.object({ code: z.string() }) });
 const Tlds = z.object({ error: z.null(), result: z.array(z.unknown()) });
 
-/** Numbers and booleans are of the database: strings or not, by its driver. */
+/** The database driver determines whether numbers and booleans are strings. */
 const One = z.union([z.literal(true), z.literal(1), z.literal('1')]);
 
-/** A TLD that is on sale for one year: prices are for a year, so that with a longer term there is none for one. */
+/** A TLD on sale for one year; with a longer minimum term there is no price for one year. */
 const Entry = z.object({
   tld: z.string(),
   active: One,
   allow_register: One,
   min_years: One,
-  // Where the terms are listed one by one, which newer versions know, one year must be among them.
+  // Newer versions may list the terms; one year must be among them.
   periods: z
     .array(z.coerce.number())
     .refine((years) => years.includes(1))
@@ -34,17 +34,17 @@ const Entry = z.object({
   price_transfer: Amount,
 });
 
-/** Creates the source of the prices that a FOSSBilling sells at, by its guest API. */
+/** Creates the source of prices from the guest API of FOSSBilling. */
 export function createFossBilling(settings: FossBillingSettings, { timeoutMs, warn }: PriceSourceOptions): PriceSource {
   const client = createClient({ baseUrl: settings.url, headers: {}, timeoutMs, maxBytes: maxPriceBytes });
   const call = async (method: string): Promise<Reply> => {
     const reply = await client.request('GET', `/api/guest/${method}`);
-    // A web server that does not rewrite URLs knows no such file, or answers with the page for what is not there.
+    // A web server without URL rewriting returns 404 or an HTML page.
     return isPage(reply) ? await client.request('GET', `/index.php?_url=/api/guest/${method}`) : reply;
   };
   return {
     async read() {
-      // Without a code it is the default currency, and that is the one of all prices.
+      // Without a code, the response is the default currency, which all prices have.
       const currency = parsePrices(await call('currency/get'), Currency);
       if (currency.result.code !== 'EUR') {
         warn('the default currency of FOSSBilling is not EUR');

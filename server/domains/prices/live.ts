@@ -7,31 +7,31 @@ import { replaceFile } from '#common/atomic-file.ts';
 import { createPoller } from '../../upstream/poller.ts';
 import type { PriceSource, TldPrices } from '../types.ts';
 
-/** Prices that are read from a billing system again and again. */
+/** Prices that are regularly read from a billing system. */
 export interface LivePrices {
-  /** Begins to read, and goes on every ten minutes. */
+  /** Starts to read every ten minutes. */
   start(): void;
   /**
-   * The last ones that were read, by TLD; empty where nothing had complete prices. Undefined where none were ever
-   * read, or they are too old. The same object while nothing changed.
+   * The latest prices by TLD; empty if no TLD had complete prices. Undefined if none were read yet, or they are too old.
+   * The same object until they change.
    */
   current(): ReadonlyMap<string, TldPrices> | undefined;
-  /** Closes the source, and ends a read that is running. */
+  /** Closes the source, and aborts a running read. */
   stop(): Promise<void>;
 }
 
-/** What live prices need. */
+/** Dependencies of live prices. */
 export interface LivePricesOptions {
   readonly source: PriceSource;
-  /** Where the last good copy outlives this process; one file for each billing system. */
+  /** The file of the last good copy; one for each billing system. */
   readonly file: string;
-  /** Is told what the operator should know, with the error where there is one. */
-  readonly failed: (what: string, error?: unknown) => void;
+  /** Called with a message for the operator, and the error if there is one. */
+  readonly onFailure: (message: string, error?: unknown) => void;
   readonly now?: () => number;
   readonly refreshMs?: number;
-  /** How soon it is tried again after a failure; later and later, up to `refreshMs`. */
+  /** The pause after a failure; it doubles up to `refreshMs`. */
   readonly retryMs?: number;
-  /** How long the last good copy serves. */
+  /** How long the last good copy is used. */
   readonly keepMs?: number;
 }
 
@@ -42,20 +42,19 @@ const CopyFile = z.strictObject({
   prices: z.record(z.string(), TldPricesFile).transform((prices) => new Map(Object.entries(prices))),
 });
 
-/** What was read last, and when. */
 interface Copy {
   readonly readAt: number;
   readonly prices: ReadonlyMap<string, TldPrices>;
 }
 
 /**
- * Reads prices in the background, one read at a time, and keeps the last good copy in memory and on disk. A
- * copy of the process before serves at once. Never throws.
+ * Creates live prices. The last good copy is kept in memory and on disk, so that it can be used right after a restart.
+ * Never throws.
  */
 export function createLivePrices({
   source,
   file,
-  failed,
+  onFailure,
   now = Date.now,
   refreshMs = 600_000,
   retryMs = 60_000,
@@ -65,7 +64,7 @@ export function createLivePrices({
   try {
     copy = loadCopy(file, now());
   } catch (error) {
-    failed('the stored domain prices are ignored: they cannot be read', error);
+    onFailure('the stored domain prices are ignored: they cannot be read', error);
   }
 
   const current = (): Copy['prices'] | undefined => (copy && now() - copy.readAt <= keepMs ? copy.prices : undefined);
@@ -73,14 +72,14 @@ export function createLivePrices({
   const read = async (): Promise<void> => {
     const readAt = now();
     const prices = await source.read();
-    // What the billing system no longer sells is no longer sold here, also where nothing is left.
+    // A TLD that the billing system no longer sells is removed, even if none is left.
     copy = { readAt, prices: copy && isDeepStrictEqual(copy.prices, prices) ? copy.prices : prices };
-    if (prices.size === 0) failed('no TLD of the billing system has all its prices for one year in EUR');
-    await saveCopy(file, copy).catch((error: unknown) => failed('the domain prices cannot be stored', error));
+    if (prices.size === 0) onFailure('no TLD of the billing system has all its prices for one year in EUR');
+    await saveCopy(file, copy).catch((error: unknown) => onFailure('the domain prices cannot be stored', error));
   };
   const poller = createPoller({
     read,
-    onFailure: (error) => failed('the domain prices cannot be read', error),
+    onFailure: (error) => onFailure('the domain prices cannot be read', error),
     everyMs: () => refreshMs,
     retryMs,
   });
@@ -95,7 +94,7 @@ export function createLivePrices({
   };
 }
 
-/** The copy on disk, or undefined where there is none. Throws where it is not as it was written. */
+/** Loads the copy on disk; undefined if there is none. Throws if it is corrupted. */
 function loadCopy(file: string, now: number): Copy | undefined {
   let text: string;
   try {
@@ -105,7 +104,7 @@ function loadCopy(file: string, now: number): Copy | undefined {
     throw error;
   }
   const { readAt, prices } = CopyFile.parse(JSON.parse(text));
-  // With a clock that was set back, a copy of the future would serve for too long.
+  // If the clock was set back, a copy from the future would be used for too long.
   return { readAt: Math.min(readAt, now), prices };
 }
 

@@ -5,9 +5,9 @@ import type { PriceSource } from '../types.ts';
 import { Amount, collectPrices, maxPriceBytes, parsePrices } from './tld-prices.ts';
 import type { PriceSourceOptions } from './tld-prices.ts';
 
-/** Where WHMCS is, and its API credential. */
+/** The URL of WHMCS and its API credential. */
 export interface WhmcsSettings {
-  /** The base of the installation, without a slash at its end. */
+  /** The base URL of the installation, without a trailing slash. */
   readonly url: string;
   readonly identifier: string;
   readonly secret: string;
@@ -15,7 +15,7 @@ export interface WhmcsSettings {
 
 const Success = z.literal('success');
 
-/** The currencies; an installation always has one. */
+/** The currencies; an installation has at least one. */
 const Currencies = z
   .looseObject({ result: Success })
   .transform(listCurrencies)
@@ -24,15 +24,15 @@ const Currencies = z
 const Pricing = z.object({
   result: Success,
   currency: z.object({ code: z.string() }),
-  // PHP writes an empty map as [].
+  // PHP encodes an empty map as [].
   pricing: z.union([z.record(z.string(), z.unknown()), z.tuple([])]),
 });
 
-/** Prices by years; a term that is not sold is not there. */
+/** Prices by years; terms that are not sold are missing. */
 const OneYear = z.object({ 1: Amount }).transform((years) => years[1]);
 const Entry = z.object({ register: OneYear, renew: OneYear, transfer: OneYear });
 
-/** Creates the source of the prices that a WHMCS sells at, by the actions GetCurrencies and GetTLDPricing of its API. */
+/** Creates the source of prices from WHMCS, by its API actions GetCurrencies and GetTLDPricing. */
 export function createWhmcs(settings: WhmcsSettings, { timeoutMs, warn }: PriceSourceOptions): PriceSource {
   const client = createClient({
     baseUrl: settings.url,
@@ -55,8 +55,7 @@ export function createWhmcs(settings: WhmcsSettings, { timeoutMs, warn }: PriceS
         return new Map();
       }
       const answer = parsePrices(await call({ action: 'GetTLDPricing', currencyid: String(euro.id) }), Pricing);
-      // What it answers for a currency that it does not know is undocumented. Its rates are not for converting: the
-      // prices in EUR are set by hand.
+      // The response for an unknown currency is undocumented. Prices are not converted: those in EUR are set by hand.
       if (answer.currency.code !== 'EUR') {
         warn('WHMCS answers with prices in another currency than EUR');
         return new Map();
@@ -71,7 +70,7 @@ export function createWhmcs(settings: WhmcsSettings, { timeoutMs, warn }: PriceS
   };
 }
 
-/** The currencies of an answer, in either of its shapes: nested, as installations answer, or flat, as is documented. */
+/** The currencies of a response, which are nested in practice and flat in the documentation. */
 function listCurrencies(answer: Readonly<Record<string, unknown>>): unknown {
   const nested = z.object({ currency: z.unknown() }).safeParse(answer['currencies']);
   if (nested.success) return nested.data.currency;

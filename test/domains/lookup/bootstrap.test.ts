@@ -94,7 +94,7 @@ test.each<[string, Fault]>([
   upstream.fail(fault);
   await bootstrap.refresh();
   expect(bootstrap.find('com')?.base).toBe('https://rdap.new.example/');
-  expect(written()).toContain('the one before is still used');
+  expect(written()).toContain('the previous one is still used');
   expect(bootstrap.isCurrent()).toBe(true);
   pass(8 * day);
   expect(bootstrap.isCurrent()).toBe(false);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createHostGate } from '../../../server/domains/lookup/host-gate.ts';
+import { createHostLimiter } from '../../../server/domains/lookup/host-limiter.ts';
 import type { Deadline } from '../../../server/domains/lookup/deadline.ts';
 
 const rate = { rps: 5, burst: 5 };
@@ -11,7 +11,7 @@ function createDeadline(ms: number): Deadline {
 
 test('a host is asked five times at once, then five times a second, and never by those who could not begin in time', async () => {
   let at = 0;
-  const gate = createHostGate({ concurrency: 100, rateOf: () => rate, now: () => at });
+  const gate = createHostLimiter({ concurrency: 100, rateOf: () => rate, now: () => at });
   const run = (ms: number) => gate.run('host', createDeadline(ms), async () => 'done');
   const answers = await Promise.all(Array.from({ length: 8 }, () => run(150)));
   expect(answers.filter((answer) => answer === 'done')).toHaveLength(5);
@@ -21,10 +21,10 @@ test('a host is asked five times at once, then five times a second, and never by
 });
 
 test('those who wait for a host are sent away when it is left alone', async () => {
-  const gate = createHostGate({ concurrency: 1, rateOf: () => rate, now: () => performance.now() });
+  const gate = createHostLimiter({ concurrency: 1, rateOf: () => rate, now: () => performance.now() });
   const first = gate.run('host', createDeadline(5000), async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
-    gate.cool('host', 60_000);
+    gate.backOff('host', 60_000);
     return 'done';
   });
   const second = gate.run('host', createDeadline(5000), async () => 'done');
@@ -32,7 +32,7 @@ test('those who wait for a host are sent away when it is left alone', async () =
 });
 
 test('work that fails gives its turn back', async () => {
-  const gate = createHostGate({ concurrency: 1, rateOf: () => rate, now: () => performance.now() });
+  const gate = createHostLimiter({ concurrency: 1, rateOf: () => rate, now: () => performance.now() });
   const failing = gate.run('host', createDeadline(1000), () => Promise.reject(new Error('failed')));
   await expect(failing).rejects.toThrow('failed');
   expect(await gate.run('host', createDeadline(1000), async () => 'done')).toBe('done');
@@ -40,10 +40,10 @@ test('work that fails gives its turn back', async () => {
 
 test('a host that is left alone is remembered, however many others are asked since', async () => {
   let at = 0;
-  const gate = createHostGate({ concurrency: 1, rateOf: () => rate, now: () => at });
+  const gate = createHostLimiter({ concurrency: 1, rateOf: () => rate, now: () => at });
   const run = (host: string) => gate.run(host, createDeadline(1000), async () => 'done');
   await run('cooling');
-  gate.cool('cooling', 60_000);
+  gate.backOff('cooling', 60_000);
   for (let index = 0; index < 1200; index += 1) {
     at += 20;
     await run(`host${index}`);

@@ -124,7 +124,7 @@ test('TLDs are A-labels without a dot; what is none or there twice is left out, 
   const { shop, source, warnings } = await prepare();
   shop.tlds = ['.de', 'nl', '.РФ', 'de', '.a b'].map((tld) => fossBillingTld(tld));
   expect([...(await source.read()).keys()]).toEqual(['de', 'nl', 'xn--p1ai']);
-  expect(warnings).toEqual(['left out, as they are no TLDs or there twice: "de", ".a b"']);
+  expect(warnings).toEqual(['ignored entries that are no TLDs or duplicates: "de", ".a b"']);
 });
 
 test('a TLD that is not on sale does not stand in the way of one that is', async () => {

@@ -184,7 +184,7 @@ test.each([
   ]);
   expect([...(await source.read()).keys()]).toEqual(['de']);
   if (tld !== '__proto__') {
-    expect(warnings).toEqual([`left out, as they are no TLDs or there twice: ${JSON.stringify(tld)}`]);
+    expect(warnings).toEqual([`ignored entries that are no TLDs or duplicates: ${JSON.stringify(tld)}`]);
   }
 });
 
