@@ -49,26 +49,25 @@ import { openStore } from './store/index.ts';
 import type { Store } from './store/types.ts';
 import { createTokenBucket } from './token-bucket.ts';
 
-/** How a server is started. */
 interface StartOptions {
-  /** The environment, for a PROVIDERS_FILE that names its variables. */
+  /** The environment variables that PROVIDERS_FILE may refer to. */
   readonly environment?: Environment;
-  /** Whether there are demo servers, and a key for them. */
+  /** Whether to add the demo servers, and a key for them. */
   readonly demo?: boolean;
 }
 
-/** Past the time of its action, a request may wait this long for the store in all. */
+/** How long a request may wait for the store, in addition to the timeout of its action. */
 const storeMs = 30_000;
 
-/** Past that, a client that reads nothing of its answer is cut: what it is sent is kept for it in memory. */
+/** After this time in addition, a client that does not read its response is disconnected: the response is in memory. */
 const stalledClientMs = 120_000;
 
-/** For an Uptime Kuma, which answers in a moment or not at all; visitors wait for it. */
+/** The timeout of Uptime Kuma: visitors wait for it. */
 const statusMs = 5000;
 
-/** Puts the service together and opens it. Throws where it cannot serve. */
+/** Creates the service and starts listening. Throws if it cannot serve. */
 export async function startServer(env: Env, log: Logger, { environment = {}, demo = false }: StartOptions = {}) {
-  // What was opened, to be closed in the opposite order: also where the start fails half way.
+  // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
   const lifecycle = createLifecycle();
   let url = '';
@@ -77,7 +76,7 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
     cacheBytes: env.RELEASE_CACHE_BYTES,
     checkStatus: ({ maintenance }) => void toWindows(maintenance),
     onLoaded: ({ id }) => log.info({ release: id }, 'new release'),
-    onRejected: reportTo(log, 'new release refused; the one before is still served'),
+    onRejected: reportTo(log, 'new release rejected; the previous one is still served'),
   });
   opened.defer(() => releases.stop());
   const store = await openStore(env);
@@ -95,14 +94,14 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   const version = env.SERVICE_VERSION;
   const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, hosting, idempotency });
 
-  const { server, upgrades } = await openDoors(base, routes, relay);
+  const { server, upgrades } = await openListeners(base, routes, relay);
   url = server.url;
   log.info({ url, release: releases.current().id, version }, 'listening');
   if (env.PUBLIC_URL === undefined && (env.HOST === '0.0.0.0' || env.HOST === '::')) {
-    log.warn('PUBLIC_URL is not set: clients are told to open console streams at an address that leads nowhere');
+    log.warn('PUBLIC_URL is not set: the console stream URL that clients get cannot be reached');
   }
 
-  // What the service does by itself begins once it answers.
+  // Background work starts after the server listens.
   registries.start();
   livePrices?.start();
   status.start();
@@ -112,9 +111,9 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   const running = opened.move();
   return {
     url,
-    /** The text of the demo key, at the one start that made it. */
+    /** The text of the demo key, at the start that created it. */
     demoKey,
-    /** Stops it: no new connections, running requests finish, and what outlasts the grace is cut. */
+    /** Stops the service: no new connections; running requests finish, or are aborted after the grace period. */
     async stop(): Promise<void> {
       lifecycle.drain();
       for (const provider of providers.values()) provider.drain?.();
@@ -123,11 +122,11 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   };
 }
 
-/** What every feature is opened with. */
+/** Dependencies of all features. */
 interface Base {
   readonly env: Env;
   readonly log: Logger;
-  /** Is given what must be closed. */
+  /** Collects the resources to close. */
   readonly opened: AsyncDisposableStack;
   readonly lifecycle: Lifecycle;
   readonly releases: Releases;
@@ -156,7 +155,7 @@ function createLimits(env: Env): Limits {
   };
 }
 
-/** The hosting controls, in the order in which they know each other: tokens, relay, controls. */
+/** Opens the hosting controls. Each part depends on the ones before it. */
 async function openHosting(
   { env, log, opened, lifecycle, store, limits }: Base,
   providers: ReadonlyMap<string, Provider>,
@@ -167,7 +166,7 @@ async function openHosting(
   const audited = createAudited({
     audit: store.audit,
     timeoutMs,
-    onFailure: reportTo(log, 'an action could not be noted in the audit log'),
+    onFailure: reportTo(log, 'the end of an action could not be written to the audit log'),
   });
   const sendCommand = createSendCommand(servers, audited);
   const tokens = createStreamTokens({
@@ -182,31 +181,31 @@ async function openHosting(
       await lifecycle.finish(() => sendCommand(caller, command));
     },
     checkAccess: createCheckAccess(store.apiKeys),
-    failed: (what, error) => log.error({ err: error }, what),
+    onFailure: (message, error) => log.error({ err: error }, message),
   });
   opened.defer(() => relay.close());
   const hosting = createHosting({ servers, audited, sendCommand, tokens, relay, timeoutMs, publicUrl });
   const idempotency = createIdempotency({
     store: store.idempotency,
-    longestMs: timeoutMs + storeMs,
-    onStoreFailure: reportTo(log, 'the outcome of a request could not be noted'),
+    maxDurationMs: timeoutMs + storeMs,
+    onStoreFailure: reportTo(log, 'the outcome of a request could not be stored'),
   });
   return { hosting, idempotency, relay };
 }
 
-/** The domain search, with the prices of a billing system where the settings name one. */
+/** Opens the domain search, with live prices if a billing system is configured. */
 function openDomains({ env, log, opened, releases }: Base) {
   const registries = createDomainRegistries(env, log);
   opened.defer(() => registries.close());
   const source = createPriceSource(env, log);
-  // A file for each installation: another one's prices must not stand in for those that cannot be read.
+  // One file for each billing system: prices of another one must not be served.
   const installation = hash('sha256', env.WHMCS_URL ?? env.FOSSBILLING_URL ?? '').slice(0, 8);
   const livePrices =
     source &&
     createLivePrices({
       source,
       file: join(env.DATA_DIR, `domain-prices-${installation}.json`),
-      failed: (what, error) => log.error({ err: error }, what),
+      onFailure: (message, error) => log.error({ err: error }, message),
     });
   opened.defer(async () => await livePrices?.stop());
   const availability = createAvailability(registries);
@@ -214,7 +213,7 @@ function openDomains({ env, log, opened, releases }: Base) {
   return { domains, registries, livePrices };
 }
 
-/** The status by an Uptime Kuma where there is one, else by the monitors of the catalog. */
+/** Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. */
 function openStatus({ env, log, opened, releases }: Base): Status {
   const { UPTIME_KUMA_URL: kuma, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const source =
@@ -232,13 +231,13 @@ function openStatus({ env, log, opened, releases }: Base): Status {
     ...source,
     file: env.STATUS_FILE,
     onFileFailure: reportTo(log, 'the status cannot be written to STATUS_FILE'),
-    onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform is not known'),
+    onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform cannot be determined'),
   });
   opened.defer(() => status.stop());
   return status;
 }
 
-/** Feedback, forwarded to a chat where there is one. */
+/** Opens feedback, which is forwarded to a chat if configured. */
 function openFeedback({ env, log, opened, lifecycle, releases, store }: Base): Feedback {
   const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
   const chat = url === undefined ? undefined : createChat({ kind, url, version });
@@ -252,8 +251,8 @@ function openFeedback({ env, log, opened, lifecycle, releases, store }: Base): F
   });
 }
 
-/** The doors of the service: the fast path for files, the app behind it, and websockets. */
-async function openDoors(
+/** Starts listening: the fast path for files, the app behind it, and websockets. */
+async function openListeners(
   { env, log, opened, releases, store, limits }: Base,
   routes: ReturnType<typeof createRoutes>,
   relay: Relay,
@@ -268,15 +267,15 @@ async function openDoors(
     limits,
     authenticate: createAuthenticate({
       apiKeys: store.apiKeys,
-      onTouchFailure: reportTo(log, 'a key could not be marked as used'),
+      onTouchFailure: reportTo(log, 'the last use of a key could not be stored'),
     }),
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
-  const answerByApp = toNodeHandler(app);
-  const answerFile = createFastPath({ releases, identify, cors, limit: limits.client, log });
+  const handleByApp = toNodeHandler(app);
+  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     request.url = toOriginForm(request.url!);
-    if (!answerFile(request, response)) void answerByApp(request, response);
+    if (!handleFile(request, response)) void handleByApp(request, response);
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
@@ -286,7 +285,7 @@ async function openDoors(
   return { server, upgrades };
 }
 
-/** Loads what speaks to panels and clouds only where there are any: a server of content alone starts without. */
+/** Opens the providers. Their code is loaded only if there are any, so that a server without them starts faster. */
 async function openProviders(
   env: Env,
   log: Logger,
@@ -302,14 +301,14 @@ async function openProviders(
   return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000 });
 }
 
-/** The path of the knowledge base article that is known by a path, which may be a former one. */
+/** Finds the current path of a knowledge base article by a current or former path. */
 function findArticle(releases: Releases, path: string): string | undefined {
   const target = '/v1/kb/article?path=';
   const file = releases.current().find(target + path);
   return file && (file.location?.slice(target.length) ?? path);
 }
 
-/** Checks the credentials beside requests: a panel that does not answer must not keep all else from starting. */
+/** Checks the credentials in the background: a panel that does not respond must not block the start. */
 async function checkProviders(providers: ReadonlyMap<string, Provider>, log: Logger): Promise<void> {
   const check = async ([name, provider]: [string, Provider]): Promise<void> => {
     for (const { level, message } of await provider.check()) log[level]({ provider: name }, message);

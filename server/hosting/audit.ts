@@ -3,7 +3,7 @@ import { Problem } from '../problem.ts';
 import type { Store } from '../store/types.ts';
 import { ProviderError } from '../upstream/error.ts';
 
-/** An action that is about to be made. */
+/** An action to run and audit. */
 export interface AuditedAction {
   readonly caller: Pick<Caller, 'keyId' | 'server' | 'requestId' | 'ip'>;
   /** `start`, `command`, ... */
@@ -12,31 +12,31 @@ export interface AuditedAction {
   readonly detail?: string;
 }
 
-/** Makes an action, and writes it to the audit log before and after. What fails is thrown as a {@link Problem}. */
+/** Runs an action, and writes it to the audit log before and after. Throws a {@link Problem} if it fails. */
 export type Audited = (action: AuditedAction, act: (deadline: AbortSignal) => Promise<void>) => Promise<void>;
 
-/** What actions are audited with. */
+/** Options of auditing. */
 export interface AuditOptions {
   readonly audit: Store['audit'];
-  /** How long an action may take, the wait for its turn included. */
+  /** The timeout of an action, including the wait for the mutex. */
   readonly timeoutMs: number;
-  /** Gets the error of an entry that could not be written after its action. */
+  /** Called if the entry after an action cannot be written. */
   readonly onFailure: (error: unknown) => void;
   readonly now?: () => number;
 }
 
-/** The most characters of a console command that are kept. */
-const keptDetail = 64;
+/** The maximum length of a console command in the log. */
+const maxDetailLength = 64;
 
-/** Creates {@link Audited}. An action that cannot be written to the log before it is sent is not sent. */
+/** Creates {@link Audited}. An action is not sent if the entry before it cannot be written. */
 export function createAudited({ audit, timeoutMs, onFailure, now = Date.now }: AuditOptions): Audited {
   return async ({ caller: { keyId, server, requestId, ip }, name, detail }, act) => {
     const started = now();
-    const kept = detail === undefined ? null : Array.from(detail).slice(0, keptDetail).join('');
-    const entry = { keyId, action: name, server, requestId, ip, detail: kept };
+    const logged = detail === undefined ? null : Array.from(detail).slice(0, maxDetailLength).join('');
+    const entry = { keyId, action: name, server, requestId, ip, detail: logged };
     const finish = (outcome: string): Promise<void> =>
       audit.append({ ...entry, at: now(), phase: 'finished', outcome, ms: now() - started }).catch(onFailure);
-    // It starts here: an action that waits for its turn, or for a look-up, has that much less time for itself.
+    // The timeout starts here, and covers the wait for the mutex and reads before the action.
     const deadline = AbortSignal.timeout(timeoutMs);
     await audit
       .append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null })
@@ -56,7 +56,7 @@ export function createAudited({ audit, timeoutMs, onFailure, now = Date.now }: A
   };
 }
 
-/** What a provider threw, as the error of an answer. */
+/** Converts an error of a provider to a {@link Problem}. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof ProviderError) return new Problem(error.code, error.message, { cause: error });

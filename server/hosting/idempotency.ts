@@ -4,45 +4,45 @@ import { Problem } from '../problem.ts';
 import { ProviderError } from '../upstream/error.ts';
 import type { IdempotentAnswer, Store } from '../store/types.ts';
 
-/** A request that may name an Idempotency-Key. */
+/** A request with an optional Idempotency-Key. */
 export interface IdempotentRequest {
   readonly apiKeyId: string;
-  /** The header, as it came. */
+  /** The raw header. */
   readonly key: string | string[] | undefined;
-  /** All that must be the same for it to be the same request: method, path and body. */
+  /** The parts that identify the request: method, path, server and body. */
   readonly parts: readonly string[];
 }
 
-/** Runs a request, at most once for each Idempotency-Key; throws a Problem where it may not run. */
+/** Runs a request at most once for each Idempotency-Key; throws a Problem if it may not run. */
 export type Idempotency = (
   request: IdempotentRequest,
   run: () => Promise<IdempotentAnswer>,
 ) => Promise<IdempotentAnswer & { replayed: boolean }>;
 
-/** What the rule needs. */
+/** Options of idempotency. */
 export interface IdempotencyOptions {
   readonly store: Store['idempotency'];
-  /** No request runs longer than this. */
-  readonly longestMs: number;
-  /** Is told of an outcome that could not be noted, and of old records that could not be removed. */
+  /** The maximum duration of a request. */
+  readonly maxDurationMs: number;
+  /** Called if an outcome cannot be stored, or old records cannot be removed. */
   readonly onStoreFailure: (error: unknown) => void;
   readonly now?: () => number;
 }
 
-/** How long a record is kept, and how often those that are older are removed. */
-const keptMs = 24 * 3_600_000;
-const purgeEveryMs = 3_600_000;
+/** How long a record is kept, and how often older ones are removed. */
+const retentionMs = 24 * 3_600_000;
+const purgeIntervalMs = 3_600_000;
 
-/** What the Idempotency-Key of a request may be. */
 const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * Creates the rule: the first request runs; a repeated one is given its answer; one that comes while it runs is told
- * so; a definite failure frees the key, and an outcome that is not known keeps it, so that it is never sent again.
+ * Creates {@link Idempotency}. The first request runs, and later ones get its response. While it runs, they get
+ * `in_progress`. A definite failure releases the key. After an unknown outcome the key stays claimed, so that the request
+ * is never sent again.
  */
 export function createIdempotency({
   store,
-  longestMs,
+  maxDurationMs,
   onStoreFailure,
   now = Date.now,
 }: IdempotencyOptions): Idempotency {
@@ -52,28 +52,28 @@ export function createIdempotency({
     if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
       throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
     }
-    if (now() - purgedAt > purgeEveryMs) {
+    if (now() - purgedAt > purgeIntervalMs) {
       purgedAt = now();
-      await store.purge(purgedAt - keptMs).catch(onStoreFailure);
+      await store.purge(purgedAt - retentionMs).catch(onStoreFailure);
     }
     const fingerprint = hash('sha256', JSON.stringify(parts));
-    const found = await store.begin(apiKeyId, key, fingerprint, now(), now() + longestMs);
+    const found = await store.begin(apiKeyId, key, fingerprint, now(), now() + maxDurationMs);
     if (found.state !== 'begun') {
       if (found.fingerprint !== fingerprint) throw new Problem('idempotency_mismatch');
       if (found.state === 'answered') return { ...found.answer, replayed: true };
       if (now() < found.deadline) throw new Problem('in_progress', undefined, { headers: { 'Retry-After': '1' } });
       return { ...unknownOutcome, replayed: true };
     }
-    const keep = (answer: IdempotentAnswer): Promise<void> => store.finish(apiKeyId, key, answer).catch(onStoreFailure);
+    const save = (answer: IdempotentAnswer): Promise<void> => store.finish(apiKeyId, key, answer).catch(onStoreFailure);
     let answer: IdempotentAnswer;
     try {
       answer = await run();
     } catch (error) {
-      await (isDefinite(error) ? store.release(apiKeyId, key).catch(onStoreFailure) : keep(unknownOutcome));
+      await (isDefinite(error) ? store.release(apiKeyId, key).catch(onStoreFailure) : save(unknownOutcome));
       throw error;
     }
-    // What was done stays done, also where it cannot be noted: the record then runs out as of unknown outcome.
-    await keep(answer);
+    // If this cannot be stored, the action has still succeeded; replays then get the unknown outcome.
+    await save(answer);
     return { ...answer, replayed: false };
   };
 }
@@ -83,7 +83,7 @@ const unknownOutcome: IdempotentAnswer = {
   body: renderProblem('json', 'provider_error', 'It is not known whether the action took effect'),
 };
 
-/** Whether it is certain that a request which failed did nothing. */
+/** Whether a failed request certainly had no effect. */
 function isDefinite(error: unknown): boolean {
   if (!(error instanceof Problem)) return false;
   return error.cause instanceof ProviderError ? error.cause.outcome === 'refused' : error.code !== 'internal_error';

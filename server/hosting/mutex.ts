@@ -1,12 +1,12 @@
 import { ProviderError } from '../upstream/error.ts';
 
-/** Runs one piece of work at a time under each name, in the order in which they came. */
+/** A mutex for each name, in first-in, first-out order. */
 export interface KeyedMutex {
-  /** Throws a {@link ProviderError} where it has to wait for too long; the work is not begun then. */
+  /** Runs some work exclusively. Throws a {@link ProviderError}, and does not start the work, if the wait is too long. */
   run<Value>(name: string, work: () => Promise<Value>): Promise<Value>;
 }
 
-/** Creates a mutex in which nothing waits longer than `waitMs`. */
+/** Creates a mutex with a maximum wait. */
 export function createKeyedMutex(waitMs: number): KeyedMutex {
   const last = new Map<string, Promise<unknown>>();
   return {
@@ -17,7 +17,7 @@ export function createKeyedMutex(waitMs: number): KeyedMutex {
       last.set(name, tail);
       void tail.then(() => last.get(name) === tail && last.delete(name));
       try {
-        if (before) await atMost(waitMs, before);
+        if (before) await waitAtMost(waitMs, before);
         return await work();
       } finally {
         release();
@@ -26,7 +26,7 @@ export function createKeyedMutex(waitMs: number): KeyedMutex {
   };
 }
 
-async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(resolve, ms, true);
   const isLate = await Promise.race([work.then(() => false), late]);

@@ -8,7 +8,7 @@ import type { Idempotency } from './idempotency.ts';
 import type { GameAction, VpsAction } from './providers/types.ts';
 import type { Hosting } from './service.ts';
 
-/** What the routes of customers' servers need. */
+/** Dependencies of the routes of customers' servers. */
 export interface HostingRoutesOptions {
   readonly hosting: Hosting;
   readonly idempotency: Idempotency;
@@ -39,7 +39,7 @@ export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutes
     stopGameServer: handleAction('stopGameServer', ({ caller }) => gamePower(caller, 'stop')),
     restartGameServer: handleAction('restartGameServer', ({ caller }) => gamePower(caller, 'restart')),
     killGameServer: handleAction('killGameServer', async ({ caller, query, body }) => {
-      // Either place confirms it, and neither may deny it.
+      // The query or the body must confirm it, and neither may deny it.
       const given = [query.force, body?.force].filter((force) => force !== undefined).map(String);
       if (given.length === 0 || given.some((force) => force !== 'true')) {
         throw new Problem('confirmation_required', 'Kill requires force=true');
@@ -61,7 +61,7 @@ export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutes
   };
 }
 
-/** Binds actions: each is made once for each Idempotency-Key, and brought to its end where the client goes away. */
+/** Binds actions. Each runs once for each Idempotency-Key, and completes even if the client disconnects. */
 function createActionBinder(idempotency: Idempotency, lifecycle: Lifecycle) {
   return <Name extends EndpointName>(
     name: Name,
@@ -71,9 +71,9 @@ function createActionBinder(idempotency: Idempotency, lifecycle: Lifecycle) {
     return handle(name, async (request) => {
       const { keyId, server } = request.caller as Caller;
       const key = request.headers['idempotency-key'];
-      const once = { apiKeyId: keyId, key, parts: [method, path, server, request.text] };
+      const idempotentRequest = { apiKeyId: keyId, key, parts: [method, path, server, request.text] };
       const run = async () => ({ status: 200, body: `${JSON.stringify(await act(request))}\n` });
-      const { status, body, replayed } = await lifecycle.finish(() => idempotency(once, run));
+      const { status, body, replayed } = await lifecycle.finish(() => idempotency(idempotentRequest, run));
       return {
         status,
         body: JSON.parse(body) as unknown,

@@ -4,17 +4,17 @@ import { Problem } from '../problem.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
 import type { GameProvider, Provider, VpsProvider } from './providers/types.ts';
 
-/** Finds who runs a customer's server, and the name of the server there. */
+/** Finds the provider and the record of a customer's server. */
 export interface Servers {
-  /** Throws `provider_error` where the record cannot be read, or names no provider of game servers. */
+  /** Throws `provider_error` if the record cannot be read, or names no provider of game servers. */
   findGame(server: ServerName): Promise<{ readonly record: ServerRecord; readonly game: GameProvider }>;
-  /** Throws `server_unavailable` where the record cannot be read, or names no provider of VPS. */
+  /** Throws `server_unavailable` if the record cannot be read, or names no provider of VPS. */
   findVps(server: ServerName): Promise<{ readonly record: ServerRecord; readonly vps: VpsProvider }>;
-  /** Whether the record of a server still says the same. True where that cannot be found out. */
+  /** Whether the record of a server is unchanged; true if it cannot be read. */
   isCurrent(record: ServerRecord): Promise<boolean>;
 }
 
-/** Creates {@link Servers} over the records of the store. */
+/** Creates {@link Servers} from the records of the store. */
 export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>): Servers {
   const find = async (server: ServerName, code: ProblemCode) => {
     const fail = (cause: unknown): never => {

@@ -11,16 +11,16 @@ import { createKeyedMutex } from './mutex.ts';
 import type { GameAction, VpsAction } from './providers/types.ts';
 import type { Servers } from './servers.ts';
 
-/** What the hosting controls need. */
+/** Dependencies of the hosting controls. */
 export interface HostingOptions {
   readonly servers: Servers;
   readonly audited: Audited;
   readonly sendCommand: SendCommand;
   readonly tokens: StreamTokens;
   readonly relay: Relay;
-  /** How long an action may take, the wait for its turn included. */
+  /** The timeout of an action, including the wait for the mutex. */
   readonly timeoutMs: number;
-  /** Where clients reach this service, for instance https://api.example.com. */
+  /** The public URL of this service, for instance https://api.example.com. */
   readonly publicUrl: () => string;
 }
 
@@ -29,16 +29,16 @@ export interface Hosting {
   vpsPower(caller: Caller, action: VpsAction): Promise<void>;
   gamePower(caller: Caller, action: GameAction): Promise<void>;
   command(caller: Caller, command: string): Promise<void>;
-  /** Where the console stream is, and a short-lived token for it; what it allows follows from the caller's key. */
+  /** Returns the URL of the console stream and a short-lived token, whose mode depends on the scopes of the key. */
   openStream(caller: Caller): Promise<{ socket_url: string; token: string }>;
-  /** The newest log without ANSI codes, empty where there is none. */
+  /** The newest log without ANSI codes; empty if there is none. */
   latestLog(caller: Caller): Promise<string>;
 }
 
-/** Creates the hosting controls. What fails is thrown as a Problem. */
+/** Creates the hosting controls. Their methods throw Problems. */
 export function createHosting(options: HostingOptions): Hosting {
   const { servers, audited, sendCommand, tokens, relay, timeoutMs, publicUrl } = options;
-  // An action that waited keeps enough time for itself.
+  // Half of the timeout, so that a waiting action has time left to run.
   const mutex = createKeyedMutex(timeoutMs / 2);
   const historyOf = (server: ServerName): string =>
     relay

@@ -1,14 +1,14 @@
-/** The next state, and what is to be done then, in this order. */
+/** The next state, and the effects to run in order. */
 export type Step<State, Effect> = readonly [next: State, ...effects: Effect[]];
 
-/** The members of a union that have this value at a key. */
+/** The members of a union with this value at a key. */
 type Of<Union, Key extends keyof Union, Value> = Union extends unknown
   ? Value extends Union[Key]
     ? Union & { readonly [At in Key]: Value }
     : never
   : never;
 
-/** What each event does in some of the states. An event without a row changes nothing. */
+/** The transitions of each event. An event without a row is ignored. */
 export type Rows<
   In,
   State,
@@ -23,7 +23,7 @@ export type Rows<
   ) => Step<State, Effect>;
 };
 
-/** The rows of each state; the context is what a step depends on beside the state and the event. */
+/** The transition table: the rows of each state. The context is the further input of a step. */
 export type StateTable<
   State extends { readonly at: string },
   Event extends { readonly type: string },
@@ -31,7 +31,7 @@ export type StateTable<
   Context extends readonly unknown[] = [],
 > = { readonly [At in State['at']]: Rows<Of<State, 'at', At>, State, Event, Effect, Context> };
 
-/** Looks an event up in a table. */
+/** Applies the transition of an event. */
 export function followTable<
   State extends { readonly at: string },
   Event extends { readonly type: string },
@@ -49,23 +49,23 @@ export function followTable<
   return row?.(state, event, ...context) ?? [state];
 }
 
-/** How each effect is done, by its name. */
-type Shell<Effect extends { readonly do: string }> = {
+/** The function that runs each effect, by name. */
+type Effects<Effect extends { readonly do: string }> = {
   readonly [Do in Effect['do']]: (effect: Of<Effect, 'do', Do>) => unknown;
 };
 
-/** Something that has a state, takes events, and does what follows from them. */
+/** A state machine. */
 export interface Machine<State, Event> {
   readonly state: () => State;
-  /** Takes an event, and answers what its effects returned: it awaits nothing, as each line of a console is an event. */
+  /** Handles an event; returns the results of its effects. It awaits nothing, since each line of a console is an event. */
   readonly dispatch: (event: Event) => readonly unknown[];
 }
 
-/** Creates a machine. An effect that may dispatch an event must be the last of its step. */
+/** Creates a state machine. An effect that dispatches an event synchronously must be the last of its step. */
 export function createMachine<State, Event, Effect extends { readonly do: string }>(
   initial: State,
   toNextState: (state: State, event: Event) => Step<State, Effect>,
-  shell: Shell<Effect>,
+  run: Effects<Effect>,
 ): Machine<State, Event> {
   let current = initial;
   return {
@@ -73,7 +73,7 @@ export function createMachine<State, Event, Effect extends { readonly do: string
     dispatch(event) {
       const [next, ...effects] = toNextState(current, event);
       current = next;
-      return effects.map((effect) => shell[effect.do as Effect['do']](effect as never));
+      return effects.map((effect) => run[effect.do as Effect['do']](effect as never));
     },
   };
 }

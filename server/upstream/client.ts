@@ -4,82 +4,82 @@ import { problems } from '#contract/problem.ts';
 import { ProviderError } from './error.ts';
 import type { ofetch as Ofetch } from './transport.ts';
 
-/** Whom a client speaks to, and how. */
+/** Options of a client. */
 export interface ClientOptions {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
-  /** Sent with every request; the value of `authorization` is kept out of all that comes back. */
+  /** Sent with every request; the value of `authorization` is redacted in replies and errors. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What else is kept out of all that comes back: credentials that are sent in bodies. */
+  /** Other texts to redact in replies and errors: credentials that are sent in bodies. */
   readonly secrets?: readonly string[];
-  /** For the whole exchange, to the last byte of the answer. */
+  /** For the whole exchange, to the last byte of the response. */
   readonly timeoutMs: number;
-  /** The certificates in PEM that alone are trusted, instead of the public ones. */
+  /** The trusted CA certificates in PEM, instead of the public ones. */
   readonly ca?: string;
-  /** The longest body that is read, 1 MiB if left out. */
+  /** The maximum length of a response body; default 1 MiB. */
   readonly maxBytes?: number;
-  /** What an answer from 300 to 399 is: a failure if left out, or a reply, where the caller decides what follows. */
+  /** How to treat a status from 300 to 399: as a failure (default), or as a reply that the caller handles. */
   readonly redirects?: 'fail' | 'reply';
-  /** Finds the addresses of a host name, the system's way if left out. */
+  /** Resolves host names; default getaddrinfo. */
   readonly lookup?: LookupFunction;
 }
 
-/** What one request may add. */
+/** Options of one request. */
 export interface RequestOptions {
-  /** Sent as JSON; URLSearchParams as a form. */
+  /** Sent as JSON, or as a form if URLSearchParams. */
   readonly body?: Readonly<Record<string, unknown>> | URLSearchParams;
   readonly headers?: Readonly<Record<string, string>>;
   readonly maxBytes?: number;
   readonly timeoutMs?: number;
-  /** Ends the request before its own time is up: what is not sent by then is not sent. */
+  /** Aborts the request before its own timeout. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer with a status below 300 or above 399, or with any where redirects are replies. */
+/** A response. Its status is from 300 to 399 only if `redirects` is `reply`. */
 export interface Reply {
   readonly status: number;
   readonly statusText: string;
   readonly headers: Headers;
-  /** The body as UTF-8; our credential is replaced where the upstream echoes it. */
+  /** The body as UTF-8, with credentials redacted. */
   readonly text: string;
-  /** The exchange in a line, for the log alone: it holds the upstream's address, and its words where the status is an error. */
+  /** A one-line summary for the log only: it holds the URL, and for an error status an excerpt of the body. */
   describe(): string;
 }
 
-/** The way to one upstream. */
+/** An HTTP client of one upstream. */
 export interface Client {
   /**
-   * Sends a request once, and never again: no retry, no redirect. Throws a {@link ProviderError}: `refused` where
-   * nothing was sent, else `unknown`.
+   * Sends a request once: no retry, no redirect. Throws a {@link ProviderError}: `refused` if nothing was sent, else
+   * `unknown`.
    */
   request(method: 'GET' | 'POST', path: string, options?: RequestOptions): Promise<Reply>;
-  /** Closes the connections; requests that are running are cut. */
+  /** Closes the connections, and aborts running requests. */
   close(): Promise<void>;
 }
 
 const defaultMaxBytes = 1024 * 1024;
 
-/** The words of an upstream that go into a log line at most. */
+/** The maximum length of an upstream's text in a log line. */
 const excerptLength = 300;
 
-/** Creates the way to an upstream, with connections of its own that are kept alive. */
+/** Creates a client with its own pool of keep-alive connections. */
 export function createClient(clientOptions: ClientOptions): Client {
   const { baseUrl, headers, secrets = [], timeoutMs, ca, lookup } = clientOptions;
   const { maxBytes = defaultMaxBytes, redirects = 'fail' } = clientOptions;
-  const scrub = createScrubber(headers, secrets);
+  const redact = createRedactor(headers, secrets);
   let agent: Agent | undefined;
   let closed: Promise<void> | undefined;
-  // Loaded for the first request only: it takes as long as a third of the server's start.
+  // Loaded at the first request: undici takes a third of the server's start time.
   const open = async () => {
     const { createAgent, ofetch } = await import('./transport.ts');
     agent ??= createAgent({ timeoutMs, ca, lookup });
     if (closed) await agent.destroy();
     return { agent, ofetch };
   };
-  /** One exchange with its body; the body is undefined where it is longer than allowed. */
+  /** Sends a request and reads the body; the text is undefined if the body is too long. */
   const send = async (url: string, method: string, options: RequestOptions, exchange: Exchange) => {
     const { signal, body } = options;
-    // ofetch's own timeout ends with the headers; a signal covers the body too.
+    // The timeout of ofetch covers the headers only; a signal covers the body too.
     const timeout = AbortSignal.timeout(options.timeoutMs ?? timeoutMs);
     const response = await exchange.ofetch.raw<unknown, 'stream'>(url, {
       method,
@@ -98,39 +98,38 @@ export function createClient(clientOptions: ClientOptions): Client {
     async request(method, path, options = {}) {
       const url = baseUrl + path;
       const { agent: connections, ofetch } = await open();
-      const { dispatcher, sent } = watch(connections);
+      const { dispatcher, sent } = trackSent(connections);
       const fail = (detail: string): ProviderError =>
         new ProviderError(problems.provider_error.message, {
           outcome: sent() ? 'unknown' : 'refused',
-          // A new error rather than ofetch's: that one carries the request with its credential.
-          cause: new Error(scrub(`${method} ${url}: ${detail}`)),
+          // Not the error of ofetch: that one holds the request with its credential.
+          cause: new Error(redact(`${method} ${url}: ${detail}`)),
         });
       const { response, text } = await send(url, method, options, { ofetch, dispatcher }).catch((error: unknown) => {
-        throw fail(explain(error));
+        throw fail(formatError(error));
       });
       const { status, statusText } = response;
       if (text === undefined) throw fail(`${status}, with more bytes than are read`);
       if (redirects === 'fail' && status >= 300 && status < 400) throw fail(`${status}, a redirect`);
-      const scrubbed = scrub(text);
-      const words = status >= 400 ? `: ${scrubbed.slice(0, excerptLength)}` : '';
-      const describe = (): string => scrub(`${method} ${url}: ${status} ${statusText}${words}`);
-      return { status, statusText, headers: response.headers, text: scrubbed, describe };
+      const redacted = redact(text);
+      const excerpt = status >= 400 ? `: ${redacted.slice(0, excerptLength)}` : '';
+      const describe = (): string => redact(`${method} ${url}: ${status} ${statusText}${excerpt}`);
+      return { status, statusText, headers: response.headers, text: redacted, describe };
     },
     close: () => (closed ??= agent?.destroy() ?? Promise.resolve()),
   };
 }
 
-/** What one exchange goes over. */
 interface Exchange {
   readonly ofetch: typeof Ofetch;
   readonly dispatcher: Dispatcher;
 }
 
 /**
- * A way to the agent for one request, which tells whether it was begun to be written. A second one is refused: after
- * a 421, fetch sends a request again by itself, also a POST (fetch standard, "HTTP-network-or-cache fetch", step 16).
+ * Creates a dispatcher for one request, and reports whether the request was sent. It rejects a second request: after a
+ * 421, fetch repeats even a POST (fetch standard, "HTTP-network-or-cache fetch", step 16).
  */
-function watch(agent: Agent): { dispatcher: Dispatcher; sent: () => boolean } {
+function trackSent(agent: Agent): { dispatcher: Dispatcher; sent: () => boolean } {
   let used = false;
   let sent = false;
   const dispatcher = agent.compose((dispatch) => (options, handler) => {
@@ -150,7 +149,7 @@ function watch(agent: Agent): { dispatcher: Dispatcher; sent: () => boolean } {
   return { dispatcher, sent: () => sent };
 }
 
-/** The body, or undefined where it is longer than allowed; the rest of it is not read then. */
+/** Reads the body; undefined if it is too long. The rest is not read then. */
 async function readText(response: Response, maxBytes: number): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -162,8 +161,8 @@ async function readText(response: Response, maxBytes: number): Promise<string | 
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** An error and its causes, in a line. */
-function explain(error: unknown): string {
+/** Formats an error and its causes as one line. */
+function formatError(error: unknown): string {
   const parts: string[] = [];
   for (let at = error; at instanceof Error && parts.length < 5; at = at.cause) {
     const code = 'code' in at && typeof at.code === 'string' ? ` (${at.code})` : '';
@@ -172,8 +171,8 @@ function explain(error: unknown): string {
   return parts.join('; ');
 }
 
-/** Removes the credentials, whole and in their parts, from a text; what is shorter than any credential is left. */
-function createScrubber(
+/** Creates a function that redacts credentials and their parts. Parts under 6 characters are too common to redact. */
+function createRedactor(
   headers: Readonly<Record<string, string>>,
   secrets: readonly string[],
 ): (text: string) => string {
@@ -183,5 +182,5 @@ function createScrubber(
     return [value, credential, credential.slice(credential.lastIndexOf('=') + 1)];
   });
   const hidden = [...credentials, ...secrets].filter((secret) => secret.length >= 6);
-  return (text) => hidden.reduce((scrubbed, secret) => scrubbed.replaceAll(secret, '[redacted]'), text);
+  return (text) => hidden.reduce((redacted, secret) => redacted.replaceAll(secret, '[redacted]'), text);
 }

@@ -1,12 +1,12 @@
-/** Whether an upstream that failed may have done what it was asked. */
+/** Whether a failed request may have taken effect upstream. */
 export type Outcome = 'refused' | 'unknown';
 
-/** A failure of an outside system, translated: nothing of its words, addresses or tokens is in the message. */
+/** A failure of an upstream. The message never holds its texts, addresses or tokens. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** The code that the client reads. */
+  /** The error code of the response. */
   readonly code: 'provider_error' | 'provider_permission_denied';
-  /** `refused`: certainly nothing happened. `unknown`: it may have happened (a timeout, a connection that broke). */
+  /** `refused`: it took no effect. `unknown`: it may have taken effect (a timeout, a broken connection). */
   readonly outcome: Outcome;
   constructor(
     message: string,

@@ -1,29 +1,29 @@
-/** Reads something again and again, one read at a time. */
+/** Repeats a read, one at a time. */
 export interface Poller {
-  /** Begins with the first read, and goes on from there by itself. Settles when the first read ended. */
+  /** Starts polling. Resolves when the first read has ended. */
   start(): Promise<void>;
-  /** Reads now. Shares the read that is running. */
+  /** Reads now, or shares the read that is running. */
   poll(): Promise<void>;
-  /** Begins no further read, and waits for the one that is running. */
+  /** Stops polling, and waits for the read that is running. */
   stop(): Promise<void>;
 }
 
 /** What is read, and how often. */
 export interface PollerOptions {
   readonly read: () => Promise<void>;
-  /** Is given what a read throws, unless the poller is stopped; where it is left out, a read never throws. */
+  /** Called with the error of a read, unless the poller is stopped. Without it, a read must not throw. */
   readonly onFailure?: (error: unknown) => void;
-  /** The pause after a read that succeeded. */
+  /** The pause after a successful read. */
   readonly everyMs: () => number;
-  /** The pause after a read that failed; it doubles with each further failure, up to `everyMs`. */
+  /** The pause after a failed read. It doubles with each further failure, up to `everyMs`. */
   readonly retryMs?: number;
   readonly random?: (() => number) | undefined;
 }
 
-/** The part by which a pause is longer or shorter, so that instances that start together do not stay together. */
+/** The relative jitter of a pause, so that instances that start together do not poll together. */
 const jitter = 0.1;
 
-/** Creates a poller that has not begun. It does not keep the process alive. */
+/** Creates a poller that is not started. It does not keep the process alive. */
 export function createPoller(options: PollerOptions): Poller {
   const { read, onFailure, everyMs, retryMs = Infinity, random = Math.random } = options;
   let running: Promise<void> | undefined;
@@ -38,7 +38,7 @@ export function createPoller(options: PollerOptions): Poller {
       await read();
       failures = 0;
     } catch (error) {
-      // A defect, which ends the process like any other that nothing catches.
+      // Without a handler the error is a defect, and ends the process as an unhandled rejection.
       if (!onFailure) throw error;
       failures += 1;
       if (!isStopped) onFailure(error);

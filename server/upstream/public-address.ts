@@ -6,25 +6,25 @@ import { callbackify } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import { isLoopback } from './settings.ts';
 
-/** All of IPv6 that is given to networks (RFC 4291 2.4). */
+/** The global unicast addresses of IPv6 (RFC 4291 2.4). */
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
 
-/** Whether an address can be that of a registry: not this machine, a private network or what is reserved (RFC 6890). */
+/** Whether an address is public: not loopback, private or reserved (RFC 6890). */
 export function isPublicAddress(text: string): boolean {
   if (isIP(text) === 0) return false;
   const address = ipaddr.process(text);
   return address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(globalUnicast));
 }
 
-/** Whether a host of an upstream may be called by its name: a public name or loopback, and never another address. */
+/** Whether requests to a host name are allowed: a public name or loopback, and no other literal address. */
 export function isAllowedHost(hostname: string): boolean {
   if (isLoopback(hostname)) return true;
   return hostname.includes('.') && isIP(hostname) === 0 && !hostname.startsWith('[') && !/\.\d+\.?$/.test(hostname);
 }
 
 /**
- * Whether an RDAP server may be called: https at its own port, or loopback. `from` is the URL that leads there; one
- * that is not on this machine never leads to this machine, and https never leads to http.
+ * Whether requests to an RDAP server are allowed: https on the default port, or loopback. `from` is the URL that refers
+ * to it: a remote one must not refer to loopback, and https must not refer to http.
  */
 export function isAllowedUrl(url: URL, from?: URL): boolean {
   if (url.username || url.password || !isAllowedHost(url.hostname)) return false;
@@ -34,9 +34,9 @@ export function isAllowedUrl(url: URL, from?: URL): boolean {
 }
 
 /**
- * Looks a host name up, and fails where one of its addresses is not public. Asked by c-ares, which gives up in time: the
- * system's way runs in two threads that all of this process shares, and a registry whose name servers are dead would
- * keep every panel and database waiting. localhost, which needs no network, is the system's.
+ * Resolves a host name, and fails if one of its addresses is not public. It uses c-ares, which has a timeout: getaddrinfo
+ * blocks threads of the pool that the whole process shares, so a registry with dead name servers would delay every panel
+ * and database. Only loopback names use getaddrinfo.
  */
 export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   if (isLoopback(hostname)) return lookup(hostname, options, callback);

@@ -4,13 +4,13 @@ import type { Reply } from './client.ts';
 import { ProviderError } from './error.ts';
 import type { Outcome } from './error.ts';
 
-/** The message where a command is for a server that is not running. */
+/** The message for a command to a server that is not running. */
 export const offline = 'The server must be online to receive commands';
 
-/** What the reader of a console sees where the mistake is ours. */
+/** What console viewers read when our configuration is wrong. */
 export const notAvailable = 'console is not available';
 
-/** A failure that an upstream answered with; its words go into the cause alone, which is for the log. */
+/** Turns an error reply of an upstream into a ProviderError. Only its cause, for the log, quotes the upstream. */
 export function toProviderError(
   reply: Reply,
   outcome: Outcome,
@@ -19,13 +19,13 @@ export function toProviderError(
   return new ProviderError(message, { code, outcome, cause: new Error(reply.describe()) });
 }
 
-/** A failure before anything was asked of the upstream; the detail is for the log. */
+/** Creates the error for a request that was not sent; the detail is for the log. */
 export function toRefusal(detail: string, message: string = problems.provider_error.message): ProviderError {
   return new ProviderError(message, { outcome: 'refused', cause: new Error(detail) });
 }
 
-/** Awaits a look-up that comes before an action: whatever became of it, the action was not sent. */
-export async function lookUp(request: Promise<Reply>): Promise<Reply> {
+/** Awaits a read that precedes an action. If it fails, the outcome is `refused`, since the action was not sent. */
+export async function readBeforeAction(request: Promise<Reply>): Promise<Reply> {
   try {
     return await request;
   } catch (error) {
@@ -34,7 +34,7 @@ export async function lookUp(request: Promise<Reply>): Promise<Reply> {
   }
 }
 
-/** The JSON of a text as a schema has it; undefined where it is anything else. */
+/** Parses JSON with a schema; undefined if the text is not JSON or does not match. */
 export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> | undefined {
   try {
     return schema.safeParse(JSON.parse(text)).data;

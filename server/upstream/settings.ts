@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** A credential as it goes into a header; anything else would make the runtime quote it in its error. */
+/** A credential for a header. The runtime's error for an invalid header value would quote the credential. */
 export const Secret = z.string().regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces');
 
-/** The base of an upstream, without a slash at its end: https, and http on this machine alone. */
+/** The base URL of an upstream, without a trailing slash: https, or http on loopback. */
 export const UpstreamUrl = z.string().transform((text, context) => {
   const url = URL.parse(text);
   const plain = url && !url.username && !url.password && !url.search && !url.hash;
@@ -14,7 +14,7 @@ export const UpstreamUrl = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Whether a host name of a URL is this machine. */
+/** Whether the host name of a URL is a loopback name or address. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }

@@ -2,20 +2,20 @@ import type { LookupFunction } from 'node:net';
 import { createFetch } from 'ofetch';
 import { Agent, Headers as UpstreamHeaders, fetch as upstreamFetch } from 'undici';
 
-/** The fetch of the undici that the agents are of: Node's own may be of another version. */
+/** ofetch over the undici package of the agents: the undici in Node may have another version. */
 export const ofetch = createFetch({
   fetch: upstreamFetch as unknown as typeof globalThis.fetch,
   Headers: UpstreamHeaders as unknown as typeof globalThis.Headers,
 });
 
-/** How connections to an upstream are opened. */
+/** Options of the connections to an upstream. */
 export interface AgentOptions {
   readonly timeoutMs: number;
   readonly ca: string | undefined;
   readonly lookup: LookupFunction | undefined;
 }
 
-/** Creates connections to one upstream, which are kept alive; requests have timeouts of their own. */
+/** Creates a pool of keep-alive connections to one upstream. It sets no request timeouts: each request has its own. */
 export function createAgent({ timeoutMs, ca, lookup }: AgentOptions): Agent {
   return new Agent({
     connections: 32,

@@ -129,7 +129,7 @@ describe('a release that does not verify', () => {
     const refusals = () => app.log().filter(({ level }) => level === 'error');
     await expect.poll(refusals, eventually).toHaveLength(1);
     const { msg, err } = refusals()[0] as { msg: string; err: { message: string } };
-    expect(msg).toBe('new release refused; the one before is still served');
+    expect(msg).toBe('new release rejected; the previous one is still served');
     expect(err.message).toContain(join('releases', basename(damaged), file));
     expect(await titles(app)).toEqual(['First', 'First']);
     expect((await ask(app, '/ready')).status).toBe(200);

@@ -3,71 +3,71 @@ import type { Cancel, Clock } from './clock.ts';
 import type { CheckAccess } from '../../keys/access.ts';
 import type { Viewer } from './session.ts';
 
-/** A stream whose key is watched. */
+/** An open stream whose key is checked regularly. */
 export interface WatchedStream extends Pick<Viewer, 'keyId' | 'mode' | 'onAccess'> {
   readonly server: ServerName;
 }
 
-/** Watches the key of an open stream, until the function that it returns is called. */
+/** Watches the key of an open stream; returns a function that ends the watch. */
 export type AccessWatch = (stream: WatchedStream) => Cancel;
 
-/** A revoked key's streams must be closed within 5 s: this leaves 3 s for a slow store. */
+/** Streams of a revoked key must be closed within 5 s, which leaves 3 s for a slow store. */
 const intervalMs = 2000;
 
-/** How long streams outlive a store that does not answer: long enough for its restart. */
+/** How long streams stay open while the store does not respond: enough for its restart. */
 const graceMs = 30_000;
 
-/** The streams of one key to one server. */
+/** The streams of one key on one server. */
 interface Group {
   readonly streams: Set<WatchedStream>;
-  asking: boolean;
-  /** Since when questions went without an answer. */
-  unansweredSince: number | undefined;
+  checking: boolean;
+  /** When the oldest check without a result started. */
+  failingSince: number | undefined;
 }
 
-/** Creates a watch that asks every 2 s, once for each key and server, while there are streams. */
+/** Creates a watch that checks each key and server every 2 s while there are streams. */
 export function createAccessWatch(
   checkAccess: CheckAccess,
   clock: Clock,
-  failed: (what: string, error: unknown) => void,
+  onFailure: (message: string, error: unknown) => void,
 ): AccessWatch {
   const groups = new Map<string, Group>();
   let cancel: Cancel | undefined;
-  /** Whether this round has reported that the store fails: of a thousand keys it is one failure. */
+  /** Whether this sweep has reported a failure of the store: one line is enough for a thousand keys. */
   let reported = false;
 
-  const ask = async (group: Group): Promise<void> => {
-    group.asking = true;
-    group.unansweredSince ??= clock.now();
+  const check = async (group: Group): Promise<void> => {
+    group.checking = true;
+    group.failingSince ??= clock.now();
     const [stream] = group.streams;
     const writes = group.streams.values().some(({ mode }) => mode() === 'read_write');
     try {
       const access = await checkAccess(stream!.keyId, stream!.server, writes ? 'read_write' : 'read');
-      group.unansweredSince = undefined;
+      group.failingSince = undefined;
       for (const { onAccess } of group.streams) onAccess(access);
     } catch (error) {
-      if (!reported) failed('the access of open console streams could not be checked', error);
+      if (!reported) onFailure('the access of open console streams could not be checked', error);
       reported = true;
     } finally {
-      group.asking = false;
+      group.checking = false;
     }
   };
-  const look = (): void => {
-    cancel = clock.after(intervalMs, look);
+  const sweep = (): void => {
+    cancel = clock.after(intervalMs, sweep);
     reported = false;
     for (const group of groups.values()) {
-      if (clock.now() - (group.unansweredSince ?? clock.now()) >= graceMs)
+      if (clock.now() - (group.failingSince ?? clock.now()) >= graceMs)
         for (const { onAccess } of group.streams) onAccess('unknown');
-      else if (!group.asking) void ask(group);
+      else if (!group.checking) void check(group);
     }
   };
 
   return (stream) => {
     const name = `${stream.keyId} ${stream.server}`;
-    const group = groups.get(name) ?? { streams: new Set(), asking: false, unansweredSince: undefined };
+    const group = groups.get(name) ?? { streams: new Set(), checking: false, failingSince: undefined };
     groups.set(name, group);
     group.streams.add(stream);
-    cancel ??= clock.after(intervalMs, look);
+    cancel ??= clock.after(intervalMs, sweep);
     return () => {
       group.streams.delete(stream);
       if (group.streams.size === 0) groups.delete(name);

@@ -1,51 +1,51 @@
 import { frameBytes, toArgument, toFrames, toMessage } from './frame.ts';
 
-/** The lines that `send logs` answers with. */
+/** The number of lines in the reply to `send logs`. */
 const historyLines = 150;
 
-/** What a viewer may be behind, and with it what the backlog of one server can hold, in bytes. */
+/** The size of the backlog of one server, which is how far a viewer may be behind. */
 const maxBytes = 1024 * 1024;
 
-/** How much is sent at once; about what a socket takes before it wants to drain. */
+/** The size of one write, about the high-water mark of a socket. */
 const batchBytes = 64 * 1024;
 
-/** Where panels cut a line as well. JSON makes 384 KiB of it at most, which the backlog has room for. */
+/** Panels truncate lines at the same length. As JSON it is at most 384 KiB, which fits into the backlog. */
 const maxLineLength = 64 * 1024;
 
-/** What a backlog keeps. */
+/** The events in a backlog. */
 export type BacklogEvent = 'console output' | 'status' | 'gap' | 'daemon error';
 
-/** A place in a backlog: how many entries, and how many lines, came before it. */
+/** A position in a backlog: the number of entries and of lines before it. */
 export interface Cursor {
   readonly entry: number;
   readonly lines: number;
 }
 
-/** What follows a place in a backlog. */
+/** The entries after a cursor. */
 export interface Batch {
   readonly frames: Buffer;
   readonly next: Cursor;
 }
 
 /**
- * What one console said of late, kept once for all its viewers. Each viewer has a place in it: one who is slow costs
- * no memory of its own, and finds the oldest lines gone when it is more than 1 MiB behind.
+ * The recent output of one console, shared by all its viewers. Each viewer has a cursor, so slow viewers need no buffers.
+ * A viewer that is more than 1 MiB behind misses the oldest lines.
  */
 export interface Backlog {
   readonly append: (event: BacklogEvent, text: string) => void;
   readonly end: () => Cursor;
   /**
-   * What follows a place, and before it what is lost in between; undefined at the end. Before the entry `linesUntil`
-   * only lines count.
+   * Reads the entries after a cursor, preceded by a notice of dropped ones; undefined at the end. Before the entry
+   * `linesUntil`, it reads only lines.
    */
   readonly read: (from: Cursor, linesUntil: number) => Batch | undefined;
   /** The last 150 lines. */
   readonly history: () => string[];
-  /** Where they begin. */
+  /** The cursor of the first of these lines. */
   readonly historyStart: () => Cursor;
-  /** What there is so far is no history any more. */
+  /** Excludes all current lines from the history. */
   readonly restartHistory: () => void;
-  /** Forgets what is neither history nor still to be sent to a viewer at this place or after it. */
+  /** Removes entries that are neither history nor needed by the viewer at the oldest cursor. */
   readonly trim: (oldest: Cursor) => void;
 }
 
@@ -53,106 +53,107 @@ interface Entry {
   readonly event: BacklogEvent;
   readonly message: string;
   readonly bytes: number;
-  /** How many lines came before it. */
+  /** The number of lines before it. */
   readonly lines: number;
 }
 
-/** The entries that are kept, by their numbers. */
-interface Kept {
+/** The buffered entries by number. */
+interface Buffered {
   readonly entries: Map<number, Entry>;
   first: number;
   next: number;
-  /** How many lines there were, dropped ones included. */
+  /** The number of all lines, including dropped ones. */
   lines: number;
   bytes: number;
-  /** The last status that was dropped: a viewer who missed it must still know it. */
+  /** The last dropped status, for viewers who missed it. */
   lostStatus: { readonly entry: number; readonly message: string } | undefined;
 }
 
 /** Creates an empty backlog. */
 export function createBacklog(): Backlog {
-  const kept: Kept = { entries: new Map(), first: 0, next: 0, lines: 0, bytes: 0, lostStatus: undefined };
-  /** Batches by the entry they begin with: viewers who are at one place share one. */
+  const buffered: Buffered = { entries: new Map(), first: 0, next: 0, lines: 0, bytes: 0, lostStatus: undefined };
+  /** Batches by first entry, shared by viewers at the same cursor. */
   const batches = new Map<number, Batch>();
   let historyFrom = 0;
 
   const readLive = (from: number): Batch => {
-    const batch = batches.get(from) ?? collect(kept, from, kept.next, () => true);
+    const batch = batches.get(from) ?? collect(buffered, from, buffered.next, () => true);
     batches.set(from, batch);
     return batch;
   };
   const historyStart = (): Cursor => {
-    let at = kept.next;
-    const from = Math.max(kept.lines - historyLines, historyFrom);
-    while (at > kept.first && kept.entries.get(at - 1)!.lines >= from) at -= 1;
-    return cursorAt(kept, at);
+    let at = buffered.next;
+    const from = Math.max(buffered.lines - historyLines, historyFrom);
+    while (at > buffered.first && buffered.entries.get(at - 1)!.lines >= from) at -= 1;
+    return cursorAt(buffered, at);
   };
   return {
     append(event, text) {
       batches.clear();
-      append(kept, event, toMessage(event, text.slice(0, maxLineLength)));
+      append(buffered, event, toMessage(event, text.slice(0, maxLineLength)));
     },
-    end: () => cursorAt(kept, kept.next),
+    end: () => cursorAt(buffered, buffered.next),
     read(from, linesUntil) {
-      const start = Math.max(from.entry, kept.first);
-      if (start === kept.next) return undefined;
-      const batch = start < linesUntil ? collect(kept, start, linesUntil, isLine) : readLive(start);
-      const lost = toLost(kept, from, linesUntil);
+      const start = Math.max(from.entry, buffered.first);
+      if (start === buffered.next) return undefined;
+      const batch = start < linesUntil ? collect(buffered, start, linesUntil, isLine) : readLive(start);
+      const lost = toLost(buffered, from, linesUntil);
       return lost.length === 0 ? batch : { ...batch, frames: Buffer.concat([toFrames(lost), batch.frames]) };
     },
     history() {
       const start = historyStart().entry;
-      const found = Array.from({ length: kept.next - start }, (_, at) => kept.entries.get(start + at)!);
+      const found = Array.from({ length: buffered.next - start }, (_, at) => buffered.entries.get(start + at)!);
       return found.filter(isLine).map(({ message }) => toArgument(message));
     },
     historyStart,
     restartHistory() {
-      historyFrom = kept.lines;
+      historyFrom = buffered.lines;
     },
     trim({ entry }) {
-      while (kept.first < entry && kept.lines - kept.entries.get(kept.first)!.lines > historyLines) dropFirst(kept);
+      while (buffered.first < entry && buffered.lines - buffered.entries.get(buffered.first)!.lines > historyLines)
+        dropFirst(buffered);
       batches.clear();
     },
   };
 }
 
-function append(kept: Kept, event: BacklogEvent, message: string): void {
-  const entry = { event, message, bytes: frameBytes(message), lines: kept.lines };
-  kept.entries.set(kept.next, entry);
-  kept.next += 1;
-  kept.lines += Number(isLine(entry));
-  kept.bytes += entry.bytes;
-  while (kept.bytes > maxBytes) dropFirst(kept);
+function append(buffered: Buffered, event: BacklogEvent, message: string): void {
+  const entry = { event, message, bytes: frameBytes(message), lines: buffered.lines };
+  buffered.entries.set(buffered.next, entry);
+  buffered.next += 1;
+  buffered.lines += Number(isLine(entry));
+  buffered.bytes += entry.bytes;
+  while (buffered.bytes > maxBytes) dropFirst(buffered);
 }
 
-function dropFirst(kept: Kept): void {
-  const { event, message, bytes } = kept.entries.get(kept.first)!;
-  if (event === 'status') kept.lostStatus = { entry: kept.first, message };
-  kept.entries.delete(kept.first);
-  kept.first += 1;
-  kept.bytes -= bytes;
+function dropFirst(buffered: Buffered): void {
+  const { event, message, bytes } = buffered.entries.get(buffered.first)!;
+  if (event === 'status') buffered.lostStatus = { entry: buffered.first, message };
+  buffered.entries.delete(buffered.first);
+  buffered.first += 1;
+  buffered.bytes -= bytes;
 }
 
-function cursorAt({ entries, lines }: Kept, entry: number): Cursor {
+function cursorAt({ entries, lines }: Buffered, entry: number): Cursor {
   return { entry, lines: entries.get(entry)?.lines ?? lines };
 }
 
-function collect(kept: Kept, from: number, until: number, counts: (entry: Entry) => boolean): Batch {
+function collect(buffered: Buffered, from: number, until: number, counts: (entry: Entry) => boolean): Batch {
   const messages: string[] = [];
   let at = from;
   for (let size = 0; at < until && size < batchBytes; at += 1) {
-    const entry = kept.entries.get(at)!;
+    const entry = buffered.entries.get(at)!;
     if (!counts(entry)) continue;
     messages.push(entry.message);
     size += entry.bytes;
   }
-  return { frames: toFrames(messages), next: cursorAt(kept, at) };
+  return { frames: toFrames(messages), next: cursorAt(buffered, at) };
 }
 
-/** What a viewer at a place is sent in place of what was dropped after it. */
-function toLost(kept: Kept, { entry, lines }: Cursor, linesUntil: number): string[] {
-  const { lostStatus, first } = kept;
-  const count = cursorAt(kept, Math.max(entry, first)).lines - lines;
+/** The messages that replace the entries dropped after a cursor. */
+function toLost(buffered: Buffered, { entry, lines }: Cursor, linesUntil: number): string[] {
+  const { lostStatus, first } = buffered;
+  const count = cursorAt(buffered, Math.max(entry, first)).lines - lines;
   const lost: string[] = [];
   if (count > 0)
     lost.push(toMessage('gap', `${count} ${count === 1 ? 'line was' : 'lines were'} dropped: read too slowly`));

@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import { createMachine } from '../state-table.ts';
 import type { Machine } from '../state-table.ts';
@@ -8,7 +8,7 @@ import type { FrameSink, Subscription } from './output.ts';
 import { hasUpstream, idle, toGreeting, toNextState } from './upstream-state.ts';
 import type { UpstreamEvent, UpstreamState } from './upstream-state.ts';
 
-/** One server's console: one upstream, and all its viewers. */
+/** The console of one server: one upstream shared by all viewers. */
 export interface Channel {
   join(sink: FrameSink): Subscription;
   /** The last 150 lines. */
@@ -17,20 +17,20 @@ export interface Channel {
   close(): void;
 }
 
-/** What a channel is made of. */
+/** Dependencies of a channel. */
 export interface ChannelOptions {
   readonly open: (events: ConsoleEvents) => Promise<ConsoleSource>;
-  /** What clients read of a failure. */
+  /** The text of an error for clients. */
   readonly describe: (error: unknown) => string;
-  /** Called with the reason why the upstream could not be opened. */
+  /** Called with the error if the upstream cannot be opened. */
   readonly report: (error: unknown) => void;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Called when the channel is closed, also by itself: all viewers have been away for a while. */
+  /** Called when the channel is closed, also after a time without viewers. */
   readonly closed: () => void;
 }
 
-/** Creates the channel of a server: it does what `toNextState` says of the upstream, and decides nothing. */
+/** Creates the channel of a server. It runs the effects of `toNextState`, which holds all decisions. */
 export function createChannel({ open, describe, report, clock, random, closed }: ChannelOptions): Channel {
   const output = createOutput();
   const timers = new Map<string, Cancel>();
@@ -38,11 +38,11 @@ export function createChannel({ open, describe, report, clock, random, closed }:
     async open({ attempt }) {
       try {
         const source = await open(toEvents(attempt, machine.dispatch));
-        // Sources that have lines at hand tell them in the next turn of the loop, at the earliest.
-        await breathe();
+        // Sources emit buffered lines in the next turn of the event loop at the earliest.
+        await nextTurn();
         machine.dispatch({ type: 'opened', attempt, source });
       } catch (error) {
-        machine.dispatch({ type: 'refused', attempt, error, reason: describe(error), chance: random() });
+        machine.dispatch({ type: 'refused', attempt, error, reason: describe(error), random: random() });
       }
     },
     close: ({ source }) => source.close(),

@@ -1,11 +1,11 @@
-/** Ends a timer that has not run yet. */
+/** Cancels a timer. */
 export type Cancel = () => void;
 
-/** The time, and a way to wait for it: a dependency, so that tests can turn it. */
+/** The time and timers, which tests replace. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Runs something once after some milliseconds. */
+  /** Calls a function once after some milliseconds. */
   after(ms: number, run: () => void): Cancel;
 }
 

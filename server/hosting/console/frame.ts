@@ -1,4 +1,4 @@
-/** What the service says on a console stream. */
+/** The events that the service sends on a console stream. */
 export type StreamEvent =
   | 'auth success'
   | 'console output'
@@ -10,26 +10,26 @@ export type StreamEvent =
   | 'gap'
   | 'daemon error';
 
-/** A message of the stream, as its text. */
+/** Serializes a message of the stream. */
 export function toMessage(event: StreamEvent, ...args: readonly string[]): string {
   return JSON.stringify({ event, args });
 }
 
-/** What a message with one argument says; the text itself is not kept beside it. */
+/** The argument of a message with one argument. */
 export function toArgument(message: string): string {
   return (JSON.parse(message) as { args: [string] }).args[0];
 }
 
-/** The bytes that a message takes as a frame. */
+/** The size of a message as a frame. */
 export function frameBytes(message: string): number {
   const length = Buffer.byteLength(message);
   return headerBytes(length) + length;
 }
 
 /**
- * Messages as websocket text frames (RFC 6455 5.2), one after the other. A server does not mask its frames, so all
- * viewers can be sent the same buffer, and many frames in one write: 50 viewers of 20,000 lines a second take 8 % of a
- * core so, and 35 times as much with a `send` for each line and viewer.
+ * Encodes messages as consecutive websocket text frames (RFC 6455 5.2). A server does not mask its frames, so all viewers
+ * get the same buffer, and one write sends many frames. 50 viewers of 20,000 lines a second take 8 % of a core, and 35
+ * times as much with one `send` for each line and viewer.
  */
 export function toFrames(messages: readonly string[]): Buffer {
   const frames = Buffer.allocUnsafe(messages.reduce((sum, message) => sum + frameBytes(message), 0));

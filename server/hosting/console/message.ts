@@ -1,17 +1,17 @@
 import { GameConsoleCommandRequest } from '#contract/game.ts';
 
-/** What a client asks for. */
+/** A message of a client. */
 export type ClientMessage =
   | { readonly type: 'auth'; readonly token: unknown }
   | { readonly type: 'send logs'; readonly now: number }
-  /** The command is undefined where it is none that may be sent. */
+  /** The command is undefined if it is invalid. */
   | { readonly type: 'send command'; readonly command: string | undefined }
   | { readonly type: 'unknown'; readonly event: string };
 
-/** The longest part of an event's name that is said back. */
+/** The maximum length of an event name in a reply. */
 const maxEventLength = 64;
 
-/** Parses a text frame; undefined where it is not a message. Clients of panels send `[null]` for no arguments. */
+/** Parses a text frame; undefined if it is not a message. Clients of panels send `[null]` for no arguments. */
 export function parseMessage(text: string, now: number): ClientMessage | undefined {
   let value: unknown;
   try {

@@ -2,35 +2,35 @@ import { createBacklog } from './backlog.ts';
 import type { Backlog, Cursor } from './backlog.ts';
 import { toFrames } from './frame.ts';
 
-/** Where a viewer's frames go. */
+/** The destination of a viewer's frames. */
 export interface FrameSink {
-  /** Whether it may be sent output now. */
+  /** Whether it accepts output now. */
   readonly isReady: () => boolean;
   readonly send: (frames: Buffer) => void;
 }
 
-/** What one viewer gets of a console. */
+/** The subscription of one viewer to a console. */
 export interface Subscription {
-  /** Sends what the viewer has not been sent, as far as it takes it. */
+  /** Sends new output while the sink is ready. */
   readonly pump: () => void;
-  /** Sends the history, once the viewer has all that it was to be sent before. */
+  /** Sends the history after all pending output. */
   readonly sendHistory: () => void;
   readonly leave: () => void;
 }
 
-/** What a console says, kept once and sent to all its viewers. */
+/** The output of a console, buffered once and sent to all viewers. */
 export interface Output extends Pick<Backlog, 'append' | 'restartHistory' | 'history'> {
-  /** Adds a viewer, who gets nothing before the next `start`. */
+  /** Adds a viewer, which gets no output before the next `start`. */
   subscribe(sink: FrameSink): Subscription;
-  /** Lets the viewers who wait begin at the end of what there is, after a greeting. */
+  /** Sends a greeting to waiting viewers, and then the output from now on. */
   start(greeting: readonly string[]): void;
   close(): void;
 }
 
-/** Lines that come within this time leave in one write: less than an eye sees, and at most 60 writes a second. */
+/** Lines within this time are sent in one write, so there are at most 60 writes a second. */
 const flushMs = 16;
 
-/** Creates the output of a console that has said nothing. */
+/** Creates an empty output. */
 export function createOutput(): Output {
   const backlog = createBacklog();
   const subscriptions = new Set<ReturnType<typeof createSubscription>>();
@@ -39,8 +39,8 @@ export function createOutput(): Output {
 
   const trim = (): void => {
     let oldest = backlog.end();
-    for (const { place } of subscriptions) {
-      const cursor = place();
+    for (const { position } of subscriptions) {
+      const cursor = position();
       if (cursor && cursor.entry < oldest.entry) oldest = cursor;
     }
     backlog.trim(oldest);
@@ -75,39 +75,39 @@ export function createOutput(): Output {
 }
 
 function createSubscription(backlog: Backlog, sink: FrameSink) {
-  let place: Cursor | undefined;
+  let cursor: Cursor | undefined;
   let greeting: readonly string[] = [];
   let wantsHistory = false;
-  /** The entry until which the viewer is being sent history. */
+  /** The entry until which history is sent. */
   let historyUntil = 0;
 
   const sendOutput = (): void => {
     let batch;
-    while (sink.isReady() && (batch = backlog.read(place!, historyUntil))) {
-      place = batch.next;
+    while (sink.isReady() && (batch = backlog.read(cursor!, historyUntil))) {
+      cursor = batch.next;
       if (batch.frames.length > 0) sink.send(batch.frames);
     }
   };
   const pump = (): void => {
-    if (!place || !sink.isReady()) return;
+    if (!cursor || !sink.isReady()) return;
     if (greeting.length > 0) sink.send(toFrames(greeting));
     greeting = [];
     sendOutput();
     if (!wantsHistory || !sink.isReady()) return;
     wantsHistory = false;
     historyUntil = backlog.end().entry;
-    place = backlog.historyStart();
+    cursor = backlog.historyStart();
     sendOutput();
   };
   return {
-    /** Does nothing the second time. */
+    /** Starts the output; later calls are ignored. */
     start(first: readonly string[]): void {
-      if (place) return;
-      place = backlog.end();
+      if (cursor) return;
+      cursor = backlog.end();
       greeting = first;
       pump();
     },
-    place: () => place,
+    position: () => cursor,
     pump,
     sendHistory(): void {
       wantsHistory = true;

@@ -16,16 +16,16 @@ import { createSession } from './session.ts';
 import type { Session } from './session.ts';
 import type { StreamTokens } from './token.ts';
 
-/** Who opened a stream. */
+/** The client that opened a stream. */
 export interface StreamClient {
   /** The id of the request that opened it. */
   readonly requestId: string;
   readonly address: string;
-  /** What limits count by. */
+  /** The key of rate limits. */
   readonly key: string;
 }
 
-/** A console command that came in by a stream. */
+/** A console command from a stream. */
 export interface StreamCommand {
   readonly server: ServerName;
   readonly keyId: string;
@@ -35,59 +35,59 @@ export interface StreamCommand {
   readonly ip: string;
 }
 
-/** What the relay needs of the rest of the service. */
+/** Dependencies of the relay. */
 export interface RelayDependencies {
   readonly tokens: StreamTokens;
-  /** Follows the console of a server. Viewers read what it rejects with, where that is fit for them. */
+  /** Follows the console of a server. Viewers read its errors if they are safe for clients. */
   readonly openSource: (server: ServerName, events: ConsoleEvents) => Promise<ConsoleSource>;
-  /** Sends a command that was validated, by a key that was allowed to a moment ago; limits and audit are its own. */
+  /** Sends a validated command of a key whose access was just checked; applies limits and auditing. */
   readonly sendCommand: (command: StreamCommand) => Promise<void>;
   readonly checkAccess: CheckAccess;
-  /** Called with what went wrong on our side or the provider's, for the log. */
-  readonly failed: (what: string, error: unknown) => void;
+  /** Called with failures of ours or the provider's, for the log. */
+  readonly onFailure: (message: string, error: unknown) => void;
   readonly limits?: Partial<RelayLimits>;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
-/** Carries the consoles of game servers to the clients of the API. */
+/** Relays the consoles of game servers to clients. */
 export interface Relay {
-  /** Whether a client may open one more connection. */
+  /** Whether a client may open another connection. */
   admits(client: StreamClient): boolean;
-  /** Begins the stream of a connection. */
+  /** Starts the stream of a connection. */
   connect(websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): Session;
-  /** The last 150 lines of a console that is being followed, else none. */
+  /** The last 150 lines of a console that has viewers; else empty. */
   history(server: ServerName): string[];
   stats(): { readonly connections: number; readonly viewers: number; readonly upstreams: number };
-  /** Ends all streams by 1012: clients come back, to another instance or to the next process. */
+  /** Closes all streams with 1012, so that clients reconnect to another instance or the next process. */
   close(): void;
 }
 
-/** What one client, and one customer, may have open. */
+/** The limits of one client and one API key. */
 export interface RelayLimits {
-  /** Connections of one client that have not sent a good token yet. */
+  /** Connections of one client without a valid token. */
   readonly unauthenticated: number;
   /** Streams of one API key. */
   readonly viewersPerKey: number;
 }
 
 /**
- * Both are far from what one person opens. After a restart all viewers of a customer's site come back within a second,
- * perhaps behind one address, and each costs some 20 KB until its token is there (10 s at most); a viewer that does not
- * read holds up to 128 KiB more.
+ * The limits allow that after a restart all viewers of a customer's site reconnect within a second, perhaps from one
+ * address. Each needs about 20 KB until its token is verified (at most 10 s); a viewer that does not read needs up to
+ * 128 KiB more.
  */
-const usualLimits: RelayLimits = { unauthenticated: 2000, viewersPerKey: 2000 };
+const defaultLimits: RelayLimits = { unauthenticated: 2000, viewersPerKey: 2000 };
 
-/** Creates a relay that has no streams yet. */
+/** Creates a relay without streams. */
 export function createRelay(dependencies: RelayDependencies): Relay {
-  const { tokens, sendCommand, checkAccess, failed, clock = systemClock } = dependencies;
-  const limits = { ...usualLimits, ...dependencies.limits };
-  const watch = createAccessWatch(checkAccess, clock, failed);
+  const { tokens, sendCommand, checkAccess, onFailure, clock = systemClock } = dependencies;
+  const limits = { ...defaultLimits, ...dependencies.limits };
+  const watch = createAccessWatch(checkAccess, clock, onFailure);
   const channels = createChannels({ clock, random: Math.random, ...dependencies });
   const sessions = new Set<Session>();
   const unauthenticated = createCounter();
   const viewers = createCounter();
-  const shared = { clock, tokens, checkAccess, describe: createDescribe(failed) };
+  const shared = { clock, tokens, checkAccess, describe: createDescribe(onFailure) };
   let closed = false;
 
   return {
@@ -134,19 +134,19 @@ export function createRelay(dependencies: RelayDependencies): Relay {
   };
 }
 
-/** The consoles that are being followed, each by one upstream that all its viewers share. */
+/** Creates the channels: one for each console with viewers. */
 function createChannels({
   openSource,
-  failed,
+  onFailure,
   clock,
   random,
-}: Pick<Required<RelayDependencies>, 'openSource' | 'failed' | 'clock' | 'random'>) {
+}: Pick<Required<RelayDependencies>, 'openSource' | 'onFailure' | 'clock' | 'random'>) {
   const channels = new Map<ServerName, Channel>();
   const create = (server: ServerName): Channel => {
     const channel = createChannel({
       open: (events) => openSource(server, events),
       describe: toClientText,
-      report: (error) => failed('a console could not be opened', error),
+      report: (error) => onFailure('a console could not be opened', error),
       clock,
       random,
       closed: () => channels.delete(server),
@@ -164,14 +164,14 @@ function createChannels({
   };
 }
 
-function createDescribe(failed: RelayDependencies['failed']): (error: unknown) => string {
+function createDescribe(onFailure: RelayDependencies['onFailure']): (error: unknown) => string {
   return (error) => {
-    if (!(error instanceof ProviderError || error instanceof Problem)) failed('a console stream failed', error);
+    if (!(error instanceof ProviderError || error instanceof Problem)) onFailure('a console stream failed', error);
     return toClientText(error);
   };
 }
 
-/** Only what was written for clients is said to them. */
+/** Only messages that were written for clients are sent to them. */
 function toClientText(error: unknown): string {
   return error instanceof ProviderError || error instanceof Problem ? error.message : problems.internal_error.message;
 }

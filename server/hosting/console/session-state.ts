@@ -7,84 +7,84 @@ import type { Rows, StateTable, Step } from '../state-table.ts';
 import type { StreamGrant } from './token.ts';
 
 interface Common {
-  /** Refused tokens since the last good one. */
+  /** Refused tokens since the last valid one. */
   readonly badTokens: number;
   /** When the history was last sent. */
   readonly historyAt: number;
 }
 
-interface Unproved extends Common {
-  readonly at: 'unproved';
+interface Unauthenticated extends Common {
+  readonly at: 'unauthenticated';
   readonly grant: undefined;
 }
 
-interface Proved extends Common {
+interface Authenticated extends Common {
   readonly at: 'live' | 'expiring' | 'expired';
   readonly grant: StreamGrant;
-  /** What the key may do now, whatever the token says. */
+  /** The current access of the key, which may be less than that of the token. */
   readonly access: 'ok' | 'read_only';
 }
 
-type Open = Unproved | Proved;
+type Open = Unauthenticated | Authenticated;
 
-/** Where a client's stream stands. */
+/** The state of a client's stream. */
 export type SessionState = Open | { readonly at: 'ended'; readonly grant: StreamGrant | undefined };
 
 interface GrantChecked {
   readonly type: 'grant checked';
   readonly grant: StreamGrant;
   readonly access: Access;
-  /** Whether the key may have one more stream. */
+  /** Whether the key may open another stream. */
   readonly hasRoom: boolean;
 }
 
-/** What happens to a stream. */
+/** The events of a stream. */
 export type SessionEvent =
-  /** A frame came in, within the rate; undefined stands for one that is not a message. */
+  /** A frame within the rate limit; the message is undefined if it is invalid. */
   | { readonly type: 'frame'; readonly message: ClientMessage | undefined; readonly waiting: number }
-  /** A frame came in beyond the rate, so many since the client was last quiet. */
+  /** A frame beyond the rate limit, with the number of them since the bucket was last full. */
   | { readonly type: 'flood'; readonly refused: number }
-  /** A message has its turn. */
+  /** A message from the queue. */
   | ClientMessage
   | { readonly type: 'token refused'; readonly reason: string }
-  | { readonly type: 'token proved'; readonly grant: StreamGrant }
+  | { readonly type: 'token verified'; readonly grant: StreamGrant }
   | GrantChecked
-  /** A command has its turn. */
+  /** A command from the queue. */
   | { readonly type: 'command'; readonly command: string }
   | { readonly type: 'command checked'; readonly command: string; readonly access: Access }
-  /** What a message or a command asked for went wrong. */
+  /** A message or command failed. */
   | { readonly type: 'failed'; readonly reason: string }
   | { readonly type: 'access changed'; readonly access: Access | 'unknown' }
   | { readonly type: 'timer'; readonly now: number }
   | { readonly type: 'shut down' }
-  /** The connection is gone. */
+  /** The connection was closed. */
   | { readonly type: 'gone' };
 
-/** What the shell of a stream does. */
+/** The effects of a stream. */
 export type SessionEffect =
   | { readonly do: 'reply'; readonly message: string }
-  /** Sets the one timer of the stream. */
+  /** Sets the timer of the stream. */
   | { readonly do: 'wait'; readonly until: number }
   | { readonly do: 'queue'; readonly message: ClientMessage }
-  /** A queue of its own, so that a provider that is slow to take a command does not hold up a renewal. */
+  /** Commands have a separate queue, so that a slow provider does not delay the renewal of a token. */
   | { readonly do: 'queue command'; readonly command: string }
   | { readonly do: 'verify'; readonly token: unknown }
   | { readonly do: 'check grant'; readonly grant: StreamGrant }
   | { readonly do: 'check command'; readonly keyId: string; readonly command: string }
   | { readonly do: 'send command'; readonly keyId: string; readonly command: string }
-  /** Takes a place among the streams of the key, and follows the console. */
+  /** Counts the stream for its key, and follows the console. */
   | { readonly do: 'enter'; readonly keyId: string }
-  /** Sends what was held back. */
+  /** Sends pending output. */
   | { readonly do: 'resume' }
   | { readonly do: 'send history' }
-  /** Gives up what the stream holds. */
+  /** Releases the resources of the stream. */
   | { readonly do: 'release' }
   | { readonly do: 'close'; readonly code: number; readonly reason: string };
 
 type SessionStep = Step<SessionState, SessionEffect>;
 type RowsOf<State> = Rows<State, SessionState, SessionEvent, SessionEffect>;
 
-/** Why a stream is ended; those from 4000 on are our own. */
+/** The close codes of a stream; those from 4000 on are specific to this service. */
 const closeCodes = {
   abuse: 1008,
   restart: 1012,
@@ -94,31 +94,31 @@ const closeCodes = {
   revoked: 4003,
 } as const;
 
-/** How long a client may take to send its token. */
+/** The time for a client to send its token. */
 export const authDeadlineMs = 10_000;
 const maxBadTokens = 5;
 const expiringMs = 60_000;
 const expiredMs = 30_000;
 const historyIntervalMs = 1000;
 
-/** A client that is refused this often goes on regardless, and costs more than a connection is worth. */
+/** The limit of frames beyond the rate limit, after which the stream is closed. */
 const maxRefused = 1000;
 
-/** Messages that may wait for a slow store or provider, each of at most 16 KiB. */
+/** The maximum number of queued messages, each of at most 16 KiB. */
 const maxWaiting = 32;
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
 const noCommand = 'A command has 1 to 1,024 characters and no control characters';
 
-/** A stream that was just opened. */
-export const unproved: SessionState = {
-  at: 'unproved',
+/** The initial state of a stream. */
+export const initial: SessionState = {
+  at: 'unauthenticated',
   grant: undefined,
   badTokens: 0,
   historyAt: Number.NEGATIVE_INFINITY,
 };
 
-/** Whether the stream gets what the console says. */
+/** Whether the stream gets the output of the console. */
 export function takesOutput({ at }: SessionState): boolean {
   return at === 'live' || at === 'expiring';
 }
@@ -135,9 +135,9 @@ const openRows: RowsOf<Open> = {
   'shut down': (state) => end(state, closeCodes.restart, 'service restart'),
   gone: (state) => [{ at: 'ended', grant: state.grant }, { do: 'release' }],
 };
-const provedRows: RowsOf<Proved> = {
+const authenticatedRows: RowsOf<Authenticated> = {
   ...openRows,
-  'token proved': (state, { grant }) =>
+  'token verified': (state, { grant }) =>
     grant.keyId === state.grant.keyId
       ? [state, { do: 'check grant', grant }]
       : refuseToken(state, 'The token is for another API key'),
@@ -147,22 +147,26 @@ const provedRows: RowsOf<Proved> = {
   'command checked': onCommandChecked,
   'access changed': onAccessChanged,
 };
-const currentRows: RowsOf<Proved> = { ...provedRows, 'send logs': onSendLogs, 'send command': onSendCommand };
+const currentRows: RowsOf<Authenticated> = {
+  ...authenticatedRows,
+  'send logs': onSendLogs,
+  'send command': onSendCommand,
+};
 
 const table: StateTable<SessionState, SessionEvent, SessionEffect> = {
-  unproved: {
+  unauthenticated: {
     ...openRows,
     timer: (state) => end(state, closeCodes.unauthenticated, 'no token came in time'),
-    'token proved': (state, { grant }) => [state, { do: 'check grant', grant }],
+    'token verified': (state, { grant }) => [state, { do: 'check grant', grant }],
     'grant checked': onFirstGrant,
   },
   live: { ...currentRows, timer: (state) => warn(state, 'expiring', state.grant.expiresAt) },
   expiring: { ...currentRows, timer: (state, { now }) => warn(state, 'expired', now + expiredMs) },
-  expired: { ...provedRows, timer: (state) => end(state, closeCodes.expired, 'the token expired') },
+  expired: { ...authenticatedRows, timer: (state) => end(state, closeCodes.expired, 'the token expired') },
   ended: {},
 };
 
-/** What an event makes of a stream. */
+/** The next state of a stream after an event, and the effects. */
 export function toNextState(state: SessionState, event: SessionEvent): SessionStep {
   return followTable(table, state, event);
 }
@@ -188,30 +192,30 @@ function onFirstGrant(state: Open, { grant, access, hasRoom }: GrantChecked): Se
   return end(state, closeCodes.overload, 'too many streams', answer);
 }
 
-function onSendLogs(state: Proved, { now }: { now: number }): SessionStep {
+function onSendLogs(state: Authenticated, { now }: { now: number }): SessionStep {
   if (now - state.historyAt >= historyIntervalMs) return [{ ...state, historyAt: now }, { do: 'send history' }];
   return [state, reply('daemon error', 'The history is sent at most once a second')];
 }
 
-function onSendCommand(state: Proved, { command }: { command: string | undefined }): SessionStep {
+function onSendCommand(state: Authenticated, { command }: { command: string | undefined }): SessionStep {
   if (!mayWrite(state)) return [state, reply('permission denied', 'send command')];
   return [state, command === undefined ? reply('daemon error', noCommand) : { do: 'queue command', command }];
 }
 
-/** A command counts as a request: a key that was revoked a moment ago is refused at once, not within 2 s. */
-function onCommandChecked(state: Proved, { command, access }: { command: string; access: Access }): SessionStep {
+/** Each command checks the key again, so a revoked key is rejected at once, not within 2 s. */
+function onCommandChecked(state: Authenticated, { command, access }: { command: string; access: Access }): SessionStep {
   if (access === 'denied') return revoke(state);
   if (access === 'read_only' || !mayWrite(state)) return [state, reply('permission denied', 'send command')];
   return [state, { do: 'send command', keyId: state.grant.keyId, command }];
 }
 
-function onAccessChanged(state: Proved, { access }: { access: Access | 'unknown' }): SessionStep {
+function onAccessChanged(state: Authenticated, { access }: { access: Access | 'unknown' }): SessionStep {
   if (access === 'denied') return revoke(state);
   if (access === 'unknown') return end(state, closeCodes.overload, 'access could not be checked');
   return [{ ...state, access }];
 }
 
-function mayWrite({ at, grant, access }: Proved): boolean {
+function mayWrite({ at, grant, access }: Authenticated): boolean {
   return at !== 'expired' && grant.mode === 'read_write' && access === 'ok';
 }
 
@@ -222,14 +226,14 @@ function refuseToken(state: Open, reason: string): SessionStep {
   return end(state, closeCodes.unauthenticated, 'too many tokens were refused', answer);
 }
 
-function accept(state: Open, grant: StreamGrant, access: Proved['access'], follow: SessionEffect): SessionStep {
+function accept(state: Open, grant: StreamGrant, access: Authenticated['access'], follow: SessionEffect): SessionStep {
   const { issuedAt, expiresAt } = grant;
   const until = Math.max(expiresAt - expiringMs, issuedAt + (expiresAt - issuedAt) * 0.75);
-  const next: Proved = { at: 'live', grant, access, badTokens: 0, historyAt: state.historyAt };
+  const next: Authenticated = { at: 'live', grant, access, badTokens: 0, historyAt: state.historyAt };
   return [next, { do: 'wait', until }, reply('auth success'), follow];
 }
 
-function warn(state: Proved, at: 'expiring' | 'expired', until: number): SessionStep {
+function warn(state: Authenticated, at: 'expiring' | 'expired', until: number): SessionStep {
   return [{ ...state, at }, reply(`token ${at}`), { do: 'wait', until }];
 }
 

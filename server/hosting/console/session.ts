@@ -8,56 +8,56 @@ import type { Cancel, Clock } from './clock.ts';
 import { toFrames } from './frame.ts';
 import { parseMessage } from './message.ts';
 import type { FrameSink, Subscription } from './output.ts';
-import { authDeadlineMs, takesOutput, toNextState, unproved } from './session-state.ts';
+import { authDeadlineMs, takesOutput, toNextState, initial } from './session-state.ts';
 import type { SessionEvent, SessionState } from './session-state.ts';
 import type { StreamGrant, StreamMode, StreamTokens } from './token.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 
-/** A stream whose key was proved. */
+/** An authenticated stream. */
 export interface Viewer {
   readonly keyId: string;
   readonly mode: () => StreamMode;
-  /** What the key may do now; `unknown` where it could not be found out for too long. */
+  /** Called with the current access of the key; `unknown` if it could not be checked for too long. */
   readonly onAccess: (access: Access | 'unknown') => void;
   readonly sink: FrameSink;
 }
 
-/** What a session is made of. */
+/** Dependencies of a session. */
 export interface SessionOptions {
   readonly websocket: WebSocket;
-  /** The connection below it. */
+  /** The connection of the websocket. */
   readonly socket: Duplex;
   readonly server: ServerName;
   readonly clock: Clock;
   readonly tokens: StreamTokens;
   readonly checkAccess: CheckAccess;
-  /** Whether a key may have one more stream. */
+  /** Whether a key may open another stream. */
   readonly hasRoom: (keyId: string) => boolean;
   readonly enter: (viewer: Viewer) => Subscription;
-  /** Called once, when the session is over. */
+  /** Called once, when the session has ended. */
   readonly leave: () => void;
   readonly sendCommand: (keyId: string, command: string) => Promise<void>;
-  /** What the client reads of a failure. */
+  /** The text of an error for the client. */
   readonly describe: (error: unknown) => string;
 }
 
 /** One client's stream. */
 export interface Session {
   shutDown(): void;
-  /** The API key, once it was proved. */
+  /** The id of the API key, if the session is authenticated. */
   keyId(): string | undefined;
 }
 
-/** What our own pings carry, so that their answers do not count as messages of the client. */
+/** The payload of our pings, so that their pongs do not count as messages of the client. */
 export const pingData = Buffer.from('console stream');
 
-/** What people type, and what clients send when they come back, fits many times. */
+/** The rate limit of messages, far above typing and the messages after a reconnect. */
 const messageRate = { name: 'messages', rps: 5, burst: 20 };
 
-/** Output stops far below: only answers to a client that writes and never reads come to this. */
+/** The limit of buffered replies, which only a client reaches that sends messages and does not read. */
 const maxBuffered = 1024 * 1024;
 
-/** Creates the session of a connection that was just opened: it does what `toNextState` says, and decides nothing. */
+/** Creates the session of a new connection. It runs the effects of `toNextState`, which holds all decisions. */
 export function createSession(options: SessionOptions): Session {
   const { websocket, socket, clock } = options;
   let timer: Cancel | undefined;
@@ -69,7 +69,7 @@ export function createSession(options: SessionOptions): Session {
     const run = (): void => void dispatch({ type: 'timer', now: clock.now() });
     timer = clock.after(Math.max(0, until - clock.now()), run);
   };
-  const machine: Machine<SessionState, SessionEvent> = createMachine(unproved, toNextState, {
+  const machine: Machine<SessionState, SessionEvent> = createMachine(initial, toNextState, {
     reply: ({ message }) => reply(options, message),
     wait: ({ until }) => wait(until),
     queue: ({ message }) => messages.push(message),
@@ -116,13 +116,13 @@ export function createSession(options: SessionOptions): Session {
 
 type Dispatch = (event: SessionEvent) => Promise<void>;
 
-/** Counts what comes in; says so to the session, with how many were refused since the bucket was last full. */
+/** Creates the rate limit of frames. It dispatches `flood` with the number of refusals since the bucket was last full. */
 function createRateCheck(clock: Clock, dispatch: Dispatch): () => boolean {
   const bucket = createTokenBucket(messageRate, () => clock.now());
   let refused = 0;
   return () => {
     const { allowed, left } = bucket.consume('');
-    // The bucket was full before this one.
+    // The bucket was full before this frame.
     if (left === messageRate.burst - 1) refused = 0;
     if (!allowed) void dispatch({ type: 'flood', refused: (refused += 1) });
     return allowed;
@@ -130,8 +130,8 @@ function createRateCheck(clock: Clock, dispatch: Dispatch): () => boolean {
 }
 
 /**
- * Output is written past ws, to the connection itself: whole frames, and only while ws has not begun to close. ws
- * does the same with its own frames, each in one piece, so that they never mix.
+ * Writes output directly to the connection, bypassing ws: whole frames, and only while ws is open. ws writes its own frames
+ * in one piece too, so frames never interleave.
  */
 function send({ websocket, socket }: SessionOptions, frames: Buffer): void {
   if (websocket.readyState === websocket.OPEN && socket.writable) socket.write(frames);
@@ -143,11 +143,11 @@ function reply(options: SessionOptions, message: string): void {
 }
 
 async function verify({ tokens, server }: SessionOptions, token: unknown): Promise<SessionEvent> {
-  const proved = typeof token === 'string' ? await tokens.verify(token) : 'invalid';
-  if (proved === 'invalid') return { type: 'token refused', reason: 'The token is not valid' };
-  if (proved === 'expired') return { type: 'token refused', reason: 'The token has expired' };
-  if (proved.server !== server) return { type: 'token refused', reason: 'The token is for another server' };
-  return { type: 'token proved', grant: proved };
+  const verified = typeof token === 'string' ? await tokens.verify(token) : 'invalid';
+  if (verified === 'invalid') return { type: 'token refused', reason: 'The token is not valid' };
+  if (verified === 'expired') return { type: 'token refused', reason: 'The token has expired' };
+  if (verified.server !== server) return { type: 'token refused', reason: 'The token is for another server' };
+  return { type: 'token verified', grant: verified };
 }
 
 async function checkGrant({ checkAccess, server, hasRoom }: SessionOptions, grant: StreamGrant): Promise<SessionEvent> {
@@ -160,7 +160,7 @@ async function checkCommand(options: SessionOptions, keyId: string, command: str
   return { type: 'command checked', command, access };
 }
 
-/** Creates a queue whose events are handled one after the other, each with all that follows from it. */
+/** Creates a queue that handles events sequentially, each with all its effects. */
 function createQueue(dispatch: Dispatch, describe: SessionOptions['describe']) {
   let length = 0;
   let last = Promise.resolve();

@@ -2,12 +2,12 @@ import type { ServerName } from '#contract/api-keys.ts';
 import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import type { Servers } from '../servers.ts';
 
-/** How often the record of a server whose console is followed is compared. */
+/** How often the record of a followed server is checked. */
 const recordCheckMs = 5000;
 
 /**
- * Follows the console of a game server for as long as it stays where it is: what the operator gave to somebody else must
- * not be followed any longer by those who had it.
+ * Follows the console of a game server until its record changes: after a server was reassigned, its former customer must
+ * not see the console.
  */
 export async function openConsoleSource(
   servers: Servers,

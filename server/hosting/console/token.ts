@@ -4,32 +4,32 @@ import { ServerName } from '#contract/api-keys.ts';
 import { systemClock } from './clock.ts';
 import type { Clock } from './clock.ts';
 
-/** Whether a stream only follows a console, or commands it as well. */
+/** The mode of a stream: read output only, or also send commands. */
 export const StreamMode = z.enum(['read', 'read_write']);
 export type StreamMode = z.infer<typeof StreamMode>;
 
-/** What a stream token stands for. */
+/** The claims of a stream token. */
 export interface StreamClaim {
   readonly server: ServerName;
-  /** The id of the API key that asked for it. */
+  /** The id of the API key that requested it. */
   readonly keyId: string;
   readonly mode: StreamMode;
 }
 
-/** A claim that was proved, and the milliseconds since 1970 in which it is good. */
+/** A verified claim with its validity in milliseconds since 1970. */
 export interface StreamGrant extends StreamClaim {
   readonly issuedAt: number;
   readonly expiresAt: number;
 }
 
-/** Issues the tokens that open console streams, and proves them. */
+/** Issues and verifies the tokens of console streams. */
 export interface StreamTokens {
   issue(claim: StreamClaim): Promise<string>;
-  /** Proves a token; says `expired` only of one that was good once. */
+  /** Verifies a token; `expired` means that it was once valid. */
   verify(token: string): Promise<StreamGrant | 'expired' | 'invalid'>;
 }
 
-/** How stream tokens are made. */
+/** Options of stream tokens. */
 export interface StreamTokenOptions {
   /** At least 256 bits, the same on every instance. */
   readonly secret: string;
@@ -50,7 +50,7 @@ const Payload = z.object({
   jti: z.string().min(1),
 });
 
-/** Creates the maker of stream tokens: JWTs (RFC 7519) that any instance with the same secret can prove. */
+/** Creates {@link StreamTokens}: JWTs (RFC 7519) that every instance with the same secret can verify. */
 export function createStreamTokens({ secret, ttlSeconds, clock = systemClock }: StreamTokenOptions): StreamTokens {
   const key = createSecretKey(secret, 'utf8');
   return {
@@ -70,7 +70,7 @@ export function createStreamTokens({ secret, ttlSeconds, clock = systemClock }: 
     async verify(token) {
       const { errors, jwtVerify } = await import('jose');
       try {
-        // Naming the algorithm is what keeps `none` and keys of another kind out (RFC 8725 3.1).
+        // The explicit algorithm excludes `none` and other kinds of keys (RFC 8725 3.1).
         const { payload } = await jwtVerify(token, key, {
           issuer,
           audience,

@@ -12,27 +12,27 @@ import type { Identify } from '../../http/identify.ts';
 import type { LocalBucket } from '../../token-bucket.ts';
 import { Problem } from '../../problem.ts';
 
-/** What stands behind the websocket endpoint. */
+/** Dependencies of the websocket endpoint. */
 export interface UpgradeOptions {
   readonly relay: Relay;
   readonly identify: Identify;
   readonly limit: LocalBucket;
   readonly log: Logger;
-  /** How often connections are pinged; one that has not answered by the next ping is cut. */
+  /** The interval of pings; a connection without traffic until the next ping is closed. */
   readonly pingSeconds?: number;
 }
 
-/** The door for websockets. */
+/** Handles websocket upgrades. */
 export interface UpgradeHandler {
-  /** Takes the websocket upgrades of a server; other upgrades (h2c) are left to be answered as plain requests. */
+  /** Handles the websocket upgrades of a server; other upgrades (h2c) are answered as plain requests. */
   attach(server: Server): void;
-  /** Ends all streams by 1012, and cuts after a moment what is left. */
+  /** Closes all streams with 1012, and terminates those that do not answer. */
   close(): Promise<void>;
 }
 
 /**
- * The longest message is a command of 1,024 characters, escaped. The last two are unknown to the types of ws; a client
- * that pings without end is closed by the session.
+ * The longest message is an escaped command of 1,024 characters. The types of ws lack the last two options; the session
+ * closes a client that floods pings.
  */
 const serverOptions = {
   noServer: true,
@@ -44,12 +44,12 @@ const serverOptions = {
   maxPendingAutoPongs: 0,
 };
 
-/** The target of a stream, also in the absolute form that servers must understand (RFC 9112 3.2.2). */
+/** The target of a stream, also in absolute form, which servers must accept (RFC 9112 3.2.2). */
 const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/([^/?#]+)\/stream(?:\?|$)/;
 
 /**
- * Creates the websocket endpoint. Any Origin may use it: the token that comes in the first message is the only
- * credential, so a foreign page gains nothing by a visitor's browser. What is refused is answered as plain HTTP.
+ * Creates the websocket endpoint. It allows any Origin: the token in the first message is the only credential, so a foreign
+ * page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
  */
 export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
   const { relay, identify, log, pingSeconds = 30 } = options;
@@ -63,7 +63,7 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
     const session = relay.connect(websocket, socket, server, client);
     streams.add(websocket);
     keepAlive(websocket, pingSeconds * 1000);
-    // What breaks the protocol is closed by ws.
+    // ws closes connections that violate the protocol.
     websocket.on('error', () => undefined);
     websocket.on('close', (code) => {
       streams.delete(websocket);
@@ -87,15 +87,15 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
   };
   return {
     attach(server) {
-      // Java's HTTP client offers h2c with every request: as an upgrade it would be refused, as a request it is served.
+      // Java's HTTP client offers h2c with every request, which must be served as a plain request.
       Object.assign(server, { shouldUpgradeCallback: isWebsocket });
       server.on('upgrade', (request, socket, head) => {
-        // Between the HTTP parser and ws nothing listens: a reset would be an uncaught exception.
+        // Until ws adds its listeners, a connection reset would be an uncaught exception.
         socket.on('error', () => socket.destroy());
         try {
           serve(request, socket, head);
         } catch (error) {
-          // The handshake may be answered already: there is nothing left to say.
+          // The handshake may already be answered, so no response is sent.
           socket.destroy();
           log.error({ err: error }, 'upgrade failed');
         }
@@ -103,13 +103,13 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
     },
     async close() {
       relay.close();
-      // ws cuts by itself a stream whose client does not answer the close frame.
+      // ws terminates a stream whose client does not answer the close frame.
       await Promise.all([...streams].map((websocket) => new Promise((resolve) => websocket.once('close', resolve))));
     },
   };
 }
 
-/** The server of a request that may become a stream. */
+/** Checks an upgrade request; returns its server. Throws a Problem if it must be refused. */
 function admit(request: IncomingMessage, client: StreamClient, { limit, relay }: UpgradeOptions): ServerName {
   const [, id = ''] = streamTarget.exec(request.url!) ?? [];
   const { data: server } = ServerName.safeParse(`game:${id}`);
@@ -126,7 +126,7 @@ function admit(request: IncomingMessage, client: StreamClient, { limit, relay }:
   });
 }
 
-/** Pings a client, and cuts it where nothing has come in by the next ping. */
+/** Pings a client, and terminates it if nothing was received until the next ping. */
 function keepAlive(websocket: WebSocket, everyMs: number): void {
   let isAlive = true;
   const timer = setInterval(() => {
@@ -142,7 +142,7 @@ function isWebsocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** RFC 6455 4.2.1, of which ws would answer a breach in its own style. */
+/** RFC 6455 4.2.1; checked here, since ws would answer errors in another format. */
 function isHandshake({ headers }: IncomingMessage): boolean {
   return headers['sec-websocket-version'] === '13' && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '');
 }
@@ -156,7 +156,7 @@ function refuse(request: IncomingMessage, socket: Duplex, error: unknown, client
   socket.once('finish', () => socket.destroy());
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`);
 
-  // Without the query: a client may have put its token there.
+  // Without the query, which may hold a misplaced token.
   const url = request.url?.split('?', 1)[0]?.slice(0, 256);
   const line = { id: requestId, ip: address, method: request.method, url, status };
   if (error instanceof Problem) log.info(line, 'upgrade refused');

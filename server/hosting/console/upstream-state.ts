@@ -4,7 +4,7 @@ import { toMessage } from './frame.ts';
 import { followTable } from '../state-table.ts';
 import type { Rows, StateTable, Step } from '../state-table.ts';
 
-/** Where the one connection to a server's console stands. */
+/** The state of the upstream connection of a console. */
 export type UpstreamState = Common &
   (
     | { readonly at: 'idle' | 'opening' | 'backoff' | 'closed'; readonly source: undefined }
@@ -13,12 +13,12 @@ export type UpstreamState = Common &
 
 interface Common {
   readonly viewers: number;
-  /** What belongs to an earlier attempt does not count any more. */
+  /** Events of earlier attempts are ignored. */
   readonly attempt: number;
-  /** Attempts in a row that could not be opened. */
+  /** Failed attempts in a row. */
   readonly failures: number;
-  /** Why there is no upstream, until it speaks again. */
-  readonly trouble: string | undefined;
+  /** Why the upstream failed, until it sends output again. */
+  readonly lastError: string | undefined;
   readonly status: GameState | undefined;
 }
 
@@ -26,89 +26,89 @@ interface OfSource {
   readonly attempt: number;
 }
 
-/** What happens to an upstream. */
+/** The events of an upstream. */
 export type UpstreamEvent =
   | { readonly type: 'join' }
   | { readonly type: 'leave' }
-  /** The time has come to try again. */
+  /** The back-off is over. */
   | { readonly type: 'retry' }
-  /** Some time has passed since all viewers had left. */
-  | { readonly type: 'lingered' }
+  /** The linger time after the last viewer is over. */
+  | { readonly type: 'lingerOver' }
   | { readonly type: 'close' }
   | (OfSource & { readonly type: 'opened'; readonly source: ConsoleSource })
-  /** It could not be opened; chance is from 0 to 1. */
-  | (OfSource & { readonly type: 'refused'; readonly error: unknown; readonly reason: string; readonly chance: number })
+  /** The upstream could not be opened; `random` is from 0 to 1, for jitter. */
+  | (OfSource & { readonly type: 'refused'; readonly error: unknown; readonly reason: string; readonly random: number })
   | (OfSource & { readonly type: 'line'; readonly text: string })
   | (OfSource & { readonly type: 'status'; readonly status: GameState })
   | (OfSource & { readonly type: 'gap' | 'error' | 'ended'; readonly reason: string });
 
-/** What the shell of an upstream does. */
+/** The effects of an upstream. */
 export type UpstreamEffect =
   | { readonly do: 'open'; readonly attempt: number }
   | { readonly do: 'close'; readonly source: ConsoleSource }
-  /** Sets a timer, in place of an earlier one with the same event. */
-  | { readonly do: 'wait'; readonly for: 'retry' | 'lingered'; readonly ms: number }
+  /** Sets a timer, which replaces an earlier one with the same event. */
+  | { readonly do: 'wait'; readonly for: 'retry' | 'lingerOver'; readonly ms: number }
   | { readonly do: 'append'; readonly event: BacklogEvent; readonly text: string }
-  /** What there is so far is no history any more. */
+  /** Excludes all current lines from the history. */
   | { readonly do: 'restart history' }
-  /** Lets the viewers who wait begin. */
+  /** Starts the output of waiting viewers. */
   | { readonly do: 'admit' }
   | { readonly do: 'report'; readonly error: unknown }
-  /** Gives up what the channel holds. */
+  /** Releases the resources of the channel. */
   | { readonly do: 'release' };
 
 type UpstreamStep = Step<UpstreamState, UpstreamEffect>;
 type UpstreamRows = Rows<UpstreamState, UpstreamState, UpstreamEvent, UpstreamEffect>;
 
-/** How long the upstream stays open without viewers, so that a page that is loaded again finds it as it was. */
+/** How long the upstream stays open without viewers, so that a reloaded page finds it open. */
 const lingerMs = 30_000;
 
-/** The wait before a new attempt doubles up to this; a source that says that it is over is tried after the longest. */
-const retryMs = { first: 1000, longest: 60_000 };
+/** The back-off doubles from the first to the maximum; after `ended` it is the maximum. */
+const retryMs = { first: 1000, max: 60_000 };
 
-/** An upstream that nothing has asked for. */
+/** The initial state. */
 export const idle: UpstreamState = {
   at: 'idle',
   source: undefined,
   viewers: 0,
   attempt: 1,
   failures: 0,
-  trouble: undefined,
+  lastError: undefined,
   status: undefined,
 };
 
-/** Whether a connection is open, or about to be. */
+/** Whether the upstream is open or opening. */
 export function hasUpstream({ at }: UpstreamState): boolean {
   return at === 'opening' || at === 'open';
 }
 
-/** What a viewer is sent first. */
-export function toGreeting({ status, trouble }: UpstreamState): string[] {
+/** The first messages for a viewer. */
+export function toGreeting({ status, lastError }: UpstreamState): string[] {
   return [
     ...(status === undefined ? [] : [toMessage('status', status)]),
-    ...(trouble === undefined ? [] : [toMessage('daemon error', trouble)]),
+    ...(lastError === undefined ? [] : [toMessage('daemon error', lastError)]),
   ];
 }
 
 const viewerRows: UpstreamRows = {
   join: (state) => [{ ...state, viewers: state.viewers + 1 }, { do: 'admit' }],
   leave: (state) => onLeave({ ...state, viewers: state.viewers - 1 }),
-  lingered: (state) => (state.viewers > 0 ? [state] : close(state)),
+  lingerOver: (state) => (state.viewers > 0 ? [state] : close(state)),
   close,
 };
 const sourceRows: UpstreamRows = {
   ...viewerRows,
-  line: (state, { text }) => speak(state, { do: 'append', event: 'console output', text }),
+  line: (state, { text }) => onOutput(state, { do: 'append', event: 'console output', text }),
   status: onStatus,
   gap: (state, { reason }) => [state, { do: 'append', event: 'gap', text: reason }],
   error: (state, { reason }) => [state, { do: 'append', event: 'daemon error', text: reason }],
-  ended: (state, { reason }) => fail(state, reason, retryMs.longest),
+  ended: (state, { reason }) => fail(state, reason, retryMs.max),
 };
 
 const table: StateTable<UpstreamState, UpstreamEvent, UpstreamEffect> = {
   idle: {
     join: (state) => connect({ ...state, viewers: 1 }),
-    lingered: close,
+    lingerOver: close,
     close,
   },
   opening: {
@@ -125,7 +125,7 @@ const table: StateTable<UpstreamState, UpstreamEvent, UpstreamEffect> = {
   closed: {},
 };
 
-/** What an event makes of an upstream. */
+/** The next state of an upstream after an event, and the effects. */
 export function toNextState(state: UpstreamState, event: UpstreamEvent): UpstreamStep {
   const isStale = 'attempt' in event && event.attempt !== state.attempt;
   if (!isStale) return followTable(table, state, event);
@@ -140,40 +140,40 @@ function connect(state: UpstreamState): UpstreamStep {
 }
 
 function onLeave(state: UpstreamState): UpstreamStep {
-  return state.viewers > 0 ? [state] : [state, { do: 'wait', for: 'lingered', ms: lingerMs }];
+  return state.viewers > 0 ? [state] : [state, { do: 'wait', for: 'lingerOver', ms: lingerMs }];
 }
 
 function onStatus(state: UpstreamState, { status }: { status: GameState }): UpstreamStep {
-  if (status === state.status) return speak(state);
-  return speak({ ...state, status }, { do: 'append', event: 'status', text: status });
+  if (status === state.status) return onOutput(state);
+  return onOutput({ ...state, status }, { do: 'append', event: 'status', text: status });
 }
 
-/** Half of the wait is chance, so that the servers of a panel that was down do not all come back at once. */
+/** Half of the wait is jitter, so that the consoles of a recovered panel do not all reconnect at once. */
 function onRefused(
   state: UpstreamState,
-  { error, reason, chance }: { error: unknown; reason: string; chance: number },
+  { error, reason, random }: { error: unknown; reason: string; random: number },
 ): UpstreamStep {
-  const wait = Math.min(retryMs.longest, retryMs.first * 2 ** state.failures) * (0.5 + chance / 2);
+  const wait = Math.min(retryMs.max, retryMs.first * 2 ** state.failures) * (0.5 + random / 2);
   return fail({ ...state, failures: state.failures + 1 }, reason, wait, { do: 'report', error });
 }
 
 function fail(state: UpstreamState, reason: string, ms: number, ...reports: UpstreamEffect[]): UpstreamStep {
-  const said: UpstreamEffect[] =
-    reason === state.trouble ? [] : [{ do: 'append', event: 'daemon error', text: reason }];
+  const messages: UpstreamEffect[] =
+    reason === state.lastError ? [] : [{ do: 'append', event: 'daemon error', text: reason }];
   return [
-    { ...state, at: 'backoff', source: undefined, attempt: state.attempt + 1, trouble: reason },
+    { ...state, at: 'backoff', source: undefined, attempt: state.attempt + 1, lastError: reason },
     ...reports,
-    ...said,
+    ...messages,
     { do: 'admit' },
     { do: 'wait', for: 'retry', ms },
   ];
 }
 
-/** The first word after a failure begins a new history: a source begins with the lines that it still has. */
-function speak(state: UpstreamState, ...effects: UpstreamEffect[]): UpstreamStep {
-  if (state.trouble === undefined) return [state, ...effects];
+/** The first output after a failure starts a new history, since a source repeats its buffered lines. */
+function onOutput(state: UpstreamState, ...effects: UpstreamEffect[]): UpstreamStep {
+  if (state.lastError === undefined) return [state, ...effects];
   return [
-    { ...state, failures: 0, trouble: undefined },
+    { ...state, failures: 0, lastError: undefined },
     { do: 'restart history' },
     { do: 'append', event: 'gap', text: 'The console was opened again: lines may be missing here' },
     ...effects,

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 
-/** A program that behaves on a console as a game server does, so that every route can be tried without one. */
+/** A program that simulates a game server on its console, so that every route can be tried. */
 
 const players = ['Alma', 'Birk', 'Cleo', 'Dag'];
 const chatter = ['Where is the bridge?', 'Nice tower!', 'Anyone for the dungeon?', 'Back in five.'];
@@ -40,7 +40,7 @@ function stop(): void {
   stopping = true;
   print('Stopping the server');
   print('Saving the world');
-  // Left to end by itself, so that all that was printed is also written.
+  // No process.exit, so that buffered output is written.
   clearInterval(life);
   input.close();
   process.stdin.destroy();
@@ -55,11 +55,11 @@ input.on('line', (line) => {
   if (command) command(rest);
   else print('Unknown command. Type "help" for help.', 'WARN');
 });
-// The process that held the console is gone.
+// The parent process has ended.
 input.on('close', stop);
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
-// Last: a reader of these lines may stop it at once.
+// Last, since a reader of these lines may stop the process at once.
 for (const line of [
   'Starting the demo game server',
   'Loading the world "demo"',

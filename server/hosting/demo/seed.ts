@@ -9,8 +9,8 @@ const servers: readonly ServerName[] = ['game:demo', 'vps:demo'];
 const label = 'demo key of npm start';
 
 /**
- * Adds the demo servers, run by the provider named, and a key for them with every scope. Answers the key's text the
- * first time, and never again.
+ * Adds the demo servers of a provider, and a key for them with every scope. Returns the text of the key when it creates
+ * it, and later undefined.
  */
 export async function ensureDemo(store: Store, provider: string): Promise<string | undefined> {
   for (const server of servers) {

@@ -1,4 +1,4 @@
-/** A program that stands for a VPS: it boots, stays up, and shuts down when it is asked to. */
+/** A program that simulates a VPS: it boots, stays up, and shuts down on a signal. */
 
 const booted = performance.now();
 
@@ -16,9 +16,9 @@ function shutDown(): void {
 }
 process.once('SIGTERM', shutDown);
 process.once('SIGINT', shutDown);
-// The process that holds the power is gone.
+// The parent process has ended.
 process.stdin.once('end', shutDown).resume();
-// Last: a reader of these lines may stop it at once.
+// Last, since a reader of these lines may stop the process at once.
 for (const line of [
   'Booting the demo VPS',
   'Mounted root file system',

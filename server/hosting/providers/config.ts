@@ -15,7 +15,7 @@ import type { Environment } from '../../settings.ts';
 /** The settings of a provider, by its type. */
 export type ProviderSettings = HetznerSettings | ProxmoxSettings | PterodactylSettings | LocalSettings;
 
-/** A PROVIDERS_FILE that cannot be used; the message has a line for each problem, and never holds a value. */
+/** An invalid PROVIDERS_FILE; the message has a line for each problem, and never holds a value. */
 export class ProvidersError extends Error {
   override readonly name = 'ProvidersError';
 }
@@ -25,8 +25,8 @@ const providerName = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, hyphens and underscores');
 
 /**
- * Loads PROVIDERS_FILE. "${NAME}" in a text is taken from the environment; paths count from the file's folder. Throws
- * a {@link ProvidersError} that names every problem as `file:line:column  message`.
+ * Loads PROVIDERS_FILE. "${NAME}" in a text is replaced from the environment; paths are relative to the file's folder.
+ * Throws a {@link ProvidersError} that names every problem as `file:line:column  message`.
  */
 export function loadProviders(file: string, environment: Environment): Record<string, ProviderSettings> {
   let text: string;
@@ -53,7 +53,6 @@ export function loadProviders(file: string, environment: Environment): Record<st
   throw new ProvidersError(lines.join('\n'));
 }
 
-/** Puts the environment's values in the place of each "${NAME}". */
 function replaceVariables(text: string, environment: Environment, report: (message: string) => void): string {
   return text.replaceAll(/\$\{([^}]*)\}?/g, (whole, name: string) => {
     if (!whole.endsWith('}') || !/^[A-Za-z_]\w*$/.test(name)) {
@@ -65,7 +64,7 @@ function replaceVariables(text: string, environment: Environment, report: (messa
   });
 }
 
-/** A path, turned into the certificates that stand in its file. */
+/** Creates a schema that reads certificates from the file at a path. */
 function certificatesOf(folder: string) {
   return z.string().transform((path, context) => {
     try {
@@ -79,7 +78,7 @@ function certificatesOf(folder: string) {
   });
 }
 
-/** The provider that runs the demo servers of a first start, as children of this process. */
+/** The settings of the provider that runs the demo servers as child processes. */
 export function demoProviders(environment: Environment): Record<string, LocalSettings> {
   const settings = localSettings(import.meta.dirname, environment).parse({
     type: 'local',

@@ -9,10 +9,10 @@ import type { Finding, Provider, VpsAction } from './types.ts';
 /** The settings of a Hetzner Cloud project. */
 export const HetznerSettings = z.strictObject({
   type: z.literal('hetzner'),
-  /** Read/write; a token belongs to one project. */
+  /** A read/write token; it belongs to one project. */
   token: Secret,
   url: UpstreamUrl.default('https://api.hetzner.cloud/v1'),
-  /** `shutdown` asks the VPS to end, which it may ignore; `poweroff` cuts its power. */
+  /** `shutdown` sends an ACPI request, which the VPS may ignore; `poweroff` cuts the power. */
   stop: z.enum(['shutdown', 'poweroff']).default('shutdown'),
 });
 export type HetznerSettings = z.infer<typeof HetznerSettings>;
@@ -20,7 +20,7 @@ export type HetznerSettings = z.infer<typeof HetznerSettings>;
 const Answer = z.object({ action: z.object({ status: z.enum(['running', 'success', 'error']) }) });
 const Failure = z.object({ error: z.object({ code: z.string() }) });
 
-/** Codes that say that nothing was begun; the HTTP status of a code is not documented, so the code decides. */
+/** Codes that mean that no action was started. The HTTP status of a code is undocumented, so the code decides. */
 const refusals = new Set([
   'conflict',
   'forbidden',
@@ -36,7 +36,7 @@ const refusals = new Set([
   'unsupported_error',
 ]);
 
-/** Codes that may stand for a request that was carried out, whatever the status. */
+/** Codes after which the action may have taken effect, with any status. */
 const ambiguous = new Set(['bad_gateway', 'server_error', 'service_error', 'timeout', 'unavailable']);
 
 /** Creates the provider of VPS in a Hetzner Cloud project; a server's `ref` is its number there. */
@@ -55,7 +55,7 @@ export function createHetzner(settings: HetznerSettings, options: { readonly tim
           signal: deadline,
         });
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
-        // `error` is filled in the documentation's samples of running actions too: only the status counts.
+        // Running actions may have an `error` too, by the documentation's samples, so only the status counts.
         const status = parseJson(reply.text, Answer)?.action.status;
         if (status !== 'running' && status !== 'success') throw toProviderError(reply, 'unknown');
       },

@@ -7,16 +7,16 @@ import { createProxmox } from './proxmox.ts';
 import { createPterodactyl } from './pterodactyl/index.ts';
 import type { Provider } from './types.ts';
 
-/** What providers need beside their settings. */
+/** Dependencies of the providers. */
 export interface ProvidersOptions {
-  /** Where they keep what they must; a folder of their own is made in it. */
+  /** The data folder; each local provider creates a subfolder. */
   readonly dataDir: string;
   readonly log: Logger;
-  /** For one exchange with an upstream, 20 s if left out: a panel gives its node 15 s (GUZZLE_TIMEOUT). */
+  /** For one exchange with an upstream; default 20 s, since a panel waits 15 s for its node (GUZZLE_TIMEOUT). */
   readonly timeoutMs?: number;
 }
 
-/** Creates the providers, by their names. Nothing is asked of them yet. */
+/** Creates the providers by name. They send no request yet. */
 export function createProviders(
   config: Readonly<Record<string, ProviderSettings>>,
   { dataDir, log, timeoutMs = 20_000 }: ProvidersOptions,

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
 import type { Client, Reply } from '../../upstream/client.ts';
-import { lookUp, parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
+import { readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
 import type { Finding, Provider, VpsAction } from './types.ts';
 
-/** The settings of a Proxmox VE cluster; the schema of `ca_file` turns its path into what stands in the file. */
+/** The settings of a Proxmox VE cluster; `certificates` is the schema that reads the file at `ca_file`. */
 export function proxmoxSettings(certificates: z.ZodType<string>) {
   return z.strictObject({
     type: z.literal('proxmox'),
-    /** Of any node, without the path of the API. */
+    /** The URL of any node, without the path of the API. */
     url: UpstreamUrl,
     /** USER@REALM!NAME. */
     token_id: z.string().regex(/^[^\s@!:/;%]+@[^\s@!:/;%]+![^\s@!:/;%=]+$/, 'must be USER@REALM!NAME'),
@@ -19,9 +19,9 @@ export function proxmoxSettings(certificates: z.ZodType<string>) {
       .string()
       .regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces')
       .regex(/^[^;%]+$/, 'must be without ; and %'),
-    /** These certificates alone are trusted; the public ones where undefined. */
+    /** The trusted CA certificates; default the public ones. */
     ca_file: certificates.optional(),
-    /** `shutdown` asks the VPS to end, which it may ignore; `poweroff`, which Proxmox calls stop, cuts its power. */
+    /** `shutdown` sends an ACPI request, which the VPS may ignore; `poweroff` (stop in Proxmox) cuts the power. */
     stop: z.enum(['shutdown', 'poweroff', 'stop']).default('shutdown'),
   });
 }
@@ -47,7 +47,7 @@ export function createProxmox(settings: ProxmoxSettings, options: { readonly tim
     ...(settings.ca_file !== undefined && { ca: settings.ca_file }),
   });
   const stop = settings.stop === 'shutdown' ? 'shutdown' : 'stop';
-  // A container has no reset; its reboot is the one call that ends and starts it.
+  // Containers have no reset; reboot is the one call that stops and starts them.
   const verbs: Record<'qemu' | 'lxc', Record<VpsAction, string>> = {
     qemu: { start: 'start', stop, reset: 'reset' },
     lxc: { start: 'start', stop, reset: 'reboot' },
@@ -81,13 +81,15 @@ export function createProxmox(settings: ProxmoxSettings, options: { readonly tim
   };
 }
 
-/** The list of a cluster with 20,000 VPS. */
+/** Enough for a cluster with 20,000 VPS. */
 const resourcesBytes = 8 * 1024 * 1024;
 
-/** Asked before every action, as a VPS migrates between nodes and a call must name the right one. */
+/** Finds the node of a VPS. This precedes every action, since a VPS may migrate between nodes. */
 async function findVm(client: Client, ref: string, signal: AbortSignal | undefined): Promise<z.infer<typeof Vm>> {
   if (!/^[1-9]\d{2,8}$/.test(ref)) throw toRefusal(`"${ref}" is not a vmid of Proxmox`);
-  const reply = await lookUp(client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes, signal }));
+  const reply = await readBeforeAction(
+    client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes, signal }),
+  );
   const resources = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
   if (!resources) throw toProviderError(reply, 'refused');
   for (const resource of resources.data) {
@@ -96,16 +98,16 @@ async function findVm(client: Client, ref: string, signal: AbortSignal | undefin
     if (vm.template === 1) throw toRefusal(`${ref} is a template of Proxmox`);
     return vm;
   }
-  throw toRefusal(`Proxmox shows no ${ref}: there is none, or the token lacks VM.Audit on it`);
+  throw toRefusal(`Proxmox lists no VPS ${ref}: it does not exist, or the token lacks VM.Audit on it`);
 }
 
-/** Texts of a 500 that Proxmox answers before it starts a task (qemu-server and pve-container, API2). */
+/** Texts of a 500 from before Proxmox starts a task (qemu-server and pve-container, API2). */
 const refusals = /not running|unable to find configuration file|configuration file .* does not exist/i;
 
 function toOutcome({ status, statusText, text }: Reply): Outcome {
   if (status < 500) return status === 408 ? 'unknown' : 'refused';
-  // 501: no such path. 595 and 596: the node that was asked could not connect to the one that owns the VPS.
+  // 501: no such path. 595 and 596: the node could not connect to the node of the VPS.
   if (status === 501 || status === 595 || status === 596) return 'refused';
-  // The words of an error stand in the status line, since pve-http-server 5.2.0 in the body too.
+  // The error message is in the status line, and since pve-http-server 5.2.0 also in the body.
   return status === 500 && refusals.test(parseJson(text, Failure)?.message ?? statusText) ? 'refused' : 'unknown';
 }

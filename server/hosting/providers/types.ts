@@ -1,4 +1,4 @@
-/** What the operator should know of a provider at start. */
+/** The result of a provider's check at start. */
 export interface Finding {
   readonly level: 'info' | 'warn' | 'error';
   /** One sentence without secrets. */
@@ -8,57 +8,57 @@ export interface Finding {
 export type VpsAction = 'start' | 'stop' | 'reset';
 export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
 
-/** Who runs VPS. Every method makes one upstream call (a look-up that changes nothing may come before it) and never repeats it. Throws a {@link ProviderError}. */
+/** A provider of VPS. Each action is one upstream call after optional reads, without retries. Throws a {@link ProviderError}. */
 export interface VpsProvider {
   power(ref: string, action: VpsAction, deadline?: AbortSignal): Promise<void>;
 }
 
-/** The states of a game server that clients know. */
+/** The states of a game server. */
 export type GameState = 'running' | 'starting' | 'stopping' | 'offline';
 
-/** What a console source tells. */
+/** The events of a console source. */
 export interface ConsoleEvents {
-  /** A line of output, ANSI codes kept. */
+  /** A line of output, with ANSI codes. */
   line(text: string): void;
   status(state: GameState): void;
-  /** The source cannot say what happened from here on, until it reconnected: lines may be missing. */
+  /** Lines may be missing from here on, until the source has reconnected. */
   gap(reason: string): void;
-  /** The upstream reports an error of its own; the reason is ours, and fit for clients. The console goes on. */
+  /** The upstream reported an error; the console continues. The reason is safe for clients. */
   error?(reason: string): void;
-  /** The source is closed for good and will not come back; the reason is fit for clients. */
+  /** The source is closed for good. The reason is safe for clients. */
   ended(reason: string): void;
 }
 
-/** A console that is being followed, by a credential that cannot write. */
+/** An open console, with a read-only credential. */
 export interface ConsoleSource {
   close(): void;
 }
 
-/** Who runs game servers. Each action makes one upstream call and never repeats it. Throws a {@link ProviderError}. */
+/** A provider of game servers. Each action is one upstream call, without retries. Throws a {@link ProviderError}. */
 export interface GameProvider {
   power(ref: string, action: GameAction, deadline?: AbortSignal): Promise<void>;
-  /** Sends a console command; the provider acknowledges it. */
+  /** Sends a console command; resolves when the upstream has accepted it. */
   command(ref: string, command: string, deadline?: AbortSignal): Promise<void>;
   /**
-   * The end of the newest log file, ANSI codes kept: more of it than a client is answered. Undefined where the credential
-   * may not read files or there is none.
+   * Reads the end of the newest log file, with ANSI codes. Undefined if there is none, or the credential may not read
+   * files.
    */
   latestLog(ref: string, file: string | null): Promise<string | undefined>;
   /**
-   * Follows a console: first the lines that the upstream still has, then the new ones. It reconnects by itself with
-   * backoff, and renews what expires before it does. Never throws; what fails is told by the events.
+   * Follows a console: first the lines that the upstream has buffered, then the new ones. It reconnects with backoff, and
+   * renews credentials before they expire. Never throws; failures are reported as events.
    */
   openConsole(ref: string, events: ConsoleEvents): ConsoleSource;
 }
 
-/** An outside system that runs servers. */
+/** A system that runs servers. */
 export interface Provider {
   readonly vps?: VpsProvider;
   readonly game?: GameProvider;
-  /** Looks at the credentials once, at start; answers what the operator should know. Never throws. */
+  /** Checks the credentials once, at start. Never throws. */
   check(): Promise<Finding[]>;
-  /** Told that this process is about to end: what it runs may begin to end as well. */
+  /** Called before the process ends, so that servers can start to stop. */
   drain?(): void;
-  /** Ends what it runs or holds open. */
+  /** Stops its servers, and closes its connections. */
   close(): Promise<void>;
 }

@@ -102,7 +102,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
       commands.push(command);
       await behaviour.command(command);
     },
-    failed: (_what, error) => failures.push(error),
+    onFailure: (_message, error) => failures.push(error),
   });
   const destination = new PassThrough();
   let written = '';

@@ -6,7 +6,7 @@ import type { TestClock } from './clock.ts';
 import { createTestRelay, patience } from './harness.ts';
 import type { StreamOptions, TestRelay, TestRelayOptions } from './harness.ts';
 
-type At = 'unproved' | 'live' | 'expiring' | 'expired';
+type At = 'unauthenticated' | 'live' | 'expiring' | 'expired';
 
 interface Stream {
   readonly relay: TestRelay;
@@ -18,14 +18,14 @@ interface Stream {
 async function openAt(at: At, options: TestRelayOptions = {}, stream: StreamOptions = {}): Promise<Stream> {
   const clock = createTestClock();
   const relay = await createTestRelay({ ...options, clock });
-  if (at === 'unproved') return { relay, clock, client: await relay.connect() };
+  if (at === 'unauthenticated') return { relay, clock, client: await relay.connect() };
   const client = await relay.open({ mode: 'read_write', ...stream });
   await clock.turn({ live: 0, expiring: 540, expired: 600 }[at]);
   if (at !== 'live') await client.until(`token ${at}`);
   return { relay, clock, client };
 }
 
-const all: At[] = ['unproved', 'live', 'expiring', 'expired'];
+const all: At[] = ['unauthenticated', 'live', 'expiring', 'expired'];
 const proved = all.slice(1);
 
 test.for(all)('a stream that is %s answers what it does not understand', async (at) => {
@@ -37,7 +37,7 @@ test.for(all)('a stream that is %s answers what it does not understand', async (
 });
 
 test.for<[At, boolean]>([
-  ['unproved', false],
+  ['unauthenticated', false],
   ['live', true],
   ['expiring', true],
   ['expired', false],
@@ -130,7 +130,7 @@ test.for<[At, string, string[][]]>([
   client.send('send command', 'first');
   client.send('send command', 'second');
   await client.roundTrip();
-  await clock.turn({ unproved: 0, live: 0, expiring: 1, expired: 61 }[at]);
+  await clock.turn({ unauthenticated: 0, live: 0, expiring: 1, expired: 61 }[at]);
   await client.roundTrip();
   const before = client.messages.length;
   resolve();
@@ -140,7 +140,7 @@ test.for<[At, string, string[][]]>([
 });
 
 test.for<[At, number]>([
-  ['unproved', 10],
+  ['unauthenticated', 10],
   ['live', 540],
   ['expiring', 60],
   ['expired', 30],
@@ -153,5 +153,5 @@ test.for<[At, number]>([
   await clock.turn(0.1);
   if (at === 'live') expect(await client.next()).toEqual(['token expiring']);
   else if (at === 'expiring') expect(await client.next()).toEqual(['token expired']);
-  else expect((await client.ended).code).toBe(at === 'unproved' ? 4000 : 4001);
+  else expect((await client.ended).code).toBe(at === 'unauthenticated' ? 4000 : 4001);
 });

@@ -8,24 +8,24 @@ const late = { name: 'late source', close: () => undefined };
 const error = { name: 'error' };
 
 /** Of an upstream with one viewer, that could not be opened twice. */
-const common = { source: undefined, viewers: 1, attempt: 3, failures: 2, trouble: 'no', status: undefined } as const;
+const common = { source: undefined, viewers: 1, attempt: 3, failures: 2, lastError: 'no', status: undefined } as const;
 const opening: UpstreamState = { ...common, at: 'opening' };
-const open: UpstreamState = { ...common, at: 'open', source, failures: 0, trouble: undefined, status: 'offline' };
+const open: UpstreamState = { ...common, at: 'open', source, failures: 0, lastError: undefined, status: 'offline' };
 const backoff: UpstreamState = { ...common, at: 'backoff' };
-const first: UpstreamState = { ...common, at: 'opening', failures: 0, trouble: undefined };
+const first: UpstreamState = { ...common, at: 'opening', failures: 0, lastError: undefined };
 const states: Record<string, UpstreamState> = { idle, opening, open, backoff, closed: { ...common, at: 'closed' } };
 
 const events: Record<string, UpstreamEvent> = {
   join: { type: 'join' },
   leave: { type: 'leave' },
-  lingered: { type: 'lingered' },
+  lingerOver: { type: 'lingerOver' },
   retry: { type: 'retry' },
   close: { type: 'close' },
   opened: { type: 'opened', attempt: 3, source },
   'opened too late': { type: 'opened', attempt: 2, source: late },
-  refused: { type: 'refused', attempt: 3, error, reason: 'no', chance: 0.5 },
-  'refused for another reason': { type: 'refused', attempt: 3, error, reason: 'why', chance: 1 },
-  'refused too late': { type: 'refused', attempt: 2, error, reason: 'no', chance: 1 },
+  refused: { type: 'refused', attempt: 3, error, reason: 'no', random: 0.5 },
+  'refused for another reason': { type: 'refused', attempt: 3, error, reason: 'why', random: 1 },
+  'refused too late': { type: 'refused', attempt: 2, error, reason: 'no', random: 1 },
   line: { type: 'line', attempt: 3, text: 'text' },
   'line too late': { type: 'line', attempt: 2, text: 'text' },
   status: { type: 'status', attempt: 3, status: 'running' },
@@ -39,8 +39,8 @@ const events: Record<string, UpstreamEvent> = {
 /** What each event does in each state: `=` stands for the same as one state before, `-` for nothing. */
 const table: [event: string, idle: string, opening: string, open: string, backoff: string, closed: string][] = [
   ['join', 'opening; viewers=1; open 1', 'viewers=2', 'viewers=2; admit', '=', '-'],
-  ['leave', '-', 'viewers=0; wait lingered 30000', '=', '=', '-'],
-  ['lingered', 'closed; attempt=2; release', '-', '-', '-', '-'],
+  ['leave', '-', 'viewers=0; wait lingerOver 30000', '=', '=', '-'],
+  ['lingerOver', 'closed; attempt=2; release', '-', '-', '-', '-'],
   ['retry', '-', '-', '-', 'opening; open 3', '-'],
   [
     'close',
@@ -56,7 +56,7 @@ const table: [event: string, idle: string, opening: string, open: string, backof
   [
     'refused for another reason',
     '-',
-    'backoff; attempt=4; failures=3; trouble=why; report error; append daemon error why; admit; wait retry 4000',
+    'backoff; attempt=4; failures=3; lastError=why; report error; append daemon error why; admit; wait retry 4000',
     '-',
     '-',
     '-',
@@ -65,7 +65,7 @@ const table: [event: string, idle: string, opening: string, open: string, backof
   [
     'line',
     '-',
-    'failures=0; trouble=undefined; restart history; append gap The console was opened again: lines may be missing here; append console output text',
+    'failures=0; lastError=undefined; restart history; append gap The console was opened again: lines may be missing here; append console output text',
     'append console output text',
     '-',
     '-',
@@ -74,7 +74,7 @@ const table: [event: string, idle: string, opening: string, open: string, backof
   [
     'status',
     '-',
-    'failures=0; trouble=undefined; status=running; restart history; append gap The console was opened again: lines may be missing here; append status running',
+    'failures=0; lastError=undefined; status=running; restart history; append gap The console was opened again: lines may be missing here; append status running',
     'status=running; append status running',
     '-',
     '-',
@@ -82,7 +82,7 @@ const table: [event: string, idle: string, opening: string, open: string, backof
   [
     'same status',
     '-',
-    'failures=0; trouble=undefined; status=offline; restart history; append gap The console was opened again: lines may be missing here; append status offline',
+    'failures=0; lastError=undefined; status=offline; restart history; append gap The console was opened again: lines may be missing here; append status offline',
     '-',
     '-',
     '-',
@@ -92,8 +92,8 @@ const table: [event: string, idle: string, opening: string, open: string, backof
   [
     'ended',
     '-',
-    'backoff; attempt=4; trouble=over; append daemon error over; admit; wait retry 60000',
-    'backoff; source=undefined; attempt=4; trouble=over; append daemon error over; admit; wait retry 60000',
+    'backoff; attempt=4; lastError=over; append daemon error over; admit; wait retry 60000',
+    'backoff; source=undefined; attempt=4; lastError=over; append daemon error over; admit; wait retry 60000',
     '-',
     '-',
   ],
@@ -116,27 +116,27 @@ test.for<[string, UpstreamState, UpstreamEvent, string]>([
   [
     'without viewers it is given up while it is opened',
     { ...opening, viewers: 0 },
-    events.lingered!,
+    events.lingerOver!,
     'closed; attempt=4; release',
   ],
   [
     'without viewers it is closed',
     { ...open, viewers: 0 },
-    events.lingered!,
+    events.lingerOver!,
     'closed; source=undefined; attempt=4; close source; release',
   ],
-  ['without viewers it is given up', { ...backoff, viewers: 0 }, events.lingered!, 'closed; attempt=4; release'],
+  ['without viewers it is given up', { ...backoff, viewers: 0 }, events.lingerOver!, 'closed; attempt=4; release'],
   ['the first line of the first attempt', first, events.line!, 'append console output text'],
   [
     'the first failure',
     first,
     events.refused!,
-    'backoff; attempt=4; failures=1; trouble=no; report error; append daemon error no; admit; wait retry 750',
+    'backoff; attempt=4; failures=1; lastError=no; report error; append daemon error no; admit; wait retry 750',
   ],
   [
     'the tenth failure',
     { ...opening, failures: 9 },
-    { ...events.refused, chance: 1 } as UpstreamEvent,
+    { ...events.refused, random: 1 } as UpstreamEvent,
     'backoff; attempt=4; failures=10; report error; admit; wait retry 60000',
   ],
 ])('%s', ([, state, event, expected]) => {
@@ -146,11 +146,11 @@ test.for<[string, UpstreamState, UpstreamEvent, string]>([
 /** For each row, a test through the front door that fails without it. */
 const frontDoor: [row: string, test: string][] = [
   ['idle join', 'upstream-life: of two viewers who wait for a console one may leave'],
-  ['idle lingered', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
+  ['idle lingerOver', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
   ['idle close', 'upstream-life: a console that is %s leaves no timer behind on shutdown'],
   ['opening join', 'upstream-life: of two viewers who wait for a console one may leave'],
   ['opening leave', 'upstream: an upstream that opens when nobody wants it any more is closed at once'],
-  ['opening lingered', 'upstream: an upstream that opens when nobody wants it any more is closed at once'],
+  ['opening lingerOver', 'upstream: an upstream that opens when nobody wants it any more is closed at once'],
   ['opening close', 'upstream-life: a console that is being opened on shutdown is closed as soon as it is there'],
   ['opening line', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
   ['opening status', 'upstream: what an upstream tells %s is history, and comes to nobody twice'],
@@ -161,7 +161,7 @@ const frontDoor: [row: string, test: string][] = [
   ['opening refused', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
   ['open join', 'upstream: all viewers of a server share one upstream, and all hear the same'],
   ['open leave', 'upstream: the upstream outlives its last viewer by 30 s, so that a page can be loaded again'],
-  ['open lingered', 'upstream: the upstream outlives its last viewer by 30 s, so that a page can be loaded again'],
+  ['open lingerOver', 'upstream: the upstream outlives its last viewer by 30 s, so that a page can be loaded again'],
   ['open close', 'upstream-life: a console that is %s leaves no timer behind on shutdown'],
   ['open line', 'upstream: all viewers of a server share one upstream, and all hear the same'],
   ['open status', 'upstream: all viewers of a server share one upstream, and all hear the same'],
@@ -173,7 +173,7 @@ const frontDoor: [row: string, test: string][] = [
     'upstream: an upstream that cannot be opened is told, and tried again with growing waits while there are viewers',
   ],
   ['backoff leave', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
-  ['backoff lingered', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
+  ['backoff lingerOver', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
   ['backoff close', 'upstream-life: a console that is %s leaves no timer behind on shutdown'],
   ['backoff retry', 'upstream-life: viewers read what an upstream says while it is opened again'],
   ['opened too late', 'upstream-life: a console that is being opened on shutdown is closed as soon as it is there'],

@@ -23,7 +23,7 @@ function createPanel(upstream: PanelUpstream, timings: Partial<ConsoleTimings>) 
     token: panelKeys.write,
     read_only_token: panelKeys.read,
   } as const;
-  const options = { timeoutMs: 20_000, log, timings: { backoffMs: 20, longestBackoffMs: 100, quietMs: 0, ...timings } };
+  const options = { timeoutMs: 20_000, log, timings: { backoffMs: 20, maxBackoffMs: 100, quietMs: 0, ...timings } };
   const provider = createPterodactyl(settings, options);
   onTestFinished(() => provider.close());
   return { provider, game: provider.game!, written };

@@ -12,10 +12,10 @@ const now = 10_000;
 const killed = (ago: number): ProcessState => ({
   at: 'stopping',
   pending: undefined,
-  shown: 'stopping',
+  status: 'stopping',
   killedAt: now - ago,
 });
-const asked = { shown: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
+const asked = { status: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
 
 const states: Readonly<Record<string, ProcessState>> = {
   offline: { at: 'offline' },
@@ -24,9 +24,9 @@ const states: Readonly<Record<string, ProcessState>> = {
   stopping: { at: 'stopping', pending: undefined, ...asked },
   'stopping, then start': { at: 'stopping', pending: 'start', ...asked },
   'stopping, then close': { at: 'stopping', pending: 'close', ...asked },
-  'reading, shown as running': { at: 'reading', pending: undefined, shown: 'running' },
-  'reading, then start': { at: 'reading', pending: 'start', shown: 'stopping' },
-  'reading, then close': { at: 'reading', pending: 'close', shown: 'stopping' },
+  'reading, shown as running': { at: 'reading', pending: undefined, status: 'running' },
+  'reading, then start': { at: 'reading', pending: 'start', status: 'stopping' },
+  'reading, then close': { at: 'reading', pending: 'close', status: 'stopping' },
   closed: { at: 'closed' },
 };
 
@@ -38,7 +38,7 @@ const events: readonly ProcessEvent[] = [
 
 function describeState(state: ProcessState): string {
   const parts: string[] = [state.at];
-  if (state.at === 'reading' && state.shown === 'running') parts.push('shown as running');
+  if (state.at === 'reading' && state.status === 'running') parts.push('shown as running');
   if ('pending' in state && state.pending) parts.push(`then ${state.pending}`);
   if (state.at === 'stopping' && Number.isFinite(state.killedAt)) parts.push(`killed ${now - state.killedAt} ms ago`);
   return parts.join(', ');

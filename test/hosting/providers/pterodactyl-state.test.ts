@@ -8,13 +8,13 @@ import type {
   SessionState,
 } from '../../../server/hosting/providers/pterodactyl/session-types.ts';
 
-const waits = { authMs: 15_000, throttleMs: 5500, backoffMs: 1000, longestBackoffMs: 3000, quietMs: 15_000 };
+const waits = { authMs: 15_000, throttleMs: 5500, backoffMs: 1000, maxBackoffMs: 3000, quietMs: 15_000 };
 const timings = { ...waits, pingMs: 1, windowMs: 1 };
 const now = 1_000_000;
 const here = { type: 'granted', url: 'wss://node', token: 'old', lifeMs: 600_000 } as const;
-const first = { gapReported: false, linesAsked: false, failures: 0 };
-const later = { gapReported: false, linesAsked: true, failures: 0 };
-const lossy = { gapReported: true, linesAsked: true, failures: 2 };
+const first = { gapReported: false, logsRequested: false, failures: 0 };
+const later = { gapReported: false, logsRequested: true, failures: 0 };
+const lossy = { gapReported: true, logsRequested: true, failures: 2 };
 
 /** A connection whose token was sent so long ago. */
 function sent(at: Extract<SessionState, { sentAt: number }>['at'], ago: number, memory = later): SessionState {
@@ -49,7 +49,7 @@ const events: Readonly<Record<string, SessionEvent>> = {
   'refused for our mistake': { type: 'refused', reason: 'console is not available', detail: '' },
   refused: { type: 'refused', reason: 'suspended', detail: '' },
   failed: { type: 'failed', retryAfterMs: 60_000, detail: '' },
-  held: { type: 'held', waitMs: 700 },
+  rateLimited: { type: 'rateLimited', waitMs: 700 },
   line: { type: 'line', text: 'hi' },
   status: { type: 'status', status: 'running' },
 };
@@ -57,8 +57,8 @@ const events: Readonly<Record<string, SessionEvent>> = {
 /** The state, with what is remembered beside its name. */
 function describeState(state: SessionState): string {
   if (!('memory' in state)) return state.at;
-  const { gapReported, linesAsked, failures } = state.memory;
-  const memory = [gapReported && 'gap', linesAsked && 'lines', failures > 0 && failures].filter(Boolean).join(' ');
+  const { gapReported, logsRequested, failures } = state.memory;
+  const memory = [gapReported && 'gap', logsRequested && 'lines', failures > 0 && failures].filter(Boolean).join(' ');
   const token = 'sentAt' in state && state.sentAt === now ? ` by ${state.grant.token}` : '';
   return `${state.at}${token}${memory && ` (${memory})`}`;
 }
@@ -67,7 +67,7 @@ function describeEffect(effect: SessionEffect): string {
   if (effect.do === 'log') return `log ${effect.level}`;
   const { do: name, ...rest } = effect;
   const text = [name, ...Object.values(rest).flat()].join(' ');
-  return text.replace(/(?<=^tell gap )the c.*(lost|renewed)$/, '($1)');
+  return text.replace(/(?<=^emit gap )the c.*(lost|renewed)$/, '($1)');
 }
 
 function describeStep(state: SessionState, event: SessionEvent): string {
@@ -78,23 +78,23 @@ function describeStep(state: SessionState, event: SessionEvent): string {
 
 const ends = {
   closed: 'ended | release',
-  locked: 'ended | release | tell ended console is not available',
+  locked: 'ended | release | emit ended console is not available',
 };
 
 const refusals = {
   ...ends,
-  'refused for our mistake': 'ended | release | log error | tell ended console is not available',
-  refused: 'ended | release | log info | tell ended suspended',
+  'refused for our mistake': 'ended | release | log error | emit ended console is not available',
+  refused: 'ended | release | log info | emit ended suspended',
 };
 
 /** Of a connection whose tokens were accepted so far. */
 const follow = (name: string) => ({
   ...refusals,
-  line: `${name} (lines) | tell line hi`,
-  status: `${name} (lines) | tell status running`,
-  lost: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
-  rejected: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | tell gap (renewed)',
-  denied: 'ended | release | log error | tell gap (renewed) | tell ended console is not available',
+  line: `${name} (lines) | emit line hi`,
+  status: `${name} (lines) | emit status running`,
+  lost: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
+  rejected: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | emit gap (renewed)',
+  denied: 'ended | release | log error | emit gap (renewed) | emit ended console is not available',
 });
 
 /** The next state, then the effects; what is left out is nothing. */
@@ -103,15 +103,15 @@ const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ...refusals,
     granted: 'opening | connect wss://node',
     'granted elsewhere': 'opening | connect wss://other',
-    failed: 'waiting (gap 1) | release | log warn | backOff 1000 60000 | tell gap (lost)',
-    held: 'waiting (gap) | setTimer retryDue 700 | tell gap the console has to wait',
+    failed: 'waiting (gap 1) | release | log warn | backOff 1000 60000 | emit gap (lost)',
+    rateLimited: 'waiting (gap) | setTimer retryDue 700 | emit gap the console has to wait',
   },
   'asking (gap, lines, 2 failures)': {
     ...refusals,
     granted: 'opening (gap lines 2) | connect wss://node',
     'granted elsewhere': 'opening (gap lines 2) | connect wss://other',
     failed: 'waiting (gap lines 3) | release | log warn | backOff 3000 60000',
-    held: 'waiting (gap lines 2) | setTimer retryDue 700',
+    rateLimited: 'waiting (gap lines 2) | setTimer retryDue 700',
   },
   waiting: {
     ...ends,
@@ -120,42 +120,42 @@ const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   opening: {
     ...refusals,
     opened: 'authenticating by old | setTimer authUnanswered 15000 | send auth old',
-    lost: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+    lost: 'waiting (gap 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
   },
   authenticating: {
     ...refusals,
-    lost: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
-    line: 'authenticating | tell line hi',
-    status: 'authenticating | tell status running',
+    lost: 'waiting (gap 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
+    line: 'authenticating | emit line hi',
+    status: 'authenticating | emit status running',
     accepted: 'live (lines) | setTimer renewalDue 479990 | send send logs',
-    authUnanswered: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+    authUnanswered: 'waiting (gap 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
     throttled: 'authenticating | setTimer throttleOver 5500',
     throttleOver: 'authenticating | setTimer throttleOver 5500 | send auth old',
-    expired: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (renewed)',
-    rejected: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (renewed)',
-    denied: 'ended | release | log error | tell gap (renewed) | tell ended console is not available',
-    nodeFailed: 'waiting (gap 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+    expired: 'waiting (gap 1) | release | log warn | backOff 1000 0 | emit gap (renewed)',
+    rejected: 'waiting (gap 1) | release | log warn | backOff 1000 0 | emit gap (renewed)',
+    denied: 'ended | release | log error | emit gap (renewed) | emit ended console is not available',
+    nodeFailed: 'waiting (gap 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
   },
   live: {
     ...follow('live'),
     renewalDue: 'renewing (lines) | renew',
     expiring: 'renewing (lines) | renew',
-    expired: 'renewing (gap lines) | renew | tell gap (renewed)',
-    nodeFailed: 'live (lines) | tell error the game panel reported an error',
+    expired: 'renewing (gap lines) | renew | emit gap (renewed)',
+    nodeFailed: 'live (lines) | emit error the game panel reported an error',
   },
   'live since just now': {
     ...follow('live'),
     renewalDue: 'renewing (lines) | renew',
-    expired: 'renewing (gap lines) | renew | tell gap (renewed)',
-    nodeFailed: 'live (lines) | tell error the game panel reported an error',
+    expired: 'renewing (gap lines) | renew | emit gap (renewed)',
+    nodeFailed: 'live (lines) | emit error the game panel reported an error',
   },
   renewing: {
     ...follow('renewing'),
     granted: 'reauthenticating by new (lines) | setTimer authUnanswered 15000 | send auth new',
-    'granted elsewhere': 'opening (gap lines) | release | connect wss://other | tell gap (lost)',
+    'granted elsewhere': 'opening (gap lines) | release | connect wss://other | emit gap (lost)',
     failed: 'deferred (lines) | setTimer renewalDue 60000',
-    expired: 'renewing (gap lines) | tell gap (renewed)',
-    nodeFailed: 'renewing (lines) | tell error the game panel reported an error',
+    expired: 'renewing (gap lines) | emit gap (renewed)',
+    nodeFailed: 'renewing (lines) | emit error the game panel reported an error',
   },
   'renewing (gap, lines, 2 failures)': {
     ...refusals,
@@ -163,27 +163,27 @@ const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'granted elsewhere': 'opening (gap lines 2) | release | connect wss://other',
     failed: 'waiting (gap lines 3) | release | log warn | backOff 3000 60000',
     lost: 'waiting (gap lines 3) | release | log warn | backOff 3000 0',
-    line: 'renewing (gap lines 2) | tell line hi',
-    status: 'renewing (gap lines 2) | tell status running',
+    line: 'renewing (gap lines 2) | emit line hi',
+    status: 'renewing (gap lines 2) | emit status running',
     expired: 'renewing (gap lines 2)',
     rejected: 'waiting (gap lines 3) | release | log warn | backOff 3000 0',
-    denied: 'ended | release | log error | tell ended console is not available',
-    nodeFailed: 'renewing (gap lines 2) | tell error the game panel reported an error',
+    denied: 'ended | release | log error | emit ended console is not available',
+    nodeFailed: 'renewing (gap lines 2) | emit error the game panel reported an error',
   },
   deferred: {
     ...follow('deferred'),
     renewalDue: 'renewing (lines) | renew',
-    expired: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | tell gap (renewed)',
-    nodeFailed: 'deferred (lines) | tell error the game panel reported an error',
+    expired: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | emit gap (renewed)',
+    nodeFailed: 'deferred (lines) | emit error the game panel reported an error',
   },
   reauthenticating: {
     ...follow('reauthenticating'),
     accepted: 'live (lines) | setTimer renewalDue 479990',
-    authUnanswered: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | tell gap (lost)',
+    authUnanswered: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
     throttled: 'reauthenticating (lines) | setTimer throttleOver 5500',
     throttleOver: 'reauthenticating (lines) | setTimer throttleOver 5500 | send auth old',
-    expired: 'reauthenticating (gap lines) | tell gap (renewed)',
-    nodeFailed: 'reauthenticating (lines) | tell error the game panel reported an error',
+    expired: 'reauthenticating (gap lines) | emit gap (renewed)',
+    nodeFailed: 'reauthenticating (lines) | emit error the game panel reported an error',
   },
   ended: {},
 };
@@ -196,7 +196,7 @@ describe.each(Object.entries(states))('%s', (name, state) => {
 
 test('a renewal that fails past the end of the token loses the connection', () => {
   const step = describeStep(sent('renewing', 600_000), events.failed!);
-  expect(step).toBe('waiting (gap lines 1) | release | log warn | backOff 1000 60000 | tell gap (lost)');
+  expect(step).toBe('waiting (gap lines 1) | release | log warn | backOff 1000 60000 | emit gap (lost)');
 });
 
 /** The rows of the table, with those that several states share, by the test of the provider that fails without them. */
@@ -213,7 +213,8 @@ const reached: Readonly<Record<string, string>> = {
   'that Wings throttled are sent again until they are taken, as it says only once that it drops them':
     'sending.throttled sending.throttleOver',
   'that are never answered lead to a new attempt': 'sending.authUnanswered',
-  'takes no more than four of the five tokens that a server has in a minute, over all its readers': 'asking.held',
+  'takes no more than four of the five tokens that a server has in a minute, over all its readers':
+    'asking.rateLimited',
   'is told once for all the attempts in vain': 'asking.failed',
   'a handshake that is answered with %i is tried again with a new token': 'opening.lost',
   'that live 2 s are renewed on the same socket, and not a line is lost':

@@ -2,15 +2,15 @@ import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../../log.ts';
 
-/** Keeps a process group from outliving this process, even one that is killed and cannot clean up. */
+/** Ends a process group when this process ends, even by SIGKILL. */
 export interface Guard {
-  /** Lets the group go. */
+  /** Stops guarding the group. */
   release(): void;
 }
 
 /**
- * Ends a group when the pipe from us breaks without a line, which a SIGKILL does too: first politely. A shell, as it is
- * on every machine and costs a megabyte.
+ * Ends a group when stdin closes without a line, also after a SIGKILL of the parent: first with SIGTERM. A shell script,
+ * since a shell is on every machine and needs only a megabyte.
  */
 const script = `
 trap '' HUP INT QUIT TERM
@@ -20,15 +20,15 @@ sleep "$2"
 kill -s KILL -- "-$1"
 `;
 
-/** Guards a group; the grace is between its SIGTERM and its SIGKILL. */
+/** Guards a group; the grace period is between SIGTERM and SIGKILL. */
 export function guardGroup(group: number, graceSeconds: number, log: Logger): Guard {
-  // A session of its own: what a terminal sends to us must not reach it.
+  // Detached, so that signals of the terminal do not reach it.
   const shell = spawn('/bin/sh', ['-c', script, 'guard', String(group), String(Math.ceil(graceSeconds))], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     env: {},
   });
-  const fail = (error: unknown): void => log.error({ err: error }, 'a local server is not guarded');
+  const fail = (error: unknown): void => log.error({ err: error }, 'the guard of a local server failed');
   shell.on('error', fail);
   shell.stdin.on('error', fail);
   shell.unref();

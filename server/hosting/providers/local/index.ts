@@ -8,9 +8,9 @@ import type { LocalServer, LocalSettings } from './settings.ts';
 import { notAvailable, toRefusal } from '../../../upstream/reply.ts';
 import type { ConsoleEvents, ConsoleSource, Provider } from '../types.ts';
 
-/** What the provider needs beside its settings. */
+/** Dependencies of the provider. */
 export interface LocalOptions {
-  /** Where the logs are kept. */
+  /** The folder of the logs. */
   readonly folder: string;
   readonly log: Logger;
 }
@@ -21,7 +21,7 @@ interface Running {
   readonly output: Output;
 }
 
-/** Creates the provider of servers that are child processes of this one, and end with it. */
+/** Creates the provider of servers that run as child processes, and end with this process. */
 export function createLocal(settings: LocalSettings, { folder, log }: LocalOptions): Provider {
   const all = new Map(
     Object.entries(settings.servers).map(([ref, server]): [string, Running] => {
@@ -59,9 +59,9 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
 }
 
 function openConsole(running: Running | undefined, events: ConsoleEvents): ConsoleSource {
-  const undo: (() => void)[] = [];
-  // The caller expects no event before this has returned. All in one step, so that no line is lost or comes twice.
-  const begin = setImmediate(() => {
+  const unsubscribe: (() => void)[] = [];
+  // Deferred, since the caller expects no event before this function returns. In one step, so that no line is lost.
+  const start = setImmediate(() => {
     if (!running) {
       events.ended(notAvailable);
       return;
@@ -69,15 +69,15 @@ function openConsole(running: Running | undefined, events: ConsoleEvents): Conso
     const { output, process } = running;
     for (const line of output.lines()) events.line(line);
     events.status(process.status());
-    undo.push(
+    unsubscribe.push(
       output.follow((line) => events.line(line)),
       process.follow((state) => events.status(state)),
     );
   });
   return {
     close() {
-      clearImmediate(begin);
-      for (const stop of undo.splice(0)) stop();
+      clearImmediate(start);
+      for (const stop of unsubscribe.splice(0)) stop();
     },
   };
 }

@@ -7,42 +7,42 @@ import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../../log.ts';
-import { handedLogBytes, toLogEnd } from '../../game-log.ts';
+import { providerLogBytes, toLogEnd } from '../../game-log.ts';
 
-/** What a local server printed: the newest lines in memory, and more in a file. */
+/** The output of a local server: the newest lines in memory, and more in a file. */
 export interface Output {
-  /** Takes all that a stream brings, until it ends. Never throws. */
+  /** Reads a stream until it ends. Never throws. */
   pump(stream: Readable): Promise<void>;
   /** The newest lines. */
   lines(): readonly string[];
-  /** Gives each new line to a follower; answers how to stop that. */
+  /** Calls a follower with each new line; returns a function that stops it. */
   follow(line: (text: string) => void): () => void;
-  /** The end of the log file; undefined where there is none. */
+  /** Reads the end of the log file; undefined if there is none. */
   latest(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
-/** How many lines a new reader is given, as Wings does (websocket_log_count). */
-const keptLines = 150;
+/** The lines for a new reader, as in Wings (websocket_log_count). */
+const maxLines = 150;
 const maxLineLength = 64 * 1024;
 const maxFileBytes = 4 * 1024 * 1024;
 
-/** As many lines as Wings lets through; a faster server waits, and loses none. */
+/** The rate limit of Wings; a faster server is slowed down, and loses no lines. */
 const linesPerMs = 20;
 
-/** Creates the output of a server, whose log goes on where it ended. */
+/** Creates the output of a server; it appends to an existing log. */
 export function createOutput(file: string, log: Logger): Output {
-  const kept: string[] = [];
+  const recent: string[] = [];
   const followers = new Set<(text: string) => void>();
   const logFile = createLogFile(file, log);
 
-  const take = async (lines: readonly string[]): Promise<void> => {
+  const append = async (lines: readonly string[]): Promise<void> => {
     if (lines.length === 0) return;
     for (const line of lines) {
-      kept.push(line);
+      recent.push(line);
       for (const follower of followers) follower(line);
     }
-    kept.splice(0, kept.length - keptLines);
+    recent.splice(0, recent.length - maxLines);
     await logFile.append(`${lines.join('\n')}\n`);
   };
   return {
@@ -58,15 +58,15 @@ export function createOutput(file: string, log: Logger): Output {
             lines.push(rest);
             rest = '';
           }
-          await take(lines);
+          await append(lines);
           if (lines.length > linesPerMs) await sleep(lines.length / linesPerMs);
         }
       } catch {
-        // Destroyed, with a server that would not let go of its pipes.
+        // The stream was destroyed, since a descendant kept its pipe open.
       }
-      if (rest) await take([rest]);
+      if (rest) await append([rest]);
     },
-    lines: () => kept,
+    lines: () => recent,
     follow(follower) {
       followers.add(follower);
       return () => followers.delete(follower);
@@ -77,8 +77,8 @@ export function createOutput(file: string, log: Logger): Output {
 }
 
 /**
- * A file that is set aside when it is full. One that cannot be written is left alone until the next start: a full disk
- * must not end the server.
+ * Creates a log file that is rotated when it is full. After an error nothing is written until the server's next start: a
+ * full disk must not end the server.
  */
 function createLogFile(file: string, log: Logger) {
   const previous = `${file}.1`;
@@ -118,7 +118,7 @@ function createLogFile(file: string, log: Logger) {
     },
     async read(): Promise<string | undefined> {
       const newest = await readEnd(file);
-      if (newest === undefined || newest.length > handedLogBytes) return newest && toLogEnd(newest);
+      if (newest === undefined || newest.length > providerLogBytes) return newest && toLogEnd(newest);
       const before = await readEnd(previous);
       return toLogEnd(Buffer.concat([before ?? Buffer.alloc(0), newest]));
     },
@@ -132,8 +132,8 @@ function createLogFile(file: string, log: Logger) {
 }
 
 /**
- * The end of a file of a server's folder; undefined where there is none. A server may write what it likes there, so a
- * link out of the folder leads nowhere, and nor does what is no regular file.
+ * Reads the end of a file in a server's folder; undefined if there is none. The server controls this folder, so links out
+ * of it and special files are ignored.
  */
 export async function readServerFile(folder: string, path: string): Promise<string | undefined> {
   try {
@@ -146,16 +146,16 @@ export async function readServerFile(folder: string, path: string): Promise<stri
   }
 }
 
-/** The last bytes of a file: one more than is handed over, so that a cut can be seen. */
+/** Reads the last bytes of a file: one more than is returned, so that truncation can be detected. */
 async function readEnd(path: string): Promise<Buffer | undefined> {
-  // Non-blocking, as the opening of a pipe without a writer would wait for one.
+  // Non-blocking, since opening a FIFO without a writer would block.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await openFile(path, flags).catch(() => undefined);
   if (!handle) return undefined;
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) return undefined;
-    const length = Math.min(stats.size, handedLogBytes + 1);
+    const length = Math.min(stats.size, providerLogBytes + 1);
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, stats.size - length);
     return buffer.subarray(0, bytesRead);
   } finally {

@@ -3,54 +3,54 @@ import { followTable } from '../../state-table.ts';
 import type { StateTable, Step as StepOf } from '../../state-table.ts';
 import type { GameState } from '../types.ts';
 
-/** What may be asked of a local server; `restart` ends it politely and `reset` at once, and both start it again. */
+/** The commands of a local server. `restart` ends it with SIGTERM, `reset` with SIGKILL; both start it again. */
 export type ProcessCommand = 'start' | 'stop' | 'restart' | 'kill' | 'reset' | 'close';
 
 interface AfterEnd {
-  /** The command that waits for the end. */
+  /** The command to run after the end. */
   readonly pending: 'start' | 'close' | undefined;
-  /** What readers of the console see. */
-  readonly shown: 'running' | 'stopping';
+  /** The status for console readers. */
+  readonly status: 'running' | 'stopping';
 }
 
 /** The state of a local server. */
 export type ProcessState =
   | { readonly at: 'offline' | 'starting' | 'running' | 'closed' }
-  /** The process was asked to end, or has ended and left others of its group behind. */
+  /** The process is ending, or has ended and left other processes of its group. */
   | (AfterEnd & { readonly at: 'stopping'; readonly killedAt: number })
-  /** The group is gone, so that its id may be that of strangers by now; what it printed is still read. */
+  /** The group is gone, so its id may be reused; its output is still read. */
   | (AfterEnd & { readonly at: 'reading' });
 
-/** What happens to a local server. */
+/** The events of a local server. */
 export type ProcessEvent =
   | { readonly type: ProcessCommand | 'spawned' | 'failed' | 'graceOver' | 'outputRead' }
-  /** The process has exited; its group still has members, or none. */
+  /** The process has exited; its group has processes left, or none. */
   | { readonly type: 'groupLeft' | 'groupGone' }
   | { readonly type: 'write'; readonly line: string };
 
-/** What is to be done then. */
+/** The effects of a local server. */
 export type ProcessEffect =
   | { readonly do: 'show'; readonly status: GameState }
-  /** `awaitSpawn` keeps who asked waiting until the process runs; `finish` says that it is closed. */
+  /** `awaitSpawn` delays the caller until the process runs; `finish` resolves the close. */
   | { readonly do: 'spawn' | 'awaitSpawn' | 'readOutput' | 'finish' }
-  /** SIGTERM, and `graceOver` after the grace; or SIGKILL, after which the grace does not count. */
+  /** SIGTERM with `graceOver` after the grace period, or SIGKILL, which cancels the grace period. */
   | { readonly do: 'terminate' | 'kill' }
-  /** Looks soon whether the group still has members. */
+  /** Checks soon whether the group has processes left. */
   | { readonly do: 'checkGroup' }
   | { readonly do: 'repeat' | 'repeatAfterSpawn'; readonly command: ProcessCommand }
   | { readonly do: 'write'; readonly line: string }
   | { readonly do: 'refuse'; readonly detail: string; readonly message?: string };
 
 type Step = StepOf<ProcessState, ProcessEffect>;
-type Ending = Extract<ProcessState, { shown: unknown }>;
+type Ending = Extract<ProcessState, { status: unknown }>;
 
-/** After a SIGKILL, what is left for longer is never reaped, as in a container without an init. */
+/** After a SIGKILL, processes left for longer are never reaped, as in a container without init. */
 const reapMs = 500;
 
-/** A server that does not run yet. */
+/** The initial state. */
 export const offline: ProcessState = { at: 'offline' };
 
-const unasked = { pending: undefined, shown: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
+const stopping = { pending: undefined, status: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
 
 const start = (): Step => [{ at: 'starting' }, { do: 'spawn' }];
 
@@ -61,26 +61,26 @@ const refuseLine = (state: ProcessState): Step => [
   { do: 'refuse', detail: 'the local server is not running', message: offlineMessage },
 ];
 
-/** Ends the process politely. */
+/** Ends the process with SIGTERM. */
 const terminate = (pending?: Ending['pending']) => (): Step => [
-  { at: 'stopping', ...unasked, pending },
+  { at: 'stopping', ...stopping, pending },
   { do: 'terminate' },
 ];
 
-/** Ends the process at once. */
+/** Ends the process with SIGKILL. */
 const kill =
   (pending?: Ending['pending']) =>
   (state: ProcessState, _: unknown, now: number): Step => [
-    { at: 'stopping', ...unasked, pending: keepClose(state, pending), killedAt: now },
+    { at: 'stopping', ...stopping, pending: keepClose(state, pending), killedAt: now },
     { do: 'kill' },
   ];
 
-/** Decides what comes after the end, which readers see from now on. */
+/** Sets the command to run after the end, and shows `stopping` to readers. */
 const afterEnd =
   (pending?: Ending['pending']) =>
-  (state: Ending): Step => [{ ...state, pending: keepClose(state, pending), shown: 'stopping' }];
+  (state: Ending): Step => [{ ...state, pending: keepClose(state, pending), status: 'stopping' }];
 
-/** Nothing takes a close back. */
+/** A pending close is final. */
 function keepClose(state: ProcessState, pending: Ending['pending']): Ending['pending'] {
   return 'pending' in state && state.pending === 'close' ? 'close' : pending;
 }
@@ -95,8 +95,8 @@ const repeatAfterSpawn = (state: ProcessState, { type }: { readonly type: Proces
 const startAfterEnd = (state: Ending): Step =>
   state.pending === 'close' ? refuse(state) : [{ ...state, pending: 'start' }];
 
-const readOutput = ({ pending, shown }: Pick<Ending, 'pending' | 'shown'>): Step => [
-  { at: 'reading', pending, shown },
+const readOutput = ({ pending, status }: Pick<Ending, 'pending' | 'status'>): Step => [
+  { at: 'reading', pending, status },
   { do: 'readOutput' },
 ];
 
@@ -109,7 +109,7 @@ const ending = {
   close: afterEnd('close'),
 };
 
-/** All that can happen to a local server. */
+/** The transitions of a local server. */
 const table: StateTable<ProcessState, ProcessEvent, ProcessEffect, [now: number]> = {
   offline: {
     ...notRunning,
@@ -136,8 +136,8 @@ const table: StateTable<ProcessState, ProcessEvent, ProcessEffect, [now: number]
     close: terminate('close'),
     kill: kill(),
     reset: kill('start'),
-    groupLeft: () => [{ at: 'stopping', ...unasked }, { do: 'terminate' }, { do: 'checkGroup' }],
-    groupGone: () => readOutput({ pending: undefined, shown: 'running' }),
+    groupLeft: () => [{ at: 'stopping', ...stopping }, { do: 'terminate' }, { do: 'checkGroup' }],
+    groupGone: () => readOutput({ pending: undefined, status: 'running' }),
   },
   stopping: {
     ...ending,
@@ -156,13 +156,13 @@ const table: StateTable<ProcessState, ProcessEvent, ProcessEffect, [now: number]
   closed: { ...notRunning, start: refuse, restart: refuse, reset: refuse },
 };
 
-/** What readers of the console see of a state. */
+/** The status of a state for console readers. */
 export function toStatus(state: ProcessState): GameState {
-  if (state.at === 'reading') return state.shown;
+  if (state.at === 'reading') return state.status;
   return state.at === 'closed' ? 'offline' : state.at;
 }
 
-/** The state of a local server after an event, and what is to be done. */
+/** The next state of a local server after an event, and the effects. */
 export function toNextState(state: ProcessState, event: ProcessEvent, now: number): Step {
   const [next, ...effects] = followTable(table, state, event, now);
   const status = toStatus(next);

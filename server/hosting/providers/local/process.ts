@@ -16,22 +16,22 @@ import type { GameState } from '../types.ts';
 import { offline, toNextState, toStatus } from './process-state.ts';
 import type { ProcessCommand, ProcessEvent, ProcessState } from './process-state.ts';
 
-/** A server that is a process of this machine, with all that it starts. */
+/** A local server: a process with its descendants. */
 export interface LocalProcess {
   readonly status: () => GameState;
-  /** Does what is asked; a start is awaited, an end is not. Throws a ProviderError. */
+  /** Runs a command; it awaits a start, but not an end. Throws a ProviderError. */
   power(command: Exclude<ProcessCommand, 'close'>): Promise<void>;
-  /** Writes a line to its standard input. Throws a ProviderError. */
+  /** Writes a line to stdin. Throws a ProviderError. */
   write(line: string): Promise<void>;
-  /** Gives each new status to a follower; answers how to stop that. */
+  /** Calls a follower with each new status; returns a function that stops it. */
   follow(follower: (status: GameState) => void): () => void;
-  /** Ends it for good, and waits for that. */
+  /** Ends the server for good, and waits until it has ended. */
   close(): Promise<void>;
 }
 
-/** How long a write may take, and what was printed to be read after the end. */
-const patienceMs = 1000;
-const checkEveryMs = 25;
+/** The timeout of a write, and of reading the output after the end. */
+const ioTimeoutMs = 1000;
+const checkIntervalMs = 25;
 
 /** Creates a server that is offline. */
 export function createLocalProcess(server: LocalServer, output: Output, log: Logger): LocalProcess {
@@ -66,7 +66,7 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
         clearTimeout(grace);
         group.signal('SIGKILL');
       },
-      checkGroup: () => void setTimeout(checkGroup, checkEveryMs),
+      checkGroup: () => void setTimeout(checkGroup, checkIntervalMs),
       readOutput() {
         clearTimeout(grace);
         const read = group.release().then(() => dispatch({ type: 'outputRead' }));
@@ -94,17 +94,16 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
   };
 }
 
-/** A process, and all that it starts. */
 interface ProcessGroup {
   readonly exited: Promise<unknown>;
-  /** Sends a signal to all of it; 0 only asks whether anything of it is left. False where nothing is. */
+  /** Sends a signal to the group; 0 only checks whether it exists. False if it does not. */
   signal(name: 'SIGTERM' | 'SIGKILL' | 0): boolean;
   write(line: string): Promise<void>;
-  /** Forgets it once it is gone, and reads what it printed. */
+  /** Reads the rest of the output after the group has ended, and closes its pipes. */
   release(): Promise<void>;
 }
 
-/** Spawns a group of its own, so that a signal reaches all of it, and a terminal's Ctrl-C does not. */
+/** Spawns a process group, so that signals reach all its processes, but Ctrl-C of the terminal does not. */
 async function spawnGroup(server: LocalServer, output: Output, log: Logger): Promise<ProcessGroup> {
   const [program = '', ...args] = server.command;
   const { cwd, env } = server;
@@ -118,7 +117,7 @@ async function spawnGroup(server: LocalServer, output: Output, log: Logger): Pro
   const { stdin, stdout, stderr } = child;
   const pid = child.pid!;
   child.on('error', (error) => log.error({ err: error }, 'a local server failed'));
-  // Each write gets its own error.
+  // Each write reports its own error.
   stdin.on('error', () => undefined);
   const guard = guardGroup(pid, server.grace_seconds, log);
   const pumps = Promise.all([output.pump(stdout), output.pump(stderr)]);
@@ -134,7 +133,7 @@ async function spawnGroup(server: LocalServer, output: Output, log: Logger): Pro
     write: (line) => writeLine(stdin, line),
     async release() {
       guard.release();
-      await Promise.race([pumps, sleep(patienceMs, undefined, { ref: false })]);
+      await Promise.race([pumps, sleep(ioTimeoutMs, undefined, { ref: false })]);
       for (const stream of [stdin, stdout, stderr]) stream.destroy();
     },
   };
@@ -142,12 +141,12 @@ async function spawnGroup(server: LocalServer, output: Output, log: Logger): Pro
 
 async function writeLine(stdin: Writable, line: string): Promise<void> {
   if (!stdin.writable) throw toRefusal('the local server has closed its input', offlineMessage);
-  // What it does not read would pile up here.
+  // Unread input would accumulate in memory.
   if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const fail = (cause: unknown): void =>
     reject(new ProviderError(problems.provider_error.message, { outcome: 'unknown', cause }));
-  const timer = setTimeout(() => fail(new Error('the local server does not read its input')), patienceMs);
+  const timer = setTimeout(() => fail(new Error('the local server does not read its input')), ioTimeoutMs);
   stdin.write(`${line}\n`, (error) => (error ? fail(error) : resolve()));
   await promise.finally(() => clearTimeout(timer));
 }

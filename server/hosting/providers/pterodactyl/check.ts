@@ -10,48 +10,48 @@ const Servers = z.object({
 });
 const Server = z.object({ meta: z.object({ user_permissions: z.array(z.string()) }) });
 
-/** What was found out about the credentials of a panel. */
+/** The result of checking the credentials of a panel. */
 export interface PanelCheck {
   readonly findings: Finding[];
-  /** Whether the read-only credential is more than that; no console may be opened by it then. */
+  /** Whether the read-only credential can write; then no console may use it. */
   readonly readerCanWrite: boolean;
 }
 
-/** Looks at the credentials of a panel. Never throws. */
+/** Checks the credentials of a panel. Never throws. */
 export async function checkPanel(client: Client, reader: Client | undefined): Promise<PanelCheck> {
   const token = await checkKey(client, 'token');
   if (!reader) {
-    const missing = { level: 'warn', message: 'There is no read_only_token, and so no console' } as const;
+    const missing = { level: 'warn', message: 'There is no read_only_token, so consoles are not available' } as const;
     return { findings: [token.finding, missing], readerCanWrite: false };
   }
   const readOnly = await checkKey(reader, 'read_only_token');
   const findings = [token.finding, readOnly.finding];
-  const readerCanWrite = readOnly.admin || (readOnly.finding.level === 'info' && (await mayWriteSomewhere(reader)));
+  const readerCanWrite = readOnly.admin || (readOnly.finding.level === 'info' && (await canWriteAnyServer(reader)));
   if (readerCanWrite) {
     const message =
-      'The read_only_token may do more than read, so no console is opened: give its user websocket.connect alone';
+      'The read_only_token may do more than read, so no console is opened: give its user only websocket.connect';
     findings.push({ level: 'error', message });
   }
   return { findings, readerCanWrite };
 }
 
-function find(level: Finding['level'], message: string, admin = false) {
+function toResult(level: Finding['level'], message: string, admin = false) {
   return { finding: { level, message }, admin };
 }
 
 async function checkKey(client: Client, name: string) {
   try {
     const { status, text } = await client.request('GET', '/account');
-    if (status !== 200) return find('error', `The ${name} is not accepted: status ${status}`);
-    if (!parseJson(text, Account)?.attributes.admin) return find('info', `The ${name} is accepted`);
-    return find('warn', `The ${name} is an administrator's: it reaches every server of the panel`, true);
+    if (status !== 200) return toResult('error', `The ${name} is not accepted: status ${status}`);
+    if (!parseJson(text, Account)?.attributes.admin) return toResult('info', `The ${name} is accepted`);
+    return toResult('warn', `The ${name} is an administrator's: it reaches every server of the panel`, true);
   } catch {
-    return find('warn', `The panel cannot be reached with the ${name}`);
+    return toResult('warn', `The panel cannot be reached with the ${name}`);
   }
 }
 
-/** A look at the servers that a key sees, and at its permissions on the first; each console's token is looked at anyway. */
-async function mayWriteSomewhere(reader: Client): Promise<boolean> {
+/** Checks the servers of a key, and its permissions on the first. Each console's token is checked when it is opened. */
+async function canWriteAnyServer(reader: Client): Promise<boolean> {
   try {
     const servers = parseJson((await reader.request('GET', '?per_page=100')).text, Servers)?.data ?? [];
     if (servers.some(({ attributes }) => attributes.server_owner)) return true;

@@ -10,27 +10,27 @@ import type { ConsoleEvents, ConsoleSource } from '../types.ts';
 
 /** The consoles of a panel. */
 export interface ConsoleConnector {
-  /** Follows the console of the server at a path of the panel's API; undefined ends it at once. */
+  /** Follows the console of a server by its path in the panel's API; if that is undefined, the console ends at once. */
   open(ref: string, path: string | undefined, events: ConsoleEvents): ConsoleSource;
-  /** Ends all consoles, and opens none from now on: the credential turned out to be more than read-only. */
+  /** Ends all consoles, and opens no more, since the credential is not read-only. */
   lock(): void;
-  /** Ends all consoles without a word. */
+  /** Ends all consoles without an event. */
   close(): void;
 }
 
-const usualTimings: ConsoleTimings = {
+const defaultTimings: ConsoleTimings = {
   pingMs: 30_000,
   authMs: 15_000,
   throttleMs: 5500,
   backoffMs: 1000,
-  longestBackoffMs: 60_000,
+  maxBackoffMs: 60_000,
   quietMs: 15_000,
   windowMs: 60_000,
 };
 
-/** What consoles need. */
+/** Dependencies of the consoles. */
 export interface ConsoleConnectorOptions {
-  /** Of the read-only credential, and no other; undefined where there is none. */
+  /** The client of the read-only credential, if there is one. */
   readonly client: Client | undefined;
   readonly origin: string;
   readonly log: Logger;
@@ -38,16 +38,16 @@ export interface ConsoleConnectorOptions {
 }
 
 /**
- * A panel gives 5 tokens a minute for a server, to all its users together. Three at once and two more a minute are never
- * more than four in any minute: the fifth is the owner's, or a renewal's. Renewals are not counted: stock tokens need
- * one in 8 minutes, and a panel with shorter ones has other limits too.
+ * A panel issues 5 tokens a minute for a server, to all its users together. A burst of three and two more a minute are at
+ * most four in any minute, which leaves one for the owner or a renewal. Renewals are not counted: default tokens need one
+ * in 8 minutes, and panels with shorter ones have other limits.
  */
 const attempts = { burst: 3, perWindow: 2 };
 
 /** Creates the connector of a panel's consoles. */
 export function createConsoleConnector(options: ConsoleConnectorOptions): ConsoleConnector {
   const { client, origin, log } = options;
-  const timings = { ...usualTimings, ...options.timings };
+  const timings = { ...defaultTimings, ...options.timings };
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = createTokenBucket({ name: 'panel', rps, burst: attempts.burst });
   const sessions = new Set<Machine<SessionState, SessionEvent>>();
@@ -63,7 +63,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       const session = createSession({
         async ask() {
           const { allowed, waitMs } = budget.consume(path);
-          return allowed ? await readGrant(client, path) : { type: 'held', waitMs };
+          return allowed ? await readGrant(client, path) : { type: 'rateLimited', waitMs };
         },
         renew: () => readGrant(client, path),
         origin,
@@ -78,7 +78,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
         log: log.child({ ref }),
       });
       sessions.add(session);
-      // The caller expects no event before this has returned.
+      // Deferred, since the caller expects no event before this function returns.
       setImmediate(() => session.dispatch({ type: 'retryDue' }));
       return {
         close() {

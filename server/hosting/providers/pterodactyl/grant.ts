@@ -3,7 +3,7 @@ import type { Client, Reply } from '../../../upstream/client.ts';
 import { notAvailable, parseJson } from '../../../upstream/reply.ts';
 import { isLoopback } from '../../../upstream/settings.ts';
 
-/** The way to a console, and the token for it. */
+/** The URL of a console, and a token for it. */
 export interface Granted {
   readonly type: 'granted';
   readonly url: string;
@@ -11,12 +11,12 @@ export interface Granted {
   readonly lifeMs: number;
 }
 
-/** What the panel says to the wish for a console. */
+/** The panel's answer to a request for a console. */
 export type Grant =
   | Granted
-  /** For good; the reason is fit for clients, the detail for the log. */
+  /** Permanent; the reason is safe for clients, the detail is for the log. */
   | { readonly type: 'refused'; readonly reason: string; readonly detail: string }
-  /** For now. */
+  /** Temporary. */
   | { readonly type: 'failed'; readonly retryAfterMs: number; readonly detail: string };
 
 const Answer = z.object({ data: z.object({ token: z.string().min(1), socket: z.string() }) });
@@ -26,15 +26,15 @@ const Claims = z.object({
   permissions: z.array(z.string()).optional(),
 });
 
-/** The life of a token of Wings, which is fixed in its code. */
-const usualLifeMs = 600_000;
+/** The lifetime of a Wings token, which is fixed in its code. */
+const defaultLifeMs = 600_000;
 
-/** Whether permissions of a panel allow to change anything that a console can change. */
+/** Whether permissions of a panel allow writing to a console. */
 export function canWrite(permissions: readonly string[]): boolean {
   return permissions.some((permission) => permission === '*' || permission.startsWith('control.'));
 }
 
-/** Asks the panel for a console of a server. Never throws. */
+/** Requests a console token from the panel. Never throws. */
 export async function readGrant(client: Client, path: string): Promise<Grant> {
   let reply: Reply;
   try {
@@ -44,7 +44,7 @@ export async function readGrant(client: Client, path: string): Promise<Grant> {
   }
   const detail = reply.describe();
   if (reply.status === 409) return { type: 'refused', reason: 'the server is not available', detail };
-  // A wrong key, one without the permission, and a server that it does not see: time changes none of them.
+  // A wrong key, a missing permission or an unknown server: retrying does not help.
   if ([401, 403, 404].includes(reply.status)) return { type: 'refused', reason: notAvailable, detail };
   if (reply.status === 429) return { type: 'failed', retryAfterMs: toRetryAfter(reply), detail };
   const answer = reply.status === 200 ? parseJson(reply.text, Answer)?.data : undefined;
@@ -64,15 +64,15 @@ function readClaims(token: string): z.infer<typeof Claims> {
   return parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'), Claims) ?? {};
 }
 
-/** How long a token lives from now on. Where it seems not to be new, the clocks differ, and ours is left out. */
+/** The remaining lifetime of a new token. If its age is not 0 to 5 s, the clocks differ, and ours is ignored. */
 function toLife({ exp, iat }: z.infer<typeof Claims>, now: number): number {
-  if (exp === undefined) return usualLifeMs;
-  if (iat === undefined) return exp * 1000 > now ? exp * 1000 - now : usualLifeMs;
+  if (exp === undefined) return defaultLifeMs;
+  if (iat === undefined) return exp * 1000 > now ? exp * 1000 - now : defaultLifeMs;
   const age = now - iat * 1000;
   return (exp - iat) * 1000 - (age > 0 && age < 5000 ? age : 0);
 }
 
-/** When a token is renewed: 2 minutes before its end, or at half of a life that is short for that. */
+/** When to renew a token: 2 minutes before it expires, or after half of a short lifetime. */
 export function toRenewal(lifeMs: number): number {
   return Math.max(lifeMs > 240_000 ? lifeMs - 120_000 : lifeMs / 2, 250);
 }

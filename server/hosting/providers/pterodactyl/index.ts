@@ -15,14 +15,14 @@ import type { GameProvider, Provider } from '../types.ts';
 export const PterodactylSettings = z.strictObject({
   type: z.literal('pterodactyl'),
   url: UpstreamUrl,
-  /** Client key of a user with control.console, control.start, control.stop, control.restart on the servers. */
+  /** The client key of a user with control.console, control.start, control.stop, control.restart on the servers. */
   token: Secret,
-  /** Client key of a user with websocket.connect alone; without it there are no consoles. */
+  /** The client key of a user with only websocket.connect; without it there are no consoles. */
   read_only_token: Secret.optional(),
 });
 export type PterodactylSettings = z.infer<typeof PterodactylSettings>;
 
-/** What the provider needs beside its settings. */
+/** Dependencies of the provider. */
 export interface PterodactylOptions {
   readonly timeoutMs: number;
   readonly log: Logger;
@@ -32,19 +32,19 @@ export interface PterodactylOptions {
 const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
 const Resources = z.object({ attributes: z.object({ current_state: z.string() }) });
 
-/** States in which a server has no console to type into. */
-const deadStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
+/** States in which a server accepts no commands. */
+const stoppedStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
 
-/** What a panel itself says of a file that it does not hand out; the second is Pelican's. */
+/** The panel's error codes for a file that it cannot return; the second is Pelican's. */
 const fileFailures = new Set(['FileSizeTooLargeException', 'FileNotFoundException']);
 
-/** A file of a panel is at most 4 MiB (files/contents), and an answer may hold no more than that. */
+/** A panel returns files of at most 4 MiB (files/contents). */
 const logFileBytes = 4 * 1024 * 1024 + 1024;
 
-/** Creates the provider of game servers of a panel; a server's `ref` is its UUID there, or the first 8 digits of it. */
+/** Creates the provider of game servers of a panel; a server's `ref` is its UUID there, or the first 8 digits. */
 export function createPterodactyl(settings: PterodactylSettings, options: PterodactylOptions): Provider {
   const { timeoutMs, log } = options;
-  // No Origin here: a request with the panel's own makes Laravel Sanctum ask for a session and a CSRF token.
+  // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
     createClient({ baseUrl: `${settings.url}/api/client`, headers: { authorization: `Bearer ${token}` }, timeoutMs });
   const client = connect(settings.token);
@@ -62,19 +62,19 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
         body: { signal: action },
         signal: deadline,
       });
-      // Exactly 204: what a proxy or a login page answers with 200 is no power action.
+      // Exactly 204: a 200 may be from a proxy or a login page.
       if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
     },
     async command(ref, command, deadline) {
       const path = pathOf(ref);
-      const isOffline = (): Promise<boolean> => isDead(client, path, { timeoutMs: timeoutMs / 4, signal: deadline });
-      // Keys of Pelican are not ptlc_; it answers 204 to commands that an offline server never gets.
+      const isOffline = (): Promise<boolean> => isStopped(client, path, { timeoutMs: timeoutMs / 4, signal: deadline });
+      // Pelican, whose keys do not start with ptlc_, answers 204 to commands for offline servers.
       if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
       const reply = await client.request('POST', `${path}/command`, { body: { command }, signal: deadline });
       if (reply.status === 204) return;
-      // The answer for a server that is offline, and for a 502 of a proxy before the node, which may have passed it on.
-      const isDoubtful = reply.status === 502 && failureOf(reply).code === 'HttpException';
-      if (isDoubtful && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
+      // This is the error for an offline server, and for a 502 of a proxy that may have forwarded the command.
+      const isAmbiguous = reply.status === 502 && failureOf(reply).code === 'HttpException';
+      if (isAmbiguous && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
       const code = isDenied(reply) ? 'provider_permission_denied' : 'provider_error';
       throw toProviderError(reply, toOutcome(reply), { code });
     },
@@ -98,15 +98,15 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
 const refPattern = /^[0-9A-Za-z][0-9A-Za-z-]{0,63}$/;
 
 function pathOf(ref: string): string {
-  if (!refPattern.test(ref)) throw toRefusal(`"${ref}" is not the identifier of a panel's server`);
+  if (!refPattern.test(ref)) throw toRefusal(`"${ref}" is not an identifier of a server of the panel`);
   return `/servers/${ref}`;
 }
 
-/** Whether a server is surely not running; a look-up that fails says nothing, and the action itself will. */
-async function isDead(client: Client, path: string, limits: RequestOptions): Promise<boolean> {
+/** Whether a server is certainly not running. A failed read returns false, and leaves the decision to the action. */
+async function isStopped(client: Client, path: string, limits: RequestOptions): Promise<boolean> {
   const reply = await client.request('GET', `${path}/resources`, limits).catch(() => undefined);
   const state = reply?.status === 200 ? parseJson(reply.text, Resources)?.attributes.current_state : undefined;
-  return state !== undefined && deadStates.has(state);
+  return state !== undefined && stoppedStates.has(state);
 }
 
 async function readLog(client: Client, ref: string, file: string | null): Promise<string | undefined> {
@@ -115,11 +115,11 @@ async function readLog(client: Client, ref: string, file: string | null): Promis
     maxBytes: logFileBytes,
     headers: { accept: 'application/json, text/plain' },
   });
-  // A page of a proxy is no log, whatever its status says.
+  // An HTML page of a proxy is no log, even with the status 200.
   const isPage = reply.headers.get('content-type')?.startsWith('text/html');
   if (reply.status === 200 && !isPage) return toLogEnd(Buffer.from(reply.text));
   const { code } = failureOf(reply);
-  // A file that is not there, is a folder or is too large, as Wings says it.
+  // Errors of Wings for a file that is missing, a folder or too large.
   const noFile = fileFailures.has(code) || (reply.status < 500 && code === 'DaemonConnectionException');
   if (isDenied(reply) || noFile) return undefined;
   throw toProviderError(reply, 'refused');
@@ -129,12 +129,12 @@ function failureOf({ text }: Reply): { code: string; detail: string } {
   return parseJson(text, Failure)?.errors[0] ?? { code: '', detail: '' };
 }
 
-/** Whether the key lacks a permission on the server. One of the wrong kind or for other addresses is our own mistake. */
+/** Whether the key lacks a permission on the server. A wrong kind of key or a forbidden address is our mistake. */
 function isDenied(reply: Reply): boolean {
   return reply.status === 403 && !/application API key|IP address/i.test(failureOf(reply).detail);
 }
 
-/** The panel decides a 4xx before it calls its node; past that, the node may have done it. */
+/** A 4xx comes from the panel, before it calls its node; with other errors the node may have acted. */
 function toOutcome({ status }: Reply): Outcome {
   return status >= 400 && status < 500 && status !== 408 ? 'refused' : 'unknown';
 }

@@ -7,19 +7,19 @@ import type { SessionEvent } from './session-types.ts';
 /** A socket to Wings. */
 export interface Socket {
   send(event: 'auth' | 'send logs', args: readonly string[]): void;
-  /** Closes it; it reports nothing any more. */
+  /** Closes the socket; no events follow. */
   end(): void;
 }
 
-/** A line is cut at 64 KiB (Wings, system/utils.go), and JSON may write a byte as six. */
+/** Wings truncates lines at 64 KiB (system/utils.go), and JSON may encode a byte as six. */
 const maxPayload = 1024 * 1024;
 
 const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
 
 /**
- * Opens a socket to Wings, and reports what comes of it as events of a session; the last is that it is lost or refused.
- * The Origin is the panel's: Wings compares it as text, and refuses a handshake without one. The socket pings, as proxies
- * cut a silent connection and an offline server says nothing for hours.
+ * Opens a socket to Wings, and reports its messages as session events; the last event is `lost` or `refused`. The Origin
+ * is the panel's: Wings compares it as text, and rejects a handshake without it. The socket sends pings, since proxies
+ * close idle connections and an offline server sends nothing for hours.
  */
 export function openSocket(url: string, origin: string, pingMs: number, report: (event: SessionEvent) => void): Socket {
   const ws = new WebSocket(url, {
@@ -53,7 +53,7 @@ export function openSocket(url: string, origin: string, pingMs: number, report: 
     const event = message && toEvent(message.event, message.args?.[0] ?? '');
     if (event) report(event);
   });
-  // Always followed by `close`, which says what matters.
+  // Always followed by `close`, which is handled above.
   ws.on('error', () => undefined);
   return {
     send(event, args) {
@@ -70,7 +70,7 @@ export function openSocket(url: string, origin: string, pingMs: number, report: 
 
 const states = new Set<string>(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
 
-/** What a message of Wings means for a session; undefined where nothing. */
+/** Converts a message of Wings to a session event; undefined if it is irrelevant. */
 function toEvent(event: string, text: string): SessionEvent | undefined {
   switch (event) {
     case 'auth success':
@@ -87,7 +87,7 @@ function toEvent(event: string, text: string): SessionEvent | undefined {
     case 'jwt error':
       return toTokenEvent(text);
     case 'daemon error':
-      // The answer to a token with a bad signature too, which has no jwt error.
+      // Also sent for a token with a bad signature, instead of a jwt error.
       return { type: 'nodeFailed', detail: event };
     case 'deleted':
       return { type: 'refused', reason: 'the server was deleted', detail: event };
@@ -97,18 +97,18 @@ function toEvent(event: string, text: string): SessionEvent | undefined {
   return undefined;
 }
 
-/** An answer to `auth`, or what Wings sends in the place of each line once the token is over. */
+/** Converts a jwt error, which Wings sends after `auth`, or instead of each line after the token has expired. */
 function toTokenEvent(detail: string): SessionEvent {
   if (detail.includes('connect permission')) return { type: 'denied', detail };
   return { type: !detail.includes('Error Event') && /exp|^$/.test(detail) ? 'expired' : 'rejected', detail };
 }
 
-/** Wings closes with 4409 on a suspended server, and keeps 4400 for the like (pterodactyl/panel#5464). */
+/** Wings closes with 4409 or 4400 if the server is suspended (pterodactyl/panel#5464). */
 function toEnd(code: number, status: number | undefined): SessionEvent {
   const detail = status === undefined ? `closed with ${code}` : `the handshake was answered with ${status}`;
   if (code === 4409 || code === 4400) return { type: 'refused', reason: 'the server is suspended', detail };
   if (status === 409) return { type: 'refused', reason: 'the server is not available', detail };
-  // An Origin that Wings does not know.
+  // The Origin is not allowed.
   if (status === 403) return { type: 'refused', reason: notAvailable, detail };
   return { type: 'lost', detail };
 }
