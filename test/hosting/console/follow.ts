@@ -7,9 +7,18 @@ import { createInterface } from 'node:readline';
  */
 const [, , server = 'demo'] = process.argv;
 const base = process.env.API_URL ?? 'http://localhost:3000';
-const authorization = readFileSync('.key', 'utf8')
-  .trim()
-  .replace(/^Authorization: */i, '');
+const authorization = readKey();
+
+function readKey(): string {
+  try {
+    return readFileSync('.key', 'utf8')
+      .trim()
+      .replace(/^Authorization: */i, '');
+  } catch {
+    console.error("There is no file .key. Write the key into it: echo 'Authorization: Bearer hk_...' > .key");
+    process.exit(2);
+  }
+}
 
 /** Asks for the address of the stream and a token that opens it; a token is good for minutes, the key stays here. */
 async function bootstrap(): Promise<{ socket_url: string; token: string }> {
