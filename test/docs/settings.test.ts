@@ -2,9 +2,6 @@ import { expect, test } from 'vitest';
 import { listSettings } from '../../server/env.ts';
 
 const settings = listSettings().toSorted((a, b) => (a.name < b.name ? -1 : 1));
-const toDefault = (value: unknown, name: string): string =>
-  value === undefined || name === 'SERVICE_VERSION' ? '' : String(value);
-
 const head = `# Settings
 
 Settings are environment variables, or lines of a file \`.env\` in the working directory. Each may be given as \`<NAME>_FILE\`
@@ -18,13 +15,11 @@ This page and \`.env.example\` are made from \`server/env.ts\` by \`npx vitest r
 `;
 
 test('docs/settings.md lists every setting with its default', async () => {
-  const rows = settings.map(({ name, default: value, meaning }) => `| \`${name}\` | ${toDefault(value, name)} | ${meaning} |\n`);
+  const rows = settings.map(({ name, preset, meaning }) => `| \`${name}\` | ${preset} | ${meaning} |\n`);
   await expect(head + rows.join('')).toMatchFileSnapshot('../../docs/settings.md');
 });
 
 test('.env.example has every setting with its default', async () => {
-  const lines = settings.map(
-    ({ name, default: value, meaning }) => `# ${meaning.replaceAll('`', '')}\n#${name}=${toDefault(value, name)}\n`,
-  );
+  const lines = settings.map(({ name, preset, meaning }) => `# ${meaning.replaceAll('`', '')}\n#${name}=${preset}\n`);
   await expect(lines.join('\n')).toMatchFileSnapshot('../../.env.example');
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /**
@@ -7,18 +7,13 @@ import { createInterface } from 'node:readline';
  */
 const [, , server = 'demo'] = process.argv;
 const base = process.env.API_URL ?? 'http://localhost:3000';
-const authorization = readKey();
-
-function readKey(): string {
-  try {
-    return readFileSync('.key', 'utf8')
-      .trim()
-      .replace(/^Authorization: */i, '');
-  } catch {
-    console.error("There is no file .key. Write the key into it: echo 'Authorization: Bearer hk_...' > .key");
-    process.exit(2);
-  }
+if (!existsSync('.key')) {
+  console.error("There is no file .key. Write your key into it: echo 'Authorization: Bearer hk_...' > .key");
+  process.exit(2);
 }
+const authorization = readFileSync('.key', 'utf8')
+  .trim()
+  .replace(/^Authorization: */i, '');
 
 /** Asks for the address of the stream and a token that opens it; a token is good for minutes, the key stays here. */
 async function bootstrap(): Promise<{ socket_url: string; token: string }> {
