@@ -38,25 +38,26 @@ export async function compileArticles({ categories }: Content, options: Articles
     const known = cache.read(toKey(folder, file));
     return !compressor || known?.forms?.compression === compressor.name ? known : undefined;
   };
+  const articles: (Article | undefined)[] = [];
+  let done = 0;
   // One category after the other, so that the texts of all are never in memory at once.
-  function* open(): Generator<{ category: OpenedCategory; article: OpenedArticle }> {
+  function* openUnknown(): Generator<{ place: number; category: OpenedCategory; opened: OpenedArticle }> {
     for (const folder of categories) {
       const category = openCategory(folder, (file) => read(folder, file), diagnostics);
-      for (const article of category.articles) yield { category, article };
+      for (const opened of category.articles) {
+        const { file, known } = opened;
+        const isKnown = known?.category === category.name;
+        const place = articles.push(isKnown ? toArticle(folder, file, known, now) : undefined) - 1;
+        if (isKnown) done += 1;
+        else yield { place, category, opened };
+      }
     }
   }
-  const articles: Article[] = [];
-  const compiling = mapInOrder(open(), concurrency, async ({ category, article: { file, known, parsed } }) => {
-    const { folder, name } = category;
-    if (known?.category === name) return toArticle(folder, file, known, now);
-    return (await makeArticle({ folder, name }, file, parsed, options))?.article;
+  const compiling = mapInOrder(openUnknown(), concurrency, async ({ place, category, opened }) => {
+    articles[place] = (await makeArticle(category, opened.file, opened.parsed, options))?.article;
   });
-  let done = 0;
-  for await (const article of compiling) {
-    if (article) articles.push(article);
-    progress?.((done += 1), total);
-  }
-  return articles;
+  for await (const _ of compiling) progress?.((done += 1), total);
+  return articles.filter((article) => article !== undefined);
 }
 
 /** Writes the files of published articles into a stage, those that are not in the release before. */
@@ -65,9 +66,10 @@ export async function writeArticles(
   stage: Stage,
   options: ArticlesOptions,
 ): Promise<void> {
-  const published = articles.filter(({ state }) => state === 'published');
-  const writing = mapInOrder(published, concurrency, async ({ folder, file, output, outline }) => {
-    if (stage.takeOver(output, outline.forms!.identity)) return;
+  const missing = articles.filter(
+    ({ state, output, outline }) => state === 'published' && !stage.takeOver(output, outline.forms!.identity),
+  );
+  const writing = mapInOrder(missing, concurrency, async ({ folder, file, output, outline }) => {
     const kept = options.cache.readForms(toKey(folder, file), outline);
     // It may have been removed by another build, or be damaged.
     const forms = kept ?? (await makeArticle({ folder, name: outline.category }, file, undefined, options))?.forms;

@@ -24,29 +24,26 @@ export function hashManifest(directory: string): string {
  */
 export function openFormerRelease(directory: string, manifestHash: string): FormerRelease | undefined {
   try {
-    const text = readFileSync(join(directory, 'manifest.json'));
+    const path = join(directory, 'manifest.json');
+    const text = readFileSync(path);
     if (hash('sha256', text) !== manifestHash) return undefined;
-    return toFormerRelease(directory, JSON.parse(text.toString('utf8')) as Manifest);
+    const manifest = JSON.parse(text.toString('utf8')) as Manifest;
+    const writtenMs = statSync(path).mtimeMs;
+    const isUntouched = (file: string): boolean => {
+      const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
+      return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
+    };
+    return {
+      directory,
+      manifest,
+      formsOf(file) {
+        const forms = [file, `${file}.gz`, `${file}.br`].filter((form) => Object.hasOwn(manifest.files, form));
+        if (forms[0] !== file || !forms.every(isUntouched)) return undefined;
+        return forms.map((form) => [form, manifest.files[form]!]);
+      },
+      isWhole: () => Object.keys(manifest.files).every(isUntouched),
+    };
   } catch {
     return undefined;
   }
-}
-
-/** The release in a folder, which has just been published with that manifest. Throws where it is gone. */
-export function toFormerRelease(directory: string, manifest: Manifest): FormerRelease {
-  const writtenMs = statSync(join(directory, 'manifest.json')).mtimeMs;
-  const isUntouched = (file: string): boolean => {
-    const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
-    return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
-  };
-  return {
-    directory,
-    manifest,
-    formsOf(file) {
-      const forms = [file, `${file}.gz`, `${file}.br`].filter((form) => Object.hasOwn(manifest.files, form));
-      if (forms[0] !== file || !forms.every(isUntouched)) return undefined;
-      return forms.map((form) => [form, manifest.files[form]!]);
-    },
-    isWhole: () => Object.keys(manifest.files).every(isUntouched),
-  };
 }
