@@ -2,7 +2,7 @@ import type { AnyCollection, CommonFrontMatter, ListItem } from './collections/c
 import type { CategoryFolder } from './content.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { parseFrontMatter } from '../source/front-matter.ts';
-import type { Split } from '../source/front-matter.ts';
+import type { SplitArticle } from '../source/front-matter.ts';
 import { MarkdownError } from '../markdown/limits.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
@@ -72,7 +72,7 @@ export interface OpenedArticle {
 }
 
 /** An article's front matter, where it is sound, and its Markdown. */
-type Parsed = Split<CommonFrontMatter>;
+type Parsed = SplitArticle<CommonFrontMatter>;
 
 /** A category whose articles were opened, and the display name that they agree on. */
 export interface OpenedCategory {

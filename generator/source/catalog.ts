@@ -11,14 +11,14 @@ import type { SourceFile, SourceFolder } from './load.ts';
 import { suggest } from '../common/suggest.ts';
 import { checkYaml } from './yaml.ts';
 
-/** The checked catalog; a host that sells no domains or watches nothing has no file for it. */
+/** The checked catalog. domains.yaml and status.yaml are optional. */
 export interface Catalog {
   readonly plans: PlanCatalogResponse;
   readonly domains: DomainCatalog;
   readonly status: StatusCatalog;
 }
 
-/** Reads the files of catalog/. Reports every problem; what is broken is missing in the result. */
+/** Reads the files of catalog/. Reports every problem; the result omits invalid entries. */
 export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagnostics): Catalog {
   const plans = { services: [] as Entry[], games: [] as Entry[] };
   let domains: DomainCatalog = { tlds: {} };
@@ -35,8 +35,8 @@ export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagn
     } else if (file.path === 'status.yaml') {
       status = parse(file, sources.status, diagnostics, checkStatus) ?? status;
     } else if (file.path !== 'README.md') {
-      const known = ['domains.yaml', 'status.yaml', 'services/<key>.yaml', 'games/<key>.yaml'];
-      const hint = suggest(file.path, known) ?? `the catalog is made of ${known.join(', ')}`;
+      const allowed = ['domains.yaml', 'status.yaml', 'services/<key>.yaml', 'games/<key>.yaml'];
+      const hint = suggest(file.path, allowed) ?? `the catalog is made of ${allowed.join(', ')}`;
       diagnostics.error(placeOf(file), 'this file is not part of the catalog', hint);
     }
   }
@@ -56,7 +56,7 @@ function toMap(entries: Entry[]): PlanCatalogResponse['services'] {
   );
 }
 
-/** Parses a file and checks it by its schema, then by what no schema can say. */
+/** Parses a file and validates it with its schema, then with the checks that a schema cannot express. */
 function parse<Schema extends z.ZodType>(
   file: SourceFile,
   schema: Schema,
@@ -69,7 +69,7 @@ function parse<Schema extends z.ZodType>(
   return checked?.value;
 }
 
-/** Reports what is wrong with the value at a path of keys. */
+/** Reports a problem with the value at a path of keys. */
 type Report = (path: readonly PropertyKey[], message: string, hint?: string) => void;
 
 function checkDomains({ order_url: url, tlds }: DomainCatalog, report: Report): void {
@@ -94,15 +94,15 @@ function checkStatus({ monitors, maintenance }: StatusCatalog, report: Report): 
       if (!names.includes(name))
         report([...path, 'monitors', at], `no monitor is named "${name}"`, suggest(name, names));
     }
-    const impossible = Object.entries({ start, end }).filter(([, time]) => !isTime(time));
-    for (const [field] of impossible) report([...path, field], 'start and end must be times that exist');
-    if (impossible.length === 0 && end <= start) report([...path, 'end'], 'the maintenance must end after it starts');
+    const invalid = Object.entries({ start, end }).filter(([, time]) => !isTime(time));
+    for (const [field] of invalid) report([...path, field], 'start and end must be times that exist');
+    if (invalid.length === 0 && end <= start) report([...path, 'end'], 'the maintenance must end after it starts');
     if (isTimeZone(timezone)) continue;
     report([...path, 'timezone'], `"${timezone}" is not a time zone`, 'use an IANA name such as Europe/Berlin');
   }
 }
 
-/** Whether a calendar has that local time; Date.parse takes 30 February for 2 March. */
+/** Whether a local time exists in the calendar; Date.parse accepts 30 February as 2 March. */
 function isTime(local: string): boolean {
   const time = Date.parse(`${local}Z`);
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(local);

@@ -151,10 +151,10 @@ describe('a file is not part of the catalog where it is', () => {
     ]);
   });
 
-  test('told from another by case only', async () => {
+  test('different from another only in case', async () => {
     expect(await problemsOf(createProject({ 'catalog/Status.yaml': 'x' }))).toEqual([
       'catalog/Status.yaml:1:1  this file is not part of the catalog (did you mean "status.yaml"?)',
-      'catalog/status.yaml:1:1  only case or Unicode form tells this file from catalog/Status.yaml ' +
+      'catalog/status.yaml:1:1  the path differs from catalog/Status.yaml only in case or Unicode form ' +
         '(rename one of the two)',
     ]);
   });
