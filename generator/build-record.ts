@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { BuildOptions, BuildResult } from './build-options.ts';
 import { replaceFile } from './common/atomic-file.ts';
 import { fingerprint } from './fingerprint.ts';
-import { hashManifest, openFormerRelease } from './release/former-release.ts';
-import type { FormerRelease } from './release/former-release.ts';
+import { hashManifest, openFormerRelease } from './release/previous-release.ts';
+import type { FormerRelease } from './release/previous-release.ts';
 import type { SourceFolder, Sources } from './source/load.ts';
 
 /** What the last build of a folder of releases read and made, so that the next need not do it again. */

@@ -3,7 +3,7 @@ import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-recor
 import { createDiagnostics } from './source/diagnostics.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readCurrent } from './release/current.ts';
-import type { FormerRelease } from './release/former-release.ts';
+import type { FormerRelease } from './release/previous-release.ts';
 import { loadFolder } from './source/load.ts';
 import { createRenderer } from './markdown/renderer.ts';
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { Manifest } from '#contract/release.ts';
 import { parseManifest } from '../common/manifest.ts';
 import { readMachine, stageName } from './current.ts';
-import type { FormerRelease } from './former-release.ts';
+import type { FormerRelease } from './previous-release.ts';
 import { makeCurrent } from './history.ts';
 import { inTurn } from './lock.ts';
 

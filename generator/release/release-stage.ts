@@ -7,7 +7,7 @@ import type { Manifest } from '#contract/release.ts';
 import { renderManifest, toReleaseId } from '../common/manifest.ts';
 import type { Compressor, Forms } from './compress.ts';
 import { stageName } from './current.ts';
-import type { FormerRelease } from './former-release.ts';
+import type { FormerRelease } from './previous-release.ts';
 import { makeCurrent } from './history.ts';
 import { inTurn } from './lock.ts';
 import { flush, moveIntoPlace, removeAbandoned } from './publish.ts';
