@@ -3,50 +3,50 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
 
-/** The release of an earlier build, from which files may be taken over. */
-export interface FormerRelease {
+/** The release of an earlier build, whose files a new release can reuse. */
+export interface PreviousRelease {
   readonly directory: string;
   readonly manifest: Manifest;
-  /** A file and its compressed forms, as the manifest has them; undefined where one is missing or was touched. */
-  formsOf(file: string): [string, Manifest['files'][string]][] | undefined;
-  /** Whether no file is missing or was touched. */
-  readonly isWhole: () => boolean;
+  /** The manifest entries of a file and its compressed encodings; undefined if one is missing or modified. */
+  encodingsOf(file: string): [string, Manifest['files'][string]][] | undefined;
+  /** Whether no file is missing or modified. */
+  readonly isIntact: () => boolean;
 }
 
-/** What proves that a manifest is the one that a build wrote. */
+/** Hashes the manifest of a release, to detect changes. */
 export function hashManifest(directory: string): string {
   return hash('sha256', readFileSync(join(directory, 'manifest.json')));
 }
 
 /**
- * Opens a release whose manifest has that hash; undefined where it is gone or another. Its files are not read again:
- * one whose size is as it was, and that was not written after its manifest, is as it was.
+ * Opens a release if its manifest has the given hash; otherwise returns undefined. Its files are not read: a file of the
+ * right size that is not newer than the manifest counts as unchanged.
  */
-export function openFormerRelease(directory: string, manifestHash: string): FormerRelease | undefined {
+export function openPreviousRelease(directory: string, manifestHash: string): PreviousRelease | undefined {
   try {
     const text = readFileSync(join(directory, 'manifest.json'));
     if (hash('sha256', text) !== manifestHash) return undefined;
-    return toFormerRelease(directory, JSON.parse(text.toString('utf8')) as Manifest);
+    return toPreviousRelease(directory, JSON.parse(text.toString('utf8')) as Manifest);
   } catch {
     return undefined;
   }
 }
 
-/** The release in a folder, which has just been published with that manifest. Throws where it is gone. */
-export function toFormerRelease(directory: string, manifest: Manifest): FormerRelease {
+/** Creates a previous release from a folder and its manifest. Throws if the folder is missing. */
+export function toPreviousRelease(directory: string, manifest: Manifest): PreviousRelease {
   const writtenMs = statSync(join(directory, 'manifest.json')).mtimeMs;
-  const isUntouched = (file: string): boolean => {
+  const isUnchanged = (file: string): boolean => {
     const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
     return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
   };
   return {
     directory,
     manifest,
-    formsOf(file) {
-      const forms = [file, `${file}.gz`, `${file}.br`].filter((form) => Object.hasOwn(manifest.files, form));
-      if (forms[0] !== file || !forms.every(isUntouched)) return undefined;
-      return forms.map((form) => [form, manifest.files[form]!]);
+    encodingsOf(file) {
+      const names = [file, `${file}.gz`, `${file}.br`].filter((name) => Object.hasOwn(manifest.files, name));
+      if (names[0] !== file || !names.every(isUnchanged)) return undefined;
+      return names.map((name) => [name, manifest.files[name]!]);
     },
-    isWhole: () => Object.keys(manifest.files).every(isUntouched),
+    isIntact: () => Object.keys(manifest.files).every(isUnchanged),
   };
 }
