@@ -83,7 +83,7 @@ interface Finding {
 /** Hints for the most common mistakes, by the parser's error code. */
 const hints: Partial<Record<ErrorCode, string>> = {
   BAD_SCALAR_START: 'put the text in quotes',
-  BLOCK_AS_IMPLICIT_KEY: 'put text that holds ": " in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'put text that contains ": " in quotes',
   TAB_AS_INDENT: 'indent with spaces',
   UNEXPECTED_TOKEN: 'put the whole text in double quotes',
 };

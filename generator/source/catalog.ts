@@ -42,7 +42,7 @@ export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagn
   }
   if (files.length > 0 && !files.some(({ path }) => /^(?:services|games)\//.test(path))) {
     const hint = 'add services/<key>.yaml or games/<key>.yaml';
-    diagnostics.error(placeOf({ display }), 'the catalog holds no plans', hint);
+    diagnostics.error(placeOf({ display }), 'the catalog contains no plans', hint);
   }
   return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
 }
@@ -74,11 +74,11 @@ type Report = (path: readonly PropertyKey[], message: string, hint?: string) => 
 
 function checkDomains({ order_url: url, tlds }: DomainCatalog, report: Report): void {
   if (url !== undefined && !url.includes('{domain}')) {
-    report(['order_url'], '"order_url" must hold {domain}, which stands for the name searched for');
+    report(['order_url'], '"order_url" must contain {domain}, which is replaced by the domain name');
   }
   for (const [tld, { order_url: own }] of Object.entries(tlds)) {
     if (!own?.includes('{')) continue;
-    report(['tlds', tld, 'order_url'], '"order_url" of a TLD must not hold {domain}', 'remove that part');
+    report(['tlds', tld, 'order_url'], '"order_url" of a TLD must not contain {domain}', 'remove that part');
   }
 }
 

@@ -118,9 +118,9 @@ function hashFile(path: string, limit: number): { bytes: number; sha256?: string
     const bytes = length < buffer.length ? length : fstatSync(file).size;
     if (bytes > limit) return { bytes };
     if (bytes === length) return { bytes, sha256: hash('sha256', buffer.subarray(0, length)) };
-    const whole = createHash('sha256');
-    for (; length > 0; length = readSync(file, buffer)) whole.update(buffer.subarray(0, length));
-    return { bytes, sha256: whole.digest('hex') };
+    const digest = createHash('sha256');
+    for (; length > 0; length = readSync(file, buffer)) digest.update(buffer.subarray(0, length));
+    return { bytes, sha256: digest.digest('hex') };
   } finally {
     closeSync(file);
   }
@@ -159,7 +159,7 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
   if (nul < 0) return text;
   const before = text.slice(0, nul).split('\n');
   const place = placeOf(file, before.length, before.at(-1)!.length + 1);
-  diagnostics.error(place, 'the text holds a NUL character', 'remove it');
+  diagnostics.error(place, 'the text contains a NUL character', 'remove it');
   return undefined;
 }
 

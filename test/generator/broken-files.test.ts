@@ -8,7 +8,7 @@ import { problemsOf } from './problems.ts';
 const sound = article({}, 'Text.\n');
 
 describe('the name of an article', () => {
-  const bad = 'must hold only lower-case letters, digits and hyphens';
+  const bad = 'must contain only lower-case letters, digits and hyphens';
 
   test.each([
     ['content/blog/news/Upper.md', `"Upper" ${bad} (rename it to "upper")`],
@@ -70,7 +70,7 @@ describe('a file is refused where it is out of place:', () => {
 
 describe('a media file is refused where', () => {
   const types = 'avif, gif, jpeg, jpg, mp4, pdf, png, svg, webm, webp';
-  const badPath = 'a media path may hold only letters, digits, dots, hyphens and underscores';
+  const badPath = 'a media path may contain only letters, digits, dots, hyphens and underscores';
 
   test.each([
     ['its type is not known', 'content/media/kb/setup.exe', `".exe" is not a media type (use ${types})`],
