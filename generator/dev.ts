@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Manifest } from '#contract/release.ts';
 import { openArticleCache } from './articles/cache.ts';
 import type { BuildResult } from './build-options.ts';
 import { articleCacheOf } from './build-record.ts';
@@ -7,7 +8,6 @@ import { compile } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
 import { createRenderer } from './markdown/renderer.ts';
 import { compressors } from './release/compress.ts';
-import { toPreviousRelease } from './release/previous-release.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
 import { removeRelease } from './release/publish.ts';
 import { createReleaseStage } from './release/release-stage.ts';
@@ -48,7 +48,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   const { content, catalog, out, lenient, report, fail } = options;
   const folder = previewFolderOf(out);
   rmSync(folder, { recursive: true, force: true });
-  const renderer = createRenderer();
+  let renderer = createRenderer();
   const cache = openArticleCache(articleCacheOf(out), { fingerprint: fingerprint() });
   const compressor = compressors.fast;
   let sources: Sources | undefined;
@@ -80,15 +80,28 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
     report(result, performance.now() - started);
     if (!result.release) return;
     widget = result.widget;
-    const preview = toPreviousRelease(join(folder, 'releases', result.release.id), result.release);
+    const preview = toPreview(join(folder, 'releases', result.release.id), result.release);
     previews = [...previews.filter(({ directory }) => directory !== preview.directory), preview];
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);
   };
 
   const watcher = await watchFolders([content, catalog], (changes) => build(changes).catch(fail));
+  // The first build may have started threads; a save has one article to render.
+  const first = renderer;
+  renderer = createRenderer(1);
+  await first.close();
   return async () => {
     await watcher.close();
     cache.close();
     await renderer.close();
   };
+}
+
+/** Converts a preview to the previous release of the next one. Its files are not checked: a missing one cannot be linked. */
+function toPreview(directory: string, manifest: Manifest): PreviousRelease {
+  const encodingsOf: PreviousRelease['encodingsOf'] = (file) => {
+    const entry = manifest.files[file];
+    return entry && [[file, entry]];
+  };
+  return { directory, manifest, encodingsOf, isIntact: () => true };
 }

@@ -74,47 +74,102 @@ const pricesNeed = {
 
 const Settings = z
   .object({
-    PORT: whole(0, 65_535).default(3000),
-    HOST: z.string().refine(isHost, 'must be an IP address or a host name').default('127.0.0.1'),
-    DIST_DIR: z.string().default('dist'),
-    RELEASE_CACHE_BYTES: whole(0, 1_099_511_627_776).default(33_554_432),
-    SERVICE_VERSION: z.string().default(packageJson.version),
-    CORS_ORIGINS: Origins.default(['*']),
-    ALLOW_LOCAL_ORIGINS: z.stringbool('must be true or false').default(false),
-    TRUSTED_PROXIES: Networks.default(() => new BlockList()),
-    RATELIMIT_RPS: whole(1, 1_000_000).default(50),
-    RATELIMIT_BURST: whole(1, 1_000_000).default(100),
-    RATELIMIT_BLOCK_SECONDS: whole(0, 86_400).default(0),
-    POWER_RATELIMIT_RPS: whole(1, 1_000_000).default(1),
-    POWER_RATELIMIT_BURST: whole(1, 1_000_000).default(5),
-    FEEDBACK_RATELIMIT_WINDOW_SECONDS: whole(1, 86_400).default(30),
-    FEEDBACK_RATELIMIT_BURST: whole(1, 1_000_000).default(1),
-    MAX_FEEDBACK_BODY_BYTES: whole(1, 1_048_576).default(32_768),
-    CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional(),
-    CHAT_FEEDBACK_WEBHOOK_KIND: oneOf('discord', 'slack', 'mattermost').default('discord'),
-    DOMAIN_RATELIMIT_RPS: whole(1, 1_000_000).default(2),
-    DOMAIN_RATELIMIT_BURST: whole(1, 1_000_000).default(10),
-    DOMAIN_PRICES: oneOf('catalog', 'whmcs', 'fossbilling').default('catalog'),
-    WHMCS_URL: UpstreamUrl.optional(),
-    WHMCS_IDENTIFIER: Secret.optional(),
-    WHMCS_SECRET: Secret.optional(),
-    FOSSBILLING_URL: UpstreamUrl.optional(),
-    UPTIME_KUMA_URL: UpstreamUrl.optional(),
+    PORT: whole(0, 65_535).default(3000).describe('The port to listen on; 0 takes a free one.'),
+    HOST: z
+      .string()
+      .refine(isHost, 'must be an IP address or a host name')
+      .default('127.0.0.1')
+      .describe('The address to listen on.'),
+    DIST_DIR: z.string().default('dist').describe('Where releases are kept.'),
+    RELEASE_CACHE_BYTES: whole(0, 1_099_511_627_776)
+      .default(33_554_432)
+      .describe("Bytes of the release's files that stay in memory."),
+    SERVICE_VERSION: z
+      .string()
+      .default(packageJson.version)
+      .describe('What `/health` and `/v1/info` say; the default is the version of package.json.'),
+    CORS_ORIGINS: Origins.default(['*']).describe(
+      'Origins that may read, separated by commas; `*` does not apply to endpoints that need a key.',
+    ),
+    ALLOW_LOCAL_ORIGINS: z
+      .stringbool('must be true or false')
+      .default(false)
+      .describe('Adds any port of localhost to the origins.'),
+    TRUSTED_PROXIES: Networks.default(() => new BlockList()).describe(
+      'IP addresses and networks whose `X-Forwarded-For` counts, separated by commas.',
+    ),
+    RATELIMIT_RPS: whole(1, 1_000_000)
+      .default(50)
+      .describe('Requests a second for each client IP (IPv6: each /64) over all `/v1` endpoints.'),
+    RATELIMIT_BURST: whole(1, 1_000_000).default(100).describe('Requests at once for each client IP.'),
+    RATELIMIT_BLOCK_SECONDS: whole(0, 86_400)
+      .default(0)
+      .describe('How long a client that went over its limit stays refused.'),
+    POWER_RATELIMIT_RPS: whole(1, 1_000_000)
+      .default(1)
+      .describe('Actions and console commands a second for each API key.'),
+    POWER_RATELIMIT_BURST: whole(1, 1_000_000)
+      .default(5)
+      .describe('Actions and console commands at once for each API key.'),
+    FEEDBACK_RATELIMIT_WINDOW_SECONDS: whole(1, 86_400)
+      .default(30)
+      .describe('Seconds after which a client IP may vote once more.'),
+    FEEDBACK_RATELIMIT_BURST: whole(1, 1_000_000).default(1).describe('Votes at once for each client IP.'),
+    MAX_FEEDBACK_BODY_BYTES: whole(1, 1_048_576).default(32_768).describe('The largest vote, in bytes.'),
+    CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional().describe(
+      'The webhook of the chat that gets votes. It is a secret.',
+    ),
+    CHAT_FEEDBACK_WEBHOOK_KIND: oneOf('discord', 'slack', 'mattermost')
+      .default('discord')
+      .describe('The chat of the webhook: `discord`, `slack` or `mattermost`.'),
+    DOMAIN_RATELIMIT_RPS: whole(1, 1_000_000).default(2).describe('Domain searches a second for each client IP.'),
+    DOMAIN_RATELIMIT_BURST: whole(1, 1_000_000).default(10).describe('Domain searches at once for each client IP.'),
+    DOMAIN_PRICES: oneOf('catalog', 'whmcs', 'fossbilling')
+      .default('catalog')
+      .describe('Where domain prices come from: `catalog`, `whmcs` or `fossbilling`.'),
+    WHMCS_URL: UpstreamUrl.optional().describe('The base URL of WHMCS.'),
+    WHMCS_IDENTIFIER: Secret.optional().describe('The identifier of an API credential of WHMCS.'),
+    WHMCS_SECRET: Secret.optional().describe('The secret of that credential.'),
+    FOSSBILLING_URL: UpstreamUrl.optional().describe('The base URL of FOSSBilling.'),
+    UPTIME_KUMA_URL: UpstreamUrl.optional().describe(
+      'The base URL of Uptime Kuma; without it, the monitors of the catalog are used.',
+    ),
     UPTIME_KUMA_STATUS_PAGE: z
       .string()
       .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/i, 'must be the slug of a status page')
-      .optional(),
-    STATUS_FILE: z.string().optional(),
-    RDAP_BOOTSTRAP_URL: z.union([z.literal('off'), UpstreamUrl]).default('https://data.iana.org/rdap/dns.json'),
-    DNS_SERVERS: DnsServers.optional(),
-    PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
+      .optional()
+      .describe('The slug of its status page.'),
+    STATUS_FILE: z.string().optional().describe('A file that the status is written to as well.'),
+    RDAP_BOOTSTRAP_URL: z
+      .union([z.literal('off'), UpstreamUrl])
+      .default('https://data.iana.org/rdap/dns.json')
+      .describe("IANA's list of RDAP servers, read once a day, or `off`; a copy is built in."),
+    DNS_SERVERS: DnsServers.optional().describe(
+      "Resolvers for the domain search, `ip:port` separated by commas, or `off`; the default is the system's.",
+    ),
+    PUBLIC_URL: z
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .optional()
+      .describe(
+        'Where clients reach the service: console streams are opened there. The default is the address it listens on.',
+      ),
     ...StoreSettings.shape,
-    PROVIDERS_FILE: z.string().refine(isReadable, 'the file cannot be read').optional(),
-    UPSTREAM_TIMEOUT_SECONDS: whole(1, 600).default(20),
-    CONSOLE_TOKEN_TTL_SECONDS: whole(5, 86_400).default(600),
-    LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent').default('info'),
-    LOG_FORMAT: oneOf('pretty', 'json').optional(),
-    SHUTDOWN_GRACE_SECONDS: whole(0, 3600).default(10),
+    PROVIDERS_FILE: z
+      .string()
+      .refine(isReadable, 'the file cannot be read')
+      .optional()
+      .describe("The file that names the providers of customers' servers."),
+    UPSTREAM_TIMEOUT_SECONDS: whole(1, 600).default(20).describe('How long a panel or cloud may take for an action.'),
+    CONSOLE_TOKEN_TTL_SECONDS: whole(5, 86_400)
+      .default(600)
+      .describe('How long the token of a console stream is valid.'),
+    LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent')
+      .default('info')
+      .describe('`trace`, `debug`, `info`, `warn`, `error` or `silent`; `info` is a line for each request.'),
+    LOG_FORMAT: oneOf('pretty', 'json')
+      .optional()
+      .describe('`pretty` or `json`; the default is `pretty` on a terminal, else `json`.'),
+    SHUTDOWN_GRACE_SECONDS: whole(0, 3600).default(10).describe('How long running requests may take after SIGTERM.'),
   })
   .superRefine((env, context) => {
     const require = (name: keyof typeof env, cause: string): void => {
@@ -128,6 +183,15 @@ const Settings = z
 
 /** The settings of the server, checked; their names are those of the environment variables. */
 export type Env = Readonly<z.infer<typeof Settings>>;
+
+/** Each setting with its default as text, empty where it has none or one of the machine, and what it means. */
+export function listSettings(): { name: string; preset: string; meaning: string }[] {
+  return Object.entries(Settings.shape).map(([name, schema]) => {
+    const { data } = schema.safeParse(undefined);
+    const hasPreset = data !== undefined && !(data instanceof BlockList) && name !== 'SERVICE_VERSION';
+    return { name, preset: hasPreset ? data.toString() : '', meaning: schema.description! };
+  });
+}
 
 /** Adds the lines of `.env`, where there is one, to the environment. Throws an {@link EnvError} where it cannot be read. */
 export function loadEnvFile(): void {

@@ -38,25 +38,26 @@ export async function compileArticles({ categories }: Content, options: Articles
     const cached = cache.read(toKey(folder, file));
     return !compressor || cached?.encodings?.compression === compressor.name ? cached : undefined;
   };
+  const articles: (Article | undefined)[] = [];
+  let done = 0;
   // One category at a time, so that the texts of all articles are never in memory together.
-  function* open(): Generator<{ category: OpenedCategory; article: OpenedArticle }> {
+  function* openUncached(): Generator<{ index: number; category: OpenedCategory; opened: OpenedArticle }> {
     for (const folder of categories) {
       const category = openCategory(folder, (file) => readCached(folder, file), diagnostics);
-      for (const article of category.articles) yield { category, article };
+      for (const opened of category.articles) {
+        const { file, cached } = opened;
+        const isCached = cached?.category === category.name;
+        const index = articles.push(isCached ? toArticle(folder, file, cached, now) : undefined) - 1;
+        if (isCached) done += 1;
+        else yield { index, category, opened };
+      }
     }
   }
-  const articles: Article[] = [];
-  const compiling = mapInOrder(open(), concurrency, async ({ category, article: { file, cached, parsed } }) => {
-    const { folder, name } = category;
-    if (cached?.category === name) return toArticle(folder, file, cached, now);
-    return (await compileArticle({ folder, name }, file, parsed, options))?.article;
+  const compiling = mapInOrder(openUncached(), concurrency, async ({ index, category, opened }) => {
+    articles[index] = (await compileArticle(category, opened.file, opened.parsed, options))?.article;
   });
-  let done = 0;
-  for await (const article of compiling) {
-    if (article) articles.push(article);
-    progress?.((done += 1), total);
-  }
-  return articles;
+  for await (const _ of compiling) progress?.((done += 1), total);
+  return articles.filter((article) => article !== undefined);
 }
 
 /** Writes the files of published articles into a stage; reuses those of the previous release. */
@@ -65,9 +66,10 @@ export async function writeArticles(
   stage: Stage,
   options: ArticlesOptions,
 ): Promise<void> {
-  const published = articles.filter(({ state }) => state === 'published');
-  const writing = mapInOrder(published, concurrency, async ({ folder, file, output, metadata }) => {
-    if (stage.reuse(output, metadata.encodings!.identity)) return;
+  const missing = articles.filter(
+    ({ state, output, metadata }) => state === 'published' && !stage.reuse(output, metadata.encodings!.identity),
+  );
+  const writing = mapInOrder(missing, concurrency, async ({ folder, file, output, metadata }) => {
     const cached = options.cache.readEncodings(toKey(folder, file), metadata);
     // Another build may have removed it from the cache, or it is damaged.
     const encodings =

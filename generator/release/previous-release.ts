@@ -24,29 +24,26 @@ export function hashManifest(directory: string): string {
  */
 export function openPreviousRelease(directory: string, manifestHash: string): PreviousRelease | undefined {
   try {
-    const text = readFileSync(join(directory, 'manifest.json'));
+    const path = join(directory, 'manifest.json');
+    const text = readFileSync(path);
     if (hash('sha256', text) !== manifestHash) return undefined;
-    return toPreviousRelease(directory, JSON.parse(text.toString('utf8')) as Manifest);
+    const manifest = JSON.parse(text.toString('utf8')) as Manifest;
+    const writtenMs = statSync(path).mtimeMs;
+    const isUnchanged = (file: string): boolean => {
+      const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
+      return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
+    };
+    return {
+      directory,
+      manifest,
+      encodingsOf(file) {
+        const names = [file, `${file}.gz`, `${file}.br`].filter((name) => Object.hasOwn(manifest.files, name));
+        if (names[0] !== file || !names.every(isUnchanged)) return undefined;
+        return names.map((name) => [name, manifest.files[name]!]);
+      },
+      isIntact: () => Object.keys(manifest.files).every(isUnchanged),
+    };
   } catch {
     return undefined;
   }
-}
-
-/** Creates a previous release from a folder and its manifest. Throws if the folder is missing. */
-export function toPreviousRelease(directory: string, manifest: Manifest): PreviousRelease {
-  const writtenMs = statSync(join(directory, 'manifest.json')).mtimeMs;
-  const isUnchanged = (file: string): boolean => {
-    const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
-    return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
-  };
-  return {
-    directory,
-    manifest,
-    encodingsOf(file) {
-      const names = [file, `${file}.gz`, `${file}.br`].filter((name) => Object.hasOwn(manifest.files, name));
-      if (names[0] !== file || !names.every(isUnchanged)) return undefined;
-      return names.map((name) => [name, manifest.files[name]!]);
-    },
-    isIntact: () => Object.keys(manifest.files).every(isUnchanged),
-  };
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /**
@@ -7,6 +7,10 @@ import { createInterface } from 'node:readline';
  */
 const [, , server = 'demo'] = process.argv;
 const base = process.env.API_URL ?? 'http://localhost:3000';
+if (!existsSync('.key')) {
+  console.error("There is no file .key. Write your key into it: echo 'Authorization: Bearer hk_...' > .key");
+  process.exit(2);
+}
 const authorization = readFileSync('.key', 'utf8')
   .trim()
   .replace(/^Authorization: */i, '');
