@@ -3,31 +3,31 @@ import type { StatusWidget } from '#contract/status.ts';
 import type { Diagnostic } from './source/diagnostics.ts';
 import type { Compression } from './release/compress.ts';
 
-/** What to build, and how. */
+/** Options of a build. */
 export interface BuildOptions {
   readonly content: string;
   readonly catalog: string;
-  /** Where releases are kept. */
+  /** The folder of releases. */
   readonly out: string;
-  /** Checks everything, and writes nothing. */
+  /** Checks everything and writes nothing. */
   readonly checkOnly?: boolean;
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
-  /** Takes dead references for warnings. */
+  /** Reports dead references as warnings. */
   readonly lenient: boolean;
-  /** Makes everything anew. */
+  /** Renders every article again. */
   readonly noCache: boolean;
   readonly compression: Compression;
-  /** Threads that render; as many as pay if left out. */
+  /** The number of render threads; chosen automatically if left out. */
   readonly threads?: number;
-  /** Is told how many of how many articles are compiled. */
+  /** Called after each compiled article. */
   readonly progress?: (done: number, total: number) => void;
 }
 
-/** What came of a build. */
+/** The result of a build. */
 export interface BuildResult {
   readonly diagnostics: readonly Diagnostic[];
-  /** The new release; undefined where there were errors or nothing was to be written. */
+  /** The new release; undefined after errors and for a check. */
   readonly release?: Manifest | undefined;
   readonly counts: Manifest['counts'];
   readonly drafts: number;

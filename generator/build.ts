@@ -3,13 +3,13 @@ import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-recor
 import { createDiagnostics } from './source/diagnostics.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readCurrent } from './release/current.ts';
-import type { FormerRelease } from './release/former-release.ts';
+import type { PreviousRelease } from './release/previous-release.ts';
 import { loadFolder } from './source/load.ts';
 import { createRenderer } from './markdown/renderer.ts';
 
 /**
- * Builds a release from content/ and catalog/. What is wrong in them is in the result; a release with errors is never
- * published. Throws where the disk does not take it, and then the releases stay as they were.
+ * Builds and publishes a release from content/ and catalog/. The result lists their problems; with errors nothing is
+ * published. Throws if the release cannot be written; the existing releases stay unchanged.
  */
 export async function build(options: BuildOptions): Promise<BuildResult> {
   const { out, compression, noCache, checkOnly = false } = options;
@@ -19,9 +19,9 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     catalog: loadFolder(options.catalog, diagnostics),
   };
   const record = noCache || checkOnly ? undefined : readBuildRecord(out, options, sources);
-  if (record?.unchanged && !diagnostics.failed() && (await isPublished(out, record.former))) return record.unchanged;
+  if (record?.unchanged && !diagnostics.failed() && (await isPublished(out, record.previous))) return record.unchanged;
 
-  // Loaded here, as reading the libraries takes longer than finding that there is nothing to do.
+  // Imported here: loading the libraries takes longer than a build without changes.
   const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }] = await Promise.all([
     import('./compile.ts'),
     import('./release/release-stage.ts'),
@@ -44,7 +44,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       widget: record?.widget,
       ...(!checkOnly && {
         compressor: compressors[compression],
-        openStage: () => createReleaseStage({ out, compressor: compressors[compression], former: record?.former }),
+        openStage: () => createReleaseStage({ out, compressor: compressors[compression], previous: record?.previous }),
       }),
     });
     if (!noCache && result.release) {
@@ -58,9 +58,9 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   }
 }
 
-/** Whether a release that is whole is the current one, or could be made so again. */
-async function isPublished(out: string, former: FormerRelease): Promise<boolean> {
-  if ((await readCurrent(out)) === former.manifest.id) return true;
-  const { publishAgain } = await import('./release/publish.ts');
-  return publishAgain(out, former);
+/** Whether an intact release is the current one, or was made current again. */
+async function isPublished(out: string, previous: PreviousRelease): Promise<boolean> {
+  if ((await readCurrent(out)) === previous.manifest.id) return true;
+  const { republish } = await import('./release/publish.ts');
+  return republish(out, previous);
 }

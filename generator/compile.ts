@@ -10,7 +10,7 @@ import { collections } from './articles/collections/index.ts';
 import { knowledgeBase } from './articles/collections/knowledge-base.ts';
 import { compileArticles, writeArticles } from './articles/compile.ts';
 import type { ArticlesOptions } from './articles/compile.ts';
-import { sortContent } from './articles/content.ts';
+import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
 import type { BuildResult } from './build-options.ts';
 import { writeGeneratorFiles } from './release/generator-files.ts';
@@ -19,24 +19,24 @@ import { readCatalog } from './source/catalog.ts';
 import { readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 
-/** What is compiled, with what, and where to. */
+/** Options of {@link compile}. */
 export interface CompileOptions extends ArticlesOptions {
   readonly sources: Sources;
-  /** Begins the release, once everything is checked; without it, nothing is written. */
+  /** Starts the release after all checks; if left out, nothing is written. */
   readonly openStage?: (() => Promise<Stage>) | undefined;
-  /** The status widget, where this generator made that of the release before. */
+  /** The status widget of the previous release, if this version of the generator made it. */
   readonly widget: StatusWidget | undefined;
 }
 
-/** What came of it. */
+/** The result of a build, with its articles. */
 export interface Compiled extends BuildResult {
   readonly articles: readonly Article[];
 }
 
-/** Compiles and checks the sources, and publishes a release where nothing is wrong. */
+/** Compiles and checks the sources, and publishes a release if there are no errors. */
 export async function compile(options: CompileOptions): Promise<Compiled> {
   const { sources, diagnostics, openStage } = options;
-  const content = sortContent(sources.content.files, diagnostics);
+  const content = groupContent(sources.content.files, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
   const articles = await compileArticles(content, options);
   const aliases = collectAliases(articles, diagnostics);
@@ -60,7 +60,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     monitors: catalog.status.monitors.length,
     media: content.media.size,
   };
-  const due = articles.filter(({ state }) => state === 'scheduled').map(({ outline }) => outline.due!);
+  const due = articles.filter(({ state }) => state === 'scheduled').map(({ metadata }) => metadata.due!);
   const summary = {
     counts,
     drafts: articles.filter(({ state }) => state === 'draft').length,
@@ -73,7 +73,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   return { articles, ...summary, ...written, diagnostics: diagnostics.list() };
 }
 
-/** A file of text, by its path in the release. */
+/** A text file of a release. */
 interface TextFile {
   readonly file: string;
   readonly text: string;
@@ -83,21 +83,21 @@ function toFile(name: ResourceName, value: unknown, params: Readonly<Record<stri
   return { file: fileOf(name, params), text: toJsonText(name, value) };
 }
 
-/** What lists show of the articles of a collection, in its order. */
+/** The list items of the published articles of a collection, in its order. */
 function toItems(collection: AnyCollection, articles: readonly Article[]): ListItem[] {
   return articles
     .filter(({ folder, state }) => folder.collection === collection && state === 'published')
-    .map(({ outline }) => outline.item)
+    .map(({ metadata }) => metadata.item)
     .toSorted((a, b) => collection.compare(a, b));
 }
 
-/** What a release is made of, beside the files of the generator. */
+/** The parts of a release, without the generator's own files. */
 interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextChangeAt'> {
   readonly texts: readonly TextFile[];
   readonly articles: readonly Article[];
 }
 
-/** Writes a release and publishes it, or discards it where a source was changed meanwhile. */
+/** Writes and publishes a release, or discards it if a source changed meanwhile. */
 async function writeRelease(
   stage: Stage,
   { texts, media, articles, counts, nextChangeAt }: Parts,
@@ -108,7 +108,7 @@ async function writeRelease(
     for (const { file, text } of texts) await stage.write(file, Buffer.from(text));
     for (const [path, source] of media) {
       const file = fileOf('media', { path: path.slice('/media/'.length) });
-      if (stage.takeOver(file, source.sha256)) continue;
+      if (stage.reuse(file, source.sha256)) continue;
       const bytes = readSource(source, diagnostics);
       if (bytes) stage.writeMedia(file, bytes);
     }

@@ -8,7 +8,7 @@ import { compile } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
 import { createRenderer } from './markdown/renderer.ts';
 import { compressors } from './release/compress.ts';
-import type { FormerRelease } from './release/former-release.ts';
+import type { PreviousRelease } from './release/previous-release.ts';
 import { removeRelease } from './release/publish.ts';
 import { createReleaseStage } from './release/release-stage.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
@@ -17,32 +17,32 @@ import type { Sources } from './source/load.ts';
 import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
 
-/** What to watch, and where to. */
+/** Options of {@link watchAndBuild}. */
 export interface DevOptions {
   readonly content: string;
   readonly catalog: string;
-  /** Where previews are kept, in a folder of their own. */
+  /** The folder of releases; previews get a folder of their own below it. */
   readonly out: string;
-  /** Takes dead references for warnings. */
+  /** Reports dead references as warnings. */
   readonly lenient: boolean;
-  /** Called with what came of each build, and how many milliseconds it took. */
+  /** Called with the result of each build and its duration. */
   readonly report: (result: BuildResult, ms: number) => void;
-  /** Called where a build could not be made at all, as where the disk does not take it; the next change tries again. */
+  /** Called if a build throws, for example on a full disk; the next change starts another build. */
   readonly fail: (error: unknown) => void;
 }
 
-/** The folder of previews below `out`: its `current` can be served like that of any release. */
+/** The folder of previews below `out`; the server can serve it like any folder of releases. */
 export function previewFolderOf(out: string): string {
   return join(out, '.dev');
 }
 
-/** How many previews are kept: a server may still be reading one when the next is there. */
-const keep = 5;
+/** A server may still read a preview when the next one is current. */
+const maxPreviews = 5;
 
 /**
- * Builds a preview of content/ and catalog/, and another with each change: a release without compressed forms, in which
- * all that is as it was is linked. Where there are errors, the last one stays the current one. Resolves when the first
- * build is done, with the function that ends it.
+ * Builds a preview of content/ and catalog/ now and after each change: a release without compressed files that links
+ * unchanged files. After errors the last good preview stays current. Resolves after the first build, with a function that
+ * stops watching.
  */
 export async function watchAndBuild(options: DevOptions): Promise<() => Promise<void>> {
   const { content, catalog, out, lenient, report, fail } = options;
@@ -52,37 +52,37 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   const cache = openArticleCache(articleCacheOf(out), { fingerprint: fingerprint() });
   const compressor = compressors.fast;
   let sources: Sources | undefined;
-  let kept: FormerRelease[] = [];
+  let previews: PreviousRelease[] = [];
   let widget: BuildResult['widget'];
 
   const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
     const diagnostics = createDiagnostics(lenient);
-    const found =
+    const loaded =
       structure || !sources
         ? { content: loadFolder(content, diagnostics), catalog: loadFolder(catalog, diagnostics) }
         : {
             content: reloadFiles(sources.content, files, diagnostics),
             catalog: reloadFiles(sources.catalog, files, diagnostics),
           };
-    // What was wrong with a folder is only found again where it is listed again.
-    sources = diagnostics.failed() ? undefined : found;
+    // After errors the next build lists the folders again; otherwise their problems would not be reported again.
+    sources = diagnostics.failed() ? undefined : loaded;
     const { articles: _, ...result } = await compile({
-      sources: found,
+      sources: loaded,
       now: new Date().toISOString().slice(0, 10),
       diagnostics,
       render: renderer.render,
       cache,
       compressor,
       widget,
-      openStage: () => createReleaseStage({ out: folder, compressor, former: kept.at(-1), isPreview: true }),
+      openStage: () => createReleaseStage({ out: folder, compressor, previous: previews.at(-1), isPreview: true }),
     });
     report(result, performance.now() - started);
     if (!result.release) return;
     widget = result.widget;
     const preview = toPreview(join(folder, 'releases', result.release.id), result.release);
-    kept = [...kept.filter(({ directory }) => directory !== preview.directory), preview];
-    if (kept.length > keep) await removeRelease(kept.shift()!.directory);
+    previews = [...previews.filter(({ directory }) => directory !== preview.directory), preview];
+    if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);
   };
 
   const watcher = await watchFolders([content, catalog], (changes) => build(changes).catch(fail));
@@ -97,11 +97,11 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   };
 }
 
-/** A preview as what the next one links from. Its files are not looked at again: one that is gone cannot be linked. */
-function toPreview(directory: string, manifest: Manifest): FormerRelease {
-  const formsOf: FormerRelease['formsOf'] = (file) => {
+/** Converts a preview to the previous release of the next one. Its files are not checked: a missing one cannot be linked. */
+function toPreview(directory: string, manifest: Manifest): PreviousRelease {
+  const encodingsOf: PreviousRelease['encodingsOf'] = (file) => {
     const entry = manifest.files[file];
     return entry && [[file, entry]];
   };
-  return { directory, manifest, formsOf, isWhole: () => true };
+  return { directory, manifest, encodingsOf, isIntact: () => true };
 }

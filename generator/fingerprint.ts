@@ -3,14 +3,14 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * What a build's result depends on beside its sources and options: the code of the generator, the versions of its
- * libraries, and the version of Node.js, whose zlib compresses. The same on every machine.
+ * A hash of everything else that a build depends on: the generator's code, the versions of its libraries, and the version
+ * of Node.js, which includes zlib. It is the same on every machine.
  */
 export function fingerprint(): string {
-  return (known ??= compute());
+  return (cached ??= compute());
 }
 
-let known: string | undefined;
+let cached: string | undefined;
 
 function compute(): string {
   const root = import.meta.dirname;

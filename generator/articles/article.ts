@@ -2,7 +2,7 @@ import type { AnyCollection, CommonFrontMatter, ListItem } from './collections/c
 import type { CategoryFolder } from './content.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { parseFrontMatter } from '../source/front-matter.ts';
-import type { Split } from '../source/front-matter.ts';
+import type { SplitArticle } from '../source/front-matter.ts';
 import { MarkdownError } from '../markdown/limits.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
@@ -13,38 +13,38 @@ import type { Compression } from '../release/compress.ts';
 import type { Checked } from '../source/yaml.ts';
 
 /**
- * What is known of an article without its text: all that lists and checks need. Plain JSON, so that a later build can
- * take it up where the source file has not changed. Lines and columns are those of the file.
+ * The data of an article that lists and checks need, without its text. It is plain JSON, so that the cache can store it.
+ * Lines and columns are those of the file.
  */
-export interface Outline {
-  /** The SHA-256 of its file in a release and of the compressed forms; undefined where these were not asked for. */
-  readonly forms?: FormHashes | undefined;
+export interface ArticleMetadata {
+  /** Hashes of its file in a release; undefined if it was only checked. */
+  readonly encodings?: EncodingHashes | undefined;
   /** The display name of its category. */
   readonly category: string;
-  /** The same as its front matter gives it, if it does. */
+  /** The category name in its front matter, if there is one. */
   readonly declared?: Located | undefined;
   readonly draft: boolean;
-  /** The day from which it is published, where it has one. */
+  /** The first day of publication, if it has one. */
   readonly due?: string | undefined;
   readonly item: ListItem;
   readonly aliases: readonly Located[];
-  /** Media that the front matter shows. */
+  /** Media in the front matter. */
   readonly media: readonly Located[];
-  /** Links and images that lead to this site. */
+  /** Links and images that point to this site. */
   readonly references: readonly Reference[];
-  /** The ids that links can lead to. */
+  /** The IDs that links can point to. */
   readonly ids: readonly string[];
 }
 
-/** Proves the file of an article. */
-export interface FormHashes {
+/** The hashes of an article's file and of its compressed encodings. */
+export interface EncodingHashes {
   readonly compression: Compression;
   readonly identity: string;
   readonly gz: string;
   readonly br: string;
 }
 
-/** A text of the front matter, and where it stands. */
+/** A text of the front matter with its position. */
 export interface Located {
   readonly text: string;
   readonly line: number;
@@ -59,45 +59,43 @@ export interface Article {
   readonly path: string;
   /** The path of its file in a release. */
   readonly output: string;
-  /** One that is broken has no sound front matter: it is only there to be checked. */
+  /** `broken` means invalid front matter; such an article is checked only. */
   readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
-  readonly outline: Outline;
+  readonly metadata: ArticleMetadata;
 }
 
-/** An article whose file was opened: it is known from an earlier build, or its front matter was read. */
+/** An article whose metadata is cached or whose file was parsed. */
 export interface OpenedArticle {
   readonly file: SourceFile;
-  readonly known: Outline | undefined;
+  readonly cached: ArticleMetadata | undefined;
   readonly parsed: Parsed | undefined;
 }
 
-/** An article's front matter, where it is sound, and its Markdown. */
-type Parsed = Split<CommonFrontMatter>;
+/** An article's front matter, if valid, and its Markdown. */
+type Parsed = SplitArticle<CommonFrontMatter>;
 
-/** A category whose articles were opened, and the display name that they agree on. */
+/** A category, its opened articles and their common display name. */
 export interface OpenedCategory {
   readonly folder: CategoryFolder;
   readonly name: string;
   readonly articles: readonly OpenedArticle[];
 }
 
-/**
- * Opens the articles of a category, and reads those that are not known. Reports what is broken, and leaves it out.
- */
+/** Opens the articles of a category and parses those that are not cached. Reports and omits unreadable ones. */
 export function openCategory(
   folder: CategoryFolder,
-  read: (file: SourceFile) => Outline | undefined,
+  readCached: (file: SourceFile) => ArticleMetadata | undefined,
   diagnostics: Diagnostics,
 ): OpenedCategory {
   const articles = folder.articles.flatMap((file): OpenedArticle[] => {
-    const known = read(file);
-    const parsed = known ? undefined : parseArticle(file, folder.collection, diagnostics);
-    return known || parsed ? [{ file, known, parsed }] : [];
+    const cached = readCached(file);
+    const parsed = cached ? undefined : parseArticle(file, folder.collection, diagnostics);
+    return cached || parsed ? [{ file, cached, parsed }] : [];
   });
   return { folder, name: nameOf(folder, articles, diagnostics), articles };
 }
 
-/** Reads the front matter of an article. Reports what is broken; returns undefined where there is nothing to go on with. */
+/** Reads and parses an article. Reports its problems; returns undefined if it cannot be read or split. */
 export function parseArticle(
   file: SourceFile,
   { frontMatter }: AnyCollection,
@@ -107,8 +105,8 @@ export function parseArticle(
   return text === undefined ? undefined : parseFrontMatter(text, frontMatter, file.display, diagnostics);
 }
 
-function declaredBy({ known, parsed }: OpenedArticle): Located | undefined {
-  if (!parsed) return known?.declared;
+function declaredBy({ cached, parsed }: OpenedArticle): Located | undefined {
+  if (!parsed) return cached?.declared;
   const { frontMatter } = parsed;
   const category = frontMatter?.value.category;
   return category === undefined ? undefined : locate(frontMatter!, category, ['category']);
@@ -138,7 +136,7 @@ function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diag
   );
 }
 
-/** Where an article of a category stands in the site. */
+/** The site path of an article and the path of its file in a release. */
 export function addressOf({ collection, slug: category }: CategoryFolder, file: SourceFile) {
   const slug = file.path.slice(file.path.lastIndexOf('/') + 1, -'.md'.length);
   return {
@@ -147,25 +145,25 @@ export function addressOf({ collection, slug: category }: CategoryFolder, file: 
   };
 }
 
-/** Places an article in a build of the day `now`, YYYY-MM-DD. */
-export function toArticle(folder: CategoryFolder, file: SourceFile, outline: Outline, now: string): Article {
-  const { draft, due } = outline;
+/** Creates an article of a build on the day `now`, YYYY-MM-DD. */
+export function toArticle(folder: CategoryFolder, file: SourceFile, metadata: ArticleMetadata, now: string): Article {
+  const { draft, due } = metadata;
   const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
   const { path, output } = addressOf(folder, file);
-  return { folder, file, path, output, state, outline };
+  return { folder, file, path, output, state, metadata };
 }
 
-/** Makes the outline of an article whose body was rendered. Without front matter it holds what the body tells. */
-export function toOutline(
+/** Creates the metadata of a rendered article. Without valid front matter it has only the data of the body. */
+export function toMetadata(
   { folder, name }: Pick<OpenedCategory, 'folder' | 'name'>,
   file: SourceFile,
   parsed: Parsed,
   rendered: Rendered,
-): Outline {
+): ArticleMetadata {
   const { collection } = folder;
   const { frontMatter, bodyLine } = parsed;
   const { path } = addressOf(folder, file);
-  const outline: Outline = {
+  const metadata: ArticleMetadata = {
     category: name,
     draft: false,
     item: { path },
@@ -174,7 +172,7 @@ export function toOutline(
     references: rendered.references.map((reference) => ({ ...reference, line: reference.line + bodyLine - 1 })),
     ids: rendered.ids,
     ...(frontMatter && {
-      declared: declaredBy({ file, known: undefined, parsed }),
+      declared: declaredBy({ file, cached: undefined, parsed }),
       draft: frontMatter.value.draft ?? false,
       due: collection.dueOn(frontMatter.value),
       item: collection.toItem(frontMatter.value, { path, category: name, words: rendered.words }),
@@ -184,8 +182,8 @@ export function toOutline(
       ),
     }),
   };
-  // A copy: parts of a text, as V8 makes them, keep the whole text in memory, and an outline outlives its article.
-  return JSON.parse(JSON.stringify(outline)) as Outline;
+  // Copied, since V8's substrings keep the whole article text in memory.
+  return JSON.parse(JSON.stringify(metadata)) as ArticleMetadata;
 }
 
 function locate({ place }: Checked<CommonFrontMatter>, text: string, field: readonly PropertyKey[]): Located {
@@ -193,7 +191,7 @@ function locate({ place }: Checked<CommonFrontMatter>, text: string, field: read
   return { text, line, column };
 }
 
-/** Renders the body of an article. Reports one that cannot be rendered or is empty, and then returns undefined. */
+/** Renders the body of an article. Reports a body that cannot be rendered or is empty, and returns undefined for it. */
 export async function renderBody(
   file: SourceFile,
   { body, bodyLine }: Parsed,

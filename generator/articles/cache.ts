@@ -4,40 +4,41 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
-import type { Forms } from '../release/compress.ts';
-import type { Outline } from './article.ts';
+import type { Encodings } from '../release/compress.ts';
+import type { ArticleMetadata } from './article.ts';
 
-/** What an article is known by: the hash of its source file, and its site path. */
+/** The cache key of an article. */
 export interface ArticleKey {
+  /** The hash of its source file. */
   readonly source: string;
   readonly path: string;
 }
 
-/** Remembers on disk what articles became. It may be copied between machines, and shared by builds. */
+/** A cache of compiled articles on disk. Builds may share it, and it may be copied to another machine. */
 export interface ArticleCache {
-  /** The outline of an article, where it is known. */
-  read(key: ArticleKey): Outline | undefined;
-  /** The file of an article whose outline is known; undefined where it is not there, or not what the outline says. */
-  readForms(key: ArticleKey, outline: Outline): Forms | undefined;
-  /** Keeps an article, where its outline says what its file is. */
-  write(key: ArticleKey, outline: Outline, forms: Forms): void;
-  /** Removes all other articles, so that the cache is bounded by what it is kept for. */
+  /** The metadata of an article; undefined if it is not cached. */
+  read(key: ArticleKey): ArticleMetadata | undefined;
+  /** The file of an article; undefined if it is missing or does not match the hashes in the metadata. */
+  readEncodings(key: ArticleKey, metadata: ArticleMetadata): Encodings | undefined;
+  /** Adds an article; its metadata must contain the hashes of its file. */
+  write(key: ArticleKey, metadata: ArticleMetadata, encodings: Encodings): void;
+  /** Removes all other articles, which bounds the size of the cache. */
   prune(keys: Iterable<ArticleKey>): void;
-  /** Writes what is not yet written, and ends. */
+  /** Writes pending entries and closes the file. */
   close(): void;
 }
 
-/** How a cache is used. */
+/** Options of {@link openArticleCache}. */
 export interface ArticleCacheOptions {
-  /** What an outline depends on beside the article: the code of the generator and its libraries. */
+  /** The fingerprint of the generator, on which compiled articles depend too. */
   readonly fingerprint: string;
-  /** Only reads; a file that is missing is not made. */
+  /** Never writes, and does not create a missing file. */
   readonly readOnly?: boolean;
 }
 
 /**
- * Opens the cache in a file; without one, it is a temporary one. An entry is named after everything that it depends on: the source file, the path of the article, and the
- * fingerprint of the generator. One that does not prove itself by its own checksum is as if it were not there.
+ * Opens the cache in a file; without a file it is temporary. The name of an entry is a hash of everything that it depends
+ * on: the source file, the site path and the fingerprint. An entry with a wrong checksum counts as missing.
  */
 export function openArticleCache(
   file: string | undefined,
@@ -45,29 +46,29 @@ export function openArticleCache(
 ): ArticleCache {
   const toName = (key: ArticleKey): string => hash('sha256', `${fingerprint} ${toText(key)}`);
   const entries = openEntries(file, readOnly);
-  /** What was read or written before: `dev` asks for the same ten thousand with every save. */
-  const known = new Map<string, Outline>();
-  const parse = (name: string): Outline | undefined => {
+  /** The entries read or written so far: `dev` reads all of them after each save. */
+  const loaded = new Map<string, ArticleMetadata>();
+  const parse = (name: string): ArticleMetadata | undefined => {
     const text = entries.read(name);
     const json = text?.slice(checksumLength);
-    return text && text === checksum(name, json!) + json! ? (JSON.parse(json!) as Outline) : undefined;
+    return text && text === checksum(name, json!) + json! ? (JSON.parse(json!) as ArticleMetadata) : undefined;
   };
   return {
     read(key) {
-      const outline = known.get(toText(key)) ?? parse(toName(key));
-      if (outline) known.set(toText(key), outline);
-      return outline;
+      const metadata = loaded.get(toText(key)) ?? parse(toName(key));
+      if (metadata) loaded.set(toText(key), metadata);
+      return metadata;
     },
-    readForms(key, { forms }) {
-      const { gz, br } = entries.readForms(toName(key)) ?? {};
-      if (!gz || !br || hash('sha256', gz) !== forms?.gz || hash('sha256', br) !== forms.br) return undefined;
+    readEncodings(key, { encodings }) {
+      const { gz, br } = entries.readEncodings(toName(key)) ?? {};
+      if (!gz || !br || hash('sha256', gz) !== encodings?.gz || hash('sha256', br) !== encodings.br) return undefined;
       return { identity: gunzipSync(gz), gz, br };
     },
-    write(key, outline, { gz, br }) {
+    write(key, metadata, { gz, br }) {
       const name = toName(key);
-      const json = JSON.stringify(outline);
+      const json = JSON.stringify(metadata);
       entries.write(name, { text: checksum(name, json) + json, gz, br });
-      known.set(toText(key), outline);
+      loaded.set(toText(key), metadata);
     },
     prune: (keys) => entries.keepOnly(Array.from(keys, toName)),
     close: () => entries.close(),
@@ -82,30 +83,30 @@ function checksum(name: string, json: string): string {
   return hash('sha256', `${name} ${json}`);
 }
 
-/** The compressed forms of a file. */
-type Compressed = Pick<Forms, 'gz' | 'br'>;
+/** The compressed encodings of a file. */
+type Compressed = Pick<Encodings, 'gz' | 'br'>;
 
 interface Entry extends Compressed {
   readonly text: string;
 }
 
-/** Entries by name, in one file, which is made, copied and removed faster than a file for each. */
+/** Entries by name, in one database file: it is created, copied and removed faster than one file per entry. */
 interface Entries {
   read(name: string): string | undefined;
-  readForms(name: string): Partial<Compressed> | undefined;
+  readEncodings(name: string): Partial<Compressed> | undefined;
   write(name: string, entry: Entry): void;
   keepOnly(names: readonly string[]): void;
   close(): void;
 }
 
-/** Entries that are written together, so that other builds need not wait long for this one. */
-const batch = 64;
+/** The entries of one transaction; few, so that other builds do not wait long for the lock. */
+const batchSize = 64;
 
-/** Opens entries. Where that cannot be done, or no longer, they are empty: that costs time, never a build. */
+/** Opens entries. After a database error they are empty, which costs time but never fails a build. */
 function openEntries(file: string | undefined, readOnly: boolean): Entries {
-  // The second time without what was damaged.
+  // The first attempt removes a damaged file.
   let connection = readOnly && file !== undefined ? connectReadOnly(file) : (connect(file) ?? connect(file));
-  const waiting = new Map<string, Entry>();
+  const pending = new Map<string, Entry>();
   const attempt = <Result>(work: (open: Connection) => Result): Result | undefined => {
     try {
       return connection && work(connection);
@@ -117,24 +118,24 @@ function openEntries(file: string | undefined, readOnly: boolean): Entries {
     }
   };
   const flush = (): void => {
-    if (waiting.size === 0) return;
-    attempt(({ database, write, writeForms }) => {
+    if (pending.size === 0) return;
+    attempt(({ database, write, writeEncodings }) => {
       database.exec('BEGIN IMMEDIATE');
-      for (const [name, { text, gz, br }] of waiting) {
+      for (const [name, { text, gz, br }] of pending) {
         write.run(name, text);
-        writeForms.run(name, gz, br);
+        writeEncodings.run(name, gz, br);
       }
       database.exec('COMMIT');
     });
-    waiting.clear();
+    pending.clear();
   };
   return {
-    read: (name) => waiting.get(name)?.text ?? attempt(({ read }) => read.get(name)?.['text'] as string | undefined),
-    readForms: (name) =>
-      waiting.get(name) ?? attempt(({ readForms }) => readForms.get(name) as unknown as Compressed | undefined),
+    read: (name) => pending.get(name)?.text ?? attempt(({ read }) => read.get(name)?.['text'] as string | undefined),
+    readEncodings: (name) =>
+      pending.get(name) ?? attempt(({ readEncodings }) => readEncodings.get(name) as unknown as Compressed | undefined),
     write(name, entry) {
-      waiting.set(name, entry);
-      if (waiting.size >= batch) flush();
+      pending.set(name, entry);
+      if (pending.size >= batchSize) flush();
     },
     keepOnly(names) {
       flush();
@@ -151,24 +152,24 @@ function openEntries(file: string | undefined, readOnly: boolean): Entries {
 interface Connection {
   readonly database: DatabaseSync;
   readonly read: StatementSync;
-  readonly readForms: StatementSync;
+  readonly readEncodings: StatementSync;
   readonly write: StatementSync;
-  readonly writeForms: StatementSync;
+  readonly writeEncodings: StatementSync;
   readonly keepOnly: readonly StatementSync[];
 }
 
-/** Compressed forms are apart, so that reading all outlines does not read them. */
+/** Compressed encodings have a table of their own, so that reading the metadata does not read them. */
 const tables = `
   CREATE TABLE IF NOT EXISTS entries (name TEXT PRIMARY KEY, text TEXT);
-  CREATE TABLE IF NOT EXISTS forms (name TEXT PRIMARY KEY, gz BLOB, br BLOB)`;
+  CREATE TABLE IF NOT EXISTS encodings (name TEXT PRIMARY KEY, gz BLOB, br BLOB)`;
 
-/** Opens the file, which is made where it is missing; where it cannot be used, answers undefined, and has removed one that is damaged. */
+/** Opens or creates the file. Returns undefined if it cannot be used, and removes a damaged one. */
 function connect(file: string | undefined): Connection | undefined {
   try {
     if (file !== undefined) mkdirSync(dirname(file), { recursive: true });
-    // SQLite makes a temporary file for an empty name.
+    // SQLite creates a temporary file for an empty name.
     const database = new DatabaseSync(file ?? '', { timeout: 5000 });
-    // What a loss of power leaves half written does not prove itself later on.
+    // Checksums detect what a power loss leaves half written.
     database.exec(`PRAGMA synchronous = OFF; ${tables}`);
     return prepare(database);
   } catch (error) {
@@ -189,25 +190,25 @@ function prepare(database: DatabaseSync): Connection {
   return {
     database,
     read: database.prepare('SELECT text FROM entries WHERE name = ?'),
-    readForms: database.prepare('SELECT gz, br FROM forms WHERE name = ?'),
+    readEncodings: database.prepare('SELECT gz, br FROM encodings WHERE name = ?'),
     write: database.prepare('INSERT OR REPLACE INTO entries (name, text) VALUES (?, ?)'),
-    writeForms: database.prepare('INSERT OR REPLACE INTO forms (name, gz, br) VALUES (?, ?, ?)'),
-    keepOnly: ['entries', 'forms'].map((table) =>
+    writeEncodings: database.prepare('INSERT OR REPLACE INTO encodings (name, gz, br) VALUES (?, ?, ?)'),
+    keepOnly: ['entries', 'encodings'].map((table) =>
       database.prepare(`DELETE FROM ${table} WHERE name NOT IN (SELECT value FROM json_each(?))`),
     ),
   };
 }
 
-/** SQLite's codes for what is no table of ours, a damaged file, and no database at all. */
-const damaged = new Set([1, 11, 26]);
+/** SQLITE_ERROR (a table is not ours), SQLITE_CORRUPT and SQLITE_NOTADB. */
+const damageCodes = new Set([1, 11, 26]);
 
 function removeDamaged(file: string, error: unknown): void {
   const { errcode = 0 } = error as { errcode?: number };
-  // The low byte: what is above it tells the kinds of damage apart.
-  if (!damaged.has(errcode & 0xff)) return;
+  // The low byte is the primary result code.
+  if (!damageCodes.has(errcode & 0xff)) return;
   try {
     for (const path of [file, `${file}-journal`]) rmSync(path, { force: true });
   } catch {
-    // In a folder that cannot be written it stays, and is of no use to the next build either.
+    // In a read-only folder the file stays; the next build cannot use it either.
   }
 }

@@ -8,27 +8,27 @@ import { createSite } from './site.ts';
 import type { Site, SiteParts } from './site.ts';
 import { suggest } from '../common/suggest.ts';
 
-/** Checks every link, anchor, image and cover of the articles against what the release will hold. */
+/** Checks that every link, anchor, image and cover of the articles has a target in the release. */
 export function checkReferences(parts: SiteParts, diagnostics: Diagnostics): void {
   const site = createSite(parts);
   for (const article of parts.articles) checkArticle(article, site, diagnostics);
 }
 
-/** Why a reference is dead, and a search for what may be meant. */
+/** Why a reference is dead, with a search for a similar target. */
 interface Fault {
   readonly message: string;
   readonly findHint?: () => string | undefined;
 }
 
 function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): void {
-  const { file, outline, state } = article;
+  const { file, metadata, state } = article;
   const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
     if (fault) diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint);
   };
-  for (const located of outline.media) report(located, checkMedia(located.text, site));
-  // A draft is work in progress: what it leads to need not be there yet.
+  for (const located of metadata.media) report(located, checkMedia(located.text, site));
+  // A draft is work in progress: the targets of its links may not exist yet.
   if (state === 'draft') return;
-  for (const reference of outline.references) report(reference, checkReference(article, reference, site));
+  for (const reference of metadata.references) report(reference, checkReference(article, reference, site));
 }
 
 function checkReference(from: Article, { path, image, id, url }: Reference, site: Site): Fault | undefined {
@@ -38,7 +38,7 @@ function checkReference(from: Article, { path, image, id, url }: Reference, site
   if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
   const target = site.find(path);
   if (target) return checkTarget(from, target, id);
-  // One that could not be compiled is a problem of its own, not of those who link to it.
+  // An article that does not compile is reported once, not again for each link to it.
   if (site.hasFolder(path) || site.hasSource(path)) return undefined;
   return { message: `there is no article ${path}`, findHint: () => site.suggest(path) };
 }
@@ -49,7 +49,7 @@ function checkMedia(path: string, site: Site): Fault | undefined {
 }
 
 function checkTarget(from: Article, target: Article, id: string): Fault | undefined {
-  const { ids, due } = target.outline;
+  const { ids, due } = target.metadata;
   if ((target.state === 'draft' || target.state === 'scheduled') && from.state === 'published') {
     const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${due}`;
     return { message: `the article ${target.path} ${reason}` };
@@ -57,28 +57,28 @@ function checkTarget(from: Article, target: Article, id: string): Fault | undefi
   if (id === '' || id === toSafeId('top') || ids.includes(id)) return undefined;
   const anchor = id.replace(idPrefix, '');
   const findHint = (): string | undefined => {
-    // The sanitiser prefixes the ids of raw HTML, which a link from another article has to name in full.
+    // The sanitiser prefixes the IDs of raw HTML; a link from another article needs the full ID.
     if (ids.includes(idPrefix + id)) return `write #${idPrefix}${id}`;
     return suggest(
       anchor,
-      ids.map((known) => known.replace(idPrefix, '')),
+      ids.map((name) => name.replace(idPrefix, '')),
     );
   };
   return { message: `there is no heading or anchor #${anchor} in ${target.path}`, findHint };
 }
 
-/** Collects the former paths of published articles. Reports one that is taken, by an article or another alias. */
+/** Collects the former paths of published articles. Reports a path that an article or another alias already has. */
 export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
-  const taken = new Map(articles.map(({ path, file }) => [path, file.display]));
+  const owners = new Map(articles.map(({ path, file }) => [path, file.display]));
   const aliases = new Map<string, string>();
-  for (const { path, outline, file, state } of articles) {
-    for (const { text: alias, line, column } of outline.aliases) {
-      const owner = taken.get(alias);
+  for (const { path, metadata, file, state } of articles) {
+    for (const { text: alias, line, column } of metadata.aliases) {
+      const owner = owners.get(alias);
       if (owner !== undefined) {
         diagnostics.error(placeOf(file, line, column), `the alias ${alias} is taken by ${owner}`);
         continue;
       }
-      taken.set(alias, file.display);
+      owners.set(alias, file.display);
       if (state === 'published') aliases.set(alias, path);
     }
   }

@@ -13,20 +13,20 @@ import { checkYaml } from '../source/yaml.ts';
 export interface CategoryFolder {
   readonly collection: AnyCollection;
   readonly slug: string;
-  /** The name that its category.yaml gives, if it has one. */
+  /** The name in its category.yaml, if there is one. */
   name?: string;
   readonly articles: SourceFile[];
 }
 
-/** The files of content/, each in its place; nothing but category.yaml has been read. */
+/** The files of content/ by category and kind; only category.yaml files were read. */
 export interface Content {
   readonly categories: readonly CategoryFolder[];
   /** Media by site path. */
   readonly media: ReadonlyMap<string, SourceFile>;
 }
 
-/** Sorts the files of content/. Reports every file that is out of place or has a name that cannot be a path. */
-export function sortContent(files: readonly SourceFile[], diagnostics: Diagnostics): Content {
+/** Groups the files of content/. Reports every file in a wrong folder or with a name that cannot be a path. */
+export function groupContent(files: readonly SourceFile[], diagnostics: Diagnostics): Content {
   const categories = new Map<string, CategoryFolder>();
   const media = new Map<string, SourceFile>();
   for (const file of files) {
@@ -41,7 +41,7 @@ export function sortContent(files: readonly SourceFile[], diagnostics: Diagnosti
         category = { collection, slug: rest[0]!, articles: [] };
         categories.set(key, category);
       }
-      if (category) sortIntoCategory(category, file, diagnostics);
+      if (category) addToCategory(category, file, diagnostics);
     } else if (file.path !== 'README.md') {
       const hint = file.path.endsWith('.md')
         ? `articles are ${collections.map(({ folder }) => `${folder}/<category>/<slug>.md`).join(' or ')}`
@@ -52,7 +52,7 @@ export function sortContent(files: readonly SourceFile[], diagnostics: Diagnosti
   return { categories: [...categories.values()], media };
 }
 
-function sortIntoCategory(category: CategoryFolder, file: SourceFile, diagnostics: Diagnostics): void {
+function addToCategory(category: CategoryFolder, file: SourceFile, diagnostics: Diagnostics): void {
   const name = basename(file.path);
   if (name === 'category.yaml') {
     const text = readText(file, diagnostics);
@@ -69,27 +69,28 @@ function sortIntoCategory(category: CategoryFolder, file: SourceFile, diagnostic
 function checkSlug(slug: string, file: SourceFile, diagnostics: Diagnostics): boolean {
   const { success, error } = Slug.safeParse(slug);
   if (success) return true;
-  const mended = slug
+  const suggestion = slug
     .normalize('NFKD')
     .toLowerCase()
     .replace(/\p{M}/gu, '')
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '');
-  diagnostics.error(placeOf(file), `"${slug}" ${error.issues[0]!.message}`, mended && `rename it to "${mended}"`);
+  const hint = suggestion && `rename it to "${suggestion}"`;
+  diagnostics.error(placeOf(file), `"${slug}" ${error.issues[0]!.message}`, hint);
   return false;
 }
 
 function isMedia(file: SourceFile, diagnostics: Diagnostics): boolean {
   const { success } = MediaPath.safeParse(`/${file.path}`);
-  const known = Object.hasOwn(mediaTypes, extname(file.path).slice(1));
+  const isSupported = Object.hasOwn(mediaTypes, extname(file.path).slice(1));
   if (!success) {
-    diagnostics.error(placeOf(file), 'a media path may hold only letters, digits, dots, hyphens and underscores');
-  } else if (!known) {
+    diagnostics.error(placeOf(file), 'a media path may contain only letters, digits, dots, hyphens and underscores');
+  } else if (!isSupported) {
     diagnostics.error(
       placeOf(file),
       `"${extname(file.path)}" is not a media type`,
       `use ${Object.keys(mediaTypes).join(', ')}`,
     );
   }
-  return success && known;
+  return success && isSupported;
 }

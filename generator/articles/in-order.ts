@@ -1,4 +1,4 @@
-/** Runs a function for each item, so many at a time, and yields the results in the order of the items. */
+/** Runs a function for each item, at most `limit` at a time, and yields the results in the order of the items. */
 export async function* mapInOrder<Item, Result>(
   items: Iterable<Item>,
   limit: number,
@@ -8,14 +8,14 @@ export async function* mapInOrder<Item, Result>(
   try {
     for (const item of items) {
       const result = run(item);
-      // One that fails before its turn is not unhandled: it is thrown when its turn comes.
+      // Not an unhandled rejection: `await` below throws it.
       result.catch(() => undefined);
       running.push(result);
       if (running.length === limit) yield await running.shift()!;
     }
     while (running.length > 0) yield await running.shift()!;
   } finally {
-    // However it ends, nothing goes on behind its back.
+    // No call is still running when the generator ends.
     await Promise.allSettled(running);
   }
 }

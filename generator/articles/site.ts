@@ -3,26 +3,26 @@ import type { Article } from './article.ts';
 import type { Content } from './content.ts';
 import { suggest } from '../common/suggest.ts';
 
-/** What a site is made of. */
+/** The parts of a site. */
 export interface SiteParts {
   readonly articles: readonly Article[];
   readonly content: Content;
   readonly aliases: Aliases;
 }
 
-/** All that the references of articles are checked against. */
+/** The targets that references of articles may have. */
 export interface Site {
   readonly hasMedia: (path: string) => boolean;
-  /** Finds an article by its path, or by a former one. */
+  /** Finds an article by its path or a former path. */
   readonly find: (path: string) => Article | undefined;
   readonly hasFolder: (path: string) => boolean;
-  /** Whether there is a source file for an article of this path, though it may not be one that can be compiled. */
+  /** Whether an article of this path has a source file, even one that does not compile. */
   readonly hasSource: (path: string) => boolean;
-  /** Suggests a path for one that leads nowhere: one of that name in another folder, or of a like name in the same. */
+  /** Suggests a path for a dead one: the same name in another folder, or a similar name in the same folder. */
   readonly suggest: (path: string) => string | undefined;
 }
 
-/** Puts together what the articles of a build can refer to. */
+/** Creates the index of all targets of a build. */
 export function createSite(parts: SiteParts): Site {
   const { articles, content, aliases } = parts;
   const byPath = new Map(articles.map((article) => [article.path, article]));

@@ -21,19 +21,19 @@ interface BuildFlags extends CheckFlags {
   readonly compress: Compression;
 }
 
-/** `build`: content and catalog become a new release. */
+/** Runs `build`: compiles content and catalog into a new release. */
 export function runBuild(flags: BuildFlags): Promise<void> {
   return run(flags, { noCache: !flags.cache, compression: flags.compress });
 }
 
-/** `check`: the same without writing. It uses what builds have kept. */
+/** Runs `check`: the same without writing. It reads the article cache of builds. */
 export function runCheck(flags: CheckFlags): Promise<void> {
   return run(flags, { checkOnly: true, noCache: false, compression: 'fast' });
 }
 
 async function run(
   flags: CheckFlags,
-  how: { checkOnly?: boolean; noCache: boolean; compression: Compression },
+  mode: { checkOnly?: boolean; noCache: boolean; compression: Compression },
 ): Promise<void> {
   const now = await readDay(flags.now);
   const threads = flags.threads === undefined ? {} : { threads: readThreads(flags.threads) };
@@ -49,11 +49,11 @@ async function run(
       progress: showProgress,
       ...threads,
       out,
-      ...how,
+      ...mode,
     });
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
-    if (syscall === undefined || how.checkOnly) throw error;
+    if (syscall === undefined || mode.checkOnly) throw error;
     throw new CommandError(`the release could not be written, and the current one stays as it is: ${message}`);
   } finally {
     clearProgress();
@@ -63,7 +63,7 @@ async function run(
 
 async function readDay(now: string | undefined): Promise<string> {
   if (now === undefined) return new Date().toISOString().slice(0, 10);
-  // Loaded only where it is needed: it brings zod, which takes longer than a build that has nothing to do.
+  // Imported only if needed: loading zod takes longer than a build without changes.
   const { IsoDate } = await import('#contract/primitives.ts');
   if (IsoDate.safeParse(now).success) return now;
   throw new CommandError('--now must be a calendar date of the form YYYY-MM-DD');
@@ -76,7 +76,7 @@ function readThreads(threads: string): number {
 
 let shownAt = 0;
 
-/** A line that is rewritten, for people who wait; a pipe gets none, and a short build neither. */
+/** Rewrites a progress line, at most every 100 ms and only in a terminal. */
 function showProgress(done: number, total: number): void {
   if (!process.stderr.isTTY || performance.now() - shownAt < 100) return;
   shownAt = performance.now();

@@ -9,44 +9,44 @@ import { resolveOut } from './out.ts';
 import type { OutFlag, SourceFlags } from './out.ts';
 import { summarize } from './report.ts';
 
-/** `dev`: serves content and catalog as they are at every moment. */
+/** Runs `dev`: builds and serves content and catalog after each change. */
 export async function runDev(flags: OutFlag & SourceFlags & { serve: boolean }): Promise<void> {
   const out = resolveOut(flags.out);
   const [content, catalog] = [resolve(flags.content), resolve(flags.catalog)];
-  const say = createReport();
-  let served = !flags.serve;
+  const print = createPrinter();
+  let isServing = !flags.serve;
   const report = (result: BuildResult, ms: number): void => {
-    say(result, ms);
-    if (served || !result.release) return;
-    served = true;
+    print(result, ms);
+    if (isServing || !result.release) return;
+    isServing = true;
     serve(previewFolderOf(out));
   };
   await watchAndBuild({ content, catalog, out, lenient: flags.lenient ?? false, report, fail });
-  process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; Ctrl-C ends\n`);
+  process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
 }
 
-/** Prints what is wrong and was not before, and how much is wrong in all. */
-function createReport(): (result: BuildResult, ms: number) => void {
-  let before = new Set<string>();
+/** Creates a function that prints a summary of each build and the problems that the previous build did not have. */
+function createPrinter(): (result: BuildResult, ms: number) => void {
+  let previous = new Set<string>();
   return (result, ms) => {
-    const now = new Set<string>();
+    const current = new Set<string>();
     for (const diagnostic of result.diagnostics) {
       const { file, line, column, message } = diagnostic;
       const key = `${file}:${line}:${column} ${message}`;
-      now.add(key);
-      if (!before.has(key)) process.stderr.write(`${formatDiagnostic(diagnostic, 'text')}\n`);
+      current.add(key);
+      if (!previous.has(key)) process.stderr.write(`${formatDiagnostic(diagnostic, 'text')}\n`);
     }
-    before = now;
+    previous = current;
     const outcome = result.release ? 'built' : 'failed, the files stay as they were';
     process.stderr.write(`${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
   };
 }
 
 function fail(error: unknown): void {
-  process.stderr.write(`nothing could be built, the next change tries again: ${(error as Error).message}\n`);
+  process.stderr.write(`the build failed, the next change starts another: ${(error as Error).message}\n`);
 }
 
-/** The server is a program of its own: it is started, and never imported. Where it ends, so does this. */
+/** Starts the server as a child process and exits when it exits. */
 function serve(dist: string): void {
   const main = fileURLToPath(new URL('../../server/main.js', import.meta.url));
   const server = spawn(process.execPath, [main], { env: { ...process.env, DIST_DIR: dist }, stdio: 'inherit' });

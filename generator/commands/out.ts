@@ -2,21 +2,21 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../common/command-line.ts';
 
-/** Where releases are kept, if it is asked for. */
+/** The option for the folder of releases. */
 export interface OutFlag {
   readonly out?: string;
 }
 
-/** Where sources are, and how strictly they are checked. */
+/** The options for the source folders and for the strictness of checks. */
 export interface SourceFlags {
   readonly content: string;
   readonly catalog: string;
   readonly lenient?: boolean;
 }
 
-/** The folder where releases are kept: the one asked for, or DIST_DIR as the server reads it, from .env too. */
-export function resolveOut(asked: string | undefined): string {
-  if (asked !== undefined) return resolve(asked);
+/** The folder of releases: the option, else DIST_DIR from the environment or .env as in the server, else `dist`. */
+export function resolveOut(option: string | undefined): string {
+  if (option !== undefined) return resolve(option);
   try {
     if (existsSync('.env')) process.loadEnvFile();
   } catch (error) {

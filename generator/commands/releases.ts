@@ -3,7 +3,7 @@ import { ReleasesError, diffReleases, listReleases, pruneReleases, rollback } fr
 import { resolveOut } from './out.ts';
 import type { OutFlag } from './out.ts';
 
-/** `releases list`. */
+/** Runs `releases list`. */
 export async function runList({ out, json }: OutFlag & { json?: true }): Promise<void> {
   const releases = await listReleases(resolveOut(out));
   if (json) {
@@ -17,28 +17,29 @@ export async function runList({ out, json }: OutFlag & { json?: true }): Promise
   }
 }
 
-/** `releases rollback`. */
-export async function runRollback(asked: string | undefined, { out }: OutFlag): Promise<void> {
-  const id = await refusable(rollback(resolveOut(out), asked));
+/** Runs `releases rollback`. */
+export async function runRollback(idPrefix: string | undefined, { out }: OutFlag): Promise<void> {
+  const id = await withCommandErrors(rollback(resolveOut(out), idPrefix));
   print(`release ${id} is current`);
 }
 
-/** `releases diff`. */
+/** Runs `releases diff`. */
 export async function runDiff(from: string, to: string, { out }: OutFlag): Promise<void> {
-  const { added, removed, changed } = await refusable(diffReleases(resolveOut(out), from, to));
+  const { added, removed, changed } = await withCommandErrors(diffReleases(resolveOut(out), from, to));
   for (const file of added) print(`+ ${file}`);
   for (const file of removed) print(`- ${file}`);
   for (const file of changed) print(`~ ${file}`);
 }
 
-/** `releases prune`. */
+/** Runs `releases prune`. */
 export async function runPrune({ out, ...flags }: OutFlag & { keep?: string }): Promise<void> {
   const keep = requireOption(flags.keep, '--keep');
   if (!/^[1-9][0-9]*$/.test(keep)) throw new CommandError('--keep must be a whole number, at least 1');
   for (const id of await pruneReleases(resolveOut(out), Number(keep))) print(`removed ${id}`);
 }
 
-async function refusable<Value>(work: Promise<Value>): Promise<Value> {
+/** Converts a ReleasesError to a CommandError. */
+async function withCommandErrors<Value>(work: Promise<Value>): Promise<Value> {
   try {
     return await work;
   } catch (error) {

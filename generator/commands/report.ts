@@ -3,7 +3,7 @@ import { formatDiagnostic } from '../source/diagnostics.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
 
-/** Prints what came of a build: every problem, and a line of figures. */
+/** Prints the result of a build: every problem and a summary line. */
 export function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string): void {
   const { diagnostics, release, counts, drafts, scheduled, nextChangeAt, widget } = result;
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
@@ -32,7 +32,7 @@ export function report(result: BuildResult, format: DiagnosticFormat, seconds: n
   if (widget) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
 }
 
-/** How much a build holds, and how much is wrong with it, in words. */
+/** The counts of a build in words: articles, drafts, scheduled articles, warnings and errors. */
 export function summarize({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult): string[] {
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
   const parts = [plural(counts.blogArticles + counts.knowledgeBaseArticles, 'article')];

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 
 /**
- * Writes a file beside its place and renames it: a reader sees the old content or the new one, never a part. With `flush`
- * it waits until the bytes are on the disk, so that a power loss cannot leave an empty file.
+ * Replaces a file atomically: writes a temporary file in the same folder and renames it. A reader sees the old or the new
+ * content, never a part. With `flush` the bytes are on disk before the rename, so a power loss cannot leave an empty file.
  */
 export async function replaceFile(
   path: string,

@@ -2,23 +2,23 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import type { CommandUnknownOpts, OutputConfiguration } from '@commander-js/extra-typings';
 import { escapeControls } from './terminal.ts';
 
-/** A command that cannot be carried out as asked; the message says why and is all that is printed. */
+/** A command cannot run as requested. Only the message is printed; it says why. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
 /**
- * Returns the value of an option that a command needs. commander's `requiredOption` is checked before unknown options, so
- * `--proivder x` would only hear that --provider is missing.
+ * Returns the value of a required option. commander checks `requiredOption` before unknown options, so it would answer
+ * the typo `--proivder x` only with "--provider is missing".
  */
 export function requireOption<Value>(value: Value | undefined, flag: string): Value {
   if (value === undefined) throw new CommandError(`${flag} is missing`);
   return value;
 }
 
-/** Creates a program whose commands are added with `command()`; it prints to the process, unless `output` says where. */
+/** Creates a program; add commands with `command()`. It prints to stdout and stderr unless `output` redirects it. */
 export function createProgram(name: string, description: string, output: OutputConfiguration = {}): Command {
-  // `runProgram` prints errors and picks the exit status, so commander must do neither.
+  // `runProgram` prints errors and sets the exit status, so commander must do neither.
   return new Command(name)
     .description(description)
     .exitOverride()
@@ -26,8 +26,8 @@ export function createProgram(name: string, description: string, output: OutputC
 }
 
 /**
- * Runs the command that the arguments name, and returns the exit status. An error that the user can do something about
- * is one line on stderr and status 1; any other error is thrown.
+ * Runs the command that the arguments name and returns the exit status. Prints an error that the user can fix as one line
+ * on stderr and returns 1; throws any other error.
  */
 export async function runProgram(program: CommandUnknownOpts, args: readonly string[]): Promise<number> {
   program.hook('preAction', (_, command) => checkOptions(command, args));
@@ -36,7 +36,7 @@ export async function runProgram(program: CommandUnknownOpts, args: readonly str
     return 0;
   } catch (error) {
     if (!(error instanceof CommanderError || error instanceof CommandError)) throw error;
-    // Commander has printed the help, because it was asked for or because no command was named.
+    // Commander has already printed the help.
     if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode;
     const message = error.message.replace(/^error: /, '').replace('\n(Did you mean', ' (Did you mean');
     program.configureOutput().writeErr?.(`${escapeControls(message)}\n`);
@@ -44,7 +44,7 @@ export async function runProgram(program: CommandUnknownOpts, args: readonly str
   }
 }
 
-/** Refuses what commander accepts: `--label --json` as a label of "--json", and the last one of `--label a --label b`. */
+/** Rejects what commander accepts: `--label --json` as the label "--json", and `--label a --label b` as the label "b". */
 function checkOptions(command: CommandUnknownOpts, args: readonly string[]): void {
   for (const option of command.options) {
     const { flags, long, required } = option;

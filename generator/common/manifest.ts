@@ -3,23 +3,22 @@ import { ManifestFile, ManifestHead, isCompressed } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
 import { inSlices } from './slices.ts';
 
-/** The id of the release that a manifest describes: the same for the same head and files, in the order of the files. */
+/** The ID of the release that a manifest describes: a hash of its head and its files in their order. */
 export function toReleaseId({ files, ...head }: Omit<Manifest, 'id'>): string {
   const id = hashRelease(head);
   for (const [file, entry] of Object.entries(files)) id.add(file, entry);
   return id.digest();
 }
 
-/** The text of a `manifest.json`: the head in its first line, then a line for each file, so that it can be read in parts. */
+/** Renders `manifest.json`: the head on the first line, then one line per file, so that it can be parsed in parts. */
 export function renderManifest({ files, ...head }: Manifest): string {
   const lines = Object.entries(files).map(([file, entry]) => `${JSON.stringify(file)}:${JSON.stringify(entry)}`);
   return `${JSON.stringify(head).slice(0, -1)},"files":{\n${lines.join(',\n')}\n}}\n`;
 }
 
 /**
- * Parses a text of {@link renderManifest}, between other work of the event loop: as one JSON text, the manifest of 10,000
- * articles would keep all requests waiting for a tenth of a second. Throws where it is not a manifest, or does not match
- * its own id.
+ * Parses the output of {@link renderManifest} without blocking the event loop: `JSON.parse` of a manifest of 10,000
+ * articles would delay all requests by 100 ms. Throws if the text is not a manifest or does not match its ID.
  */
 export async function parseManifest(text: string): Promise<Manifest> {
   const [first, ...lines] = text.split('\n');
@@ -37,8 +36,8 @@ export async function parseManifest(text: string): Promise<Manifest> {
 }
 
 /**
- * Hashes a manifest without its compressed forms, whose bytes differ between builds of zlib though they hold the same.
- * Two releases of one id therefore hold the same to the byte.
+ * Hashes a manifest without the compressed files: their bytes differ between zlib builds for the same content. All other
+ * files of two releases with the same ID are identical.
  */
 function hashRelease({ contractVersion, compression, counts, nextChangeAt }: Omit<ManifestHead, 'id'>) {
   const hash = createHash('sha256');

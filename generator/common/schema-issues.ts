@@ -7,19 +7,19 @@ export interface Mismatch {
   readonly path: readonly PropertyKey[];
   readonly message: string;
   readonly hint?: string | undefined;
-  /** Whether the place is the key rather than its value. */
+  /** Whether the problem is the key rather than its value. */
   readonly atKey?: boolean;
 }
 
-/** How a value must be checked, so that {@link describeIssue} can say what is wrong with it. */
+/** The zod options that {@link describeIssue} needs. */
 export const checkOptions = {
   reportInput: true,
-  // An issue does not say which fields there are: its message does instead, as it is not used otherwise.
+  // zod does not list the allowed fields in an issue, so they go into its otherwise unused message.
   error: ({ code, inst }) =>
     code === 'unrecognized_keys' ? Object.keys((inst as z.ZodObject).shape).join(', ') : undefined,
 } satisfies z.core.ParseContext<z.core.$ZodIssue>;
 
-/** Describes an issue of a check with {@link checkOptions} in plain words, with a hint where there is one. */
+/** Converts a zod issue, found with {@link checkOptions}, into plain messages with hints. */
 export function describeIssue(issue: z.core.$ZodIssue): Mismatch[] {
   const { path } = issue;
   const name = path.length > 0 ? `"${formatPath(path)}"` : 'the YAML';
@@ -52,7 +52,7 @@ export function describeIssue(issue: z.core.$ZodIssue): Mismatch[] {
   return [{ path, message: `${name} ${issue.message}` }];
 }
 
-/** The values that an enum allows, or the types of a union of objects, and the value that is none of them. */
+/** The values of an enum, or the discriminator values of a union, and the invalid value. */
 function choicesOf(issue: z.core.$ZodIssue): { choices?: string[]; value: unknown } {
   const { input: value } = issue;
   if (issue.code === 'invalid_value') return { choices: issue.values.map(String), value };

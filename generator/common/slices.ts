@@ -1,16 +1,16 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 
-/** Less than a visitor would notice. */
+/** Too short for a visitor to notice. */
 const sliceMs = 2;
 
-/** Iterates over many items, and lets other work of the event loop have a turn every few milliseconds. */
+/** Iterates over many items and yields to the event loop every few milliseconds. */
 export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Item, void> {
   let until = performance.now() + sliceMs;
   for (const item of items) {
     yield item;
     if (performance.now() < until) continue;
     // oxlint-disable-next-line no-await-in-loop -- the pause is the point
-    await nextTurn();
+    await yieldToEventLoop();
     until = performance.now() + sliceMs;
   }
 }

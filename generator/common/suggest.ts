@@ -1,11 +1,11 @@
 import { closest, distance } from 'fastest-levenshtein';
 
-/** The known word that a mistyped one is likely to mean, as a hint; undefined where none is near. */
-export function suggest(word: string, known: readonly string[]): string | undefined {
-  const most = Math.max(2, word.length / 3);
-  // Words whose lengths differ by more than that are no nearer, and most need not be compared.
-  const candidates = known.filter(({ length }) => Math.abs(length - word.length) <= most);
+/** Suggests the valid word that is most similar to a mistyped one, as a hint; undefined if none is similar. */
+export function suggest(word: string, validWords: readonly string[]): string | undefined {
+  const maxDistance = Math.max(2, word.length / 3);
+  // The distance is at least the difference in length, so most words need no comparison.
+  const candidates = validWords.filter(({ length }) => Math.abs(length - word.length) <= maxDistance);
   if (candidates.length === 0) return undefined;
   const nearest = closest(word, candidates);
-  return distance(word, nearest) <= most ? `did you mean "${nearest}"?` : undefined;
+  return distance(word, nearest) <= maxDistance ? `did you mean "${nearest}"?` : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Text from outside, safe to print: control characters, which could rewrite what a terminal or a CI log shows, and
- * characters that turn the reading direction are escaped.
+ * Escapes untrusted text for printing: control characters, which could rewrite the output of a terminal or a CI log, and
+ * characters that change the text direction.
  */
 export function escapeControls(text: string): string {
   return text.replaceAll(

@@ -3,13 +3,13 @@ import type { Document, ErrorCode, Node, YAMLMap } from 'yaml';
 import type { z } from 'zod';
 import { checkOptions, describeIssue } from './schema-issues.ts';
 
-/** A place in a text; lines and columns count from 1. */
+/** A position in a text; lines and columns count from 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** Something wrong in a YAML text, and how to fix it. */
+/** A problem in a YAML text, with a hint how to fix it. */
 export interface YamlProblem extends Position {
   readonly message: string;
   readonly hint?: string;
@@ -18,21 +18,21 @@ export interface YamlProblem extends Position {
 /** A checked YAML document. */
 export interface CheckedYaml<Value> {
   readonly value: Value;
-  /** The place of the value at a path of keys, or of the nearest one above it. */
+  /** The position of the value at a path of keys, or of its nearest ancestor. */
   readonly place: (path: readonly PropertyKey[]) => Position;
 }
 
-/** What a file needs that holds credentials. */
+/** Options for files that contain credentials. */
 export interface YamlOptions {
-  /** Changes a text value before it is checked. A text with a problem is not checked any further. */
+  /** Replaces a text value before validation. A value with a reported problem is not validated. */
   readonly replaceText?: (text: string, report: (message: string) => void) => string;
-  /** Keeps out of the messages what the parser would quote of the text. */
+  /** Removes quotes of the source text from the parser's messages. */
   readonly hideSource?: boolean;
 }
 
 /**
- * Parses YAML (1.2, core schema) and checks it. Returns the value, or every problem in the order of the text. Aliases,
- * custom tags and duplicate keys are refused.
+ * Parses YAML (1.2, core schema) and validates it. Returns the value, or all problems in the order of the text. Aliases,
+ * custom tags and duplicate keys are errors.
  */
 export function parseYaml<Schema extends z.ZodType>(
   text: string,
@@ -54,7 +54,7 @@ export function parseYaml<Schema extends z.ZodType>(
     lineCounter: lines,
     version: '1.2',
     schema: 'core',
-    // Else !!binary, !!set and the like would be built although the core schema has none of them.
+    // Otherwise !!binary, !!set and similar tags would be resolved although the core schema does not include them.
     resolveKnownTags: false,
     prettyErrors: false,
     logLevel: 'error',
@@ -80,10 +80,10 @@ interface Finding {
   readonly hint?: string | undefined;
 }
 
-/** Hints for the commonest mistakes, by the parser's code. */
+/** Hints for the most common mistakes, by the parser's error code. */
 const hints: Partial<Record<ErrorCode, string>> = {
   BAD_SCALAR_START: 'put the text in quotes',
-  BLOCK_AS_IMPLICIT_KEY: 'put text that holds ": " in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'put text that contains ": " in quotes',
   TAB_AS_INDENT: 'indent with spaces',
   UNEXPECTED_TOKEN: 'put the whole text in double quotes',
 };
@@ -108,15 +108,15 @@ function findSyntaxProblems(document: Document.Parsed, hideSource: boolean): Fin
   return findings;
 }
 
-/** Some messages of the parser quote the text, which may be a credential. */
+/** Some parser messages quote the text, which may be a credential. */
 function withoutSource(message: string): string {
   return message.replace(/(escape sequence|characters|token|stream|tag|found):? .*$/s, '$1');
 }
 
-/** Keys that name a part of every JavaScript object: refused, so that no map seems to have them. */
+/** Keys that every JavaScript object inherits; allowing them could cause prototype pollution. */
 const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** Keys that an object cannot tell apart or must not have: `1` beside `"1"`, lists, and {@link reservedKeys}. */
+/** Finds keys that an object cannot represent: `1` together with `"1"`, lists, and {@link reservedKeys}. */
 function findKeyProblems(map: YAMLMap): Finding[] {
   const seen = new Set<string>();
   return map.items.flatMap(({ key }): Finding[] => {
@@ -130,7 +130,7 @@ function findKeyProblems(map: YAMLMap): Finding[] {
   });
 }
 
-/** Replaces the texts of a document, but not its keys; returns the problems of doing so. */
+/** Replaces the text values of a document, but not its keys; returns the reported problems. */
 function replaceTexts(document: Document.Parsed, replace: NonNullable<YamlOptions['replaceText']>): Finding[] {
   const findings: Finding[] = [];
   visit(document, {
@@ -143,7 +143,7 @@ function replaceTexts(document: Document.Parsed, replace: NonNullable<YamlOption
   return findings;
 }
 
-/** The offset of the node at a path, or of the nearest one above it. */
+/** The offset of the node at a path, or of its nearest ancestor. */
 function offsetOf(root: unknown, path: readonly PropertyKey[], atKey = false): number {
   let node = root as Node | null | undefined;
   let offset = node?.range?.[0] ?? 0;

@@ -24,7 +24,7 @@ export const ContentItem = z
     readTime: z.string().regex(/^[1-9][0-9]* min read$/),
     cover: MediaPath,
   })
-  .register(schemas, { id: 'ContentItem', description: 'A blog article as the list shows it.' });
+  .register(schemas, { id: 'ContentItem', description: 'A blog article in the list.' });
 export type ContentItem = z.infer<typeof ContentItem>;
 
 /** A blog article with its Markdown and its HTML. */
@@ -32,12 +32,12 @@ export const ContentArticle = z
   .strictObject({ ...ContentItem.shape, body: z.string(), html: z.string() })
   .register(schemas, {
     id: 'ContentArticle',
-    description: 'A blog article: Markdown in body, rendered HTML in html.',
+    description: 'A blog article, with Markdown in body and rendered HTML in html.',
     example: { ...item, body: 'Open a *terminal*.\n', html: '<p>Open a <em>terminal</em>.</p>' },
   });
 export type ContentArticle = z.infer<typeof ContentArticle>;
 
-/** The blog list, newest first; articles of one day are ordered by path. */
+/** The blog list, newest first; articles of the same day are ordered by path. */
 export const ContentList = z
   .array(ContentItem)
   .register(schemas, { id: 'ContentList', description: 'All blog articles, newest first.', example: [item] });
@@ -46,15 +46,15 @@ export const ContentList = z
 export const BlogFrontMatter = z.strictObject({
   title: Line.describe('Title of the article.'),
   description: Line.describe('One or two sentences for lists and search engines.'),
-  date: IsoDate.describe('Day of publication, YYYY-MM-DD; a day to come keeps the article out until then (UTC).'),
-  author: Line.describe('Who wrote it.'),
-  cover: MediaPath.describe('Path of the cover image, below /media/.'),
-  category: Line.optional().describe('Display name of the category; the same in all its articles.'),
-  draft: z.boolean().optional().describe('true leaves the article out of every release.'),
-  updated: IsoDate.optional().describe('Day of the last change of substance, YYYY-MM-DD.'),
+  date: IsoDate.describe('Day of publication, YYYY-MM-DD. Until that day (UTC) the article is not published.'),
+  author: Line.describe('Name of the author.'),
+  cover: MediaPath.describe('Path of the cover image, starting with /media/.'),
+  category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
+  draft: z.boolean().optional().describe('true excludes the article from every release.'),
+  updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
   aliases: z
     .array(z.string().regex(/^\/blog(?:\/[A-Za-z0-9._-]+)+$/, 'must be a former path that begins with /blog/'))
     .optional()
-    .describe('Former paths of this article; they keep working.'),
+    .describe('Former paths of this article, which keep working.'),
 });
 export type BlogFrontMatter = z.infer<typeof BlogFrontMatter>;

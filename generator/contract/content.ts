@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { Line } from '#contract/primitives.ts';
 
-/** `category.yaml` beside the articles of a category. */
+/** The `category.yaml` of a category. */
 export const Category = z.strictObject({
   name: Line.describe('Display name of the category.'),
 });
 export type Category = z.infer<typeof Category>;
 
-/** Former article paths and the paths they lead to now. */
+/** Maps former article paths to current ones. */
 export const Aliases = z.record(z.string(), z.string());
 export type Aliases = z.infer<typeof Aliases>;
 
-/** The files that may be served below /media/, by the ending of their name. */
+/** The media types that may be served below /media/, by file extension. */
 export const mediaTypes: Readonly<Record<string, string>> = {
   avif: 'image/avif',
   gif: 'image/gif',

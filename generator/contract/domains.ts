@@ -3,7 +3,7 @@ import { HostPort, HttpsUrl, Price, schemas } from '#contract/primitives.ts';
 
 const pricing = { currency: 'EUR', term: 1, period: 'year', register: 11.49, renew: 13.49, transfer: 11.49 };
 
-/** What a domain costs. */
+/** The prices of a domain. */
 export const DomainPricing = z
   .strictObject({
     currency: z.string(),
@@ -15,21 +15,21 @@ export const DomainPricing = z
   })
   .register(schemas, {
     id: 'DomainPricing',
-    description: 'What a domain costs for one term.',
+    description: 'The prices of a domain for one term.',
     example: pricing,
   });
 
-/** A TLD on sale. */
+/** A TLD for sale. */
 export const DomainTLD = z
   .strictObject({ tld: z.string().regex(/^\./), pricing: DomainPricing, order_url: z.url().optional() })
-  .register(schemas, { id: 'DomainTLD', description: 'A TLD on sale.', example: { tld: '.com', pricing } });
+  .register(schemas, { id: 'DomainTLD', description: 'A TLD for sale.', example: { tld: '.com', pricing } });
 
-/** The TLDs on sale. */
+/** The TLDs for sale. */
 export const DomainTLDListResponse = z
   .strictObject({ success: z.boolean(), tlds: z.array(DomainTLD) })
   .register(schemas, {
     id: 'DomainTLDListResponse',
-    description: 'All TLDs on sale.',
+    description: 'All TLDs for sale.',
     example: { success: true, tlds: [{ tld: '.com', pricing }] },
   });
 
@@ -45,7 +45,7 @@ export const DomainSearchResponse = z
   })
   .register(schemas, {
     id: 'DomainSearchResponse',
-    description: 'Whether a domain can be registered, and its price.',
+    description: 'Whether a domain is available, and its prices.',
     example: {
       success: true,
       domain: 'example.com',
@@ -62,7 +62,7 @@ const TermPrices = z.strictObject({
   transfer: Price.describe('Transfer price.'),
 });
 
-/** Where the availability of the names of a TLD is asked for; `none` where nobody may be asked. */
+/** The server that answers availability queries for a TLD; `none` if there is none that may be queried. */
 export const DomainLookup = z.union(
   [
     z.literal('none'),
@@ -75,21 +75,21 @@ export const DomainLookup = z.union(
 export type DomainLookup = z.infer<typeof DomainLookup>;
 
 const CatalogTLD = z.strictObject({
-  active: z.boolean().optional().describe('false takes the TLD off sale.'),
+  active: z.boolean().optional().describe('false hides the TLD.'),
   prices: z
     .record(
       z.string().regex(/^[A-Z]{3}$/, 'must be a currency code of three capital letters'),
       z.record(z.string().regex(/^[1-9][0-9]?$/, 'must be a number of years'), TermPrices),
     )
     .optional()
-    .describe('Prices by currency and by years.'),
-  order_url: HttpsUrl.optional().describe('Where this TLD is ordered.'),
-  lookup: DomainLookup.optional().describe('Where availability is asked for.'),
+    .describe('Prices by currency and by term in years.'),
+  order_url: HttpsUrl.optional().describe('URL to order a domain of this TLD.'),
+  lookup: DomainLookup.optional().describe('Server that answers availability queries.'),
 });
 
-/** The source `catalog/domains.yaml`: the TLDs, their prices and where their availability is asked for. */
+/** The source `catalog/domains.yaml`: the TLDs, their prices and their availability servers. */
 export const DomainCatalog = z.strictObject({
-  order_url: HttpsUrl.optional().describe('Where a domain is ordered; {domain} stands for the name.'),
+  order_url: HttpsUrl.optional().describe('URL to order a domain; {domain} is replaced by its name.'),
   tlds: z.record(
     z
       .string()

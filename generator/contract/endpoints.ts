@@ -32,24 +32,24 @@ const gamePower = {
   replies: { 200: json('The action was accepted; the game server may need more time.', GamePowerResponse) },
   problems: ['provider_error'],
 } as const;
-/** The word true; whatever else it says is no confirmation, and not a mistake. */
+/** Only `true` confirms; any other text is a missing confirmation, not an invalid parameter. */
 const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.' });
 
-/** Every operation that is served, and nothing else: routing, checks and OpenAPI follow this page. */
+/** All operations of the API; routing, request checks and the OpenAPI document use this table. */
 export const endpoints = {
   getHealth: {
     ...plain,
     path: '/health',
-    summary: 'Whether the process lives',
-    replies: { 200: json('It lives.', HealthResponse) },
+    summary: 'Whether the process is running',
+    replies: { 200: json('The process is running.', HealthResponse) },
   },
   getReady: {
     ...plain,
     path: '/ready',
-    summary: 'Whether this instance wants traffic',
+    summary: 'Whether this instance accepts traffic',
     replies: {
-      200: json('It does.', ReadyResponse),
-      503: json('It is about to stop, or not ready yet.', ReadyResponse, { status: 'draining' }),
+      200: json('It accepts traffic.', ReadyResponse),
+      503: json('It is shutting down or cannot serve requests yet.', ReadyResponse, { status: 'draining' }),
     },
   },
   getInfo: {
@@ -64,20 +64,20 @@ export const endpoints = {
     path: '/v1/status',
     summary: 'Whether the platform is up, under maintenance or disrupted',
     replies: {
-      200: json('Its state, with the names of the parts concerned.', StatusResponse),
-      503: json('It is not known.', StatusErrorResponse),
+      200: json('The state, with the names of the affected components.', StatusResponse),
+      503: json('The state is unknown.', StatusErrorResponse),
     },
   },
   getStatusWidget: {
     ...file,
     path: '/v1/service-status.js',
-    summary: 'A script that shows the status on any site',
+    summary: 'The status widget: a script that shows the status on any site',
     replies: { 200: { description: 'The script.', mediaType: 'application/javascript' } },
   },
   getStatusWidgetVersion: {
     ...file,
     path: '/v1/service-status.{version}.js',
-    summary: 'One version of it, which never changes',
+    summary: 'One version of the status widget; its bytes never change',
     replies: { 200: { description: 'The script.', mediaType: 'application/javascript' } },
     problems: ['not_found'],
   },
@@ -90,8 +90,8 @@ export const endpoints = {
   getBlogArticle: {
     ...content,
     path: '/v1/blog/article',
-    summary: 'One blog article, also by a former path',
-    query: z.object({ path: z.string().describe('Full path of the article, beginning with /blog/.') }),
+    summary: 'A blog article, by its path or a former path',
+    query: z.object({ path: z.string().describe('Full path of the article, starting with /blog/.') }),
     missing: { code: 'path_required' },
     replies: { 200: json('The article.', ContentArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
@@ -99,18 +99,18 @@ export const endpoints = {
   listKnowledgeBaseArticles: {
     ...content,
     path: '/v1/kb/list',
-    summary: 'Knowledge base articles, by title',
+    summary: 'Knowledge base articles, sorted by title',
     query: z.object({
-      category: z.string().optional().describe('Only this category: the segment after /knowledgebase/.'),
+      category: z.string().optional().describe('The slug of one category: the path segment after /knowledgebase/.'),
     }),
-    replies: { 200: json('The list; empty for a category that does not exist.', KnowledgeBaseList) },
+    replies: { 200: json('The list; it is empty if the category does not exist.', KnowledgeBaseList) },
     problems: ['validation_error'],
   },
   getKnowledgeBaseArticle: {
     ...content,
     path: '/v1/kb/article',
-    summary: 'One knowledge base article, also by a former path',
-    query: z.object({ path: z.string().describe('Full path of the article, beginning with /knowledgebase/.') }),
+    summary: 'A knowledge base article, by its path or a former path',
+    query: z.object({ path: z.string().describe('Full path of the article, starting with /knowledgebase/.') }),
     missing: { code: 'path_required' },
     replies: { 200: json('The article.', KnowledgeBaseArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
@@ -119,13 +119,13 @@ export const endpoints = {
     ...plain,
     method: 'POST',
     path: '/v1/kb/feedback',
-    summary: 'Say whether a knowledge base article helped',
+    summary: 'Report whether a knowledge base article was helpful',
     body: { schema: KBFeedbackRequest, required: true, invalid: 'invalid_feedback', strict: true },
     missing: { code: 'invalid_feedback' },
     limit: 'feedback',
     replies: {
-      200: json('It was counted, and told to the team.', SuccessResponse),
-      202: json('It was counted.', SuccessResponse),
+      200: json('The feedback was counted and sent to the team.', SuccessResponse),
+      202: json('The feedback was counted; sending it to the team is disabled.', SuccessResponse),
     },
     problems: ['invalid_feedback', 'unsupported_media_type', 'feedback_not_built', 'feedback_not_delivered'],
   },
@@ -140,13 +140,13 @@ export const endpoints = {
   getOpenApi: {
     ...file,
     path: '/v1/openapi.json',
-    summary: 'This description',
+    summary: 'The OpenAPI description of this API',
     replies: { 200: json('An OpenAPI 3.1 document.', z.record(z.string(), z.unknown()), { openapi: '3.1.1' }) },
   },
   getMedia: {
     ...file,
     path: '/media/{path*}',
-    summary: 'An image or another file that articles show',
+    summary: 'An image or other media file of an article',
     replies: { 200: { description: 'The file.', mediaType: '*/*' } },
     problems: ['media_not_found'],
   },
@@ -155,7 +155,7 @@ export const endpoints = {
     stored: 'memory',
     errorStyle: 'json',
     path: '/v1/domains/tlds',
-    summary: 'All TLDs on sale, with their prices for one year',
+    summary: 'All TLDs for sale, with their prices for one year',
     replies: { 200: json('The TLDs.', DomainTLDListResponse) },
     problems: ['pricing_unavailable', 'provider_error'],
   },
@@ -163,12 +163,12 @@ export const endpoints = {
     ...plain,
     errorStyle: 'json',
     path: '/v1/domains/search',
-    summary: 'Whether a domain can be registered, and its prices for one year',
+    summary: 'Whether a domain is available, and its prices for one year',
     query: z.object({ domain: z.string().describe('A full domain name, without protocol, path or query.') }),
     missing: { code: 'invalid_domain', message: 'Query parameter domain is required' },
     malformed: 'invalid_domain',
     limit: 'domains',
-    replies: { 200: json('Proved to be free, or taken.', DomainSearchResponse) },
+    replies: { 200: json('Whether the domain is available, and its prices.', DomainSearchResponse) },
     problems: ['invalid_domain', 'tld_not_found', 'pricing_unavailable', 'provider_error'],
   },
   startVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/start', summary: 'Start a VPS' },
@@ -176,7 +176,7 @@ export const endpoints = {
   resetVps: {
     ...vpsPower,
     path: '/v1/hosting/cloud/vps-custom/{id}/reset',
-    summary: 'Cut the power of a VPS and start it again; confirmed by the query and by the body',
+    summary: 'Reset a VPS (power cycle); requires force=true in the query and in the body',
     query: z.object({ force }),
     body: { schema: ForceRequest, required: true },
     missing: { code: 'confirmation_required', message: 'Reset requires force=true' },
@@ -192,7 +192,7 @@ export const endpoints = {
   killGameServer: {
     ...gamePower,
     path: '/v1/hosting/game/power/{server_id}/kill',
-    summary: 'End a game server at once; confirmed by the query or by the body',
+    summary: 'Kill a game server; requires force=true in the query or in the body',
     query: z.object({ force: force.optional() }),
     body: { schema: ForceRequest, required: false },
     problems: [...gamePower.problems, 'confirmation_required', 'validation_error'],
@@ -201,9 +201,9 @@ export const endpoints = {
     ...hosting,
     method: 'GET',
     path: '/v1/hosting/game/console/{server_id}/websocket',
-    summary: 'Where a console stream is opened, and the token that opens it',
+    summary: 'Get the address of a console stream and a token for it',
     access: { kind: 'game', scope: 'game-console:read' },
-    replies: { 200: json('The address and the token.', GameConsoleWebsocketResponse) },
+    replies: { 200: json('The address and the short-lived token.', GameConsoleWebsocketResponse) },
     problems: ['provider_error'],
   },
   sendGameCommand: {
@@ -219,7 +219,7 @@ export const endpoints = {
     ...hosting,
     method: 'GET',
     path: '/v1/hosting/game/logs/{server_id}/latest',
-    summary: 'The newest log of a game server',
+    summary: 'The latest log of a game server',
     access: { kind: 'game', scope: 'game-logs:read' },
     replies: { 200: json('The log.', GameLatestLogResponse) },
     problems: ['provider_error'],

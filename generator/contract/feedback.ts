@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { schemas } from '#contract/primitives.ts';
 
-/** A reader's verdict on a knowledge base article. */
+/** The feedback of a reader on a knowledge base article. */
 export const KBFeedbackRequest = z
   .strictObject({ helpful: z.boolean(), title: z.string().optional(), slug: z.string().optional() })
   .register(schemas, {
     id: 'KBFeedbackRequest',
-    description: "A reader's verdict on a knowledge base article.",
+    description: 'Whether a knowledge base article was helpful to a reader.',
     example: { helpful: true, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
   });
 
-/** The request was carried out. */
+/** The request succeeded. */
 export const SuccessResponse = z.strictObject({ success: z.boolean() }).register(schemas, {
   id: 'SuccessResponse',
-  description: 'The request was carried out.',
+  description: 'The request succeeded.',
   example: { success: true },
 });

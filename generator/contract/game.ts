@@ -42,7 +42,7 @@ export const GameConsoleCommandResponse = z
     example: { success: true, server_id: 'mc-4821', status: 'sent' },
   });
 
-/** Where a console stream is opened, and the short-lived token that opens it. */
+/** The address of a console stream and a short-lived token for it. */
 export const GameConsoleWebsocketResponse = z
   .strictObject({
     success: z.boolean(),
@@ -51,7 +51,7 @@ export const GameConsoleWebsocketResponse = z
   })
   .register(schemas, {
     id: 'GameConsoleWebsocketResponse',
-    description: 'Opens a console stream.',
+    description: 'The address of a console stream and a short-lived token for it.',
     example: {
       success: true,
       server_id: 'mc-4821',
@@ -62,11 +62,11 @@ export const GameConsoleWebsocketResponse = z
     },
   });
 
-/** The newest log of a game server. */
+/** The latest log of a game server. */
 export const GameLatestLogResponse = z
   .strictObject({ success: z.boolean(), server_id: z.string(), empty: z.boolean(), content: z.string() })
   .register(schemas, {
     id: 'GameLatestLogResponse',
-    description: 'The newest log of a game server.',
+    description: 'The latest log of a game server.',
     example: { success: true, server_id: 'mc-4821', empty: false, content: '[12:00:00] Server started\n' },
   });

@@ -16,7 +16,7 @@ export const KnowledgeBaseSummary = z
     path: KnowledgeBasePath,
     category: z.string(),
   })
-  .register(schemas, { id: 'KnowledgeBaseSummary', description: 'A knowledge base article as the list shows it.' });
+  .register(schemas, { id: 'KnowledgeBaseSummary', description: 'A knowledge base article in the list.' });
 export type KnowledgeBaseSummary = z.infer<typeof KnowledgeBaseSummary>;
 
 /** A knowledge base article with its Markdown and its HTML. */
@@ -24,12 +24,12 @@ export const KnowledgeBaseArticle = z
   .strictObject({ ...KnowledgeBaseSummary.shape, body: z.string(), html: z.string() })
   .register(schemas, {
     id: 'KnowledgeBaseArticle',
-    description: 'A knowledge base article: Markdown in body, rendered HTML in html.',
+    description: 'A knowledge base article, with Markdown in body and rendered HTML in html.',
     example: { ...summary, body: 'Open a *terminal*.\n', html: '<p>Open a <em>terminal</em>.</p>' },
   });
 export type KnowledgeBaseArticle = z.infer<typeof KnowledgeBaseArticle>;
 
-/** The knowledge base list, by title; equal titles are ordered by path. */
+/** The knowledge base list, sorted by title, then by path. */
 export const KnowledgeBaseList = z.array(KnowledgeBaseSummary).register(schemas, {
   id: 'KnowledgeBaseList',
   description: 'Knowledge base articles, sorted by title.',
@@ -40,8 +40,8 @@ export const KnowledgeBaseList = z.array(KnowledgeBaseSummary).register(schemas,
 export const KnowledgeBaseFrontMatter = z.strictObject({
   title: Line.describe('Title of the article.'),
   description: Line.describe('One or two sentences for lists and search engines.'),
-  category: Line.optional().describe('Display name of the category; the same in all its articles.'),
-  draft: z.boolean().optional().describe('true leaves the article out of every release.'),
+  category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
+  draft: z.boolean().optional().describe('true excludes the article from every release.'),
   aliases: z
     .array(
       z
@@ -49,6 +49,6 @@ export const KnowledgeBaseFrontMatter = z.strictObject({
         .regex(/^\/knowledgebase(?:\/[A-Za-z0-9._-]+)+$/, 'must be a former path that begins with /knowledgebase/'),
     )
     .optional()
-    .describe('Former paths of this article; they keep working.'),
+    .describe('Former paths of this article, which keep working.'),
 });
 export type KnowledgeBaseFrontMatter = z.infer<typeof KnowledgeBaseFrontMatter>;

@@ -8,32 +8,36 @@ import type { ProblemCode } from '#contract/problem.ts';
 
 type Json = Record<string, unknown>;
 
-/** The version of the API that the document describes; releases have a version of their own. */
+/** The version of the API, which is independent of the version of releases. */
 const apiVersion = '1.0.0';
 
 const description = [
-  'Blog and knowledge base articles, plans, and the state of this service, for websites and programs.',
-  'Every GET endpoint also answers HEAD. Every answer carries X-Request-Id: name it when you ask us for help.',
-  'Answers made from files carry an ETag, and 304 answers a request that names it in If-None-Match.',
+  'Blog and knowledge base articles, plans, domains, hosting controls and the state of this service.',
+  'Every GET endpoint also supports HEAD. Every response has an X-Request-Id: quote it when you contact support.',
+  'A request with an ETag in If-None-Match gets 304 if nothing has changed.',
 ].join(' ');
 
 const headers = {
-  'X-Request-Id': header('The id of this request in our logs.', { type: 'string' }),
-  ETag: header('The version of this answer.', { type: 'string' }),
-  'Cache-Control': header('How long the answer may be kept.', { type: 'string' }),
-  'RateLimit-Policy': header('The limit, by IETF draft-ietf-httpapi-ratelimit-headers.', { type: 'string' }),
-  RateLimit: header('What is left of the limit, by the same draft.', { type: 'string' }),
+  'X-Request-Id': header('The ID of this request in our logs.', { type: 'string' }),
+  ETag: header('The version of this response, for If-None-Match.', { type: 'string' }),
+  'Cache-Control': header('How long the response may be cached.', { type: 'string' }),
+  'RateLimit-Policy': header('The rate limit, as in IETF draft-ietf-httpapi-ratelimit-headers.', { type: 'string' }),
+  RateLimit: header('The remaining quota, as in the same draft.', { type: 'string' }),
   'Retry-After': header('Seconds to wait before the next request.', { type: 'integer', minimum: 1 }),
-  'WWW-Authenticate': header('What is missing, by RFC 6750.', { type: 'string' }, false),
-  'Idempotent-Replayed': header('true where an earlier request is answered again.', { type: 'string' }, false),
-  Allow: header('The methods that the endpoint answers.', { type: 'string' }),
+  'WWW-Authenticate': header('The required authentication and scope, as in RFC 6750.', { type: 'string' }, false),
+  'Idempotent-Replayed': header(
+    'true if this is the stored response of an earlier request.',
+    { type: 'string' },
+    false,
+  ),
+  Allow: header('The methods that the endpoint supports.', { type: 'string' }),
 };
 
 const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'Makes a repeated request answer what the first did, for 24 hours, without acting again.',
+  description: 'For 24 hours, a request with the same key gets the first response again and does not act again.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
@@ -41,7 +45,7 @@ function header(text: string, schema: Json, required = true): Json {
   return { description: text, required, schema };
 }
 
-/** The OpenAPI 3.1 document of every endpoint in `endpoints.ts`; the same call gives the same document. */
+/** Renders the OpenAPI 3.1 document of all endpoints, deterministically. */
 export function renderOpenApi(): Json {
   const paths: Record<string, Json> = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
@@ -57,7 +61,11 @@ export function renderOpenApi(): Json {
       schemas: renderSchemas(),
       headers,
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, limited to its servers and scopes.' },
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key; it grants access to its servers with its scopes.',
+        },
       },
     },
   };
@@ -76,7 +84,7 @@ function renderOperation(operationId: string, endpoint: Endpoint): Json {
   return {
     operationId,
     summary,
-    ...(access && { description: `Needs the scope ${access.scope} for the server.` }),
+    ...(access && { description: `Requires the scope ${access.scope} for the server.` }),
     security: access ? [{ apiKey: [] }] : [],
     parameters: renderParameters(endpoint),
     ...(body && { requestBody: renderBody(body) }),
@@ -84,7 +92,7 @@ function renderOperation(operationId: string, endpoint: Endpoint): Json {
   };
 }
 
-/** Every error that an endpoint may answer with. */
+/** All errors of an endpoint. */
 function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   const codes = new Set<ProblemCode>([...endpoint.problems, 'method_not_allowed']);
   if (endpoint.access) codes.add('unauthorized').add('forbidden').add('insufficient_scope');
@@ -106,7 +114,7 @@ function renderParameters(endpoint: Endpoint): Json[] {
     name,
     in: 'path',
     required: true,
-    description: several ? 'Path of the file; it may hold slashes.' : 'Id of the server.',
+    description: several ? 'Path of the file; it may contain slashes.' : 'ID of the server.',
     schema: { type: 'string' },
   }));
   const inQuery = Object.entries(query?.shape ?? {}).map(([name, schema]) => {
@@ -160,7 +168,7 @@ function toRef(schema: z.ZodType): Json {
   return id ? { $ref: `#/components/schemas/${id}` } : { type: 'object' };
 }
 
-/** Every named shape: one that no path uses fails a test. */
+/** Renders all named schemas. A test fails if no path uses one of them. */
 function renderSchemas(): Json {
   const { schemas: shapes } = z.toJSONSchema(schemas, {
     uri: (id) => `#/components/schemas/${id}`,

@@ -8,16 +8,16 @@ export const CatalogPlan = z
     ram: z.number().positive('must be greater than 0').describe('Memory in GB.'),
     storage: z.int('must be a whole number').positive('must be greater than 0').describe('Storage in GB.'),
     price: Price.describe('Price, with at most two decimals.'),
-    orderLink: HttpsUrl.describe('Where the plan is ordered.'),
-    soldOut: z.boolean().describe('Whether the plan is out of stock.'),
+    orderLink: HttpsUrl.describe('URL to order the plan.'),
+    soldOut: z.boolean().describe('Whether the plan is sold out.'),
   })
   .register(schemas, { id: 'CatalogPlan', description: 'One plan that can be ordered.' });
 export type CatalogPlan = z.infer<typeof CatalogPlan>;
 
 const catalogShape = {
   name: Line.describe('Display name.'),
-  soldOut: z.boolean().describe('Whether all of it is out of stock.'),
-  soldOutMessage: z.string().describe('Shown while sold out; may be empty.'),
+  soldOut: z.boolean().describe('Whether the whole service or game is sold out.'),
+  soldOutMessage: z.string().describe('Text shown while sold out; may be empty.'),
   plans: z.array(CatalogPlan),
 };
 
@@ -66,6 +66,6 @@ export type PlanCatalogResponse = z.infer<typeof PlanCatalogResponse>;
 /** The source of a service or game: `catalog/services/<key>.yaml`, `catalog/games/<key>.yaml`. */
 export const PlanFile = z.strictObject({
   ...catalogShape,
-  order: z.int('must be a whole number').optional().describe('Place in the list; entries without one come last.'),
+  order: z.int('must be a whole number').optional().describe('Position in the list; entries without one come last.'),
 });
 export type PlanFile = z.infer<typeof PlanFile>;

@@ -1,28 +1,28 @@
 import { z } from 'zod';
 
-/** What OpenAPI and the editors' JSON Schemas show of a named shape. */
+/** The metadata of a named schema in the OpenAPI document. */
 export interface SchemaMeta {
   readonly id: string;
   readonly description: string;
-  /** What it looks like; every shape that is a whole answer has one. */
+  /** An example; every schema of a whole response has one. */
   readonly example?: unknown;
 }
 
-/** Every named shape of the contract; OpenAPI's `components.schemas` is made from it. */
+/** The named schemas of the contract, which become `components.schemas` in OpenAPI. */
 export const schemas = z.registry<SchemaMeta>();
 
 /** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
-export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must hold only lower-case letters, digits and hyphens');
+export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
 
-/** The name of a catalog entry. It holds a letter, since JSON objects put keys made of digits alone first. */
-export const CatalogKey = Slug.regex(/[a-z]/, 'must hold at least one letter')
+/** The key of a catalog entry. It contains a letter, since JavaScript objects order integer keys first. */
+export const CatalogKey = Slug.regex(/[a-z]/, 'must contain at least one letter')
   .regex(/^(?!constructor$)/, 'must not be constructor')
   .regex(/^(?!prototype$)/, 'must not be prototype');
 
 /** A calendar date, `YYYY-MM-DD`, that exists. */
 export const IsoDate = z.iso.date('must be a calendar date of the form YYYY-MM-DD');
 
-/** Text with at least one visible character, on one line. */
+/** A single line of text with at least one visible character. */
 export const Line = z
   .string()
   .regex(/\S/, 'must not be empty')
@@ -44,7 +44,7 @@ export const MediaPath = z
 
 const notHttps = 'must be a URL that begins with https://';
 
-/** A web address that a visitor may be sent to. */
+/** An https URL for links. */
 export const HttpsUrl = z
   .url({ protocol: /^https$/, error: notHttps, abort: true })
   .refine((url) => /^https:\/\//i.test(url), notHttps);
@@ -53,7 +53,7 @@ export const HttpsUrl = z
 export const Price = z
   .number()
   .min(0, 'must not be negative')
-  // Not `multipleOf`: validators that compute with binary fractions take 2.49 for no multiple of 0.01.
+  // Not `multipleOf`: with binary fractions, 2.49 is not a multiple of 0.01.
   .refine((price) => Math.abs(price * 100 - Math.round(price * 100)) < 1e-6, 'must have at most two decimals');
 
 /** A host name, with an optional port: `whois.nic.uk` or `whois.nic.uk:43`. */

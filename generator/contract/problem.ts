@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import { schemas } from '#contract/primitives.ts';
 
-/**
- * Every error the service answers with: the code picks the status, and the message is what a client reads
- * where the place that throws has nothing more precise to say.
- */
+/** All errors of the API. The code determines the status; the message is the default for problems thrown without one. */
 export const problems = {
   validation_error: { status: 400, message: 'Request validation failed' },
   confirmation_required: { status: 400, message: 'This action requires force=true' },
@@ -37,7 +34,7 @@ export const problems = {
 /** The machine code of an error. */
 export type ProblemCode = keyof typeof problems;
 
-/** How an endpoint writes its errors: a JSON ErrorResponse, or one sentence of plain text. */
+/** The format of an endpoint's errors: a JSON ErrorResponse or one sentence of plain text. */
 export type ErrorStyle = 'json' | 'text';
 
 /** The JSON error body. */
@@ -47,7 +44,10 @@ export const ErrorResponse = z
     error: z.string(),
     message: z.string(),
   })
-  .register(schemas, { id: 'ErrorResponse', description: 'An error, with a code for machines and a text for people.' });
+  .register(schemas, {
+    id: 'ErrorResponse',
+    description: 'An error, with a machine-readable code and a human-readable message.',
+  });
 export type ErrorResponse = z.infer<typeof ErrorResponse>;
 
 /** The content type of each error style. */
@@ -56,7 +56,7 @@ export const errorMediaTypes: Record<ErrorStyle, string> = {
   text: 'text/plain; charset=utf-8',
 };
 
-/** The body of an error in the style of its endpoint; a text body is one lower-case sentence and a newline. */
+/** Renders the body of an error. A text body is one sentence, starting in lower case, and a newline. */
 export function renderProblem(style: ErrorStyle, code: ProblemCode, message: string = problems[code].message): string {
   if (style === 'text') return `${message.charAt(0).toLowerCase()}${message.slice(1)}\n`;
   const body: ErrorResponse = { success: false, error: code, message };

@@ -8,19 +8,19 @@ import { StatusCatalog, StatusWidget } from '#contract/status.ts';
 
 /** A kind of file in a release. */
 export interface Resource {
-  /** Where it stands in the release; `{name}` stands for one segment, `{name*}` for several. */
+  /** Its path in the release; `{name}` matches one segment, `{name*}` several. */
   readonly file: string;
-  /** The request target that answers with its bytes, of the same names; a file without one is for the server alone. */
+  /** The request target that serves it, with the same names; files without one are private or static. */
   readonly target?: string;
-  /** What its JSON must be; scripts and media files have none. */
+  /** The schema of a JSON file. */
   readonly schema?: z.ZodType;
-  /** What a file is that is neither JSON nor media. */
+  /** The media type of a file that is neither JSON nor media. */
   readonly mediaType?: string;
 }
 
 const JsonSchema = z.record(z.string(), z.unknown());
 
-/** Every kind of file that a release may hold. */
+/** All kinds of files in a release. */
 export const resources = {
   blogList: { file: 'public/v1/blog/list.json', target: '/v1/blog/list', schema: ContentList },
   blogArticle: {
@@ -59,10 +59,10 @@ export const resources = {
   sourceSchema: { file: 'public/schemas/{source}.json', schema: JsonSchema },
 } as const satisfies Record<string, Resource>;
 
-/** The name of a kind of file in a release. */
+/** The name of a kind of file. */
 export type ResourceName = keyof typeof resources;
 
-/** What the source files of content/ and catalog/ must be; editors get each as a JSON Schema. */
+/** The schemas of the source files in content/ and catalog/; releases contain them as JSON Schemas for editors. */
 export const sources = {
   blog: BlogFrontMatter,
   knowledgebase: KnowledgeBaseFrontMatter,
@@ -77,23 +77,23 @@ export function fileOf(name: ResourceName, params: Readonly<Record<string, strin
   return fillTemplate(resources[name].file, params);
 }
 
-/** The text of a JSON file in a release. Throws where the value is not what the contract says. */
+/** Renders a JSON file of a release. Throws if the value does not match its schema. */
 export function toJsonText(name: ResourceName, value: unknown): string {
   const { schema }: Resource = resources[name];
   return `${JSON.stringify(schema?.parse(value))}\n`;
 }
 
-/** A template of {@link resources} with its names replaced. */
+/** Fills in the names of a template of {@link resources}. */
 export function fillTemplate(template: string, params: Readonly<Record<string, string>>): string {
   let parts = split.get(template);
   if (!parts) split.set(template, (parts = template.split(/\{(\w+)\*?\}/)));
   return parts.reduce((filled, part, index) => filled + (index % 2 === 0 ? part : (params[part] ?? '')), '');
 }
 
-/** Templates as texts and names in turn: a build of ten thousand articles fills that of their files as often. */
+/** Cached templates, split into texts and names: a build fills one template for each article. */
 const split = new Map<string, readonly string[]>();
 
-/** Finds what kind of file a path of a release is, and the request target that it answers, if any. */
+/** Finds the kind of a file in a release and the request target that serves it, if any. */
 export function matchResource(file: string): { name: ResourceName; target: string | undefined } | undefined {
   for (const { name, pattern, target } of patterns) {
     const match = pattern.exec(file);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HostPort, Line, schemas } from '#contract/primitives.ts';
 
-/** The state of the platform, with the names of the parts concerned. */
+/** The state of the platform, with the names of the affected components. */
 export const StatusResponse = z
   .strictObject({
     status: z.enum(['up', 'maintenance', 'disrupted']),
@@ -10,28 +10,28 @@ export const StatusResponse = z
   })
   .register(schemas, {
     id: 'StatusResponse',
-    description: 'The state of the platform.',
+    description: 'The state of the platform, with the names of the affected components.',
     example: { status: 'disrupted', disrupted: ['Game servers'] },
   });
 
-/** The state of the platform is not known. */
+/** The state of the platform is unknown. */
 export const StatusErrorResponse = z.strictObject({ status: z.string() }).register(schemas, {
   id: 'StatusErrorResponse',
-  description: 'The state of the platform is not known.',
+  description: 'The state of the platform is unknown.',
   example: { status: 'error' },
 });
 
-/** The process lives. */
+/** The process is running. */
 export const HealthResponse = z.strictObject({ status: z.string(), version: z.string() }).register(schemas, {
   id: 'HealthResponse',
-  description: 'The process lives.',
+  description: 'Whether the process is running, with its version.',
   example: { status: 'healthy', version: '1.4.0' },
 });
 
-/** Whether this instance wants traffic. */
+/** Whether this instance accepts traffic. */
 export const ReadyResponse = z.strictObject({ status: z.enum(['ready', 'draining', 'unready']) }).register(schemas, {
   id: 'ReadyResponse',
-  description: 'Whether this instance wants traffic.',
+  description: 'Whether this instance accepts traffic.',
   example: { status: 'ready' },
 });
 
@@ -40,9 +40,9 @@ export const InfoResponse = z
   .strictObject({ version: z.string() })
   .register(schemas, { id: 'InfoResponse', description: 'The running version.', example: { version: '1.4.0' } });
 
-/** How a page embeds one version of the status widget, and no other. */
+/** The path and hash with which a page embeds one version of the status widget. */
 export const StatusWidget = z.strictObject({
-  /** Where this version is served, and stays the same. */
+  /** The path of this version, whose bytes never change. */
   path: z.string().regex(/^\/v1\/service-status\.[0-9a-f]{16}\.js$/),
   /** For the `integrity` attribute of the script element. */
   integrity: z.string().regex(/^sha384-[A-Za-z0-9+/]{64}$/),
@@ -54,7 +54,7 @@ const wholeNumber = (minimum: number, maximum: number) =>
 
 const Monitor = z
   .strictObject({
-    name: Line.describe('Name that visitors read.'),
+    name: Line.describe('Name shown to visitors.'),
     url: z
       .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
       .optional()
@@ -64,7 +64,9 @@ const Monitor = z
       .describe('host:port to connect to.'),
     interval_seconds: wholeNumber(5, 86_400).optional().describe('Seconds between checks; 60 if left out.'),
     timeout_seconds: wholeNumber(1, 60).optional().describe('Seconds to wait for an answer; 5 if left out.'),
-    failures: wholeNumber(1, 100).optional().describe('Failures in a row before it counts; 2 if left out.'),
+    failures: wholeNumber(1, 100)
+      .optional()
+      .describe('Consecutive failures before the monitor counts as disrupted; 2 if left out.'),
   })
   .refine((monitor) => (monitor.url === undefined) !== (monitor.tcp === undefined), 'must have either url or tcp');
 
@@ -77,14 +79,14 @@ export const StatusCatalog = z.strictObject({
   monitors: z.array(Monitor),
   maintenance: z.array(
     z.strictObject({
-      title: Line.describe('What is done.'),
+      title: Line.describe('Title of the maintenance.'),
       monitors: z
         .array(z.string())
         .min(1, 'must name at least one monitor')
-        .describe('Names of the monitors concerned.'),
-      start: localTime.describe('When it begins, in its timezone.'),
-      end: localTime.describe('When it ends, in its timezone.'),
-      timezone: z.string().describe('IANA name, for instance Europe/Berlin.'),
+        .describe('Names of the affected monitors.'),
+      start: localTime.describe('Start, as local time in `timezone`.'),
+      end: localTime.describe('End, as local time in `timezone`.'),
+      timezone: z.string().describe('IANA name, for example Europe/Berlin.'),
     }),
   ),
 });

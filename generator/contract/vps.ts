@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { schemas } from '#contract/primitives.ts';
 
-/** The confirmation that an action without a way back asks for. */
+/** The confirmation of an action that cannot be undone. */
 export const ForceRequest = z.strictObject({ force: z.boolean() }).register(schemas, {
   id: 'ForceRequest',
   description: 'Confirms an action that cannot be undone.',

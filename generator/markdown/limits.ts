@@ -1,7 +1,7 @@
 import type { Root } from 'mdast';
 import { walk } from './plugins/walk.ts';
 
-/** Markdown that cannot be rendered; the line counts from 1 in the body. */
+/** Markdown that cannot be rendered; `line` is a line of the body, counted from 1. */
 export class MarkdownError extends Error {
   readonly line: number;
   readonly hint: string;
@@ -13,22 +13,22 @@ export class MarkdownError extends Error {
   }
 }
 
-/** The time of the micromark tokenizer grows with the square of the nesting: 300 levels take 1.5 s, 1,500 half a minute. */
+/** The micromark tokenizer is quadratic in the nesting: 300 levels take 1.5 s, 1,500 half a minute. */
 const maxNesting = 100;
 
-/** The densest of 1,000 real articles has 34,485 marks in 320 kB; 120,000 can take more than 1 GiB of memory. */
+/** Of 1,000 real articles, the maximum is 34,485 marks in 320 kB; 120,000 can take more than 1 GiB of memory. */
 const maxMarks = 60_000;
 
-/** The largest table of 1,000 real articles has 484 cells. A short row is filled up to the width of the first. */
+/** The largest table of 1,000 real articles has 484 cells. The parser pads short rows to the width of the first. */
 const maxTableCells = 10_000;
 
-/** Checks, before it is parsed, that an article is of the size and depth that people write. Throws a {@link MarkdownError}. */
+/** Checks the size and nesting of an article before it is parsed. Throws a {@link MarkdownError}. */
 export function checkMarkup(markdown: string): void {
   const line = findDeepNesting(markdown);
   if (line > 0) {
     throw new MarkdownError(`lists or quotes are nested more than ${maxNesting} levels deep`, line, 'flatten them');
   }
-  // A shorter text cannot hold so many.
+  // A shorter text cannot exceed the limit.
   if (markdown.length <= maxMarks) return;
   const marks = markdown.match(/[\n#*+\-<>[\]_`|~]/g)?.length ?? 0;
   if (marks > maxMarks) {
@@ -51,15 +51,15 @@ export function checkTables(tree: Root): void {
 
 const container = /[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$))/y;
 
-/** What a line that nests too deeply begins with. Few texts hold one, and the others need not be split into lines. */
+/** Matches the beginning of a line that may nest too deeply. Most texts have none and need no check by line. */
 const longPrefix = /^[\t >*+\d.)-]{100}/m;
 
-/** The first line that opens more than {@link maxNesting} lists and quotes, counting from 1; 0 if there is none. */
+/** Finds the first line that opens more than {@link maxNesting} lists and quotes, counted from 1; 0 if there is none. */
 function findDeepNesting(markdown: string): number {
   if (!longPrefix.test(markdown)) return 0;
   let fence = '';
   for (const [index, line] of markdown.split('\n').entries()) {
-    // What stands in a code block opens nothing.
+    // Code blocks contain no lists or quotes.
     const [, mark = '', info = ''] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
     if (fence === '') fence = mark;
     else if (mark.startsWith(fence) && info.trim() === '') fence = '';
@@ -71,7 +71,7 @@ function findDeepNesting(markdown: string): number {
       depth += 1;
       if (depth === 1) columns = match[0].length - 1;
     }
-    // A list item stands at least two columns right of the one it belongs to.
+    // Each list level is indented by at least two columns.
     if (depth + columns / 2 > maxNesting) return index + 1;
   }
   return 0;

@@ -15,14 +15,14 @@ import { remarkAlerts } from './plugins/remark-alerts.ts';
 import { safeHtml } from './plugins/safe-html.ts';
 import { countWords } from './words.ts';
 
-/** What an article's Markdown becomes. */
+/** The rendered Markdown of an article. */
 export interface Rendered {
-  /** Safe HTML: nothing in it runs, whatever the Markdown held. */
+  /** Sanitised HTML; it never contains scripts. */
   readonly html: string;
   readonly words: number;
-  /** Links and images that lead to this site. */
+  /** Links and images that point to this site. */
   readonly references: readonly Reference[];
-  /** The ids that links can lead to. */
+  /** The IDs that links can point to. */
   readonly ids: readonly string[];
 }
 
@@ -32,10 +32,10 @@ export interface ArticleText {
   readonly sitePath: string;
 }
 
-/** What became of it. */
-export type Outcome = Rendered | { readonly refused: Pick<MarkdownError, 'message' | 'line' | 'hint'> };
+/** A rendered article, or the reason why it was rejected. */
+export type RenderResult = Rendered | { readonly rejected: Pick<MarkdownError, 'message' | 'line' | 'hint'> };
 
-/** The one pipeline. Behind the sanitiser only what this project writes itself is added: ids, classes, site paths. */
+/** The render pipeline. The plugins after the sanitiser add only IDs, class names and site paths. */
 const processor = unified()
   .use(remarkAlerts)
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
@@ -47,29 +47,29 @@ const processor = unified()
   .use(rehypeStringify)
   .freeze();
 
-/** Of CPU. A real article of 320 kB takes 0.3 s; what needs more than this is an accident or an attack. */
+/** The limit of CPU time; a real article of 320 kB takes 0.3 s. */
 const maxRenderMs = 5000;
 
-/** Renders an article. One that is beyond the limits, or takes too long, is refused. Both can be sent between threads. */
-export function render(article: ArticleText, wallMs = maxRenderMs): Outcome {
+/** Renders an article, or returns which limit it exceeds. Parameter and result can be sent between threads. */
+export function render(article: ArticleText, wallMs = maxRenderMs): RenderResult {
   const before = process.threadCpuUsage();
   try {
     return withTimeLimit(() => renderWithoutLimit(article), wallMs);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // The stack ends where elements are nested by the thousand, which only a mistake or an attack does.
-    if (error instanceof RangeError) return refuse('the article is nested too deeply', 1, 'flatten it');
-    if (error instanceof MarkdownError) return refuse(error.message, error.line, error.hint);
+    // Thousands of nested elements overflow the stack.
+    if (error instanceof RangeError) return reject('the article is nested too deeply', 1, 'flatten it');
+    if (error instanceof MarkdownError) return reject(error.message, error.line, error.hint);
     if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
     const { user, system } = process.threadCpuUsage(before);
-    // A busy machine had no time for it: that is no fault of the article.
+    // The timeout is wall time: on a busy machine the article gets another attempt.
     if ((user + system) / 1000 < maxRenderMs / 2) return render(article, wallMs * 2);
     const message = `the article takes more than ${maxRenderMs / 1000} s to render`;
-    return refuse(message, 1, 'look for very long lines, lists or tables; split it up');
+    return reject(message, 1, 'look for very long lines, lists or tables; split it up');
   }
 }
 
-const refuse = (message: string, line: number, hint: string): Outcome => ({ refused: { message, line, hint } });
+const reject = (message: string, line: number, hint: string): RenderResult => ({ rejected: { message, line, hint } });
 
 function renderWithoutLimit({ markdown, sitePath }: ArticleText): Rendered {
   checkMarkup(markdown);
@@ -81,7 +81,7 @@ function renderWithoutLimit({ markdown, sitePath }: ArticleText): Rendered {
   return { html, words, references: file.data.references ?? [], ids: [...(file.data.ids ?? [])] };
 }
 
-/** V8 can end a computation from outside only where it runs as a script, so the work is called from one. */
+/** V8 supports timeouts only for scripts, so a script calls the work. */
 const timed = createContext({ work: (): unknown => undefined });
 const callWork = new Script('work()');
 

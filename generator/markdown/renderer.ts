@@ -4,42 +4,42 @@ import { MarkdownError } from './limits.ts';
 import type { RenderPool } from './pool.ts';
 import type { Rendered } from './render.ts';
 
-/** Renders the Markdown of the article at a site path; throws a {@link MarkdownError} where it cannot be rendered. */
+/** Renders the Markdown of the article at a site path; throws a {@link MarkdownError} if it cannot be rendered. */
 export type Render = (markdown: string, sitePath: string) => Promise<Rendered>;
 
-/** Renders articles, in this thread or in others. */
+/** Renders articles, in this thread or in a pool of threads. */
 export interface Renderer {
   readonly render: Render;
-  /** Ends the threads. */
+  /** Terminates the threads. */
   close(): Promise<void>;
 }
 
-/** Each thread has to warm up the compiled code of its own: below this many characters, threads make it no faster. */
-const worthThreads = 3_000_000;
+/** Each thread has to compile and warm up its code: for fewer characters, threads are no faster. */
+const minPoolCharacters = 3_000_000;
 
-/** More than this would wait for the first, which does all but rendering. */
-const mostThreads = 4;
+/** More threads would wait for the main thread, which does everything except rendering. */
+const maxThreads = 4;
 
 /**
- * Creates a renderer. With a number of threads above one, so many render; without one, they are started once so much was
- * rendered that there is likely more to come. What is loaded is what is used.
+ * Creates a renderer. With `threads` above one it starts that many; without `threads` it starts a pool after a large amount
+ * of text. It imports only the modules that it uses.
  */
 export function createRenderer(threads?: number): Renderer {
-  const wanted = threads ?? Math.min(availableParallelism(), mostThreads);
-  let rendered = 0;
+  const poolSize = threads ?? Math.min(availableParallelism(), maxThreads);
+  let characters = 0;
   let pool: RenderPool | undefined;
-  const inPool = async (): Promise<RenderPool> => {
+  const loadPool = async (): Promise<RenderPool> => {
     const { startRenderPool } = await import('./pool.ts');
-    return (pool ??= startRenderPool(wanted, () => (pool = undefined)));
+    return (pool ??= startRenderPool(poolSize, () => (pool = undefined)));
   };
   return {
     async render(markdown, sitePath) {
-      const isWorth = wanted > 1 && (threads !== undefined || rendered > worthThreads);
-      rendered += markdown.length;
-      const renderer = await (isWorth ? inPool() : inThisThread());
-      const outcome = await renderer.render({ markdown, sitePath });
-      if (!('refused' in outcome)) return outcome;
-      const { message, line, hint } = outcome.refused;
+      const usesPool = poolSize > 1 && (threads !== undefined || characters > minPoolCharacters);
+      characters += markdown.length;
+      const renderer = await (usesPool ? loadPool() : loadRender());
+      const result = await renderer.render({ markdown, sitePath });
+      if (!('rejected' in result)) return result;
+      const { message, line, hint } = result.rejected;
       throw new MarkdownError(message, line, hint);
     },
     async close() {
@@ -48,9 +48,9 @@ export function createRenderer(threads?: number): Renderer {
   };
 }
 
-async function inThisThread() {
+async function loadRender() {
   const { render } = await import('./render.ts');
-  // In between, the replies of others are dealt with.
+  // Yields to the event loop between articles.
   await setImmediate();
   return { render };
 }

@@ -6,7 +6,7 @@ const letterOrDigit = /[\p{L}\p{N}]/u;
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu;
 const wordsPerMinute = 200;
 
-/** Counts the words of an article's prose; code and raw HTML are not prose. */
+/** Counts the words of an article, without code and raw HTML. */
 export function countWords(tree: Root): number {
   let prose = '';
   walk(tree, (node) => {
@@ -20,7 +20,7 @@ export function countWords(tree: Root): number {
 
 const inline = new Set(['emphasis', 'strong', 'delete', 'link', 'linkReference']);
 
-/** The reading time of that many words, at least a minute. */
+/** The reading time of a number of words, at least one minute. */
 export function toReadTime(words: number): string {
   return `${Math.max(1, Math.ceil(words / wordsPerMinute))} min read`;
 }

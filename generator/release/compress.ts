@@ -4,29 +4,29 @@ import type { BrotliOptions } from 'node:zlib';
 import pLimit from 'p-limit';
 import type { Manifest } from '#contract/release.ts';
 
-/** How hard files are compressed: `fast` costs less than rendering does, `best` is for a CDN's last percent. */
+/** The compression level: `fast` takes less time than rendering, `best` makes the smallest files. */
 export type Compression = Manifest['compression'];
 
-/** The bytes of a file of a release: as they are, and compressed. */
-export interface Forms {
+/** The bytes of a file in each encoding: identity, gzip and Brotli. */
+export interface Encodings {
   readonly identity: Uint8Array;
   readonly gz: Uint8Array;
   readonly br: Uint8Array;
 }
 
-/** A way to compress files; the same bytes always give the same forms. */
+/** Compresses files deterministically. */
 export interface Compressor {
   readonly name: Compression;
-  readonly compress: (identity: Uint8Array) => Forms | Promise<Forms>;
+  readonly compress: (identity: Uint8Array) => Encodings | Promise<Encodings>;
 }
 
-/** At `best`, this is most of a build, and worth the threads of libuv; more at a time would only take memory. */
-const turn = pLimit(4);
+/** libuv has four threads; more files at a time would only use more memory. */
+const limit = pLimit(4);
 const inThreads = { gzip: promisify(gzip), brotli: promisify(brotliCompress) };
 
 const fast: Compressor = {
   name: 'fast',
-  // To hand a short file to another thread and take it back costs more than to compress it.
+  // For a short file, another thread costs more than the compression.
   compress: (identity) => ({
     identity,
     gz: gzipSync(identity, { level: 6 }),
@@ -37,14 +37,14 @@ const fast: Compressor = {
 const best: Compressor = {
   name: 'best',
   compress: (identity) =>
-    turn(async () => ({
+    limit(async () => ({
       identity,
       gz: await inThreads.gzip(identity, { level: 9 }),
       br: await inThreads.brotli(identity, toBrotliOptions(identity, 11)),
     })),
 };
 
-/** The ways to compress, by their names. */
+/** All compressors, by name. */
 export const compressors: Record<Compression, Compressor> = { fast, best };
 
 function toBrotliOptions(bytes: Uint8Array, quality: number): BrotliOptions {

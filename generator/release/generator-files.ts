@@ -6,16 +6,16 @@ import type { StatusWidget } from '#contract/status.ts';
 import type { Stage } from './stage.ts';
 import { compileStatusWidget } from './status-widget.ts';
 
-/** The path of a versioned widget holds its version. */
-const versionIn = /\.(\w+)\.js$/;
+/** Matches the version in the path of a versioned widget. */
+const versionPattern = /\.(\w+)\.js$/;
 
 /**
- * Writes the files that come from the generator itself: the API description, the schemas of source files, the status
- * widget. Those of the release before are taken over where this same generator made them, as `known` says.
+ * Writes the files that depend on the generator only: the API description, the schemas of source files, the status widget.
+ * `previous` is the widget of the previous release if this version of the generator made it: then its files are reused.
  */
-export async function writeGeneratorFiles(stage: Stage, known: StatusWidget | undefined): Promise<StatusWidget> {
+export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget | undefined): Promise<StatusWidget> {
   const schemas = Object.entries(sources);
-  const [, version = ''] = versionIn.exec(known?.path ?? '') ?? [];
+  const [, version = ''] = versionPattern.exec(previous?.path ?? '') ?? [];
   const files = [
     fileOf('openapi', {}),
     ...schemas.map(([source]) => fileOf('sourceSchema', { source })),
@@ -23,13 +23,13 @@ export async function writeGeneratorFiles(stage: Stage, known: StatusWidget | un
     fileOf('statusWidgetVersion', { version }),
     fileOf('statusWidgetIntegrity', {}),
   ];
-  const missing = new Set(known ? files.filter((file) => !stage.takeOver(file)) : undefined);
-  if (known && missing.size === 0) return known;
+  const missing = new Set(previous ? files.filter((file) => !stage.reuse(file)) : undefined);
+  if (previous && missing.size === 0) return previous;
 
   const widget = await compileStatusWidget();
   const write = async (name: ResourceName, params: Readonly<Record<string, string>>, text: string): Promise<void> => {
     const file = fileOf(name, params);
-    if (!known || missing.has(file)) await stage.write(file, Buffer.from(text));
+    if (!previous || missing.has(file)) await stage.write(file, Buffer.from(text));
   };
   await write('openapi', {}, toJsonText('openapi', renderOpenApi()));
   for (const [source, schema] of schemas) {

@@ -1,9 +1,9 @@
 import { closeSync, existsSync, lstatSync, openSync, readFileSync, readdirSync, statSync, writeSync } from 'node:fs';
 import { rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readCurrent, stageName } from './current.ts';
+import { readCurrent, createStageName } from './current.ts';
 
-/** A release was made the current one. */
+/** The moment when a release became the current one. */
 export interface Switch {
   readonly id: string;
   readonly at: Date;
@@ -12,9 +12,9 @@ export interface Switch {
 const historyOf = (out: string): string => join(out, 'history');
 
 /**
- * Lists the switches of `current`, the oldest first: the lines of `history`, or without any the releases up to the
- * current one by the time of their folders. A current release that is not the last line comes last, by the time of the
- * link: that build ended before it wrote the line.
+ * Lists the switches of `current`, oldest first: the lines of `history`, or if it is empty the releases up to the current
+ * one by the time of their folders. If the last line is not the current release, because a build ended before it wrote the
+ * line, the current release is added with the time of the link.
  */
 export async function readSwitches(out: string): Promise<Switch[]> {
   const current = await readCurrent(out);
@@ -27,13 +27,13 @@ export async function readSwitches(out: string): Promise<Switch[]> {
   return [...recorded, { id: current, at: lstatSync(join(out, 'current')).mtime }];
 }
 
-/** Lists the folders of releases, the oldest first. */
+/** Lists the folders of releases, oldest first. */
 export function readFolders(out: string): Switch[] {
   const root = join(out, 'releases');
   const ids = existsSync(root) ? readdirSync(root).filter((name) => /^[0-9a-f]{16}$/.test(name)) : [];
   return ids
     .flatMap((id) => {
-      // It may be removed meanwhile.
+      // Another process may remove it meanwhile.
       const at = statSync(join(root, id), { throwIfNoEntry: false })?.mtime;
       return at ? [{ id, at }] : [];
     })
@@ -41,8 +41,7 @@ export function readFolders(out: string): Switch[] {
 }
 
 /**
- * Makes a release the current one, in one atomic step, and appends the line that says so. A reader sees the old release
- * or the new one. The caller holds the lock of `lock.ts`.
+ * Makes a release the current one atomically and appends a line to `history`. The caller must hold the lock of `lock.ts`.
  */
 export async function makeCurrent(out: string, id: string, now = new Date()): Promise<void> {
   if ((await readCurrent(out)) === id) return;
@@ -50,15 +49,15 @@ export async function makeCurrent(out: string, id: string, now = new Date()): Pr
   const recorded = parseHistory(text);
   const missing = (await readSwitches(out))
     .slice(recorded.length === 0 ? 0 : -1)
-    .filter((known) => known.id !== recorded.at(-1)?.id);
+    .filter((line) => line.id !== recorded.at(-1)?.id);
   const lines = [...missing, { id, at: now }].map((line) => `${line.at.toISOString()} ${line.id}\n`).join('');
-  // Opened first, so that a history that cannot be written leaves the current release as it is.
+  // Opened first: if the history cannot be written, the current release must not change.
   const history = openSync(historyOf(out), 'a');
   try {
-    const link = join(out, 'releases', stageName());
+    const link = join(out, 'releases', createStageName());
     await symlink(join('releases', id), link);
     await rename(link, join(out, 'current'));
-    // A line that was cut off, as by a full disk, ends here.
+    // The last line may be incomplete, for example after a full disk.
     tryWrite(history, (text === '' || text.endsWith('\n') ? '' : '\n') + lines);
   } finally {
     closeSync(history);
@@ -69,7 +68,7 @@ function tryWrite(file: number, text: string): void {
   try {
     writeSync(file, text);
   } catch {
-    // The release is current already, so this is no failure; the next switch adds the missing line.
+    // The release is already current, so this is not an error; the next switch adds the missing line.
   }
 }
 
@@ -82,7 +81,7 @@ function readHistory(out: string): string {
   }
 }
 
-/** A line that cannot be read is skipped. */
+/** Skips invalid lines. */
 function parseHistory(text: string): Switch[] {
   return text.split('\n').flatMap((line) => {
     const [, time = '', id = ''] = /^(\d{4}-\S+Z) ([0-9a-f]{16})$/.exec(line) ?? [];

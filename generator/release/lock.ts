@@ -4,15 +4,15 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const pollMs = 10;
-/** SQLite's code for what another has locked. */
+/** SQLITE_BUSY: another connection holds the lock. */
 const busy = 5;
 
 /**
- * Does what changes which releases below `out` there are, or which of them is the current one. Whoever else is about to,
- * in this process or any other, waits until it is done. It is a lock of the kernel, on a file that stays empty: it goes
- * with its process, however that ends. Where a file system has none, all goes on without.
+ * Runs `work` while holding the lock of a folder of releases; other callers, also in other processes, wait. The kernel holds
+ * the lock, on an empty file, and releases it when the process ends. On a file system without locks, `work` runs without
+ * one.
  */
-export async function inTurn<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
+export async function withLock<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
   const lock = existsSync(out) ? await acquire(join(out, '.lock')) : undefined;
   try {
     return await work();
@@ -31,7 +31,7 @@ async function acquire(file: string): Promise<DatabaseSync | undefined> {
       lock?.close();
       if ((error as { errcode?: number }).errcode !== busy) return undefined;
     }
-    // oxlint-disable-next-line no-await-in-loop -- There is nothing to do but to try again.
+    // oxlint-disable-next-line no-await-in-loop -- The loop polls for the lock.
     await sleep(pollMs);
   }
 }

@@ -6,12 +6,12 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Manifest } from '#contract/release.ts';
 import { parseManifest } from '../common/manifest.ts';
-import { readMachine, stageName } from './current.ts';
-import type { FormerRelease } from './former-release.ts';
+import { createStageName, readMachineId } from './current.ts';
+import type { PreviousRelease } from './previous-release.ts';
 import { makeCurrent } from './history.ts';
-import { inTurn } from './lock.ts';
+import { withLock } from './lock.ts';
 
-/** Reads the manifest of a release and proves every byte of it. Throws an error that names the first wrong file. */
+/** Verifies every file of a release against its manifest. Throws an error that names the first wrong file. */
 export async function verifyRelease(directory: string): Promise<Manifest> {
   const manifest = await parseManifest(await readFile(join(directory, 'manifest.json'), 'utf8'));
   if (manifest.id !== basename(await realpath(directory))) throw new Error('manifest.json has been changed');
@@ -23,17 +23,17 @@ export async function verifyRelease(directory: string): Promise<Manifest> {
 }
 
 /**
- * Puts a stage that `complete` makes whole where its release belongs, as if in one step. A sound release that is there
- * already, or that another build puts there meanwhile, holds the same, and stays.
+ * Moves a stage, after `complete` has finished it, to the folder of its release. Readers never see a part of it. A valid
+ * release that is already there, possibly from a concurrent build, has the same content and stays.
  */
 export async function moveIntoPlace(stage: string, release: string, complete: () => Promise<void>): Promise<void> {
-  if (!(await isSound(release))) {
+  if (!(await isValid(release))) {
     await complete();
-    if (await renameOntoNothing(stage, release)) return;
-    // What is there is broken, or another build has put it there meanwhile.
-    if (!(await isSound(release))) {
-      const broken = await hide(release);
-      const isInPlace = await renameOntoNothing(stage, release);
+    if (await renameIfAbsent(stage, release)) return;
+    // The existing release is broken, or a concurrent build has just created it.
+    if (!(await isValid(release))) {
+      const broken = await renameAside(release);
+      const isInPlace = await renameIfAbsent(stage, release);
       await rm(broken, { recursive: true });
       if (isInPlace) return;
     }
@@ -41,8 +41,8 @@ export async function moveIntoPlace(stage: string, release: string, complete: ()
   await rm(stage, { recursive: true, force: true });
 }
 
-/** Answers false where something is there already: only an empty folder gives way. */
-async function renameOntoNothing(stage: string, release: string): Promise<boolean> {
+/** Returns false if the target exists; `rename` replaces only an empty folder. */
+async function renameIfAbsent(stage: string, release: string): Promise<boolean> {
   return rename(stage, release).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
@@ -52,28 +52,28 @@ async function renameOntoNothing(stage: string, release: string): Promise<boolea
   );
 }
 
-/** Makes a release that is kept the current one; answers false where it is no longer whole. */
-export function publishAgain(out: string, { manifest, isWhole }: FormerRelease): Promise<boolean> {
-  return inTurn(out, async () => {
-    if (!isWhole()) return false;
+/** Makes an existing release the current one again; returns false if it is no longer intact. */
+export function republish(out: string, { manifest, isIntact }: PreviousRelease): Promise<boolean> {
+  return withLock(out, async () => {
+    if (!isIntact()) return false;
     await makeCurrent(out, manifest.id);
     return true;
   });
 }
 
-/** Removes a release, or a stage; it is renamed first, so that it is there whole or not at all. */
+/** Removes a release or a stage. It is renamed first, so that readers never see a part of it. */
 export async function removeRelease(release: string): Promise<void> {
-  await rm(await hide(release), { recursive: true });
+  await rm(await renameAside(release), { recursive: true });
 }
 
-async function hide(release: string): Promise<string> {
-  const hidden = join(dirname(release), stageName());
-  await rename(release, hidden);
-  return hidden;
+async function renameAside(release: string): Promise<string> {
+  const aside = join(dirname(release), createStageName());
+  await rename(release, aside);
+  return aside;
 }
 
-/** Whether a release is whole: one that is stays as it is, also where its compressed forms came from another zlib. */
-async function isSound(release: string): Promise<boolean> {
+/** Whether a release verifies; its compressed files may differ from those of this build's zlib. */
+async function isValid(release: string): Promise<boolean> {
   return verifyRelease(release).then(
     () => true,
     () => false,
@@ -81,8 +81,8 @@ async function isSound(release: string): Promise<boolean> {
 }
 
 /**
- * Has files of a folder reach the disk: they must be there before a release that names them can be seen. `sync -f` is
- * one system call for all of them; where that command is missing, they are synced one by one.
+ * Flushes the files of a folder to disk, which must happen before their release is published. `sync -f` is one system call
+ * for all files; without that command they are synced one by one.
  */
 export async function flush(root: string, files: readonly string[]): Promise<void> {
   try {
@@ -103,16 +103,16 @@ function syncFile(path: string): void {
 
 const abandonedAfterMs = 24 * 60 * 60 * 1000;
 
-/** Removes the stages of builds that no longer run: of this machine by their process, of others by their age. */
-export async function removeAbandoned(releases: string): Promise<void> {
-  const here = readMachine();
+/** Removes the stages of builds that have ended: on this machine those without a process, on others those over a day old. */
+export async function removeAbandonedStages(releases: string): Promise<void> {
+  const here = readMachineId();
   for (const name of readdirSync(releases)) {
     const [, machine, pid] = /^\.stage-(.+)-(\d+)-[0-9a-f]+$/.exec(name) ?? [];
     if (machine === undefined) continue;
     const path = join(releases, name);
-    const abandoned = machine === here ? !isRunning(Number(pid)) : ageOf(path) > abandonedAfterMs;
-    // Another build may be at it as well; and what cannot be removed is in nobody's way.
-    if (abandoned) await removeRelease(path).catch(() => undefined);
+    const isAbandoned = machine === here ? !isRunning(Number(pid)) : ageOf(path) > abandonedAfterMs;
+    // A concurrent build may remove it too. A stage that cannot be removed does no harm.
+    if (isAbandoned) await removeRelease(path).catch(() => undefined);
   }
 }
 

@@ -5,40 +5,40 @@ import { dirname, join } from 'node:path';
 import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
 import { renderManifest, toReleaseId } from '../common/manifest.ts';
-import type { Compressor, Forms } from './compress.ts';
-import { stageName } from './current.ts';
-import type { FormerRelease } from './former-release.ts';
+import type { Compressor, Encodings } from './compress.ts';
+import { createStageName } from './current.ts';
+import type { PreviousRelease } from './previous-release.ts';
 import { makeCurrent } from './history.ts';
-import { inTurn } from './lock.ts';
-import { flush, moveIntoPlace, removeAbandoned } from './publish.ts';
+import { withLock } from './lock.ts';
+import { flush, moveIntoPlace, removeAbandonedStages } from './publish.ts';
 import type { Stage } from './stage.ts';
 
-/** What a release is made with. */
+/** Options of {@link createReleaseStage}. */
 export interface ReleaseStageOptions {
   /** The folder of all releases. */
   readonly out: string;
   readonly compressor: Compressor;
-  /** Files that are as they were in this release are linked, and not written again. */
-  readonly former: FormerRelease | undefined;
-  /** A release to look at while one writes: it has no compressed forms, and need not outlive a loss of power. */
+  /** Unchanged files of this release are linked. */
+  readonly previous: PreviousRelease | undefined;
+  /** A release for `dev`: it has no compressed files and is not flushed to disk. */
   readonly isPreview?: boolean;
 }
 
-/** Begins a release, and removes what builds that were killed have left behind. */
+/** Starts a release, and removes the abandoned stages of killed builds. */
 export async function createReleaseStage(options: ReleaseStageOptions): Promise<Stage> {
-  const { out, compressor, former, isPreview = false } = options;
+  const { out, compressor, previous, isPreview = false } = options;
   const releases = join(out, 'releases');
   await mkdir(releases, { recursive: true });
-  await removeAbandoned(releases);
-  const root = join(releases, stageName());
+  await removeAbandonedStages(releases);
+  const root = join(releases, createStageName());
   const files = createFiles(root);
 
-  const takeOver = (file: string, sha256?: string): boolean => {
-    if (sha256 !== undefined && former?.manifest.files[file]?.sha256 !== sha256) return false;
-    const forms = former?.formsOf(file) ?? [];
-    return files.link(former?.directory ?? '', forms) && forms.length > 0;
+  const reuse = (file: string, sha256?: string): boolean => {
+    if (sha256 !== undefined && previous?.manifest.files[file]?.sha256 !== sha256) return false;
+    const entries = previous?.encodingsOf(file) ?? [];
+    return files.link(previous?.directory ?? '', entries) && entries.length > 0;
   };
-  const writeForms = (file: string, { identity, gz, br }: Forms): void => {
+  const writeEncodings = (file: string, { identity, gz, br }: Encodings): void => {
     files.put(file, identity);
     if (isPreview) return;
     files.put(`${file}.gz`, gz);
@@ -46,18 +46,18 @@ export async function createReleaseStage(options: ReleaseStageOptions): Promise<
   };
 
   return {
-    takeOver,
+    reuse,
     async write(file, bytes) {
-      if (takeOver(file, hash('sha256', bytes))) return;
+      if (reuse(file, hash('sha256', bytes))) return;
       if (isPreview) files.put(file, bytes);
-      else writeForms(file, await compressor.compress(bytes));
+      else writeEncodings(file, await compressor.compress(bytes));
     },
-    writeForms,
+    writeEncodings,
     writeMedia: (file, bytes) => files.put(file, bytes),
     async publish(counts, nextChangeAt) {
       const body = { contractVersion, compression: compressor.name, counts, nextChangeAt, files: files.list() };
       const manifest: Manifest = { id: toReleaseId(body), ...body };
-      await inTurn(out, async () => {
+      await withLock(out, async () => {
         await moveIntoPlace(root, join(releases, manifest.id), async () => {
           files.put('manifest.json', Buffer.from(renderManifest(manifest)));
           if (!isPreview) await flush(root, [...Object.keys(manifest.files), 'manifest.json']);
@@ -70,7 +70,7 @@ export async function createReleaseStage(options: ReleaseStageOptions): Promise<
   };
 }
 
-/** The files of a folder in the making, and what the manifest says of them. */
+/** The files of a stage and their manifest entries. */
 function createFiles(root: string) {
   const files = new Map<string, Manifest['files'][string]>();
   const folders = new Set<string>();
@@ -88,21 +88,21 @@ function createFiles(root: string) {
       writeFileSync(pathOf(file), bytes, { flag: 'wx' });
       files.set(file, { bytes: bytes.length, sha256: hash('sha256', bytes) });
     },
-    /** Links files of another folder; false, and none of them, where one cannot be: that release is being removed. */
-    link(from: string, forms: readonly [string, Manifest['files'][string]][]): boolean {
+    /** Links all files of another folder, or returns false if one is missing because its release is being removed. */
+    link(from: string, entries: readonly [string, Manifest['files'][string]][]): boolean {
       try {
-        for (const [file] of forms) linkOrCopy(join(from, file), pathOf(file));
+        for (const [file] of entries) linkOrCopy(join(from, file), pathOf(file));
       } catch {
-        for (const [file] of forms) rmSync(pathOf(file), { force: true });
+        for (const [file] of entries) rmSync(pathOf(file), { force: true });
         return false;
       }
-      for (const [file, entry] of forms) files.set(file, entry);
+      for (const [file, entry] of entries) files.set(file, entry);
       return true;
     },
   };
 }
 
-/** Some file systems know no hard links, and all have a limit for one file. */
+/** Some file systems have no hard links, and all limit the links to one file. */
 function linkOrCopy(from: string, to: string): void {
   try {
     linkSync(from, to);

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { Manifest, isCompressed } from '#contract/release.ts';
 import { readCurrent } from './current.ts';
 import { makeCurrent, readFolders, readSwitches } from './history.ts';
-import { inTurn } from './lock.ts';
+import { withLock } from './lock.ts';
 import { removeRelease, verifyRelease } from './publish.ts';
 
-/** A release that is kept. */
+/** A release in a list. */
 export interface ReleaseEntry {
   readonly id: string;
   /** When it was last made the current one. */
@@ -16,23 +16,23 @@ export interface ReleaseEntry {
   readonly bytes: number;
 }
 
-/** What another release has more, less or otherwise. */
+/** The differences between two releases, by file. */
 export interface ReleaseDiff {
   readonly added: readonly string[];
   readonly removed: readonly string[];
   readonly changed: readonly string[];
 }
 
-/** A request about releases that cannot be met; the message is for the operator. */
+/** A command on releases that cannot run as requested; the message is for the operator. */
 export class ReleasesError extends Error {
   override readonly name = 'ReleasesError';
 }
 
-/** Lists the releases below `out`, the last made current first. A folder without a readable manifest is left out. */
+/** Lists the releases below `out`, the most recently current first. Skips folders without a readable manifest. */
 export async function listReleases(out: string): Promise<ReleaseEntry[]> {
   const current = await readCurrent(out);
   const entries = new Map<string, ReleaseEntry>();
-  // A release that the history does not name counts by its folder, before all others.
+  // Releases that are not in the history have the time of their folder and come last.
   for (const { id, at } of [...readFolders(out), ...(await readSwitches(out))].toReversed()) {
     if (entries.has(id)) continue;
     const manifest = await readManifest(join(out, 'releases', id)).catch(() => undefined);
@@ -50,11 +50,11 @@ export async function listReleases(out: string): Promise<ReleaseEntry[]> {
 }
 
 /**
- * Makes an earlier release current again: the one named, or the one before the current one. Throws a
- * {@link ReleasesError} where there is none or it does not verify.
+ * Makes an earlier release current again: the given one, or the one before the current one. Throws a
+ * {@link ReleasesError} if there is none or it does not verify.
  */
 export function rollback(out: string, id?: string, now?: Date): Promise<string> {
-  return inTurn(out, async () => {
+  return withLock(out, async () => {
     const releases = await listReleases(out);
     const target = id === undefined ? await findBefore(out, releases) : find(releases, id);
     try {
@@ -68,8 +68,8 @@ export function rollback(out: string, id?: string, now?: Date): Promise<string> 
 }
 
 /**
- * Finds the release that was current before the current one, of those that are kept. To make an earlier release current
- * again undoes all switches after it, so that going back twice goes back further and not forth.
+ * Finds the release that was current before the current one and still exists. A rollback undoes all switches after its
+ * target, so that a second rollback goes back further.
  */
 async function findBefore(out: string, releases: readonly ReleaseEntry[]): Promise<string> {
   const trail: string[] = [];
@@ -96,20 +96,20 @@ export async function diffReleases(out: string, from: string, to: string): Promi
   };
 }
 
-/** Compressed forms follow the files they are made from, and say nothing new. */
+/** Compressed files are left out: they change with the files that they are made from. */
 function namesOf(files: Manifest['files']): string[] {
   return Object.keys(files).filter((file) => !isCompressed(file));
 }
 
-/** How long a running server may go on with a release after the switch to another. */
+/** How long a running server may use a release after the switch to another. */
 const graceMs = 60 * 60 * 1000;
 
 /**
- * Removes all but the current release, the `keep` most recently current ones, and those that were current within the
- * last hour; returns the ids of the removed.
+ * Removes all releases except the current one, the `keep` most recently current ones, and those that were current within
+ * the last hour. Returns the IDs of the removed releases.
  */
 export function pruneReleases(out: string, keep: number, now = new Date()): Promise<string[]> {
-  return inTurn(out, async () => {
+  return withLock(out, async () => {
     const switches = await readSwitches(out);
     const inUse = new Set(
       switches
@@ -126,7 +126,7 @@ function find(releases: readonly ReleaseEntry[], id: string): string {
   const matches = releases.filter((release) => release.id.startsWith(id));
   if (matches.length === 1) return matches[0]!.id;
   throw new ReleasesError(
-    matches.length === 0 ? `there is no release ${id}` : `${id} stands for ${matches.length} releases`,
+    matches.length === 0 ? `there is no release ${id}` : `${id} matches ${matches.length} releases`,
   );
 }
 

@@ -1,21 +1,21 @@
 import type { Manifest } from '#contract/release.ts';
-import type { Forms } from './compress.ts';
+import type { Encodings } from './compress.ts';
 
-/** A release in the making; files are named by their paths in it. Nothing of it can be seen before it is published. */
+/** A release that is being written; readers cannot see it before it is published. Files are named by path in the release. */
 export interface Stage {
   /**
-   * Takes a file over from the release before, compressed forms too; false where that has none, or not of this hash, or
-   * it is not whole.
+   * Reuses a file of the previous release and its compressed encodings. Returns false if the file is missing, modified or
+   * has another hash.
    */
-  takeOver(file: string, sha256?: string): boolean;
-  /** Writes a file and its compressed forms, or takes it over where it is the same. */
+  reuse(file: string, sha256?: string): boolean;
+  /** Writes a file and its compressed encodings, or reuses an equal one. */
   write(file: string, bytes: Uint8Array): Promise<void>;
-  /** Writes a file that was compressed before. */
-  writeForms(file: string, forms: Forms): void;
-  /** Writes a file that is not to be compressed. */
+  /** Writes a file that is already compressed. */
+  writeEncodings(file: string, encodings: Encodings): void;
+  /** Writes a file without compressing it. */
   writeMedia(file: string, bytes: Uint8Array): void;
-  /** Makes the release the current one, in one step. */
+  /** Makes the release the current one, atomically. */
   publish(counts: Manifest['counts'], nextChangeAt: string | null): Promise<Manifest>;
-  /** Removes what was written. */
+  /** Removes the stage. */
   discard(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import type { StatusWidget } from '#contract/status.ts';
 /** The compiled status widget. */
 export interface CompiledWidget {
   readonly script: string;
-  /** Tells this version of the script from all others, in its URL. */
+  /** Identifies this version of the script in its URL. */
   readonly version: string;
   readonly embed: StatusWidget;
 }
@@ -16,7 +16,7 @@ export interface CompiledWidget {
 const folder = join(import.meta.dirname, '../widget');
 let compiled: Promise<CompiledWidget> | undefined;
 
-/** Compiles the widget into one classic script; only once in a process, as its source does not change meanwhile. */
+/** Compiles the widget into one classic script, once per process. */
 export function compileStatusWidget(): Promise<CompiledWidget> {
   return (compiled ??= compile());
 }
@@ -31,10 +31,10 @@ async function compile(): Promise<CompiledWidget> {
     write: false,
     format: 'iife',
     target: 'es2020',
-    // In ASCII it means the same whatever the encoding of the page.
+    // ASCII is independent of the page's encoding.
     charset: 'ascii',
     define: { STYLE: JSON.stringify(css.code.trim()) },
-    // No setting of a folder above may change the bytes.
+    // Ignores tsconfig.json files, which could change the bytes.
     tsconfigRaw: {},
     logLevel: 'silent',
   });

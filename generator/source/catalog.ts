@@ -11,14 +11,14 @@ import type { SourceFile, SourceFolder } from './load.ts';
 import { suggest } from '../common/suggest.ts';
 import { checkYaml } from './yaml.ts';
 
-/** The checked catalog; a host that sells no domains or watches nothing has no file for it. */
+/** The checked catalog. domains.yaml and status.yaml are optional. */
 export interface Catalog {
   readonly plans: PlanCatalogResponse;
   readonly domains: DomainCatalog;
   readonly status: StatusCatalog;
 }
 
-/** Reads the files of catalog/. Reports every problem; what is broken is missing in the result. */
+/** Reads the files of catalog/. Reports every problem; the result omits invalid entries. */
 export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagnostics): Catalog {
   const plans = { services: [] as Entry[], games: [] as Entry[] };
   let domains: DomainCatalog = { tlds: {} };
@@ -35,14 +35,14 @@ export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagn
     } else if (file.path === 'status.yaml') {
       status = parse(file, sources.status, diagnostics, checkStatus) ?? status;
     } else if (file.path !== 'README.md') {
-      const known = ['domains.yaml', 'status.yaml', 'services/<key>.yaml', 'games/<key>.yaml'];
-      const hint = suggest(file.path, known) ?? `the catalog is made of ${known.join(', ')}`;
+      const allowed = ['domains.yaml', 'status.yaml', 'services/<key>.yaml', 'games/<key>.yaml'];
+      const hint = suggest(file.path, allowed) ?? `the catalog is made of ${allowed.join(', ')}`;
       diagnostics.error(placeOf(file), 'this file is not part of the catalog', hint);
     }
   }
   if (files.length > 0 && !files.some(({ path }) => /^(?:services|games)\//.test(path))) {
     const hint = 'add services/<key>.yaml or games/<key>.yaml';
-    diagnostics.error(placeOf({ display }), 'the catalog holds no plans', hint);
+    diagnostics.error(placeOf({ display }), 'the catalog contains no plans', hint);
   }
   return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
 }
@@ -56,7 +56,7 @@ function toMap(entries: Entry[]): PlanCatalogResponse['services'] {
   );
 }
 
-/** Parses a file and checks it by its schema, then by what no schema can say. */
+/** Parses a file and validates it with its schema, then with the checks that a schema cannot express. */
 function parse<Schema extends z.ZodType>(
   file: SourceFile,
   schema: Schema,
@@ -69,16 +69,16 @@ function parse<Schema extends z.ZodType>(
   return checked?.value;
 }
 
-/** Reports what is wrong with the value at a path of keys. */
+/** Reports a problem with the value at a path of keys. */
 type Report = (path: readonly PropertyKey[], message: string, hint?: string) => void;
 
 function checkDomains({ order_url: url, tlds }: DomainCatalog, report: Report): void {
   if (url !== undefined && !url.includes('{domain}')) {
-    report(['order_url'], '"order_url" must hold {domain}, which stands for the name searched for');
+    report(['order_url'], '"order_url" must contain {domain}, which is replaced by the domain name');
   }
   for (const [tld, { order_url: own }] of Object.entries(tlds)) {
     if (!own?.includes('{')) continue;
-    report(['tlds', tld, 'order_url'], '"order_url" of a TLD must not hold {domain}', 'remove that part');
+    report(['tlds', tld, 'order_url'], '"order_url" of a TLD must not contain {domain}', 'remove that part');
   }
 }
 
@@ -94,15 +94,15 @@ function checkStatus({ monitors, maintenance }: StatusCatalog, report: Report): 
       if (!names.includes(name))
         report([...path, 'monitors', at], `no monitor is named "${name}"`, suggest(name, names));
     }
-    const impossible = Object.entries({ start, end }).filter(([, time]) => !isTime(time));
-    for (const [field] of impossible) report([...path, field], 'start and end must be times that exist');
-    if (impossible.length === 0 && end <= start) report([...path, 'end'], 'the maintenance must end after it starts');
+    const invalid = Object.entries({ start, end }).filter(([, time]) => !isTime(time));
+    for (const [field] of invalid) report([...path, field], 'start and end must be times that exist');
+    if (invalid.length === 0 && end <= start) report([...path, 'end'], 'the maintenance must end after it starts');
     if (isTimeZone(timezone)) continue;
     report([...path, 'timezone'], `"${timezone}" is not a time zone`, 'use an IANA name such as Europe/Berlin');
   }
 }
 
-/** Whether a calendar has that local time; Date.parse takes 30 February for 2 March. */
+/** Whether a local time exists in the calendar; Date.parse accepts 30 February as 2 March. */
 function isTime(local: string): boolean {
   const time = Date.parse(`${local}Z`);
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(local);

@@ -1,27 +1,27 @@
 import { escapeControls } from '../common/terminal.ts';
 
-/** A place in a source file; lines and columns count from 1, and `file` is as a terminal can open it. */
+/** A position in a source file; lines and columns count from 1, and `file` is a path that a terminal can open. */
 export interface Place {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** Something wrong in a source file, and how to mend it. */
+/** A problem in a source file, with a hint how to fix it. */
 export interface Diagnostic extends Place {
   readonly severity: 'error' | 'warning';
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-/** How diagnostics are printed: for people, for programs, or as annotations of a GitHub workflow. */
+/** How diagnostics are printed: for people, for programs, or as GitHub workflow annotations. */
 export type DiagnosticFormat = 'text' | 'json' | 'github';
 
-/** Collects everything that is wrong with a build, so that one run reports it all. */
+/** Collects all problems of a build, so that one run reports them together. */
 export interface Diagnostics {
-  /** Reports what no release may hold. */
+  /** Reports an error; a build with errors makes no release. */
   error(place: Place, message: string, hint?: string): void;
-  /** Reports a link or image that leads nowhere: an error, or a warning in a lenient build. */
+  /** Reports a dead link or a missing image: an error, or a warning in a lenient build. */
   deadReference(place: Place, message: string, findHint?: () => string | undefined): void;
   /** Whether an error was reported. */
   failed(): boolean;
@@ -29,7 +29,7 @@ export interface Diagnostics {
   list(): readonly Diagnostic[];
 }
 
-/** Creates an empty collection; a lenient one takes dead references for warnings. */
+/** Creates an empty collection; a lenient one records dead references as warnings. */
 export function createDiagnostics(lenient: boolean): Diagnostics {
   const found: Diagnostic[] = [];
   return {
@@ -42,7 +42,7 @@ export function createDiagnostics(lenient: boolean): Diagnostics {
         line,
         column,
         message,
-        // Nearest names take long to find, and `dev` only prints what is new.
+        // Computed when read: the search for similar names is slow, and `dev` prints new problems only.
         get hint() {
           return findHint?.();
         },
@@ -52,12 +52,12 @@ export function createDiagnostics(lenient: boolean): Diagnostics {
   };
 }
 
-/** Orders text by code unit, the same on every machine and in every locale. */
+/** Compares text by code units, independent of the locale. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** One diagnostic as one line of text, or as a GitHub workflow command. */
+/** Formats a diagnostic as one line of text or as a GitHub workflow command. */
 export function formatDiagnostic(diagnostic: Diagnostic, format: 'text' | 'github'): string {
   const { severity, file, line, column, hint } = diagnostic;
   const message = escapeControls(hint ? `${diagnostic.message} (${hint})` : diagnostic.message);

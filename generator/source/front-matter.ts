@@ -4,15 +4,15 @@ import type { Diagnostics } from './diagnostics.ts';
 import { checkYaml } from './yaml.ts';
 import type { Checked } from './yaml.ts';
 
-/** An article split in two: its checked front matter, unless that is broken, and its Markdown. */
-export interface Split<FrontMatter> {
+/** An article split into its validated front matter (undefined if invalid) and its Markdown. */
+export interface SplitArticle<FrontMatter> {
   readonly frontMatter: Checked<FrontMatter> | undefined;
   readonly body: string;
-  /** The line of the file on which the body begins, from 1. */
+  /** The line of the file on which the body begins, counted from 1. */
   readonly bodyLine: number;
 }
 
-/** gray-matter runs `---js` blocks as code by default, and asks each spelling of a language for an engine of its own. */
+/** By default gray-matter runs `---js` blocks as code. It looks up an engine for each spelling of a language. */
 const refuse = (): never => {
   throw new Error('only YAML front matter is allowed');
 };
@@ -20,16 +20,16 @@ const splitOnly = {
   engines: { yaml: () => ({}), json: refuse, javascript: refuse, js: refuse, coffee: refuse, toml: refuse },
 };
 
-/** Far above any front matter; a search of gray-matter's takes time with the square of its blank lines. */
+/** Far above any real front matter; a gray-matter regular expression is quadratic in the number of blank lines. */
 const maxLength = 16_384;
 
-/** Parses an article. Reports every problem at its line and column; returns undefined where it cannot be split. */
+/** Parses an article. Reports every problem with line and column; returns undefined if the article cannot be split. */
 export function parseFrontMatter<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
   file: string,
   diagnostics: Diagnostics,
-): Split<z.infer<Schema>> | undefined {
+): SplitArticle<z.infer<Schema>> | undefined {
   const firstLine = text.split('\n', 1)[0]!;
   if (firstLine !== '---') {
     const message = firstLine.startsWith('---')
@@ -50,10 +50,10 @@ export function parseFrontMatter<Schema extends z.ZodType>(
     diagnostics.error({ file, line: 1, column: 1 }, `the front matter is longer than ${maxLength} characters`, hint);
     return undefined;
   }
-  // With an options object gray-matter neither caches the file nor hands out a shared result (its issue 166).
+  // With an options object gray-matter does not cache the file or return a shared result (its issue 166).
   const { matter: yaml, content } = matter(text, splitOnly);
   const body = content.slice(content.lastIndexOf('\n', content.search(/\S|$/)) + 1);
-  // The YAML begins with the line break after the opening ---, so its lines are numbered as those of the file.
+  // The YAML starts with the line break after the opening ---, so its line numbers are those of the file.
   const frontMatter = checkYaml(yaml, schema, file, diagnostics);
   return { frontMatter, body, bodyLine: lineAt(text, text.length - body.length) };
 }

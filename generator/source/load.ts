@@ -6,51 +6,50 @@ import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics, Place } from './diagnostics.ts';
 
-/** A regular file below content/ or catalog/, whose bytes are not known. */
+/** A regular file below content/ or catalog/ that was not read. */
 interface ListedFile {
-  /** Path below the folder, with slashes. */
+  /** Path relative to the folder, with slashes. */
   readonly path: string;
-  /** Path on this machine, absolute. */
   readonly absolute: string;
-  /** Path as messages show it. */
+  /** Path as shown in messages. */
   readonly display: string;
 }
 
-/** A regular file below content/ or catalog/. */
+/** A regular file below content/ or catalog/, with its size and hash. */
 export interface SourceFile extends ListedFile {
   readonly bytes: number;
-  /** The SHA-256 of its bytes, as they were when the folder was listed. */
+  /** The SHA-256 of its bytes when the folder was listed. */
   readonly sha256: string;
 }
 
-/** Everything that a build is made from. */
+/** All sources of a build. */
 export interface Sources {
-  /** The folder of articles and media, as messages show it, and its files. */
+  /** Articles and media. */
   readonly content: SourceFolder;
-  /** The folder of plans, domains and monitors, likewise. */
+  /** Plans, domains and monitors. */
   readonly catalog: SourceFolder;
 }
 
 /** A folder of sources and its files, ordered by path. */
 export interface SourceFolder {
+  /** Path as shown in messages. */
   readonly display: string;
   readonly files: readonly SourceFile[];
 }
 
 const KIB = 1024;
-/** Far above any article (the longest of 10,000 real ones had 321 kB), far below what would stall a build. */
+/** Far above any real article (the longest of 10,000 has 321 kB), far below a size that would stall a build. */
 const maxTextBytes = 512 * KIB;
 const maxMediaBytes = 64 * KIB * KIB;
 
-/** A place in a file or folder; the first one, for messages about it as a whole. */
+/** A position in a file or folder; by default its beginning, for messages about the whole file. */
 export function placeOf({ display: file }: Pick<SourceFile, 'display'>, line = 1, column = 1): Place {
   return { file, line, column };
 }
 
 /**
- * Lists the regular files below a folder, ordered by path, each with its hash; dot files are passed over. Reports links
- * and special files, files that cannot be read or are above the size limits, and paths that only case or Unicode form
- * tells apart.
+ * Lists the regular files below a folder, ordered by path, each with its hash; skips dot files. Reports symbolic links,
+ * special files, unreadable files, files above the size limits, and paths that differ only in case or Unicode form.
  */
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
   const folder = { display: displayPath(root), files: [] as SourceFile[] };
@@ -70,9 +69,9 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
       continue;
     }
     const folded = path.normalize('NFC').toLowerCase();
-    const twin = byFoldedPath.get(folded);
-    if (twin !== undefined) {
-      const message = `only case or Unicode form tells this file from ${twin}`;
+    const duplicate = byFoldedPath.get(folded);
+    if (duplicate !== undefined) {
+      const message = `the path differs from ${duplicate} only in case or Unicode form`;
       diagnostics.error(placeOf(listed), message, 'rename one of the two');
       continue;
     }
@@ -83,7 +82,7 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
   return folder;
 }
 
-/** The same folder when some of its files, by absolute path, were written again and nothing else has changed. */
+/** Hashes the changed files of a folder again, given by absolute path, and keeps the others. */
 export function reloadFiles(
   folder: SourceFolder,
   changed: ReadonlySet<string>,
@@ -93,7 +92,7 @@ export function reloadFiles(
   return { ...folder, files: files.filter((file) => file !== undefined) };
 }
 
-/** Hashes one file of a folder. Reports one that cannot be read or is above the size limits, and returns undefined. */
+/** Hashes a file. Reports it and returns undefined if it cannot be read or is above the size limit. */
 function loadFile(listed: ListedFile, diagnostics: Diagnostics): SourceFile | undefined {
   const limit = /\.(?:md|yaml)$/.test(listed.path) ? maxTextBytes : maxMediaBytes;
   try {
@@ -107,41 +106,41 @@ function loadFile(listed: ListedFile, diagnostics: Diagnostics): SourceFile | un
   return undefined;
 }
 
-/** One for all files: a buffer for each of ten thousand would cost as much as reading them. */
+/** Shared by all files: allocating 10,000 buffers would cost as much as reading the files. */
 const buffer = Buffer.allocUnsafe(KIB * KIB);
 
-/** The size of a file, and the hash of one that is within the limit. Most take one read, and need not be asked first. */
+/** The size of a file, and its hash if it is within the limit. Most files take one read and no `fstat`. */
 function hashFile(path: string, limit: number): { bytes: number; sha256?: string } {
-  // A link is refused where the folder is listed; it may take the place of a file later on.
+  // The listing rejects symbolic links, but one may replace a file afterwards.
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     let length = readSync(file, buffer);
     const bytes = length < buffer.length ? length : fstatSync(file).size;
     if (bytes > limit) return { bytes };
     if (bytes === length) return { bytes, sha256: hash('sha256', buffer.subarray(0, length)) };
-    const whole = createHash('sha256');
-    for (; length > 0; length = readSync(file, buffer)) whole.update(buffer.subarray(0, length));
-    return { bytes, sha256: whole.digest('hex') };
+    const digest = createHash('sha256');
+    for (; length > 0; length = readSync(file, buffer)) digest.update(buffer.subarray(0, length));
+    return { bytes, sha256: digest.digest('hex') };
   } finally {
     closeSync(file);
   }
 }
 
-/** Reads a file whole. Reports one that is no longer what was listed, and returns undefined for it. */
+/** Reads a whole file. Reports it and returns undefined if it has changed since it was listed. */
 export function readSource(file: SourceFile, diagnostics: Diagnostics): Buffer | undefined {
   try {
     const bytes = readFileSync(file.absolute);
     if (hash('sha256', bytes) === file.sha256) return bytes;
   } catch {
-    // It was removed or locked: a change like any other.
+    // A removed or locked file counts as changed.
   }
   diagnostics.error(placeOf(file), 'the file was changed while the build read it', 'build once more');
   return undefined;
 }
 
 /**
- * Reads a text file as UTF-8 with LF line ends, whatever its line ends are and whether or not it has a byte order
- * mark. Reports what is not text, or no longer what was listed, and returns undefined for it.
+ * Reads a text file as UTF-8, with line ends normalised to LF and without a byte order mark. Reports a file that is not
+ * text or has changed since it was listed, and returns undefined for it.
  */
 export function readText(file: SourceFile, diagnostics: Diagnostics): string | undefined {
   const bytes = readSource(file, diagnostics);
@@ -160,17 +159,17 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
   if (nul < 0) return text;
   const before = text.slice(0, nul).split('\n');
   const place = placeOf(file, before.length, before.at(-1)!.length + 1);
-  diagnostics.error(place, 'the text holds a NUL character', 'remove it');
+  diagnostics.error(place, 'the text contains a NUL character', 'remove it');
   return undefined;
 }
 
-/** A line break is never part of a longer UTF-8 sequence, so each line can be checked by itself. */
+/** A line break is never part of a longer UTF-8 sequence, so each line can be checked separately. */
 function firstBadLine(bytes: Buffer): number {
   const lines = bytes.toString('latin1').split(/\r\n?|\n/);
   return lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1;
 }
 
-/** A path as messages show it: relative to the working directory, so that a terminal or a CI can open it. */
+/** A path as shown in messages: relative to the working directory, so that a terminal or a CI can open it. */
 export function displayPath(path: string): string {
   return relative(process.cwd(), path).replaceAll(sep, '/') || '.';
 }

@@ -2,46 +2,46 @@ import { once } from 'node:events';
 import { relative, sep } from 'node:path';
 import { watch } from 'chokidar';
 
-/** What happened to watched folders: files whose bytes changed, or more than that. */
+/** Changes in watched folders. */
 export interface Changes {
-  /** Absolute paths of files that were written again. */
+  /** Absolute paths of modified files. */
   readonly files: ReadonlySet<string>;
-  /** Whether files or folders came or went. */
+  /** Whether files or folders were added or removed. */
   readonly structure: boolean;
 }
 
-/** Editors write a file in several steps; a pause this long ends them. */
-const pauseMs = 10;
+/** Editors write a file in several steps. */
+const debounceMs = 10;
 
 /**
- * Watches folders without their dot files. Calls `changed` at once, and again after each pause in the changes, never twice
- * at a time. Resolves after the first call. `changed` must not throw. `close` waits for the call that is under way.
+ * Watches folders, without dot files. Calls `onChange` at once, and again for each debounced change; calls never overlap.
+ * Resolves after the first call. `onChange` must not throw. `close` waits for a running call.
  */
 export async function watchFolders(
   roots: readonly string[],
-  changed: (changes: Changes) => Promise<void>,
+  onChange: (changes: Changes) => Promise<void>,
 ): Promise<{ close(): Promise<void> }> {
   let files = new Set<string>();
   let structure = false;
   let timer: NodeJS.Timeout | undefined;
-  let busy: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
 
   const drain = async (): Promise<void> => {
     while (files.size > 0 || structure) {
       const changes = { files, structure };
       files = new Set();
       structure = false;
-      // Changes that come meanwhile are handled together, in the next turn.
+      // The next iteration handles the changes that arrive meanwhile.
       // oxlint-disable-next-line no-await-in-loop
-      await changed(changes);
+      await onChange(changes);
     }
   };
-  const run = (): Promise<void> => (busy ??= drain().finally(() => (busy = undefined)));
-  const note = (event: string, path: string): void => {
+  const run = (): Promise<void> => (running ??= drain().finally(() => (running = undefined)));
+  const onEvent = (event: string, path: string): void => {
     if (event === 'change') files.add(path);
     else structure = true;
     clearTimeout(timer);
-    timer = setTimeout(() => void run(), pauseMs);
+    timer = setTimeout(() => void run(), debounceMs);
   };
 
   const isHidden = (path: string): boolean =>
@@ -51,14 +51,14 @@ export async function watchFolders(
     });
   const watcher = watch([...roots], { ignoreInitial: true, followSymlinks: false, ignored: isHidden });
   await once(watcher, 'ready');
-  watcher.on('all', note);
+  watcher.on('all', onEvent);
   structure = true;
   await run();
   return {
     async close() {
       clearTimeout(timer);
       await watcher.close();
-      await busy;
+      await running;
     },
   };
 }

@@ -2,14 +2,14 @@ import type { z } from 'zod';
 import { parseYaml } from '../common/yaml.ts';
 import type { Diagnostics, Place } from './diagnostics.ts';
 
-/** Checked YAML of a source file. */
+/** Validated YAML of a source file. */
 export interface Checked<Value> {
   readonly value: Value;
-  /** The place of the value at a path of keys, or of the nearest one above it. */
+  /** The position of the value at a path of keys, or of its nearest ancestor. */
   readonly place: (path: readonly PropertyKey[]) => Place;
 }
 
-/** Parses the YAML of a source file and checks it. Reports every problem, and then returns undefined. */
+/** Parses and validates the YAML of a source file. Reports all problems; returns undefined if there are any. */
 export function checkYaml<Schema extends z.ZodType>(
   text: string,
   schema: Schema,

@@ -2,16 +2,15 @@ import { toKey, toStatus } from './status.ts';
 import type { Status } from './status.ts';
 
 const timeoutMs = 8000;
-const longestBackoffMs = 300_000;
-/** Beyond it a wrong clock or a slip of a server would silence the widget, and setTimeout has a limit of its own. */
-const longestWaitMs = 86_400_000;
+const maxBackoffMs = 300_000;
+/** Limits a wrong Retry-After; setTimeout also has a limit. */
+const maxWaitMs = 86_400_000;
 
 /**
- * Tells what the service says of the platform, for as long as the page lives: at once, at every interval, and when the
- * page is seen again; never in a hidden page. A service that cannot be reached is asked less and less, and nothing is
- * told of it.
+ * Polls the status of the platform until the page is closed: at once, at every interval, and when the page becomes visible
+ * again, but never in a hidden page. If the service cannot be reached, it polls with backoff and does not call `onStatus`.
  */
-export function startPolling({ src, dataset: data }: HTMLScriptElement, tell: (status: Status) => void): void {
+export function startPolling({ src, dataset: data }: HTMLScriptElement, onStatus: (status: Status) => void): void {
   const api = data.api ?? new URL('/v1/status', src || location.href).href;
   const intervalMs = Math.max(5, Number(data.interval) || 10) * 1000;
   const only = (data.only ?? '').split(',').map(toKey).filter(Boolean);
@@ -21,53 +20,53 @@ export function startPolling({ src, dataset: data }: HTMLScriptElement, tell: (s
   let timer: number | undefined;
   let request: AbortController | undefined;
 
-  const ask = async (url: string): Promise<Status | null | undefined> => {
-    const own = (request = new AbortController());
-    const limit = setTimeout(() => own.abort(), timeoutMs);
+  const fetchStatus = async (url: string): Promise<Status | null | undefined> => {
+    const controller = (request = new AbortController());
+    const timeout = setTimeout(() => controller.abort(), timeoutMs);
     try {
-      const response = await fetch(url, { signal: own.signal, cache: 'no-cache' });
-      const wait = response.headers.get('Retry-After');
-      if (!response.ok && wait) {
-        const ms = Number(wait) * 1000 || Date.parse(wait) - Date.now() || 0;
-        notBefore = Date.now() + Math.min(ms, longestWaitMs);
+      const response = await fetch(url, { signal: controller.signal, cache: 'no-cache' });
+      const retryAfter = response.headers.get('Retry-After');
+      if (!response.ok && retryAfter) {
+        const ms = Number(retryAfter) * 1000 || Date.parse(retryAfter) - Date.now() || 0;
+        notBefore = Date.now() + Math.min(ms, maxWaitMs);
       }
       const status = toStatus(await response.json(), only);
       return response.ok ? status : status && null;
     } catch {
       return undefined;
     } finally {
-      clearTimeout(limit);
+      clearTimeout(timeout);
     }
   };
 
   const poll = async (): Promise<void> => {
-    const mine = ++round;
-    let status = await ask(api);
-    if (mine !== round) return;
+    const ownRound = ++round;
+    let status = await fetchStatus(api);
+    if (ownRound !== round) return;
     failures = status ? 0 : failures + 1;
-    // Where the service itself says that nobody knows, an older file must not say otherwise.
-    if (status === undefined && data.fallback) status = await ask(data.fallback);
-    if (mine !== round) return;
-    if (status) tell(status);
-    const backoff = Math.max(intervalMs, Math.min(longestBackoffMs, intervalMs * 2 ** failures));
-    plan(Math.max(backoff * (0.85 + Math.random() * 0.3), (notBefore - Date.now()) * (1 + Math.random() * 0.15)));
+    // If the service answers that the state is unknown (null), an older file must not contradict it.
+    if (status === undefined && data.fallback) status = await fetchStatus(data.fallback);
+    if (ownRound !== round) return;
+    if (status) onStatus(status);
+    const backoff = Math.max(intervalMs, Math.min(maxBackoffMs, intervalMs * 2 ** failures));
+    schedule(Math.max(backoff * (0.85 + Math.random() * 0.3), (notBefore - Date.now()) * (1 + Math.random() * 0.15)));
   };
 
-  const plan = (ms: number): void => {
-    timer = setTimeout(() => void poll(), Math.min(ms, longestWaitMs));
+  const schedule = (ms: number): void => {
+    timer = setTimeout(() => void poll(), Math.min(ms, maxWaitMs));
   };
 
-  /** Ends what is under way, and begins anew where someone looks. */
+  /** Aborts the current poll and, on a visible page, starts another. */
   const restart = (): void => {
     round++;
     clearTimeout(timer);
     request?.abort();
-    if (!document.hidden) plan(Math.max(0, notBefore - Date.now()));
+    if (!document.hidden) schedule(Math.max(0, notBefore - Date.now()));
   };
 
   document.addEventListener('visibilitychange', restart);
   addEventListener('online', restart);
-  // A page that comes back from the back/forward cache.
+  // The page was restored from the back/forward cache.
   addEventListener('pageshow', (event) => event.persisted && restart());
   restart();
 }

@@ -1,4 +1,4 @@
-/** The state of the platform as far as the widget is concerned with it. */
+/** The state of the platform as the widget shows it. */
 export interface Status {
   readonly status: 'up' | 'maintenance' | 'disrupted';
   readonly maintenance: readonly string[];
@@ -6,8 +6,8 @@ export interface Status {
 }
 
 /**
- * Takes a StatusResponse from JSON, of the components named in `only` where it names any. Null where the service
- * answers that it does not know, undefined where this is no answer of the service at all.
+ * Converts JSON to a status, limited to the components in `only` unless it is empty. Returns null if the service answers
+ * that the state is unknown, and undefined if the JSON is not an answer of the service.
  */
 export function toStatus(json: unknown, only: readonly string[]): Status | null | undefined {
   const { status, ...lists } = Object(json) as Record<string, unknown>;
@@ -21,12 +21,12 @@ export function toStatus(json: unknown, only: readonly string[]): Status | null 
   };
   const disrupted = read(lists.disrupted);
   const maintenance = read(lists.maintenance);
-  // Trouble that names no component at all concerns everyone.
+  // An incident without component names applies to all components.
   if (!only[0] || named === 0) return { status, maintenance, disrupted };
   return { status: disrupted[0] ? 'disrupted' : maintenance[0] ? 'maintenance' : 'up', maintenance, disrupted };
 }
 
-/** The form in which names of components are compared. */
+/** Normalises the name of a component for comparison. */
 export function toKey(name: string): string {
   return name.trim().toLowerCase();
 }

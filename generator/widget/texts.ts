@@ -1,4 +1,4 @@
-/** Label, trouble, maintenance, the button and the link, in each language. */
+/** In each language: the label, disrupted, maintenance, the button and the link. */
 const languages: Readonly<Record<string, string>> = {
   en: 'Service status|Some services are disrupted|Maintenance in progress|Dismiss|Details',
   de: 'Dienststatus|Einige Dienste sind gestört|Wartungsarbeiten laufen|Schließen|Details',
@@ -8,15 +8,17 @@ const languages: Readonly<Record<string, string>> = {
   pl: 'Stan usług|Niektóre usługi mają problemy|Trwają prace konserwacyjne|Zamknij|Szczegóły',
 };
 
-/** The texts of the site itself, else those of the first wished language that there is, else English ones. */
+/** Chooses the site's own texts, else the first preferred language that is supported, else English. */
 export function chooseTexts(data: DOMStringMap) {
-  const wished = [data.lang, document.documentElement.lang, ...navigator.languages].filter(Boolean) as string[];
-  const known = wished.map((tag) => tag.toLowerCase().split('-')[0]!).find((tag) => typeof languages[tag] === 'string');
+  const preferred = [data.lang, document.documentElement.lang, ...navigator.languages].filter(Boolean) as string[];
+  const lang = preferred
+    .map((tag) => tag.toLowerCase().split('-')[0]!)
+    .find((tag) => typeof languages[tag] === 'string');
   const [label = '', disrupted = '', maintenance = '', dismiss = '', details = ''] =
-    languages[known ?? 'en']!.split('|');
+    languages[lang ?? 'en']!.split('|');
   return {
-    // A site that brings its own words may speak any language.
-    lang: (data.textDisrupted && wished[0]) || known || 'en',
+    // Texts of the site may be in any language.
+    lang: (data.textDisrupted && preferred[0]) || lang || 'en',
     label: data.textLabel ?? label,
     kinds: { disrupted: data.textDisrupted ?? disrupted, maintenance: data.textMaintenance ?? maintenance },
     dismiss: data.textDismiss ?? dismiss,

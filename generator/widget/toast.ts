@@ -1,33 +1,33 @@
 import type { Status } from './status.ts';
 import { chooseTexts } from './texts.ts';
 
-/** The minified style.css, which the build puts here. */
+/** The minified style.css, which the build inserts. */
 declare const STYLE: string;
 const css = STYLE;
 
-/** A list of any length must leave the page readable. */
+/** Limits keep the page readable. */
 const maxNames = 10;
 const maxNameLength = 80;
 
 /**
- * Puts the part of the widget that people see into the page, empty at first; `dismiss` is called when someone has read
- * enough.
+ * Creates the visible part of the widget, initially hidden, and adds it to the page. Calls `onDismiss` when a visitor
+ * dismisses it.
  */
-export function createToast({ nonce, dataset: data }: HTMLScriptElement, dismiss: () => void) {
+export function createToast({ nonce, dataset: data }: HTMLScriptElement, onDismiss: () => void) {
   const texts = chooseTexts(data);
-  const look = `box ${[data.position, data.theme].join(' ')} `.replace('-', ' ');
+  const baseClass = `box ${[data.position, data.theme].join(' ')} `.replace('-', ' ');
   const host = document.createElement('service-status');
   const root = host.attachShadow({ mode: 'closed' });
   const box = append(root, 'div');
   const text = append(box, 'div');
-  // It is in the page before there is text in it: only then is the text announced (WCAG 2.2, 4.1.3).
+  // A screen reader announces the text only if the region was in the page before it (WCAG 2.2, 4.1.3).
   const region = append(text, 'div');
   const button = append(box, 'button');
   let focused: HTMLElement | null = null;
 
   addStyle(root, nonce);
   box.lang = texts.lang;
-  box.className = look;
+  box.className = baseClass;
   region.setAttribute('role', 'status');
   region.setAttribute('aria-atomic', 'true');
   region.setAttribute('aria-label', texts.label);
@@ -35,9 +35,9 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, dismiss
   button.type = 'button';
   button.textContent = '×';
   button.setAttribute('aria-label', texts.dismiss);
-  button.addEventListener('click', dismiss);
+  button.addEventListener('click', onDismiss);
   box.addEventListener('keydown', ({ key }) => {
-    if (key === 'Escape') dismiss();
+    if (key === 'Escape') onDismiss();
   });
   box.addEventListener('focusin', (event) => {
     const from = event.relatedTarget as HTMLElement | null;
@@ -46,15 +46,15 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, dismiss
   document.body.append(host);
 
   return {
-    /** Shows what is wrong, or hides. */
+    /** Shows a status, or hides the toast if there is none. */
     show(status: Status | undefined): void {
-      // A site that replaces its body takes the widget along.
+      // The page may have replaced its body and with it the widget.
       if (!host.isConnected) document.body.append(host);
       const inside = root.activeElement;
-      box.className = look + (status ? `on ${status.status}` : '');
+      box.className = baseClass + (status ? `on ${status.status}` : '');
       region.textContent = '';
       if (!status) {
-        // Who was in the toast goes back to where they came from, and nobody else is moved.
+        // If the focus was in the toast, it returns to its previous element; otherwise it stays.
         if (inside) focused?.focus({ preventScroll: true });
         return;
       }
@@ -63,16 +63,16 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, dismiss
         if (names.length === 0 && status.status !== kind) continue;
         append(region, 'p', texts.kinds[kind]);
         const list = append(region, 'ul');
-        for (const name of names.slice(0, maxNames)) append(list, 'li', cut(name));
+        for (const name of names.slice(0, maxNames)) append(list, 'li', truncate(name));
         if (names.length > maxNames) append(list, 'li', `+${names.length - maxNames}`);
       }
     },
-    /** Dispatches an event that the page can listen to. */
+    /** Dispatches an event to the page. */
     dispatch: (event: Event): boolean => host.dispatchEvent(event),
   };
 }
 
-/** Names of components are data: they only ever become text, whose direction is its own. */
+/** Appends an element. Its text is untrusted: it becomes a text node with its own direction. */
 function append<Tag extends keyof HTMLElementTagNameMap>(
   parent: Node,
   tag: Tag,
@@ -83,12 +83,12 @@ function append<Tag extends keyof HTMLElementTagNameMap>(
   return parent.appendChild(element);
 }
 
-function cut(name: string): string {
+function truncate(name: string): string {
   const characters = Array.from(name);
   return characters.length > maxNameLength ? `${characters.slice(0, maxNameLength).join('')}…` : name;
 }
 
-/** Styles that a CSP without 'unsafe-inline' allows; a browser from before 2023 needs the nonce of the script. */
+/** Adds styles in a way that a CSP without 'unsafe-inline' allows; browsers from before 2023 need the script's nonce. */
 function addStyle(root: ShadowRoot, nonce: string): void {
   try {
     const sheet = new CSSStyleSheet();

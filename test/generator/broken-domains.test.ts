@@ -17,7 +17,7 @@ describe('domains.yaml is refused where', () => {
     [
       'its order_url has no place for the domain',
       'order_url: https://example.com/\ntlds: {}\n',
-      `${order} must hold {domain}, which stands for the name searched for`,
+      `${order} must contain {domain}, which is replaced by the domain name`,
     ],
     [
       'its order_url is not encrypted',
@@ -107,7 +107,7 @@ describe('a TLD is refused where', () => {
     [
       'its order_url holds {domain}',
       '{ order_url: "https://example.com/{domain}" }',
-      '2:22  "order_url" of a TLD must not hold {domain} (remove that part)',
+      '2:22  "order_url" of a TLD must not contain {domain} (remove that part)',
     ],
     [
       'its order_url is not encrypted',

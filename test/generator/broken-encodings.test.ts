@@ -28,11 +28,11 @@ describe('a text is refused at its line where', () => {
       Buffer.from(`\uFEFF${sound}`, 'utf16le').swap16(),
       `1:1  ${notUtf8} (it looks like UTF-16; save it as UTF-8)`,
     ],
-    ['it holds a NUL', article({}, 'Text.\n\nTe\0xt.\n'), '11:3  the text holds a NUL character (remove it)'],
+    ['it holds a NUL', article({}, 'Text.\n\nTe\0xt.\n'), '11:3  the text contains a NUL character (remove it)'],
     [
       'its front matter holds a NUL',
       article({ title: 'A\0B' }, 'Text.\n'),
-      '2:9  the text holds a NUL character (remove it)',
+      '2:9  the text contains a NUL character (remove it)',
     ],
   ])('%s', async (_, content, problem) => {
     expect(await problemsOf(createProject({ [file]: content }))).toEqual([`${file}:${problem}`]);
@@ -53,7 +53,7 @@ describe('a text is refused at its line where', () => {
       'content/blog/news/category.yaml': Buffer.from('name: M\xFCller\n', 'latin1'),
     });
     expect(await problemsOf(root)).toEqual([
-      'catalog/domains.yaml:2:3  the text holds a NUL character (remove it)',
+      'catalog/domains.yaml:2:3  the text contains a NUL character (remove it)',
       `catalog/services/web.yaml:2:1  ${notUtf8} (save it as UTF-8)`,
       `content/blog/news/category.yaml:1:1  ${notUtf8} (save it as UTF-8)`,
     ]);

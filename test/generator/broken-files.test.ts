@@ -8,7 +8,7 @@ import { problemsOf } from './problems.ts';
 const sound = article({}, 'Text.\n');
 
 describe('the name of an article', () => {
-  const bad = 'must hold only lower-case letters, digits and hyphens';
+  const bad = 'must contain only lower-case letters, digits and hyphens';
 
   test.each([
     ['content/blog/news/Upper.md', `"Upper" ${bad} (rename it to "upper")`],
@@ -24,20 +24,20 @@ describe('the name of an article', () => {
     expect(await problemsOf(createProject({ [file]: sound }))).toEqual([`${file}:1:1  ${problem}`]);
   });
 
-  test('is refused where only case tells it from another', async () => {
+  test('is refused where it differs from another only in case', async () => {
     const root = createProject({ 'content/blog/news/Second.md': sound });
     expect(await problemsOf(root)).toEqual([
       `content/blog/news/Second.md:1:1  "Second" ${bad} (rename it to "second")`,
-      'content/blog/news/second.md:1:1  only case or Unicode form tells this file from ' +
-        'content/blog/news/Second.md (rename one of the two)',
+      'content/blog/news/second.md:1:1  the path differs from content/blog/news/Second.md only in case or Unicode form ' +
+        '(rename one of the two)',
     ]);
   });
 
-  test('is refused where only Unicode form tells it from another', async () => {
+  test('is refused where it differs from another only in Unicode form', async () => {
     const [composed, decomposed] = ['content/blog/news/\u00E4.md', 'content/blog/news/a\u0308.md'];
     expect(await problemsOf(createProject({ [composed]: sound, [decomposed]: sound }))).toEqual([
       `${decomposed}:1:1  "a\u0308" ${bad} (rename it to "a")`,
-      `${composed}:1:1  only case or Unicode form tells this file from ${decomposed} (rename one of the two)`,
+      `${composed}:1:1  the path differs from ${decomposed} only in case or Unicode form (rename one of the two)`,
     ]);
   });
 });
@@ -70,7 +70,7 @@ describe('a file is refused where it is out of place:', () => {
 
 describe('a media file is refused where', () => {
   const types = 'avif, gif, jpeg, jpg, mp4, pdf, png, svg, webm, webp';
-  const badPath = 'a media path may hold only letters, digits, dots, hyphens and underscores';
+  const badPath = 'a media path may contain only letters, digits, dots, hyphens and underscores';
 
   test.each([
     ['its type is not known', 'content/media/kb/setup.exe', `".exe" is not a media type (use ${types})`],
@@ -83,10 +83,10 @@ describe('a media file is refused where', () => {
     expect(await problemsOf(createProject({ [file]: 'x' }))).toEqual([`${file}:1:1  ${problem}`]);
   });
 
-  test('only case tells it from another', async () => {
+  test('it differs from another only in case', async () => {
     const root = createProject({ 'content/media/kb/Plan.svg': 'x', 'content/media/kb/plan.svg': 'x' });
     expect(await problemsOf(root)).toEqual([
-      'content/media/kb/plan.svg:1:1  only case or Unicode form tells this file from content/media/kb/Plan.svg ' +
+      'content/media/kb/plan.svg:1:1  the path differs from content/media/kb/Plan.svg only in case or Unicode form ' +
         '(rename one of the two)',
     ]);
   });

@@ -113,8 +113,8 @@ describe('a game is refused where', () => {
 });
 
 describe('the key of a game', () => {
-  const slug = 'the file name must hold only lower-case letters, digits and hyphens';
-  const letter = 'the file name must hold at least one letter';
+  const slug = 'the file name must contain only lower-case letters, digits and hyphens';
+  const letter = 'the file name must contain at least one letter';
 
   test.each([
     ['7', letter],
@@ -151,10 +151,10 @@ describe('a file is not part of the catalog where it is', () => {
     ]);
   });
 
-  test('told from another by case only', async () => {
+  test('different from another only in case', async () => {
     expect(await problemsOf(createProject({ 'catalog/Status.yaml': 'x' }))).toEqual([
       'catalog/Status.yaml:1:1  this file is not part of the catalog (did you mean "status.yaml"?)',
-      'catalog/status.yaml:1:1  only case or Unicode form tells this file from catalog/Status.yaml ' +
+      'catalog/status.yaml:1:1  the path differs from catalog/Status.yaml only in case or Unicode form ' +
         '(rename one of the two)',
     ]);
   });
@@ -163,6 +163,6 @@ describe('a file is not part of the catalog where it is', () => {
 test('a catalog of domains and monitors without a plan is refused', async () => {
   const root = createProject({ 'catalog/services/web.yaml': undefined, 'catalog/games/minecraft.yaml': undefined });
   expect(await problemsOf(root)).toEqual([
-    'catalog:1:1  the catalog holds no plans (add services/<key>.yaml or games/<key>.yaml)',
+    'catalog:1:1  the catalog contains no plans (add services/<key>.yaml or games/<key>.yaml)',
   ]);
 });

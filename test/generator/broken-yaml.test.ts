@@ -29,7 +29,7 @@ describe('YAML is refused at its line and column where', () => {
     [
       'a text without quotes holds a colon',
       'title: News: the second',
-      ['2:8  Nested mappings are not allowed in compact mappings (put text that holds ": " in quotes)'],
+      ['2:8  Nested mappings are not allowed in compact mappings (put text that contains ": " in quotes)'],
     ],
     [
       'a text begins with @',

@@ -28,7 +28,10 @@ describe('a command refuses', () => {
       'build --format xml',
       "option '--format <FORMAT>' argument 'xml' is invalid. Allowed choices are text, json, github.",
     ],
-    ['build --compress most', "option '--compress <HOW>' argument 'most' is invalid. Allowed choices are fast, best."],
+    [
+      'build --compress most',
+      "option '--compress <LEVEL>' argument 'most' is invalid. Allowed choices are fast, best.",
+    ],
     ['releases prune --kep 1', "unknown option '--kep' (Did you mean --keep?)"],
     ['releases prune', '--keep is missing'],
     ['biuld', "unknown command 'biuld' (Did you mean build?)"],

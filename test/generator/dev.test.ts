@@ -36,7 +36,7 @@ async function startDev(files: Files = {}, args: readonly string[] = ['--no-serv
     child.kill('SIGTERM');
     await closed;
   });
-  await expect.poll(() => said, eventually).toContain('watching content and catalog; Ctrl-C ends\n');
+  await expect.poll(() => said, eventually).toContain('watching content and catalog; press Ctrl-C to stop\n');
   return {
     root,
     said: () => said,

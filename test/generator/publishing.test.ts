@@ -17,7 +17,7 @@ import { join, resolve } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { readCurrent, readMachine } from '../../generator/release/current.ts';
+import { readCurrent, readMachineId } from '../../generator/release/current.ts';
 import { moveIntoPlace, verifyRelease } from '../../generator/release/publish.ts';
 import { article, buildProject, createProject, runGenerator, writeFiles } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
@@ -91,8 +91,8 @@ describe('a build that is killed', () => {
     await buildProject(root);
     const child = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
     await once(child, 'exit');
-    const abandoned = `${readMachine()}-${child.pid}-0123abcd`;
-    const running = `.stage-${readMachine()}-${process.pid}-0123abcd`;
+    const abandoned = `${readMachineId()}-${child.pid}-0123abcd`;
+    const running = `.stage-${readMachineId()}-${process.pid}-0123abcd`;
     // Of a container, say, where that number is another's.
     const elsewhere = `.stage-${hostname()}-0123abcd-${child.pid}-0123abcd`;
     const longAgo = '.stage-another-machine-2-0123abcd';

@@ -131,7 +131,7 @@ describe('releases rollback', () => {
     const manifest = readFileSync(join(root, 'dist/current/manifest.json'), 'utf8');
     writeFileSync(join(root, 'dist/releases', other, 'manifest.json'), manifest);
     const beginning = ids[0]!.slice(0, 15);
-    expect(await releases(root, 'rollback', beginning)).toEqual(refusal(`${beginning} stands for 2 releases`));
+    expect(await releases(root, 'rollback', beginning)).toEqual(refusal(`${beginning} matches 2 releases`));
   });
 
   test.each(['0000000000000000', '..', 'current'])('refuses %s, which is no release', async (id) => {

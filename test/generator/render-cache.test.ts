@@ -12,7 +12,7 @@ function openCache(root: string): DatabaseSync {
 }
 
 function readCache(root: string): unknown[] {
-  return openCache(root).prepare('SELECT * FROM entries LEFT JOIN forms USING (name) ORDER BY name').all();
+  return openCache(root).prepare('SELECT * FROM entries LEFT JOIN encodings USING (name) ORDER BY name').all();
 }
 
 /** Destroys a page of the cache: the first has the names of its tables, the next what is in them. */
@@ -51,11 +51,14 @@ test.each([
   ['that are empty', `UPDATE entries SET text = ''`],
   ['that are nothing', 'UPDATE entries SET text = NULL'],
   ['that go on too long', `UPDATE entries SET text = text || ' '`],
-  ['whose compressed forms are exchanged', 'UPDATE forms SET gz = br, br = gz'],
-  ['whose compressed forms are of another', 'UPDATE forms SET gz = (SELECT gz FROM forms ORDER BY name LIMIT 1)'],
-  ['whose compressed forms end early', 'UPDATE forms SET br = substr(br, 1, 50)'],
-  ['whose compressed forms are nothing', 'UPDATE forms SET gz = NULL'],
-  ['whose compressed forms are gone', 'DELETE FROM forms'],
+  ['whose compressed encodings are exchanged', 'UPDATE encodings SET gz = br, br = gz'],
+  [
+    'whose compressed encodings are of another',
+    'UPDATE encodings SET gz = (SELECT gz FROM encodings ORDER BY name LIMIT 1)',
+  ],
+  ['whose compressed encodings end early', 'UPDATE encodings SET br = substr(br, 1, 50)'],
+  ['whose compressed encodings are nothing', 'UPDATE encodings SET gz = NULL'],
+  ['whose compressed encodings are gone', 'DELETE FROM encodings'],
   ['that stand for one another', 'UPDATE entries SET text = (SELECT text FROM entries AS other ORDER BY name LIMIT 1)'],
 ])('entries of the render cache %s are made anew', async (_, damage) => {
   const root = createProject();

@@ -15,9 +15,9 @@ const broken: Files = {
 };
 
 const problems = [
-  'catalog/games/7.yaml:1:1  the file name must hold at least one letter',
+  'catalog/games/7.yaml:1:1  the file name must contain at least one letter',
   'catalog/status.yaml:2:14  "maintenance" must be a list, not text',
-  'content/blog/news/Bad Name.md:1:1  "Bad Name" must hold only lower-case letters, digits and hyphens (rename it to "bad-name")',
+  'content/blog/news/Bad Name.md:1:1  "Bad Name" must contain only lower-case letters, digits and hyphens (rename it to "bad-name")',
   'content/blog/news/first.md:2:1  missing field "cover"',
   'content/blog/news/first.md:2:8  "title" must be text, not a number (put it in quotes)',
   'content/blog/news/first.md:4:7  "date" must be a calendar date of the form YYYY-MM-DD',

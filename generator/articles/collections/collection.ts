@@ -10,13 +10,13 @@ export interface CommonFrontMatter {
   readonly aliases?: readonly string[] | undefined;
 }
 
-/** What is known of an article beside its front matter. */
+/** The data of an article that its front matter does not contain. */
 export interface ArticleFacts {
   /** `/blog/<category>/<slug>` or `/knowledgebase/<category>/<slug>`. */
   readonly path: string;
   /** Display name of its category. */
   readonly category: string;
-  /** Words of prose. */
+  /** The number of words of prose. */
   readonly words: number;
 }
 
@@ -27,28 +27,28 @@ export interface ListFile<Item> {
   readonly items: readonly Item[];
 }
 
-/** What lists show of an article of any kind. */
+/** The list item of an article of any kind. */
 export interface ListItem {
   readonly path: string;
 }
 
-/** A kind of article: where it lives, what its front matter is, and what it becomes. */
+/** A kind of article: its folder, its front matter, its list items and its lists. */
 export interface Collection<FrontMatter extends CommonFrontMatter, Item extends ListItem> {
   /** Its folder in content/, and the first segment of its paths. */
   readonly folder: string;
   readonly frontMatter: z.ZodType<FrontMatter>;
   readonly articleResource: ResourceName;
-  /** The day from which an article is published, YYYY-MM-DD; undefined publishes it at once. */
+  /** The first day of publication, YYYY-MM-DD; undefined publishes the article at once. */
   dueOn(frontMatter: FrontMatter): string | undefined;
-  /** Media that the front matter shows, by field. */
+  /** Media in the front matter, by field. */
   media(frontMatter: FrontMatter): Readonly<Record<string, string>>;
-  /** The entry that lists show; the article is the same with `body` and `html`. */
+  /** The list item; the article is the same with `body` and `html`. */
   toItem(frontMatter: FrontMatter, facts: ArticleFacts): Item;
-  /** The order of lists, in which no two articles are equal. */
+  /** The order of lists; no two articles compare as equal. */
   compare(a: Item, b: Item): number;
-  /** The lists of all published articles, which are in order. */
+  /** The list files, from all published articles in order. */
   toLists(items: readonly Item[]): ListFile<Item>[];
 }
 
-/** Any kind of article, for code that treats all alike. */
+/** Any kind of article. */
 export type AnyCollection = Collection<CommonFrontMatter, ListItem>;

@@ -4,12 +4,12 @@ import { toString } from 'hast-util-to-string';
 import type { VFile } from 'vfile';
 import { walk } from './walk.ts';
 
-/** What the sanitiser puts before the ids of raw HTML, and we before the ones below. */
+/** The prefix for the IDs of raw HTML, added by the sanitiser, and for the IDs below. */
 export const idPrefix = 'user-content-';
 
 /**
- * Ids that scripts of a page could mistake for a property of `window` or `document` ("DOM clobbering"). Heading ids
- * are in lower case, so names with a capital cannot be hit.
+ * IDs that shadow a property of `window` or `document` ("DOM clobbering"). Heading IDs are in lower case, so names with a
+ * capital letter are not listed.
  */
 const clobbering = new Set(
   (
@@ -21,14 +21,14 @@ const clobbering = new Set(
   ).split(' '),
 );
 
-/** The id that an element of this anchor name gets. */
+/** Converts an anchor name to an ID that is safe from DOM clobbering. */
 export function toSafeId(anchor: string): string {
   return clobbering.has(anchor) ? `${idPrefix}${anchor}` : anchor;
 }
 
 /**
- * Gives each heading an id made from its text, as GitHub does, and notes all ids in `file.data.ids`. Runs behind the
- * sanitiser: the ids are our own.
+ * Gives each heading an ID made from its text, as GitHub does, and collects all IDs in `file.data.ids`. It runs after the
+ * sanitiser, which would prefix these IDs.
  */
 export function rehypeHeadingIds() {
   return (tree: Root, file: VFile): void => {

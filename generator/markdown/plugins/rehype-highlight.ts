@@ -4,7 +4,7 @@ import { toText } from 'hast-util-to-text';
 import type * as Lowlight from 'lowlight';
 import { walk } from './walk.ts';
 
-/** Marks up the code of blocks whose language is known, with highlight.js's class names. */
+/** Highlights code blocks of supported languages with highlight.js class names. */
 export function rehypeHighlight() {
   return (tree: Root): void => {
     walk(tree, (pre) => {
@@ -28,14 +28,14 @@ function highlight(code: Element): void {
   try {
     code.children = highlighter.highlight(language, text).children as ElementContent[];
   } catch {
-    // Where a grammar breaks, the code stays as it is.
+    // If a grammar fails, the code stays without highlighting.
   }
 }
 
-/** Made when the first block asks for it: the grammars take a fifth of the time that the whole pipeline takes to load. */
+/** Created at first use: the grammars take a fifth of the pipeline's load time. */
 let highlighter: ReturnType<typeof Lowlight.createLowlight> | undefined;
 
-/** The languages of people who run servers, which are not in highlight.js's own selection. */
+/** Languages for server administration that are not in highlight.js's common set. */
 const moreLanguages = ['apache', 'dns', 'dockerfile', 'http', 'nginx', 'powershell', 'properties'];
 
 function createHighlighter() {

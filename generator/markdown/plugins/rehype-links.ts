@@ -4,15 +4,14 @@ import type { VFile } from 'vfile';
 import { walk } from './walk.ts';
 import { idPrefix, toSafeId } from './rehype-heading-ids.ts';
 
-/** A link or image of an article that leads into the content; line and column count from 1 in the body. */
+/** A link or image of an article that points into content/; line and column count from 1 in the body. */
 export interface Reference {
-  /** What the author wrote. */
+  /** The URL as written by the author. */
   readonly url: string;
-  /** The site path that it leads to, or undefined where it leaves content/. */
+  /** The site path of its target; undefined if the target is outside content/. */
   readonly path: string | undefined;
-  /** Whether it is shown, and not only led to. */
   readonly image: boolean;
-  /** The id that it leads to there, or an empty text. */
+  /** The ID in the target, or an empty string. */
   readonly id: string;
   readonly line: number;
   readonly column: number;
@@ -22,9 +21,9 @@ declare module 'vfile' {
   interface DataMap {
     /** The site path of the article that is rendered. */
     sitePath: string;
-    /** The links and images that lead into the content. */
+    /** The links and images that point into content/. */
     references: Reference[];
-    /** The ids, and names of `<a name>`, that links can lead to. */
+    /** The IDs, and names of `<a name>`, that links can point to. */
     ids: ReadonlySet<string>;
   }
 }
@@ -32,8 +31,8 @@ declare module 'vfile' {
 const attributes: Readonly<Record<string, string>> = { a: 'href', img: 'src' };
 
 /**
- * Rewrites links to files (`../vps/backups.md`, `../../media/x.png`) to site paths, and anchors to the ids that the
- * elements really have, noted in `file.data.ids`. Notes every link into the content in `file.data.references`.
+ * Rewrites links to files (`../vps/backups.md`, `../../media/x.png`) to site paths, and anchors to the actual IDs in
+ * `file.data.ids`. Collects every link into content/ in `file.data.references`.
  */
 export function rehypeLinks() {
   return (tree: Root, file: VFile): void => {
@@ -45,9 +44,9 @@ export function rehypeLinks() {
       const target = toTarget(url, sitePath);
       if (!target) return url;
       const { path, query, hash } = target;
-      // An id may itself be percent-encoded, as those of footnotes are.
-      const own = [decode(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
-      const id = (path === sitePath ? own : undefined) ?? toSafeId(decode(hash));
+      // An ID may itself be percent-encoded, as those of footnotes are.
+      const ownId = [decode(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
+      const id = (path === sitePath ? ownId : undefined) ?? toSafeId(decode(hash));
       references.push({ url, path, image, id, line: at.line, column: at.column });
       if (path === undefined) return url;
       const fragment = id && `#${encodeURIComponent(id)}`;
@@ -55,13 +54,13 @@ export function rehypeLinks() {
     };
     walk(tree, (node) => {
       if (node.type !== 'element') return;
-      // Elements that come from raw HTML may lack a position; the last one before them is near enough.
+      // Elements from raw HTML may lack a position; the last one before them is close enough.
       at = node.position?.start ?? at;
       const { properties } = node;
       const attribute = attributes[node.tagName];
       const value = attribute && properties[attribute];
       if (attribute && typeof value === 'string') properties[attribute] = resolve(value, attribute === 'src');
-      // A set of sources: addresses, each with its width or density behind it. The sanitiser looks at none of them.
+      // The sanitiser does not check the URLs in a srcset, each of which precedes its width or density.
       if (typeof properties.srcSet !== 'string') return;
       if (/(?:^|,)\s*(?!https?:)[a-z][a-z0-9+.-]*:/i.test(properties.srcSet)) {
         delete properties.srcSet;
@@ -78,13 +77,13 @@ export function rehypeLinks() {
 
 const inContent = /^\/(?:blog|knowledgebase|media)\//;
 
-/** Where a URL leads; undefined for other sites, and for pages of this site that are not made from content/. */
+/** The target of a URL; undefined for other sites and for pages of this site that are not made from content/. */
 function toTarget(url: string, base: string): { path: string | undefined; query: string; hash: string } | undefined {
   if (/^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(url)) return undefined;
   const [, written = '', query = '', hash = ''] = /^([^?#]*)(\?[^#]*)?(?:#(.*))?$/s.exec(url) ?? [];
   const file = decode(written);
   if (file === '') return { path: base, query, hash };
-  // Source files and site paths nest alike, so a relative link means the same in both.
+  // Source files and site paths have the same folders, so a relative link has the same target in both.
   const path = file.startsWith('/') ? file : `/${posix.join(posix.dirname(base).slice(1), file)}`;
   if (inContent.test(path)) return { path: path.replace(/\.md$/, ''), query, hash };
   return file.startsWith('/') ? undefined : { path: undefined, query, hash };

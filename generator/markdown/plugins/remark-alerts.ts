@@ -2,7 +2,7 @@ import type { Paragraph, Root } from 'mdast';
 import type { VFile } from 'vfile';
 import { walk } from './walk.ts';
 
-/** The kinds of alert, with the title that readers see. */
+/** The kinds of alert and their titles. */
 export const alertTitles = {
   note: 'Note',
   tip: 'Tip',
@@ -28,7 +28,7 @@ export function remarkAlerts() {
       if (text?.type !== 'text') return;
       const [line, word] = marker.exec(text.value) ?? [];
       if (line === undefined || word === undefined) return;
-      // Something behind the marker on its line, or a backslash before it, makes it a plain quote, to GitHub too.
+      // As on GitHub, text after the marker on its line or a backslash before it makes a plain quote.
       if (!line.endsWith('\n') && next && next.type !== 'break') return;
       if (!String(file).startsWith('[!', text.position?.start.offset)) return;
       const kind = word.toLowerCase() as keyof typeof alertTitles;

@@ -6,8 +6,8 @@ import { idPrefix } from './rehype-heading-ids.ts';
 const alertClasses = ['markdown-alert', ...Object.keys(alertTitles).map((kind) => `markdown-alert-${kind}`)];
 
 /**
- * The HTML that may reach a release: GitHub's allow-list and the classes of alerts. Elements that are not listed are
- * unwrapped, but those whose text is not prose go with all they hold.
+ * The HTML that a release may contain: GitHub's allow list and the classes of alerts. Other elements are replaced by their
+ * content; those in `strip` are removed with it, since their text is not prose.
  */
 export const safeHtml: Options = {
   ...defaultSchema,
