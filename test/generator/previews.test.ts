@@ -44,7 +44,7 @@ test('a preview holds what the folders hold, and its manifest says so', async ()
   expect(JSON.parse(read('public/v1/blog/list.json'))).toHaveLength(1);
 });
 
-test('a preview stays as it was while there are errors, and when nobody watches any more', async () => {
+test('a preview stays as it was while there are errors, and after the watch is closed', async () => {
   const { root, results, close, read } = await follow();
   const before = read('public/v1/blog/article/news/first.json');
   writeFiles(root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
@@ -58,7 +58,7 @@ test('a preview stays as it was while there are errors, and when nobody watches 
   expect(results).toHaveLength(2);
 });
 
-test('a preview that the disk does not take is made anew with the next change', async () => {
+test('a preview that cannot be written is built with the next change', async () => {
   const { root, results, failures, read } = await follow();
   const [first, second] = ['public/v1/blog/article/news/first.json', 'public/v1/blog/article/news/second.json'];
   const folder = previewFolderOf(join(root, 'dist'));

@@ -39,7 +39,7 @@ test('a viewer who comes later is told the status, and of the lines before only 
 });
 
 test.for(['while it is being opened', 'right after'])(
-  'what an upstream tells %s is history, and comes to nobody twice',
+  'what an upstream says %s is history, and no viewer gets it twice',
   async (when) => {
     const relay = await createTestRelay();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -102,7 +102,7 @@ test('the upstream outlives its last viewer by 30 s, so that a page can be loade
   expect(relay.relay.history('game:mc')).toEqual(['anew']);
 });
 
-test('an upstream that opens when nobody wants it any more is closed at once', async () => {
+test('an upstream that opens after its last viewer has left is closed at once', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -134,7 +134,7 @@ test('a gap and an error of the upstream are passed on between the lines where t
   ]);
 });
 
-test('an upstream that cannot be opened is told, and tried again with growing waits while there are viewers', async () => {
+test('an upstream that cannot be opened is reported, and tried again with growing waits while there are viewers', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   relay.behaviour.open = () => Promise.reject(new ProviderError('The panel is not available', { outcome: 'refused' }));

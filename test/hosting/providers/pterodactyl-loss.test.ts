@@ -4,7 +4,7 @@ import { until } from '../../helpers/upstream.ts';
 import { isTokenCall, preparePanel } from './console-harness.ts';
 
 describe('a lost connection', () => {
-  test('is told at once, and made again without a second history', async () => {
+  test('is reported at once, and made again without a second history', async () => {
     const { wings, follow } = await preparePanel();
     wings.print('before');
     const record = await follow();
@@ -24,7 +24,7 @@ describe('a lost connection', () => {
     expect(wings.logsSent()).toBe(1);
   });
 
-  test('is told once for all the attempts in vain', async () => {
+  test('is reported once for all failed attempts', async () => {
     const { upstream, wings, follow, times } = await preparePanel({ windowMs: 100 });
     const record = await follow();
     upstream.fail('drop', isTokenCall);

@@ -204,7 +204,7 @@ const reached: Readonly<Record<string, string>> = {
   'closing leaves no socket behind': 'open.closed',
   'is an error at the start, and ends what is open: %s': 'open.locked',
   'opens no console: %j': 'trying.refused',
-  'is told at once, and made again without a second history': 'following.lost asking.granted waiting.retryDue',
+  'is reported at once, and made again without a second history': 'following.lost asking.granted waiting.retryDue',
   'the console is opened by the read-only key alone, and nothing that could change the server is sent':
     'following.line sending.accepted',
   'only what a reader may know is passed on': 'following.status accepted.nodeFailed',
@@ -215,15 +215,15 @@ const reached: Readonly<Record<string, string>> = {
   'that are never answered lead to a new attempt': 'sending.authUnanswered',
   'takes no more than four of the five tokens that a server has in a minute, over all its readers':
     'asking.rateLimited',
-  'is told once for all the attempts in vain': 'asking.failed',
+  'is reported once for all failed attempts': 'asking.failed',
   'a handshake that is answered with %i is tried again with a new token': 'opening.lost',
   'that live 2 s are renewed on the same socket, and not a line is lost':
     'opening.opened live.renewalDue renewing.granted',
   'that are over at the first use are replaced': 'authenticating.expired',
   'with a bad signature, which Wings calls a daemon error, are replaced': 'authenticating.nodeFailed',
   'are renewed when Wings says that they are about to end, whatever our clock says': 'live.expiring',
-  'that are over (%s) are renewed on the same socket, and the lost lines are told once': 'live.expired',
-  'that end while they are renewed cost lines, which is told': 'renewing.expired',
+  'that are over (%s) are renewed on the same socket, and the lost lines are reported once': 'live.expired',
+  'that end while they are renewed cost lines, which is reported': 'renewing.expired',
   'are asked for again when a renewal fails, without the loss of a line': 'renewing.failed deferred.renewalDue',
   'that end while their renewal waits for another try lead to a new attempt': 'deferred.expired',
   'that end before Wings takes the next cost lines, and no connection': 'reauthenticating.expired',

@@ -54,7 +54,7 @@ describe('tokens', () => {
   test.each([
     ['token expired', []],
     ['jwt error', ['jwt: exp claim is invalid']],
-  ])('that are over (%s) are renewed on the same socket, and the lost lines are told once', async (event, args) => {
+  ])('that are over (%s) are renewed on the same socket, and the lost lines are reported once', async (event, args) => {
     const { wings, follow, times } = await preparePanel();
     const record = await follow();
     for (let lost = 0; lost < 10; lost += 1) wings.publish(event, ...args);
@@ -171,7 +171,7 @@ describe('tokens', () => {
     expect(wings.auths).toHaveLength(1);
   });
 
-  test('that end while they are renewed cost lines, which is told', async () => {
+  test('that end while they are renewed cost lines, which is reported', async () => {
     const { upstream, wings, follow, times } = await preparePanel();
     const record = await follow();
     upstream.fail('hang', isTokenCall);
