@@ -35,7 +35,7 @@ async function fieldsOf(changes: Partial<FeedbackMessage>): Promise<Record<strin
 }
 
 describe('a Discord webhook', () => {
-  test('gets one embed with the verdict, by the version of its API that we know, and pings nobody', async () => {
+  test('gets one embed with the verdict at a fixed API version, without mentions', async () => {
     const { upstream, chat, body } = await prepare();
     await chat.send(message);
     expect(upstream.seen).toHaveLength(1);
@@ -61,7 +61,7 @@ describe('a Discord webhook', () => {
     });
   });
 
-  test('is told by fallback labels what the reader did not say', async () => {
+  test('gets fallback labels for missing values', async () => {
     for (const nothing of [undefined, '', '   ', '\u202E\u200F', '\u0000\n']) {
       expect(await fieldsOf({ article: nothing, path: nothing, helpful: false })).toEqual({
         Article: 'Untitled article',
@@ -79,7 +79,7 @@ describe('a Discord webhook', () => {
     ['headings and lists', '# big\n- one\n> quote\n1. two'],
     ['emphasis and spoilers', '*a* **b** _c_ ~~d~~ ||e||'],
     ['backslashes', '\\*not escaped\\'],
-  ])('shows %s as they were written', async (_, text) => {
+  ])('shows %s literally', async (_, text) => {
     const { Article: value } = await fieldsOf({ article: text });
     expect(value!.replace(/\\(.)/gu, '$1')).toBe(text.replace(/\s+/g, ' '));
     expect(value!.replace(/\\./gu, '')).not.toMatch(/[`*_~|>#[\]()<@:]/);
@@ -91,20 +91,20 @@ describe('a Discord webhook', () => {
     ['surrogate pairs', '😀'.repeat(5_000)],
     ['an odd start before pairs', `x${'😀'.repeat(5_000)}`],
     ['surrogate halves', '\uD83D'.repeat(5_000)],
-  ])('gets no more of %s than it takes', async (_, text) => {
+  ])('gets at most its limit of %s', async (_, text) => {
     const { Article: value } = await fieldsOf({ article: text });
     expect(value!.length).toBeLessThanOrEqual(1024);
     expect(value!.isWellFormed()).toBe(true);
     expect(value!.replace(/…$/, '')).not.toMatch(/(?<!\\)(?:\\\\)*\\$/);
   });
 
-  test('sees no character that turns text around, or breaks its line', async () => {
+  test('gets no bidirectional controls and no line breaks', async () => {
     const { Article: value } = await fieldsOf({ article: 'a\u202Eb\u2066c\u200Fd\ne\r\nf\u0007g\u2028h' });
     expect(value).toBe('abcd e fg h');
   });
 });
 
-test('a Slack webhook gets text that is not formatted, and mentions nobody', async () => {
+test('a Slack webhook gets plain text without mentions', async () => {
   const { upstream, chat, body } = await prepare({ kind: 'slack' }, { status: 200, body: 'ok' });
   await chat.send({ ...message, article: '<!channel> & <https://evil.example|free>', path: undefined });
   expect(upstream.seen[0]!.path).toBe(path);
@@ -115,7 +115,7 @@ test('a Slack webhook gets text that is not formatted, and mentions nobody', asy
   expect(text).not.toContain('mrkdwn');
 });
 
-test('a Mattermost webhook gets an attachment that mentions nobody', async () => {
+test('a Mattermost webhook gets an attachment without mentions', async () => {
   const { chat, body } = await prepare({ kind: 'mattermost' }, { status: 200, body: 'ok' });
   await chat.send({ ...message, article: '@all [free](https://evil.example) `x`' });
   const text = JSON.stringify(body());
@@ -127,7 +127,7 @@ test('a Mattermost webhook gets an attachment that mentions nobody', async () =>
 describe('a message', () => {
   const limited = (seconds: number): Answer => ({ status: 429, body: JSON.stringify({ retry_after: seconds }) });
 
-  test('is sent once more where the chat asks for a moment', async () => {
+  test('is sent again if the chat asks for a short wait', async () => {
     const { upstream, chat } = await prepare();
     upstream.fail(limited(0.05), () => upstream.seen.length === 1);
     await chat.send(message);
@@ -136,9 +136,9 @@ describe('a message', () => {
 
   test.each<[string, Answer, number]>([
     ['for longer than 2 s', limited(2.5), 1],
-    ['without a word on how long', { status: 429, body: '<html>blocked</html>' }, 1],
+    ['without a duration', { status: 429, body: '<html>blocked</html>' }, 1],
     ['twice', limited(0.05), 2],
-  ])('is given up where the chat refuses it %s', async (_, answer, times) => {
+  ])('is dropped if the chat rate-limits it %s', async (_, answer, times) => {
     const { upstream, chat } = await prepare();
     upstream.fail(answer);
     await failureOf(chat.send(message));
@@ -154,7 +154,7 @@ describe('a message', () => {
     ['a dropped connection', 'drop'],
     ['garbage', 'garbage'],
     ['50 MB', 'huge'],
-  ])('that is answered with %s is sent once, and its failure holds nothing of the webhook', async (_, fault) => {
+  ])('answered with %s is sent once, and its error has no part of the webhook URL', async (_, fault) => {
     const { upstream, chat } = await prepare();
     upstream.fail(typeof fault === 'object' ? { ...fault, body: `${fault.body} ${upstream.url}${path}` } : fault);
     const error = await failureOf(chat.send(message));
@@ -162,7 +162,7 @@ describe('a message', () => {
     expect(`${error.message} ${String(error.cause)}`).not.toContain(token);
   });
 
-  test('is not sent again where there is no time left to wait', async () => {
+  test('is not sent again if the timeout is too short for the wait', async () => {
     const { upstream, chat } = await prepare({ timeoutMs: 1000 });
     upstream.fail(limited(1.5));
     const started = performance.now();
@@ -171,7 +171,7 @@ describe('a message', () => {
     expect(upstream.seen).toHaveLength(1);
   });
 
-  test('that fails holds nothing of a webhook whose credential is in its query', async () => {
+  test('that fails has no part of a webhook URL with the credential in its query', async () => {
     const { upstream } = await prepare();
     const url = `${upstream.url}/hook?key=SUPERSECRETVALUE1234`;
     const chat = createChat({ kind: 'slack', url, version: '1.2.3' });
@@ -180,7 +180,7 @@ describe('a message', () => {
     expect(String((await failureOf(chat.send(message))).cause)).not.toContain('SUPERSECRET');
   });
 
-  test('that nobody answers is given up in time', async () => {
+  test('without an answer times out', async () => {
     const { upstream, chat } = await prepare({ timeoutMs: 300 });
     upstream.fail('hang');
     expect(String((await failureOf(chat.send(message))).cause)).not.toContain(token);

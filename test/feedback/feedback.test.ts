@@ -6,13 +6,13 @@ import { openStore } from '../../server/store/index.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { generous, send, serve, target, token } from './harness.ts';
+import { highLimit, send, serve, target, token } from './harness.ts';
 
 const invalid = (message?: string) => ({ status: 400, text: renderProblem('text', 'invalid_feedback', message) });
 const success = '{"success":true}\n';
 
-describe('the rules', () => {
-  test('1: a body that is no JSON, has an unknown field or lacks helpful is 400 as text, and told to nobody', async () => {
+describe('a vote', () => {
+  test('1: an invalid body is 400 as text and is not sent', async () => {
     const { app, chat } = await serve();
     const bodies = [
       undefined,
@@ -45,7 +45,7 @@ describe('the rules', () => {
     expect(chat.seen).toEqual([]);
   });
 
-  test('2: the labels stand in where title or slug is empty', async () => {
+  test('2: an empty title or slug gets its label', async () => {
     const { app, chat } = await serve();
     for (const body of ['{"helpful":true}', '{"helpful":false,"title":"","slug":""}']) await send(app, body);
     for (const { body } of chat.seen) {
@@ -55,7 +55,7 @@ describe('the rules', () => {
     expect(chat.seen).toHaveLength(2);
   });
 
-  test('3: what was delivered is 200', async () => {
+  test('3: a delivered vote is 200', async () => {
     const { app, chat } = await serve();
     const body = '{"helpful":true,"title":"Connect with SSH","slug":"/knowledgebase/vps/ssh"}';
     expect(await send(app, body, { 'Content-Type': 'application/json' })).toMatchObject({ status: 200, text: success });
@@ -64,14 +64,14 @@ describe('the rules', () => {
     expect(JSON.stringify(app.log())).not.toContain(token);
   });
 
-  test('4: without a webhook it is 202, and nothing is told', async () => {
+  test('4: without a webhook a vote is 202 and is not sent', async () => {
     const { app, chat } = await serve({ CHAT_FEEDBACK_WEBHOOK_URL: '' });
     expect(await send(app, '{"helpful":true}')).toMatchObject({ status: 202, text: success });
     expect(chat.seen).toEqual([]);
   });
 
   test.each(['drop', 'garbage', 'huge', 500, 404, 204, 302] as const)(
-    '5: a webhook that fails (%s) is 502, and the vote counts all the same',
+    '5: a failing webhook (%s) is 502, and the vote still counts',
     async (fault) => {
       const { app, chat, settings } = await serve();
       const isDelivered = fault === 204;
@@ -87,7 +87,7 @@ describe('the rules', () => {
     },
   );
 
-  test('5: a webhook that hangs is 502 within 5 s, while all else is answered', async () => {
+  test('5: a hanging webhook is 502 within 5 s, while other requests are answered', async () => {
     const { app, chat } = await serve();
     chat.fail('hang');
     const started = performance.now();
@@ -107,7 +107,7 @@ describe('the rules', () => {
     'application/jsonp',
     'json',
     '',
-  ])('a body said to be %j is 415', async (type) => {
+  ])('a body with the type %j is 415', async (type) => {
     const { app, chat } = await serve();
     expect(await send(app, '{"helpful":true}', { 'Content-Type': type })).toMatchObject({
       status: 415,
@@ -117,14 +117,14 @@ describe('the rules', () => {
   });
 
   test.each(['application/json', 'Application/JSON', 'application/json; charset=utf-8', ' application/json ;x=y'])(
-    'a body said to be %j is taken',
+    'a body with the type %j is accepted',
     async (type) => {
       const { app } = await serve();
       expect((await send(app, '{"helpful":true}', { 'Content-Type': type })).status).toBe(200);
     },
   );
 
-  test('7: a body that is too long is 400, whether it says so, comes in chunks or is compressed', async () => {
+  test('7: a long body is 400, with a length, chunked or compressed', async () => {
     const { app, chat } = await serve({ MAX_FEEDBACK_BODY_BYTES: '100' });
     const right = JSON.stringify({ helpful: true, title: 'x'.repeat(100 - 27) });
     expect(right).toHaveLength(100);
@@ -143,7 +143,7 @@ describe('the rules', () => {
   });
 });
 
-test('a hostile title arrives harmless, and within what Discord takes', async () => {
+test('a hostile title is escaped and within the limits of Discord', async () => {
   const { app, chat } = await serve();
   const title = `@everyone [free](https://evil.example) \`x\` \u202E${'*'.repeat(9_000)}\uD83D`;
   expect((await send(app, JSON.stringify({ helpful: true, title, slug: '@here' }))).status).toBe(200);
@@ -162,14 +162,14 @@ test('a hostile title arrives harmless, and within what Discord takes', async ()
   }
 });
 
-test('a vote that names a former path counts for the article that has it now', async () => {
+test('a vote for a former path counts for the current article', async () => {
   const root = createProject({
     'content/knowledgebase/vps/ssh.md':
       '---\ntitle: SSH\ndescription: How.\naliases: [/knowledgebase/vps/old-ssh]\n---\n\nUse it.\n',
     'content/knowledgebase/dns/records.md': undefined,
   });
   await buildProject(root);
-  const settings = { DATA_DIR: temporaryFolder(), ...generous };
+  const settings = { DATA_DIR: temporaryFolder(), ...highLimit };
   const app = await createTestApp({ root, settings });
   for (const slug of ['/knowledgebase/vps/old-ssh', '/knowledgebase/vps/ssh']) {
     expect((await send(app, JSON.stringify({ helpful: true, slug }))).status).toBe(202);
@@ -179,7 +179,7 @@ test('a vote that names a former path counts for the article that has it now', a
   await store.close();
 });
 
-test('votes are counted by the article they name, and those that name none together', async () => {
+test('votes are counted by article, and those for unknown articles together', async () => {
   const { app, settings } = await serve();
   const slugs = [
     '/knowledgebase/vps/ssh',

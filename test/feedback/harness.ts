@@ -9,7 +9,7 @@ import { sharedProject } from '../server/shared.ts';
 
 export const target = '/v1/kb/feedback';
 export const token = 'Zk2-webhook-token-0123456789abcdefghijklmnopqrstuvwxyz';
-export const generous = { FEEDBACK_RATELIMIT_BURST: '1000' };
+export const highLimit = { FEEDBACK_RATELIMIT_BURST: '1000' };
 
 export interface Served {
   readonly app: TestApp;
@@ -17,13 +17,13 @@ export interface Served {
   readonly settings: Record<string, string>;
 }
 
-/** A server whose feedback goes to a webhook of Discord. */
+/** A server with a Discord webhook for feedback. */
 export async function serve(changes: Record<string, string> = {}): Promise<Served> {
   const chat = await createUpstream(() => ({ status: 200, body: '{"id":"1"}' }));
   const settings = {
     DATA_DIR: temporaryFolder(),
     CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/${token}`,
-    ...generous,
+    ...highLimit,
     ...changes,
   };
   return { app: await createTestApp({ root: await sharedProject(), settings }), chat, settings };

@@ -4,7 +4,7 @@ import { ask } from '../server/ask.ts';
 import { send, serve } from './harness.ts';
 
 describe('the limit', () => {
-  test('is one in 30 s for each client, whatever it sends, and says the window', async () => {
+  test('is one vote per 30 s for each client, with any body, and the headers have the window', async () => {
     const { app, chat } = await serve({ FEEDBACK_RATELIMIT_BURST: '' });
     expect((await send(app, '{"helpful":')).status).toBe(400);
     for (const body of ['{"helpful":true}', '{}']) {
@@ -18,7 +18,7 @@ describe('the limit', () => {
     expect((await ask(app, '/v1/kb/list')).status).toBe(200);
   });
 
-  test('is not dodged by a forged X-Forwarded-For, and follows a trusted one', async () => {
+  test('ignores a forged X-Forwarded-For and uses a trusted one', async () => {
     const plain = await serve({ FEEDBACK_RATELIMIT_BURST: '' });
     const forged = (at: number) => ({ 'X-Forwarded-For': `203.0.113.${at}` });
     expect((await send(plain.app, '{"helpful":true}', forged(1))).status).toBe(200);
@@ -30,7 +30,7 @@ describe('the limit', () => {
     expect((await send(behind.app, '{"helpful":true}', forged(1))).status).toBe(429);
   });
 
-  test('can be set, and says its own window', async () => {
+  test('is configurable, with its own window', async () => {
     const { app } = await serve({ FEEDBACK_RATELIMIT_WINDOW_SECONDS: '7', FEEDBACK_RATELIMIT_BURST: '2' });
     const statuses: number[] = [];
     for (let count = 0; count < 3; count += 1) statuses.push((await send(app, '{"helpful":true}')).status);

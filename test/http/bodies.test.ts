@@ -12,7 +12,7 @@ const actionNames = endpointNames.filter((name) => {
 });
 const bodied = actionNames.filter((name) => describeEndpoint(name).body);
 
-/** The calls that reached an upstream for an action so far. */
+/** The number of action requests that upstreams received. */
 async function countActions(): Promise<number> {
   const { panel, hetzner } = await sharedHosting();
   return [...panel.seen, ...hetzner.seen].filter(({ method }) => method === 'POST').length;
@@ -36,7 +36,7 @@ async function expectRefused(name: EndpointName, body: string, headers: Record<s
 const tooLong = JSON.stringify({ force: true, command: 'x', filler: 'x'.repeat(16_384) });
 
 describe.each(actionNames)('%s', (name) => {
-  test('refuses a body that is too long, however it comes', async () => {
+  test('refuses a body that is too long, with a length or chunked', async () => {
     await expectRefused(name, tooLong);
     const app = await serveShared();
     const { target, headers } = requestOf(name, app);
@@ -48,7 +48,7 @@ describe.each(actionNames)('%s', (name) => {
     expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
-  test('refuses a body that is compressed', async () => {
+  test('refuses a compressed body', async () => {
     const app = await serveShared();
     const { target, headers, body = '' } = requestOf(name, app);
     const compressed = gzipSync(body).toString('latin1');
@@ -108,7 +108,7 @@ describe.each(bodied)('%s', (name) => {
     await expectRefused(name, body);
   });
 
-  test('takes JSON under any media type, and any blanks around it', async () => {
+  test('accepts JSON with any media type and with surrounding whitespace', async () => {
     const app = await serveShared();
     const { body = '' } = requestOf(name, app);
     for (const type of ['application/json', 'text/plain', 'application/vnd.api+json; charset=utf-16', '']) {
@@ -134,7 +134,7 @@ describe('a console command', () => {
   });
 
   test.each(['x', 'x'.repeat(1024), 'say "hi" & \\ ${x} `id`; rm -rf /', '😀'.repeat(1024), 'ünïcode ✓', '/stop'])(
-    'may be %j, and arrives as it is',
+    'may be %j and arrives unchanged',
     async (command) => {
       const app = await serveShared();
       const { panel } = await sharedHosting();
@@ -143,11 +143,11 @@ describe('a console command', () => {
     },
   );
 
-  test('is refused where there is none', async () => {
+  test('is required', async () => {
     await expectRefused('sendGameCommand', '');
   });
 
-  test('is refused where it is not UTF-8', async () => {
+  test('must be UTF-8', async () => {
     const app = await serveShared();
     const body = '{"command":"\xff\xfe"}';
     const head = [
@@ -205,7 +205,7 @@ describe('a confirmation', () => {
     if (status === 400) expect(text).toBe(renderProblem('json', 'confirmation_required', message));
   });
 
-  test.each([reset, kill])('of %s that says two things is refused', async (path) => {
+  test.each([reset, kill])('of %s with contradicting values is refused', async (path) => {
     const app = await serveShared();
     const headers = { Authorization: `Bearer ${app.key}` };
     for (const query of ['?force=true&force=false', '?force=false&force=true']) {

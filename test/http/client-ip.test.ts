@@ -13,24 +13,24 @@ function findClient(trusted: string, socket: string | undefined, forwardedFor?: 
 
 describe('the client of a request', () => {
   test.each<[string, string, string | undefined, string | undefined, string]>([
-    ['the socket, where there is no proxy', '', '192.0.2.1', undefined, '192.0.2.1'],
-    ['the socket, whatever a client claims', '', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
-    ['the socket, where another peer is trusted', '10.0.0.1', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
-    ['the socket, where the proxy says nothing', '10.0.0.1', '10.0.0.1', undefined, '10.0.0.1'],
-    ['the socket, where the header is empty', '10.0.0.1', '10.0.0.1', '', '10.0.0.1'],
+    ['the socket, without a proxy', '', '192.0.2.1', undefined, '192.0.2.1'],
+    ['the socket, despite a forged header', '', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
+    ['the socket, if another peer is trusted', '10.0.0.1', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
+    ['the socket, if the proxy sends no header', '10.0.0.1', '10.0.0.1', undefined, '10.0.0.1'],
+    ['the socket, if the header is empty', '10.0.0.1', '10.0.0.1', '', '10.0.0.1'],
     ['the hop before the proxy', '10.0.0.1', '10.0.0.1', '203.0.113.9', '203.0.113.9'],
-    ['the right-most hop that is not trusted', '10.0.0.1', '10.0.0.1', '198.51.100.7, 203.0.113.9', '203.0.113.9'],
+    ['the right-most hop that is untrusted', '10.0.0.1', '10.0.0.1', '198.51.100.7, 203.0.113.9', '203.0.113.9'],
     ['behind two proxies', '10.0.0.0/8', '10.0.0.1', '198.51.100.7, 203.0.113.9, 10.9.8.7', '203.0.113.9'],
-    ['the left-most hop, where all are trusted', '10.0.0.0/8', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
-    ['what stands right of nonsense', '10.0.0.0/8', '10.0.0.1', '203.0.113.9, unknown, 10.0.0.2', '10.0.0.2'],
-    ['the proxy, where it names nonsense', '10.0.0.1', '10.0.0.1', 'unknown', '10.0.0.1'],
-    ['the proxy, where it names an empty hop', '10.0.0.1', '10.0.0.1', '203.0.113.9,', '10.0.0.1'],
+    ['the left-most hop, if all are trusted', '10.0.0.0/8', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['the hop after an invalid one', '10.0.0.0/8', '10.0.0.1', '203.0.113.9, unknown, 10.0.0.2', '10.0.0.2'],
+    ['the proxy, if its hop is invalid', '10.0.0.1', '10.0.0.1', 'unknown', '10.0.0.1'],
+    ['the proxy, if its hop is empty', '10.0.0.1', '10.0.0.1', '203.0.113.9,', '10.0.0.1'],
     ['without blanks and tabs', '10.0.0.1', '10.0.0.1', ' 198.51.100.7 ,\t203.0.113.9 ', '203.0.113.9'],
     ['without its port', '10.0.0.1', '10.0.0.1', '203.0.113.9:54321', '203.0.113.9'],
     ['without brackets', '10.0.0.1', '10.0.0.1', '[2001:db8::1]', '2001:db8::1'],
     ['without brackets and port', '10.0.0.1', '10.0.0.1', '[2001:db8::1]:54321', '2001:db8::1'],
     ['without its zone', '10.0.0.1', '10.0.0.1', 'fe80::1%eth0', 'fe80::1'],
-    ['as IPv4, where it is mapped into IPv6', '10.0.0.1', '10.0.0.1', '::ffff:203.0.113.9', '203.0.113.9'],
+    ['IPv4, if it is mapped into IPv6', '10.0.0.1', '10.0.0.1', '::ffff:203.0.113.9', '203.0.113.9'],
     ['behind a proxy that is mapped into IPv6', '10.0.0.1', '::ffff:10.0.0.1', '203.0.113.9', '203.0.113.9'],
     ['behind a mapped hop that is trusted', '10.0.0.0/8', '10.0.0.1', '203.0.113.9, ::FFFF:10.0.0.2', '203.0.113.9'],
     ['the first address of a network', '10.0.0.0/30', '10.0.0.0', '203.0.113.9', '203.0.113.9'],
@@ -39,17 +39,17 @@ describe('the client of a request', () => {
     ['behind a proxy of an IPv6 network', '2001:db8:1::/48', '2001:db8:1:ffff::9', '203.0.113.9', '203.0.113.9'],
     ['just outside of an IPv6 network', '2001:db8:1::/48', '2001:db8:2::1', '203.0.113.9', '2001:db8:2::1'],
     ['behind one of several proxies', '10.0.0.1, ::1,192.168.0.0/16', '::1', '203.0.113.9', '203.0.113.9'],
-    ['nobody, where the socket is gone', '10.0.0.1', undefined, '203.0.113.9', '0.0.0.0'],
+    ['unspecified, if the socket is closed', '10.0.0.1', undefined, '203.0.113.9', '0.0.0.0'],
   ])('is %s', (_, trusted, socket, forwardedFor, address) => {
     expect(findClient(trusted, socket, forwardedFor).address).toBe(address);
   });
 
-  test('is found in a header that was sent in several lines', () => {
+  test('is read from a header with several lines', () => {
     expect(findClient('10.0.0.1', '10.0.0.1', ['198.51.100.7', '203.0.113.9']).address).toBe('203.0.113.9');
   });
 });
 
-describe('the key that a limit counts by', () => {
+describe('the key of a limit', () => {
   test.each([
     ['203.0.113.9', '203.0.113.9'],
     ['::ffff:203.0.113.9', '203.0.113.9'],
@@ -67,20 +67,20 @@ describe('the key that a limit counts by', () => {
     expect(findClient('', address).key).toBe(key);
   });
 
-  test('is one for IPv4 in all its forms', () => {
+  test('is the same for IPv4 in all its forms', () => {
     const forms = ['203.0.113.9', '::ffff:203.0.113.9', '::ffff:cb00:7109', '0:0:0:0:0:ffff:203.0.113.9'];
     expect(new Set(forms.map((address) => findClient('', address).key))).toEqual(new Set(['203.0.113.9']));
   });
 });
 
-describe('through the front door', () => {
+describe('end to end', () => {
   const settings = { RATELIMIT_BURST: '2', RATELIMIT_RPS: '1' };
   const proxied = { ...settings, TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8' };
-  /** The statuses of two requests, which use up the burst, and of a third. */
+  /** The statuses of two requests that use up the burst, and of a third. */
   const exhausted = [200, 200, 429];
 
   test.each(['X-Forwarded-For', 'Forwarded', 'X-Real-IP', 'CF-Connecting-IP', 'True-Client-IP', 'X-Client-IP'])(
-    'an address in %s changes nothing where the peer is not trusted',
+    'an address in %s is ignored if the peer is untrusted',
     async (header) => {
       const app = await serveShared(settings);
       const seen: number[] = [];
@@ -94,13 +94,13 @@ describe('through the front door', () => {
 
   test.each<[string, string[], number[]]>([
     ['three clients have three limits', ['203.0.113.1', '203.0.113.2', '203.0.113.3'], [200, 200, 200]],
-    ['one client has one', ['203.0.113.1', '203.0.113.1', '203.0.113.1'], exhausted],
-    ['what a client claims does not count', ['1.1.1.1, 203.0.113.1', '2.2.2.2, 203.0.113.1', '203.0.113.1'], exhausted],
-    ['a second proxy is looked through', ['203.0.113.1, 10.0.0.1', '203.0.113.1, 10.0.0.2', '203.0.113.1'], exhausted],
+    ['one client has one limit', ['203.0.113.1', '203.0.113.1', '203.0.113.1'], exhausted],
+    ['a forged hop does not count', ['1.1.1.1, 203.0.113.1', '2.2.2.2, 203.0.113.1', '203.0.113.1'], exhausted],
+    ['a second trusted proxy is skipped', ['203.0.113.1, 10.0.0.1', '203.0.113.1, 10.0.0.2', '203.0.113.1'], exhausted],
     ['ports do not count', ['203.0.113.1:1', '203.0.113.1:2', '203.0.113.1'], exhausted],
     ['mapped IPv4 is IPv4', ['203.0.113.1', '::ffff:203.0.113.1', '[::ffff:203.0.113.1]:9'], exhausted],
-    ['an IPv6 customer has one', ['2001:db8:1:2::1', '[2001:db8:1:2:ffff::1]:443', '2001:DB8:1:2::'], exhausted],
-    ['IPv6 neighbours have their own', ['2001:db8:1:1::1', '2001:db8:1:2::1', '2001:db8:1:3::1'], [200, 200, 200]],
+    ['an IPv6 network has one limit', ['2001:db8:1:2::1', '[2001:db8:1:2:ffff::1]:443', '2001:DB8:1:2::'], exhausted],
+    ['other IPv6 networks have their own', ['2001:db8:1:1::1', '2001:db8:1:2::1', '2001:db8:1:3::1'], [200, 200, 200]],
   ])('behind a trusted proxy, %s', async (_, claims, expected) => {
     const app = await serveShared(proxied);
     const seen: number[] = [];

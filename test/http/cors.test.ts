@@ -9,13 +9,13 @@ const site = 'https://www.example.com';
 const exposed =
   'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id';
 
-/** The endpoints that need no API key. */
+/** The endpoints without an API key. */
 const publicNames = endpointNames.filter((name) => !describeEndpoint(name).access);
 
-/** The others. */
+/** The endpoints with an API key. */
 const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
 
-/** An answer of every status that a browser may meet, to a request of one origin for what is public. */
+/** Answers of every status that a browser can get from public endpoints, for one origin. */
 async function askAll(app: SharedApp, origin: string | undefined): Promise<Answer[]> {
   const headers = origin === undefined ? {} : { Origin: origin };
   return [
@@ -44,21 +44,24 @@ function variesBy({ headers }: Answer): string[] {
 }
 
 describe('by default', () => {
-  test.each([undefined, site, 'null', 'http://localhost:5173'])('anyone may read every answer (%s)', async (origin) => {
-    const app = await serveShared();
-    for (const answer of await askAll(app, origin)) {
-      expect(answer.headers['access-control-allow-origin']).toBe('*');
-      expect(answer.headers['access-control-expose-headers']).toBe(exposed);
-      expect(variesBy(answer)).not.toContain('origin');
-      expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
-    }
-  });
+  test.each([undefined, site, 'null', 'http://localhost:5173'])(
+    'every origin may read every answer (%s)',
+    async (origin) => {
+      const app = await serveShared();
+      for (const answer of await askAll(app, origin)) {
+        expect(answer.headers['access-control-allow-origin']).toBe('*');
+        expect(answer.headers['access-control-expose-headers']).toBe(exposed);
+        expect(variesBy(answer)).not.toContain('origin');
+        expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
+      }
+    },
+  );
 });
 
 describe('with a list of origins', () => {
   const settings = { CORS_ORIGINS: `${site}, http://shop.example.com:8080` };
 
-  test.each([site, 'http://shop.example.com:8080'])('one of it may read every answer (%s)', async (origin) => {
+  test.each([site, 'http://shop.example.com:8080'])('a listed origin may read every answer (%s)', async (origin) => {
     const app = await serveShared(settings);
     for (const answer of await askAll(app, origin)) {
       expect(answer.headers['access-control-allow-origin']).toBe(origin);
@@ -80,7 +83,7 @@ describe('with a list of origins', () => {
     '*',
     'null',
     'http://localhost:3000',
-  ])('%s may read none, and is not echoed', async (origin) => {
+  ])('%s may read no answer and is not echoed', async (origin) => {
     const app = await serveShared(settings);
     for (const { headers } of await askAll(app, origin)) {
       for (const name of ['allow-origin', 'allow-credentials', 'expose-headers']) {
@@ -90,14 +93,14 @@ describe('with a list of origins', () => {
   });
 
   test.each([undefined, site, 'https://evil.example'])(
-    'every answer says that it depends on the origin, so that no cache mixes them up (%s)',
+    'every answer has Vary: Origin, so that caches keep origins apart (%s)',
     async (origin) => {
       const app = await serveShared(settings);
       for (const answer of await askAll(app, origin)) expect(variesBy(answer)).toContain('origin');
     },
   );
 
-  test.each(['/v1/plans', '/v1/plans?other=1'])('%s depends on the encoding as well', async (target) => {
+  test.each(['/v1/plans', '/v1/plans?other=1'])('%s also varies by encoding', async (target) => {
     const app = await serveShared(settings);
     const answer = await ask(app, target, { headers: { Origin: site } });
     expect(variesBy(answer).toSorted()).toEqual(['accept-encoding', 'origin']);
@@ -135,7 +138,7 @@ describe('ALLOW_LOCAL_ORIGINS', () => {
     'null',
   ];
 
-  test('lets any port of this machine in, beside the list', async () => {
+  test('allows every port of this machine, in addition to the list', async () => {
     const app = await serveShared({ CORS_ORIGINS: site, ALLOW_LOCAL_ORIGINS: 'true' });
     for (const origin of [...local, site]) {
       const { headers } = await ask(app, '/v1/plans', { headers: { Origin: origin } });
@@ -156,7 +159,7 @@ describe('ALLOW_LOCAL_ORIGINS', () => {
   });
 });
 
-test('a refused request can be read by a browser, so that it can wait', async () => {
+test('a browser can read a 429 answer and its Retry-After', async () => {
   const app = await serveShared({ CORS_ORIGINS: site, RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
   await ask(app, '/v1/plans');
   const answer = await ask(app, '/v1/plans', { headers: { Origin: site } });
@@ -166,41 +169,38 @@ test('a refused request can be read by a browser, so that it can wait', async ()
 });
 
 describe.each(keyedNames)('%s', (name) => {
-  test.each(['*', site, `*, ${site}`])(
-    'is read by no page that was not listed, with CORS_ORIGINS=%s',
-    async (listed) => {
-      const app = await serveShared({ CORS_ORIGINS: listed });
-      for (const Authorization of [`Bearer ${app.key}`, 'Bearer nonsense']) {
-        for (const origin of [undefined, 'https://evil.example', 'null', '*']) {
-          const { headers } = await askEndpoint(app, name, {
-            headers: { Authorization, ...(origin && { Origin: origin }) },
-          });
-          for (const part of ['allow-origin', 'allow-credentials', 'expose-headers']) {
-            expect(headers).not.toHaveProperty(`access-control-${part}`);
-          }
-          expect(headers.vary).toBe('Origin');
+  test.each(['*', site, `*, ${site}`])('allows listed origins only, with CORS_ORIGINS=%s', async (listed) => {
+    const app = await serveShared({ CORS_ORIGINS: listed });
+    for (const Authorization of [`Bearer ${app.key}`, 'Bearer nonsense']) {
+      for (const origin of [undefined, 'https://evil.example', 'null', '*']) {
+        const { headers } = await askEndpoint(app, name, {
+          headers: { Authorization, ...(origin && { Origin: origin }) },
+        });
+        for (const part of ['allow-origin', 'allow-credentials', 'expose-headers']) {
+          expect(headers).not.toHaveProperty(`access-control-${part}`);
         }
-        const { headers } = await askEndpoint(app, name, { headers: { Authorization, Origin: site } });
-        expect(headers['access-control-allow-origin']).toBe(listed === '*' ? undefined : site);
-        expect(headers).not.toHaveProperty('access-control-allow-credentials');
+        expect(headers.vary).toBe('Origin');
       }
-    },
-  );
+      const { headers } = await askEndpoint(app, name, { headers: { Authorization, Origin: site } });
+      expect(headers['access-control-allow-origin']).toBe(listed === '*' ? undefined : site);
+      expect(headers).not.toHaveProperty('access-control-allow-credentials');
+    }
+  });
 
   test.each<[string, (target: string) => string]>([
-    ['with a digit that is encoded', (target) => target.replace('/v1/', '/v%31/')],
-    ['with letters that are encoded', (target) => target.replace('/hosting/', '/%68ostin%67/')],
+    ['with an encoded digit', (target) => target.replace('/v1/', '/v%31/')],
+    ['with encoded letters', (target) => target.replace('/hosting/', '/%68ostin%67/')],
     ['in the absolute form', (target) => `http://www.example.com${target}`],
-    ['by way of another', (target) => `/v1/plans/..${target.replace('/v1', '/../v1')}`],
+    ['with dot segments', (target) => `/v1/plans/..${target.replace('/v1', '/../v1')}`],
   ])('is not public %s', async (_, spell) => {
     const app = await serveShared();
     const { target, ...usual } = requestOf(name, app);
     const headers = { ...usual.headers, Origin: site };
     const answer = await ask(app, spell(target), { ...usual, headers });
-    const asked = { Origin: site, 'Access-Control-Request-Method': 'POST' };
-    const preflight = await ask(app, spell(target), { method: 'OPTIONS', headers: asked });
-    // What is no endpoint may be read by anyone: it says so, and nothing else.
-    const known = [answer, preflight].filter(({ status }) => status !== 404);
-    expect(known.filter((one) => 'access-control-allow-origin' in one.headers)).toEqual([]);
+    const requested = { Origin: site, 'Access-Control-Request-Method': 'POST' };
+    const preflight = await ask(app, spell(target), { method: 'OPTIONS', headers: requested });
+    // A 404 may be read by every origin, as it has no content.
+    const found = [answer, preflight].filter(({ status }) => status !== 404);
+    expect(found.filter((one) => 'access-control-allow-origin' in one.headers)).toEqual([]);
   });
 });

@@ -12,10 +12,10 @@ import { createServable, startProcess } from '../server/process.ts';
 import type { ServerProcess } from '../server/process.ts';
 import { eventually } from '../server/shared.ts';
 
-/** What a server may wait at most, and far less than that: what "at once" means on a busy machine. */
+/** The maximum wait of a server, and a much shorter time that means "at once" on a busy machine. */
 const graceSeconds = 10;
 const soonMs = 3_000;
-/** How long the panel takes for a power action. */
+/** The duration of a power action in the panel. */
 const actionMs = 2_000;
 const largeBytes = 24 * 1024 * 1024;
 
@@ -29,11 +29,11 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<S
   return { ...server, port: await server.listening() };
 }
 
-/** A connection, and all that came on it. */
+/** A connection with everything received on it. */
 interface Client {
   readonly socket: Socket;
   readonly received: () => string;
-  /** Waits until it is closed; answers when that was. */
+  /** Waits until it is closed; returns the time of that. */
   readonly closed: () => Promise<number>;
 }
 
@@ -48,7 +48,7 @@ async function open(port: number): Promise<Client> {
   return { socket, received: () => received, closed: () => closed };
 }
 
-/** Waits until the server has read what was sent before: it has by the time later requests are answered. */
+/** Waits until the server has read everything sent so far, which it has when it answers later requests. */
 async function settle(port: number): Promise<void> {
   for (let time = 0; time < 3; time += 1) await ask({ port }, '/health');
 }
@@ -58,9 +58,9 @@ async function askOn({ socket }: Client, target: string): Promise<void> {
   await once(socket, 'data');
 }
 
-/** Connections on which no request is under way, by how they came to be so. */
+/** Connections without a running request, by their history. */
 const idle: Readonly<Record<string, (client: Client) => Promise<void> | void>> = {
-  'that was used, and is kept': (client) => askOn(client, '/health'),
+  'that was used and is kept alive': (client) => askOn(client, '/health'),
   'that was never used': () => undefined,
   'with half a request line': ({ socket }) => void socket.write('GET /v1/pl'),
   'with half of the headers': ({ socket }) => void socket.write('GET /v1/plans HTTP/1.1\r\nHost: x\r\nX-Half: '),
@@ -77,7 +77,7 @@ const idle: Readonly<Record<string, (client: Client) => Promise<void> | void>> =
 };
 
 describe('a connection', () => {
-  test.each(Object.entries(idle))('%s does not hold up the end', async (_, prepare) => {
+  test.each(Object.entries(idle))('%s does not delay the shutdown', async (_, prepare) => {
     const server = await start();
     const client = await open(server.port);
     await prepare(client);
@@ -93,7 +93,7 @@ describe('a connection', () => {
   });
 });
 
-/** Makes the panel take its time for power actions. */
+/** Makes the panel slow for power actions. */
 function slowDown({ panel }: HostingWorld): void {
   const [answer] = panel.server.listeners('request') as [RequestListener];
   panel.server.removeAllListeners('request').on('request', ((request, response) => {
@@ -102,7 +102,7 @@ function slowDown({ panel }: HostingWorld): void {
   }) satisfies RequestListener);
 }
 
-/** A server in the middle of a power action. */
+/** A server with a running power action. */
 async function beginAction(settings: Readonly<Record<string, string>> = {}) {
   const world = await createHostingWorld(temporaryFolder());
   slowDown(world);
@@ -123,8 +123,8 @@ function expectAction(received: string): void {
   expect(received).toMatch(/\r\n\r\n\{"success":true,"action":"start".*\}\n$/);
 }
 
-describe('an action that is under way', () => {
-  test('is answered whole, and the server ends as soon as it is', async () => {
+describe('a running action', () => {
+  test('is answered completely, and the server ends right after it', async () => {
     const { world, server, client } = await beginAction();
     const began = performance.now();
     server.child.kill('SIGTERM');
@@ -138,7 +138,7 @@ describe('an action that is under way', () => {
     expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([null, 'ok']);
   });
 
-  test('is answered with Connection: close, as is all that is answered after SIGTERM', async () => {
+  test('is answered with Connection: close, like every answer after SIGTERM', async () => {
     const { server, client } = await beginAction();
     server.child.kill('SIGTERM');
     expect(await server.ended()).toBe(0);
@@ -146,7 +146,7 @@ describe('an action that is under way', () => {
     expect(client.received()).toMatch(/^Connection: close\r$/im);
   });
 
-  test('is waited for, and all connections without a request are closed meanwhile', async () => {
+  test('is awaited while all connections without a request are closed', async () => {
     const { server, client } = await beginAction();
     const others = await Promise.all(
       Object.values(idle).map(async (prepare) => {
@@ -165,7 +165,7 @@ describe('an action that is under way', () => {
     expectAction(client.received());
   });
 
-  test('is cut by a second SIGTERM, which ends the server at once', async () => {
+  test('is aborted by a second SIGTERM, which ends the server at once', async () => {
     const { server, client } = await beginAction();
     server.child.kill('SIGTERM');
     await server.logged('draining');
@@ -177,7 +177,7 @@ describe('an action that is under way', () => {
   });
 });
 
-test('a request whose body is on its way is read, answered with Connection: close, and holds nothing up', async () => {
+test('a request whose body is still arriving is read, answered with Connection: close, and does not delay the shutdown', async () => {
   const server = await start();
   const { socket, received, closed } = await open(server.port);
   const body = '{"helpful":true}';
@@ -202,12 +202,12 @@ test('a request whose body is on its way is read, answered with Connection: clos
   expect(received()).toMatch(/^Connection: close\r$/im);
 });
 
-/** Reads all of an answer, a little at a time; answers the size of its body. */
+/** Reads an answer in small steps; returns the size of its body. */
 async function readSlowly(socket: Socket): Promise<number> {
   let bytes = 0;
   let headBytes = -1;
   for await (const chunk of socket as AsyncIterable<Buffer>) {
-    // The headers come in one piece at the beginning.
+    // The headers arrive in the first chunk.
     if (headBytes < 0) headBytes = chunk.indexOf('\r\n\r\n') + 4;
     bytes += chunk.length;
     await sleep(5);
@@ -215,7 +215,7 @@ async function readSlowly(socket: Socket): Promise<number> {
   return bytes - headBytes;
 }
 
-test('a client that reads slowly gets every byte, beside an action, and the server ends when both are served', async () => {
+test('a slow reader gets every byte during a running action, and the server ends when both are answered', async () => {
   const { root, settings } = await createServable();
   writeFiles(root, { 'content/media/large.mp4': Buffer.alloc(largeBytes, 'media ') });
   await buildProject(root);
@@ -224,17 +224,17 @@ test('a client that reads slowly gets every byte, beside an action, and the serv
   onTestFinished(() => void slow.destroy());
   slow.write('GET /media/large.mp4 HTTP/1.1\r\nHost: x\r\n\r\n');
   await once(slow, 'readable');
-  const whole = readSlowly(slow);
+  const received = readSlowly(slow);
   server.child.kill('SIGTERM');
   await server.logged('draining');
   expect(await server.ended()).toBe(0);
   const ended = performance.now();
-  expect(await whole).toBe(largeBytes);
+  expect(await received).toBe(largeBytes);
   expectAction(client.received());
   expect(ended - (await client.closed())).toBeLessThan(graceSeconds * 1000 - actionMs);
 });
 
-test('a kept connection is answered until SIGTERM, and its last answer is whole', async () => {
+test('a keep-alive connection is answered until SIGTERM, and its last answer is complete', async () => {
   const server = await start();
   const client = await open(server.port);
   const { text } = await ask(server, '/v1/plans');
@@ -243,7 +243,7 @@ test('a kept connection is answered until SIGTERM, and its last answer is whole'
   server.child.kill('SIGTERM');
   expect(await server.ended()).toBe(0);
   await client.closed();
-  // However many were answered: none was cut.
+  // The number of answers varies, but each is complete.
   const answers = client.received().split(/(?=HTTP\/1\.1 )/);
   expect(answers.filter((answer) => !answer.endsWith(text))).toEqual([]);
 });

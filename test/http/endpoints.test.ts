@@ -10,10 +10,10 @@ import { describeEndpoint, endpointNames, methodsOf, requestOf, storedNames } fr
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const preflight = { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' };
 
-/** The endpoints that only read. */
+/** The endpoints with the method GET. */
 const readNames = endpointNames.filter((name) => describeEndpoint(name).method === 'GET');
 
-/** The headers of an answer that do not differ from one request to the next. */
+/** The headers that are equal for equal requests. */
 function stableHeaders({ headers }: Answer): Answer['headers'] {
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => !['date', 'x-request-id', 'ratelimit'].includes(name)),
@@ -23,7 +23,7 @@ function stableHeaders({ headers }: Answer): Answer['headers'] {
 describe.each(endpointNames)('%s', (name) => {
   const { path, method: own, errorStyle, replies, access } = describeEndpoint(name);
 
-  test('refuses every method but its own with 405, and names those it has', async () => {
+  test('refuses every other method with 405 and lists the allowed ones', async () => {
     const app = await serveShared();
     const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'OPTIONS'];
     for (const method of others.filter((other) => !methodsOf(name).includes(other))) {
@@ -48,7 +48,7 @@ describe.each(endpointNames)('%s', (name) => {
     const { target } = requestOf(name, app);
     const answer = await ask(app, target, { method: 'OPTIONS', headers: preflight });
     expect(answer.status).toBe(204);
-    // Without a list of origins anyone may read what is public, and no page what a key opens.
+    // Without a list of origins every origin may read public answers, and none may read answers that need a key.
     expect(answer.headers['access-control-allow-origin']).toBe(access ? undefined : '*');
     expect(answer.headers['access-control-allow-headers']?.includes('Authorization')).toBe(Boolean(access));
     expect(answer.headers).toMatchObject({
@@ -65,7 +65,7 @@ describe.each(endpointNames)('%s', (name) => {
     }
   });
 
-  test('answers 200 with the shape that the contract and its OpenAPI document have', async () => {
+  test('answers 200 with the schema of the contract and of its OpenAPI document', async () => {
     const app = await serveShared();
     const { status, headers, text } = await askEndpoint(app, name);
     expect(status).toBe(200);
@@ -77,12 +77,12 @@ describe.each(endpointNames)('%s', (name) => {
     expect(componentOf(path, own).parse(body)).toEqual(body);
   });
 
-  test('is known under its exact path alone', async () => {
+  test('exists under its exact path alone', async () => {
     const app = await serveShared();
     const { target, ...usual } = requestOf(name, app);
-    const [asked = '', query] = target.split('?');
-    const others = [`${asked}/`, `/${asked}`, asked.replaceAll('/', '//'), asked.toUpperCase(), `${asked}/more`];
-    // Below a path that takes the rest of it, anything is a name that does not exist, and may be said in its style.
+    const [exact = '', query] = target.split('?');
+    const others = [`${exact}/`, `/${exact}`, exact.replaceAll('/', '//'), exact.toUpperCase(), `${exact}/more`];
+    // Below a path with a wildcard every name is valid but missing, so the error may have the endpoint's style.
     const texts = [renderProblem('json', 'not_found')];
     if (path.includes('*')) texts.push(renderProblem(errorStyle, 'media_not_found'));
     for (const other of others) {
@@ -93,7 +93,7 @@ describe.each(endpointNames)('%s', (name) => {
   });
 });
 
-test.each(readNames)('%s answers HEAD as GET, without a body', async (name) => {
+test.each(readNames)('%s answers HEAD like GET, without a body', async (name) => {
   const app = await serveShared();
   for (const headers of [{}, { 'Accept-Encoding': 'gzip' }]) {
     const get = await askEndpoint(app, name, { headers });
@@ -147,7 +147,7 @@ describe('every answer carries a request id and nosniff', () => {
   test.each([
     ['GET', 'file://hehe?/v1/plans'],
     ['OPTIONS', '*'],
-  ])('400 to %s %s, whose target is no path', async (method, target) => {
+  ])('400 to %s %s, which has no path', async (method, target) => {
     const app = await serveShared();
     const answer = await ask(app, target, { method, headers: { 'X-Request-Id': 'order-4711' } });
     expect(answer.status).toBe(400);
@@ -166,7 +166,7 @@ describe('every answer carries a request id and nosniff', () => {
     ['of 65 characters', 'x'.repeat(65), false],
     ['with a blank', 'order 4711', false],
     ['with a quote', 'order"4711', false],
-    ['with a letter beyond ASCII', 'order-ä4711', false],
+    ['with a non-ASCII letter', 'order-ä4711', false],
     ['that is empty', '', false],
   ])('an id %s is kept or replaced', async (_, id, kept) => {
     const app = await serveShared();
@@ -174,7 +174,7 @@ describe('every answer carries a request id and nosniff', () => {
     expect(headers['x-request-id']).toMatch(kept ? new RegExp(`^${id}$`) : uuid);
   });
 
-  test('one id given twice is no id', async () => {
+  test('a request id that is sent twice is ignored', async () => {
     const app = await serveShared();
     const { headers } = await ask(app, '/health', { headers: { 'X-Request-Id': ['order-4711', 'order-4711'] } });
     expect(headers['x-request-id']).toMatch(uuid);
@@ -192,7 +192,7 @@ test.each([
   '/metrics',
   '/.env',
   '/v1/plans.json',
-])('%s is no endpoint, by any method', async (target) => {
+])('%s is no endpoint with any method', async (target) => {
   const app = await serveShared();
   for (const method of ['GET', 'POST', 'OPTIONS']) {
     const answer = await ask(app, target, { method });
@@ -202,7 +202,7 @@ test.each([
   }
 });
 
-test.each(storedNames)('%s answers the same in any spelling of its target', async (name) => {
+test.each(storedNames)('%s answers the same with an unknown query parameter', async (name) => {
   const app = await serveShared();
   const { target } = requestOf(name, app);
   const usual = await ask(app, target);
@@ -212,7 +212,7 @@ test.each(storedNames)('%s answers the same in any spelling of its target', asyn
   expect(stableHeaders(other)).toEqual(stableHeaders(usual));
 });
 
-/** The OpenAPI component of the answer of a path, as a schema: what a client generated from the document checks. */
+/** The OpenAPI schema of the 200 answer of a path, which generated clients use. */
 function componentOf(path: string, method: string): z.ZodType {
   const { paths, components } = JSON.parse(
     JSON.stringify(renderOpenApi()).replaceAll('#/components/schemas/', '#/$defs/'),

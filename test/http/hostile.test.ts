@@ -6,7 +6,7 @@ import { ask } from '../server/ask.ts';
 import { eventually, serveShared } from '../server/shared.ts';
 import { endpointNames, requestOf } from '../server/targets.ts';
 
-/** A GET as raw bytes; the last of a connection, so that its end is the end of all answers. */
+/** A raw GET request that closes its connection. */
 function get(target: string, ...lines: string[]): string {
   return ['GET ' + target + ' HTTP/1.1', 'Host: x', 'Connection: close', ...lines, '', ''].join('\r\n');
 }
@@ -15,14 +15,14 @@ function statusesOf(received: string): number[] {
   return [...received.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status]) => Number(status));
 }
 
-/** What tells a stranger how the server is made: stacks, files, libraries, errors of the runtime. */
-const inside =
+/** Internals that an answer must not show: stacks, files, libraries, runtime errors. */
+const internals =
   /\bat .+:\d+:\d+|node_modules|\/work\/|\.ts\b|\.mjs\b|\bnode:|\bh3\b|srvx|listhen|zod|E[A-Z]{4,}:|\w+Error\b/;
 
-/** Nothing that came back is a failure or tells of the inside; the server lives on; its log is whole. */
+/** Checks that no answer is a 5xx or shows internals, the server still runs, and its log has no warnings. */
 async function expectUnharmed(app: TestApp, received: string): Promise<void> {
   expect(received).not.toMatch(/^HTTP\/1\.\d 5/m);
-  expect(received).not.toMatch(inside);
+  expect(received).not.toMatch(internals);
   expect((await ask(app, '/health')).status).toBe(200);
   await expect.poll(() => app.log().some(({ url }) => url === '/health'), eventually).toBe(true);
   expect(app.log().filter(({ level }) => level !== 'info')).toEqual([]);
@@ -35,7 +35,7 @@ const webSocket = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-/** The status, or the statuses where more than one is right; 0 is a connection that is closed without an answer. */
+/** The request and its allowed statuses; 0 means that the connection is closed without an answer. */
 const requests: Readonly<Record<string, readonly [request: string, ...statuses: number[]]>> = {
   'an absolute target': [get('http://x/v1/plans'), 200],
   'an absolute target of another host': [get('HTTP://evil.example:1/v1/info'), 200],
@@ -62,7 +62,7 @@ const requests: Readonly<Record<string, readonly [request: string, ...statuses: 
   'a control byte in the target': [get('/v1/\x01plans'), 400],
   'ESC in the target': [get('/v1/\x1b[31mplans'), 400],
   'a blank in the target': [get('/v1/plans /v1/info'), 400],
-  'bytes beyond ASCII in the target': [get('/v1/\xff\xfe'), 400, 404],
+  'non-ASCII bytes in the target': [get('/v1/\xff\xfe'), 400, 404],
   'ESC in a header': [get('/health', 'User-Agent: \x1b[31mred'), 400],
   'NUL in a header': [get('/health', 'User-Agent: a\0b'), 400],
   'a carriage return in a header': [get('/health', 'User-Agent: a\rX-Injected: b'), 400],
@@ -95,12 +95,12 @@ const requests: Readonly<Record<string, readonly [request: string, ...statuses: 
   'a chunk without a length': [`${get('/v1/info', 'Transfer-Encoding: chunked')}zz\r\n`, 200, 400],
   'two lengths': [`${get('/v1/info', 'Content-Length: 5', 'Content-Length: 6')}hello!`, 400],
   'a negative length': [get('/v1/info', 'Content-Length: -1'), 400],
-  'a length that is no number': [get('/v1/info', 'Content-Length: 0x5'), 400],
+  'a non-decimal length': [get('/v1/info', 'Content-Length: 0x5'), 400],
   'a request id of 10,000 characters': [get('/health', `X-Request-Id: ${'a'.repeat(10_000)}`), 200],
-  'an expectation that nobody knows': [get('/health', 'Expect: miracle'), 200],
+  'an unknown expectation': [get('/health', 'Expect: miracle'), 200],
 };
 
-test.each(Object.entries(requests))('%s does no harm', async (_, [request, ...allowed]) => {
+test.each(Object.entries(requests))('%s is handled', async (_, [request, ...allowed]) => {
   const app = await serveShared();
   const received = await app.raw(request);
   expect(allowed).toContain(statusesOf(received).at(-1) ?? 0);
@@ -121,7 +121,7 @@ describe('no request is smuggled', () => {
   test.each([
     ['its length', `Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`],
     ['chunks', `Transfer-Encoding: ChuNkEd\r\n\r\n${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`],
-  ])('in a body with %s, which nobody reads', async (_, body) => {
+  ])('in an unread body with %s', async (_, body) => {
     const app = await serveShared();
     for (const [method, status] of [
       ['POST', 405],
@@ -135,7 +135,7 @@ describe('no request is smuggled', () => {
   });
 });
 
-test('requests of one connection are answered in their order', async () => {
+test('pipelined requests are answered in order', async () => {
   const app = await serveShared();
   const targets = ['/v1/plans', '/v1/info', '/v1/blog/list', '/nothing', '/v1/kb/list?category=none', '/health'];
   const ids = Array.from({ length: 120 }, (_, at) => `request-${at}`);
@@ -160,7 +160,7 @@ test.each(endpointNames)('%s never becomes a websocket', async (name) => {
   await expectUnharmed(app, received);
 });
 
-describe('a client that goes away', () => {
+describe('a client that disconnects', () => {
   test.each([
     ['before it has sent a byte', ''],
     ['in its request line', 'GET /v1/pl'],
@@ -168,9 +168,9 @@ describe('a client that goes away', () => {
     ['in its body', 'POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf'],
     ['in a chunk', 'POST /v1/plans HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf'],
     ['before its answer', get('/v1/plans')],
-    ['before its answer, which takes the long way', get('/v1/blog/list?other=1')],
+    ['before an answer outside of the fast path', get('/v1/blog/list?other=1')],
     ['before many answers', 'GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200)],
-  ])('%s is no trouble', async (_, request) => {
+  ])('%s is handled', async (_, request) => {
     const app = await serveShared();
     for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
       const socket = connect(app.port, '127.0.0.1');
@@ -191,8 +191,8 @@ describe('the log', () => {
     ['formats', '%s %d %o %j %% %c'],
     ['backslashes', String.raw`\n\r\t\u001b\x1b\\`],
     ['escapes of terminals', '\x9b31m\x85'],
-    ['letters beyond ASCII', '\xe4\xf6\xfc \xff'],
-  ])('has one line for a request, whatever it holds: %s', async (_, text) => {
+    ['non-ASCII letters', '\xe4\xf6\xfc \xff'],
+  ])('has one line per request, with any content: %s', async (_, text) => {
     const app = await serveShared();
     const target = `/v1/info?${text.replaceAll(' ', '+').replace(/[^!-~]/g, '')}`;
     const received = await app.raw(get(target, `User-Agent: ${text}`, `Referer: ${text}`));
@@ -212,7 +212,7 @@ describe('the log', () => {
     });
   });
 
-  test('holds no query but that of an article: it may be a key, a token, or a name that somebody wants', async () => {
+  test("contains no query except an article's path: others may hold a key, a token or a secret domain name", async () => {
     const app = await serveShared();
     await app.raw(get('/v1/hosting/game/console/mine/stream?token=eyJsecret'));
     await app.raw(get(`/v1/hosting/game/console/mine/websocket?key=${app.key}`));
@@ -225,7 +225,7 @@ describe('the log', () => {
     expect(JSON.stringify(app.log())).toContain('?path=/knowledgebase/vps/ssh');
   });
 
-  test('does not grow with what a client sends', async () => {
+  test('limits the length of client input', async () => {
     const app = await serveShared();
     await app.raw(get(`/v1/info?${'q'.repeat(5_000)}`, `User-Agent: ${'a'.repeat(5_000)}`));
     await expect.poll(() => app.log().filter(({ msg }) => msg === 'request'), eventually).toHaveLength(1);

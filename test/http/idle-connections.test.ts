@@ -7,11 +7,11 @@ import type { TestContext } from 'vitest';
 import { listenOn } from '../../server/http/listen.ts';
 
 const idleMs = 1_500;
-/** Node.js adds a second. */
+/** The check interval of Node.js adds up to a second. */
 const soonMs = idleMs + 2_500;
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-/** A connection to a server that waits shortly, and takes its time for `/slow`. */
+/** A connection to a server with a short idle timeout and a slow `/slow`. */
 async function open({ onTestFinished }: TestContext): Promise<Socket> {
   const server = await listenOn(
     (request, response) => void setTimeout(() => response.end('done'), request.url === '/slow' ? soonMs : 0),
@@ -37,7 +37,7 @@ async function ask(client: Socket, path: string): Promise<string> {
 }
 
 describe.concurrent('a connection', () => {
-  test('on which everything was answered is closed after a while, and not before', async (context) => {
+  test('that is idle is closed after the timeout, not before', async (context) => {
     const client = await open(context);
     expect(await ask(client, '/')).toContain('done');
     const answered = performance.now();
@@ -46,13 +46,13 @@ describe.concurrent('a connection', () => {
     expect(performance.now() - answered).toBeLessThan(soonMs + 1_000);
   });
 
-  test('on which nothing ever came is closed as well', async (context) => {
+  test('that never sent anything is closed too', async (context) => {
     const client = await open(context);
     await once(client, 'close');
     expect(client.bytesRead).toBe(0);
   });
 
-  test('that is used now and then stays', async (context) => {
+  test('in regular use stays open', async (context) => {
     const client = await open(context);
     for (let time = 0; time < 2 * soonMs; time += 1_000) {
       // oxlint-disable-next-line no-await-in-loop
@@ -63,14 +63,14 @@ describe.concurrent('a connection', () => {
     expect(client.closed).toBe(false);
   });
 
-  test('that waits long for an answer stays, and is as good as any when it has come', async (context) => {
+  test('that waits for a slow answer stays open, and for the full timeout after it', async (context) => {
     const client = await open(context);
     expect(await ask(client, '/slow')).toContain('done');
     await sleep(idleMs - 500);
     expect(await ask(client, '/')).toContain('done');
   });
 
-  test('that has become a websocket stays', async (context) => {
+  test('upgraded to a websocket stays open', async (context) => {
     const client = await open(context);
     client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
     const [answer] = (await once(client, 'data')) as [Buffer];

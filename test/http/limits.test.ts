@@ -11,7 +11,7 @@ import { describeEndpoint, limitedNames, methodsOf, requestOf, unlimitedNames } 
 
 const burst = 5;
 
-/** A server that takes `burst` requests of a client at once and one a second over time. */
+/** A server with a burst of `burst` requests and one request per second per client. */
 function createLimitedApp(settings: Record<string, string> = {}): Promise<SharedApp> {
   return serveShared({ RATELIMIT_BURST: String(burst), RATELIMIT_RPS: '1', ...settings });
 }
@@ -25,7 +25,7 @@ async function statuses(app: TestApp, target: string, times: number, question?: 
 describe.each(limitedNames)('%s', (name) => {
   const { errorStyle } = describeEndpoint(name);
 
-  test('counts down the burst of a client, then refuses it in its style', async () => {
+  test("counts down the burst of a client, then refuses with 429 in the endpoint's style", async () => {
     const app = await createLimitedApp();
     for (let left = burst - 1; left >= 0; left -= 1) {
       const { status, headers } = await askEndpoint(app, name);
@@ -46,12 +46,12 @@ describe.each(limitedNames)('%s', (name) => {
     }
   });
 
-  test('lets exactly the burst through of 64 requests at once', async () => {
-    // However long they take on a busy machine, the first that is refused keeps all others out.
+  test('allows exactly the burst of 64 concurrent requests', async () => {
+    // On a busy machine the bucket could refill meanwhile; the block prevents this.
     const app = await createLimitedApp({ RATELIMIT_BLOCK_SECONDS: '60' });
     const { target, ...usual } = requestOf(name, app);
     const other = `${target}${target.includes('?') ? '&' : '?'}other=1`;
-    // Half of them in the usual spelling, half in one that takes the long way: both draw on one limit.
+    // Half use the stored spelling, half one outside of the fast path: both share one limit.
     const answers = await Promise.all(
       Array.from({ length: 64 }, (_, at) => ask(app, at % 2 === 0 ? target : other, usual)),
     );
@@ -69,14 +69,14 @@ test.each(unlimitedNames)('%s has no limit', async (name) => {
   expect(headers).not.toHaveProperty('ratelimit-policy');
 });
 
-test('all endpoints draw on one limit of a client', async () => {
+test('all endpoints share one limit per client', async () => {
   const app = await createLimitedApp();
   expect(await statuses(app, '/v1/info', burst - 1)).toEqual(Array(burst - 1).fill(200));
   expect((await ask(app, '/v1/plans')).status).toBe(200);
   expect((await ask(app, '/v1/blog/list')).status).toBe(429);
 });
 
-test('what is no endpoint, a wrong method and a preflight do not count', async () => {
+test('unknown paths, wrong methods and preflights do not count', async () => {
   const app = await createLimitedApp();
   const preflight = { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' };
   for (let time = 0; time < burst * 2; time += 1) {
@@ -93,25 +93,25 @@ test('a request that is refused for another reason counts', async () => {
   expect((await ask(app, '/v1/blog/article')).status).toBe(429);
 });
 
-test('a client is let through again after the seconds of Retry-After', async () => {
+test('a client is allowed again after the seconds of Retry-After', async () => {
   const app = await serveShared({ RATELIMIT_BURST: '2', RATELIMIT_RPS: '2' });
   expect(await statuses(app, '/v1/plans', 2)).toEqual([200, 200]);
   const { status, headers } = await ask(app, '/v1/plans');
   expect(status).toBe(429);
   expect(headers['retry-after']).toBe('1');
-  // The header is a promise about time: that time is what has to pass here.
+  // Waits in real time, since the header promises real seconds.
   await sleep(1000);
   expect((await ask(app, '/v1/plans')).status).toBe(200);
 });
 
-test('one client does not use up the limit of another', async () => {
+test('clients have independent limits', async () => {
   const app = await createLimitedApp();
   expect((await statuses(app, '/v1/plans', burst + 1, { from: '127.0.0.1' })).at(-1)).toBe(429);
   expect(await statuses(app, '/v1/plans', burst, { from: '127.0.0.2' })).toEqual(Array(burst).fill(200));
   expect((await ask(app, '/v1/plans', { from: '127.0.0.2' })).status).toBe(429);
 });
 
-test('RATELIMIT_BLOCK_SECONDS keeps a client out that ran over, and says for how long', async () => {
+test('RATELIMIT_BLOCK_SECONDS blocks a client that exceeded its limit, and Retry-After has the duration', async () => {
   const app = await createLimitedApp({ RATELIMIT_RPS: String(burst), RATELIMIT_BLOCK_SECONDS: '60' });
   expect((await statuses(app, '/v1/plans', burst + 1)).at(-1)).toBe(429);
   const { headers } = await ask(app, '/v1/plans');
@@ -123,47 +123,47 @@ test('RATELIMIT_BLOCK_SECONDS keeps a client out that ran over, and says for how
 describe('over time, a client', () => {
   const options = { name: 'default', rps: 10, burst: 10, blockSeconds: 0 };
 
-  /** A limit on a clock that only the test turns, and how many of so many requests it lets through. */
-  function createTurned(changes: Partial<typeof options> = {}) {
+  /** A limit with a fake clock, and the number of allowed requests out of several. */
+  function createClockedLimit(changes: Partial<typeof options> = {}) {
     let time = 12_345.678;
     const limit = createTokenBucket({ ...options, ...changes }, () => time);
     return {
-      turn: (ms: number) => (time += ms),
+      advance: (ms: number) => (time += ms),
       count: (requests: number, key = '192.0.2.1') =>
         Array.from({ length: requests }, () => limit.consume(key)).filter(({ allowed }) => allowed).length,
       ask: () => limit.consume('192.0.2.1'),
     };
   }
 
-  test('gets the burst, and then RPS requests for every second that passes', () => {
-    const { turn, count } = createTurned();
+  test('gets the burst, then RPS requests per second', () => {
+    const { advance, count } = createClockedLimit();
     expect(count(20)).toBe(10);
     for (let second = 0; second < 5; second += 1) {
-      turn(1000);
+      advance(1000);
       expect(count(20)).toBe(10);
     }
-    turn(3_600_000);
+    advance(3_600_000);
     expect(count(20)).toBe(10);
   });
 
-  test('gets one request for each part of a second that stands for it, and none before', () => {
-    const { turn, count } = createTurned();
+  test('gets one request per fraction of a second, and none before', () => {
+    const { advance, count } = createClockedLimit();
     expect(count(20)).toBe(10);
     for (let request = 0; request < 1_000; request += 1) {
-      turn(99);
+      advance(99);
       expect(count(1)).toBe(0);
-      turn(1);
+      advance(1);
       expect(count(2)).toBe(1);
     }
   });
 
-  test('never gets more than the burst and RPS requests a second, however it times them', () => {
-    const { turn, count } = createTurned();
+  test('never gets more than the burst plus RPS requests per second', () => {
+    const { advance, count } = createClockedLimit();
     expect(count(1)).toBe(1);
-    turn(900);
+    advance(900);
     const before = count(20);
-    turn(200);
-    // A token bucket (decisions, 4): 10 at most were saved up, and 0.2 s brings 2 more.
+    advance(200);
+    // A token bucket: at most 10 tokens are saved, and 0.2 s adds 2.
     expect([before, count(20)]).toEqual([10, 2]);
   });
 
@@ -174,61 +174,61 @@ describe('over time, a client', () => {
     [50, 100],
     [1_000_000, 1],
     [1_000_000, 1_000_000],
-  ])('with %i a second and a burst of %i is told the seconds after which it is let through', (rps, size) => {
-    const { turn, ask: askTurned, count } = createTurned({ rps, burst: size });
+  ])('with %i per second and a burst of %i gets the seconds until the next allowed request', (rps, size) => {
+    const { advance, ask: consume, count } = createClockedLimit({ rps, burst: size });
     expect(count(size)).toBe(size);
-    const { allowed, retryAfter } = askTurned();
+    const { allowed, retryAfter } = consume();
     expect(allowed).toBe(false);
     expect(retryAfter).toBe(1);
-    turn(retryAfter * 1000);
-    expect(askTurned().allowed).toBe(true);
+    advance(retryAfter * 1000);
+    expect(consume().allowed).toBe(true);
   });
 
-  test('that ran over is kept out for as long as the block lasts, and no longer', () => {
-    const { turn, count, ask: askTurned } = createTurned({ blockSeconds: 60 });
+  test('that exceeds its limit is blocked for exactly the block time', () => {
+    const { advance, count, ask: consume } = createClockedLimit({ blockSeconds: 60 });
     expect(count(11)).toBe(10);
-    turn(59_000);
-    expect(askTurned()).toMatchObject({ allowed: false, retryAfter: 1 });
-    turn(1_000);
+    advance(59_000);
+    expect(consume()).toMatchObject({ allowed: false, retryAfter: 1 });
+    advance(1_000);
     expect(count(11)).toBe(10);
-    // And it is kept out anew, from the request that ran over.
-    expect(askTurned()).toMatchObject({ allowed: false, retryAfter: 60 });
+    // The request that exceeded the limit starts a new block.
+    expect(consume()).toMatchObject({ allowed: false, retryAfter: 60 });
   });
 
-  test('is told what is left for it and when its bucket is full again, whoever asked before', () => {
+  test('gets its remaining requests and the time until its bucket is full, independent of other clients', () => {
     let time = 1_000;
     const limit = createTokenBucket({ ...options, rps: 1, burst: 3 }, () => time);
-    const tell = (key: string) => limit.consume(key).headers.at(-1);
-    expect([tell('a'), tell('b'), tell('a'), tell('b')]).toEqual([
+    const headerFor = (key: string) => limit.consume(key).headers.at(-1);
+    expect([headerFor('a'), headerFor('b'), headerFor('a'), headerFor('b')]).toEqual([
       '"default";r=2;t=1',
       '"default";r=2;t=1',
       '"default";r=1;t=2',
       '"default";r=1;t=2',
     ]);
     time += 500;
-    // As much left as before, and full at another time.
-    expect([tell('a'), tell('a'), tell('c'), tell('a')]).toEqual([
+    // The remainder is the same, but the time until full differs.
+    expect([headerFor('a'), headerFor('a'), headerFor('c'), headerFor('a')]).toEqual([
       '"default";r=0;t=3',
       '"default";r=0;t=3',
       '"default";r=2;t=1',
       '"default";r=0;t=3',
     ]);
     time += 1_500;
-    expect([tell('a'), tell('b')]).toEqual(['"default";r=1;t=2', '"default";r=2;t=1']);
+    expect([headerFor('a'), headerFor('b')]).toEqual(['"default";r=1;t=2', '"default";r=2;t=1']);
   });
 
-  test('keeps its limit while a hundred thousand others come and go', () => {
-    const { turn, count, ask: askTurned } = createTurned({ rps: 1, burst: 2 });
+  test('keeps its limit while 100,000 other clients appear', () => {
+    const { advance, count, ask: consume } = createClockedLimit({ rps: 1, burst: 2 });
     expect(count(3)).toBe(2);
     for (let other = 0; other < 100_000; other += 1) {
       if (count(1, `10.${other >> 16}.${(other >> 8) & 255}.${other & 255}`) !== 1) throw new Error('locked out');
     }
-    expect(askTurned().allowed).toBe(false);
-    turn(1000);
+    expect(consume().allowed).toBe(false);
+    advance(1000);
     expect(count(2)).toBe(1);
   });
 
-  test('is not kept out for longer where the clock of the machine is set back', () => {
+  test('is not blocked longer if the system clock is set back', () => {
     vi.useFakeTimers();
     try {
       const limit = createTokenBucket(options);

@@ -11,7 +11,7 @@ import { damages } from '../releases/damage.ts';
 import { createServable, startProcess } from '../server/process.ts';
 import { readManifest } from '../server/targets.ts';
 
-/** What a server says that refuses to start: on standard error alone, with status 1. */
+/** The error output of a server that refuses to start with status 1; standard output must be empty. */
 async function refusalOf(settings: Readonly<Record<string, string>>, cwd?: string): Promise<string> {
   const server = startProcess(settings, cwd === undefined ? {} : { cwd });
   const started = server.logged('listening').catch(() => server.ended());
@@ -20,7 +20,7 @@ async function refusalOf(settings: Readonly<Record<string, string>>, cwd?: strin
   return server.stderr();
 }
 
-test('a port that is taken is named in one line, and nothing is served elsewhere', async () => {
+test('a port in use is named in one line, and no other port is used', async () => {
   const { settings } = await createServable();
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
@@ -30,18 +30,18 @@ test('a port that is taken is named in one line, and nothing is served elsewhere
   expect(refusal).toMatch(new RegExp(`^[^\\n]*\\b${port}\\b[^\\n]*\\n$`));
 });
 
-test('an address that is not of this machine is named in one line', async () => {
+test('a foreign address is named in one line', async () => {
   const { settings } = await createServable();
   const refusal = await refusalOf({ ...settings, HOST: '192.0.2.1' });
   expect(refusal).toMatch(/^[^\n]*192\.0\.2\.1[^\n]*\n$/);
 });
 
-test('a HOST that is no address is named, and nothing is opened in its place', async () => {
+test('an invalid HOST is named, and no other address is used', async () => {
   const { settings } = await createServable();
   expect(await refusalOf({ ...settings, HOST: 'my_host' })).toMatch(/^HOST: .*\n$/);
 });
 
-test('every wrong setting is named, a line each, and none is shown', async () => {
+test('every wrong setting is named in its own line, without its value', async () => {
   const refusal = await refusalOf({
     PORT: 'hunter2',
     RATELIMIT_RPS: '0',
@@ -74,7 +74,7 @@ test.each([
   'public/v1/plans.json is missing',
   'private/domains.json is {"unknown":{}}, as the manifest has it',
   'the manifest is not JSON',
-])('a release that does not verify is refused, and its file named in one line: %s', async (name) => {
+])('a release that fails verification is refused, and its file is named in one line: %s', async (name) => {
   const { root, settings } = await createServable();
   const { file, apply } = damages.find((damage) => damage.name === name)!;
   const folder = join(root, 'dist/releases', readManifest(root).id);
@@ -85,7 +85,7 @@ test.each([
   expect(refusal).toMatch(/^[^\n]+\n$/);
 });
 
-test('settings of an .env file hold where the environment has none', async () => {
+test('an .env file sets what the environment does not', async () => {
   const { settings } = await createServable();
   const cwd = temporaryFolder();
   writeFiles(cwd, { '.env': `SERVICE_VERSION=from-file\nDIST_DIR=${settings.DIST_DIR}\nPORT=nonsense\n` });
@@ -94,7 +94,7 @@ test('settings of an .env file hold where the environment has none', async () =>
   expect(JSON.parse(text)).toEqual({ version: 'from-file' });
 });
 
-test('an .env that cannot be read is named in one line', async () => {
+test('an unreadable .env is named in one line', async () => {
   const { settings } = await createServable();
   const cwd = temporaryFolder();
   mkdirSync(join(cwd, '.env'));

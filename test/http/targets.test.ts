@@ -17,14 +17,14 @@ import { requestRows } from './targets/request-rows.ts';
 import { targetRows } from './targets/target-rows.ts';
 import { exchange, toRecord } from './targets/wire.ts';
 
-// Every answer is compared with the snapshot beside this file, whole: status line, headers, body, and whether the
-// connection is kept. Where an answer is meant to change, `vitest run test/http/targets.test.ts -u` writes it again.
+// Every answer is compared with the snapshot: status line, headers, body and the state of the
+// connection. To accept a changed answer, run `vitest run test/http/targets.test.ts -u`.
 
-/** A server, and the API keys for it by their names in the rows. */
+/** A server with its API keys by their placeholders in the rows. */
 interface Served {
   readonly port: number;
   readonly dataDir: string;
-  /** Makes new ones, whose limits are full. */
+  /** Creates new keys with full limits. */
   readonly issueKeys: () => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -59,7 +59,7 @@ afterAll(async () => {
   for (const end of ends) await end();
 });
 
-/** Starts a server of its own for a part of the table; its upstreams fail where that is wanted. */
+/** Starts a server for a part of the table, optionally with failing upstreams. */
 async function serve(settings: Readonly<Record<string, string>>, fails = false): Promise<Served> {
   const folder = createFolder();
   const world = await createHostingWorld(folder, { onEnd });
@@ -91,13 +91,13 @@ async function serve(settings: Readonly<Record<string, string>>, fails = false):
 
 let rows = 0;
 
-/** An address of this machine that no other row calls from, so that each begins with all its limits full. */
+/** A loopback address that no other row uses, so that each row starts with full limits. */
 function nextAddress(): string {
   rows += 1;
   return `127.1.${rows >> 7}.${(rows & 127) + 1}`;
 }
 
-/** Sends the requests of a row one after the other, and writes down what became of the last. */
+/** Sends the requests of a row in order and records the last answer. */
 async function recordRow({ port, issueKeys }: Served, row: Row): Promise<string> {
   const from = nextAddress();
   const keys: Readonly<Record<string, string>> = await issueKeys();
@@ -108,12 +108,12 @@ async function recordRow({ port, issueKeys }: Served, row: Row): Promise<string>
   const last = lines.at(-1)!;
   const isVolatile = /openapi|service-status\.js/.test(last);
   if (!last.includes('{etag}')) return toRecord(await ask(last), isVolatile);
-  const whole = await exchange(port, toBytes(fill(last.replace(/ \| If-None-Match: .*/, ''))), nextAddress());
-  const [, etag = ''] = whole.answers[0]!.headers.find(([name]) => name.toLowerCase() === 'etag') ?? [];
+  const full = await exchange(port, toBytes(fill(last.replace(/ \| If-None-Match: .*/, ''))), nextAddress());
+  const [, etag = ''] = full.answers[0]!.headers.find(([name]) => name.toLowerCase() === 'etag') ?? [];
   return toRecord(await ask(last.replace('{etag}', etag)), isVolatile);
 }
 
-/** The bytes of a request that is written in one line. */
+/** The bytes of a request in line notation. */
 function toBytes(line: string): Buffer {
   const [head = '', ...rest] = line.split(' || ');
   const [first = '', ...headers] = head.split(' | ');
@@ -122,7 +122,7 @@ function toBytes(line: string): Buffer {
   return Buffer.from(`${[`${first} HTTP/1.1`, 'Host: x', ...headers].join('\r\n')}\r\n\r\n${body}`, 'latin1');
 }
 
-/** Rows with the names of their tests. */
+/** The rows with their test titles. */
 function toCases(group: readonly Row[]): (readonly [name: string, row: Row])[] {
   return group.map((row) => {
     const name = typeof row === 'string' ? row : row.join(', then ');
@@ -135,7 +135,7 @@ describe('a server', () => {
   beforeAll(async () => {
     served = await serve({
       CORS_ORIGINS: '*,https://www.example.com',
-      // One a second, so that what is left of a limit is the same however fast this machine is.
+      // One per second, so that the remaining limit does not depend on the machine's speed.
       RATELIMIT_RPS: '1',
       DOMAIN_RATELIMIT_RPS: '1',
       DOMAIN_RATELIMIT_BURST: '1',
@@ -156,7 +156,7 @@ describe('a server', () => {
   });
 });
 
-describe('a server whose client has asked for too much', () => {
+describe('a server with a client over its limit', () => {
   let served: Served;
   beforeAll(async () => {
     served = await serve({ CORS_ORIGINS: 'https://www.example.com', RATELIMIT_RPS: '1', RATELIMIT_BURST: '1' });
@@ -167,7 +167,7 @@ describe('a server whose client has asked for too much', () => {
   });
 });
 
-describe('a server whose store and upstreams fail', () => {
+describe('a server with failing store and upstreams', () => {
   let served: Served;
   beforeAll(async () => {
     const sound = await serve({ CORS_ORIGINS: '*,https://www.example.com' }, true);

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { listenOn } from '../../server/http/listen.ts';
 import { serveShared } from '../server/shared.ts';
 
-/** Everything that a server answers to bytes, until it closes the connection. */
+/** Sends bytes and returns everything received until the server closes. */
 async function send(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let answer = '';
@@ -26,7 +26,7 @@ test.each([
     `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
     '431 Request Header Fields Too Large',
   ],
-])('%s is answered with the headers of every answer, and nothing else', async (_, bytes, status) => {
+])('%s is answered with the common headers alone', async (_, bytes, status) => {
   const { port } = await serveShared();
   const [line, ...headers] = (await send(port, bytes)).split('\r\n');
   expect(line).toBe(`HTTP/1.1 ${status}`);
@@ -40,7 +40,7 @@ test.each([
   ]);
 });
 
-test('what cannot be read behind a request does not spoil the answer to it', async () => {
+test('garbage after a request does not damage its answer', async () => {
   const size = 3_000_000;
   const server = await listenOn(
     (_, response) => {

@@ -5,7 +5,7 @@ import { renderOpenApi } from '#contract/openapi.ts';
 import type { SharedApp } from './shared.ts';
 import { describeEndpoint, endpointAt, requestOf } from './targets.ts';
 
-/** An answer as it came over the wire: nothing decoded, nothing followed. */
+/** An answer in its raw form: not decoded, redirects not followed. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -13,19 +13,19 @@ export interface Answer {
   readonly text: string;
 }
 
-/** What a request holds beside its target. */
+/** The options of a request. */
 export interface Question {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
-  /** The address that the client calls from: any of 127.0.0.0/8 is this machine. */
+  /** The client's address, which may be any of 127.0.0.0/8. */
   readonly from?: string;
   readonly agent?: Agent;
   readonly body?: string | undefined;
 }
 
 /**
- * Sends a request whose target stays as it is written, and answers what came back. Throws where the status, a header or
- * the content type is not what /v1/openapi.json says of the endpoint, so that every test checks that as well.
+ * Sends a request with an unchanged target. Throws if the status, a header or the content type of the answer
+ * is not in /v1/openapi.json, so that every test checks the documentation.
  */
 export async function ask(app: { readonly port: number }, target: string, question: Question = {}): Promise<Answer> {
   const answer = await send(app.port, target, question);
@@ -34,7 +34,7 @@ export async function ask(app: { readonly port: number }, target: string, questi
   return answer;
 }
 
-/** Asks an endpoint what it answers with 200, but for what the question says. */
+/** Sends an endpoint a valid request, with changes. */
 export function askEndpoint(app: SharedApp, name: EndpointName, question: Question = {}): Promise<Answer> {
   const { target, headers, ...usual } = requestOf(name, app);
   return ask(app, target, { ...usual, ...question, headers: { ...headers, ...question.headers } });

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../helpers/project.ts';
 import { fileWith, problemsOf } from './settings.ts';
 
-const whole = /: must be (?:a whole number|at (?:least|most) \d+)$/;
+const numberMessage = /: must be (?:a whole number|at (?:least|most) \d+)$/;
 
 test.each<[string, RegExp, string[]]>([
-  ['PORT', whole, ['eighty', '-1', '65536', '80.5', '80 81', 'NaN', 'Infinity', '80x', '--1']],
+  ['PORT', numberMessage, ['eighty', '-1', '65536', '80.5', '80 81', 'NaN', 'Infinity', '80x', '--1']],
   ['HOST', /: must be/, ['my host', 'http://localhost', '127.0.0.1:80', '-x', 'a,b']],
   [
     'CORS_ORIGINS',
@@ -34,14 +34,14 @@ test.each<[string, RegExp, string[]]>([
       '*',
     ],
   ],
-  ['RATELIMIT_RPS', whole, ['0', '-5', '0.5', '1000001', 'fast']],
-  ['RATELIMIT_BURST', whole, ['0', '-5', '0.5', '1000001', 'big']],
-  ['RATELIMIT_BLOCK_SECONDS', whole, ['-1', '86401', '1m', '0.1']],
-  ['POWER_RATELIMIT_RPS', whole, ['0', '1000001', 'slow']],
-  ['POWER_RATELIMIT_BURST', whole, ['0', '1000001', 'big']],
-  ['FEEDBACK_RATELIMIT_WINDOW_SECONDS', whole, ['0', '-30', '86401', '0.5']],
-  ['FEEDBACK_RATELIMIT_BURST', whole, ['0', 'many']],
-  ['MAX_FEEDBACK_BODY_BYTES', whole, ['0', '1048577', '32k']],
+  ['RATELIMIT_RPS', numberMessage, ['0', '-5', '0.5', '1000001', 'fast']],
+  ['RATELIMIT_BURST', numberMessage, ['0', '-5', '0.5', '1000001', 'big']],
+  ['RATELIMIT_BLOCK_SECONDS', numberMessage, ['-1', '86401', '1m', '0.1']],
+  ['POWER_RATELIMIT_RPS', numberMessage, ['0', '1000001', 'slow']],
+  ['POWER_RATELIMIT_BURST', numberMessage, ['0', '1000001', 'big']],
+  ['FEEDBACK_RATELIMIT_WINDOW_SECONDS', numberMessage, ['0', '-30', '86401', '0.5']],
+  ['FEEDBACK_RATELIMIT_BURST', numberMessage, ['0', 'many']],
+  ['MAX_FEEDBACK_BODY_BYTES', numberMessage, ['0', '1048577', '32k']],
   [
     'CHAT_FEEDBACK_WEBHOOK_URL',
     /: must be an https:/,
@@ -62,13 +62,13 @@ test.each<[string, RegExp, string[]]>([
   ['PUBLIC_URL', /: must be an http or https URL$/, ['api.example.com', 'ws://api.example.com', '/v1', 'https://']],
   ['DATABASE_URL', /: must be a URL such as postgres:/, ['mysql://db.example.com/hosting', 'hosting', '/var/db']],
   ['PROVIDERS_FILE', /: the file cannot be read$/, ['/nowhere/providers.yaml', '/']],
-  ['UPSTREAM_TIMEOUT_SECONDS', whole, ['0', '601', '20s']],
-  // A timer of more than 24 days would be over at once.
-  ['CONSOLE_TOKEN_TTL_SECONDS', whole, ['4', '86401', '10m']],
+  ['UPSTREAM_TIMEOUT_SECONDS', numberMessage, ['0', '601', '20s']],
+  // Node.js fires timers of more than 24 days at once.
+  ['CONSOLE_TOKEN_TTL_SECONDS', numberMessage, ['4', '86401', '10m']],
   ['LOG_LEVEL', /: must be trace, debug, info, warn, error or silent$/, ['loud', 'INFO', 'information']],
   ['LOG_FORMAT', /: must be pretty or json$/, ['xml', 'JSON']],
-  ['SHUTDOWN_GRACE_SECONDS', whole, ['-1', '3601', 'long', '1.5']],
-])('%s is refused by name where it is wrong, directly or in a file', (name, message, wrong) => {
+  ['SHUTDOWN_GRACE_SECONDS', numberMessage, ['-1', '3601', 'long', '1.5']],
+])('%s with a wrong value is refused by name, from the environment or a file', (name, message, wrong) => {
   expect(wrong.filter((text) => problemsOf({ [name]: text }).length === 0)).toEqual([]);
   for (const text of wrong) {
     const problems = problemsOf({ [name]: text });
@@ -78,7 +78,7 @@ test.each<[string, RegExp, string[]]>([
   }
 });
 
-describe('all that is wrong', () => {
+describe('wrong settings', () => {
   const wrong = {
     PORT: 'hunter2-a',
     CORS_ORIGINS: 'hunter2-b',
@@ -92,14 +92,14 @@ describe('all that is wrong', () => {
     SHUTDOWN_GRACE_SECONDS: 'hunter2-j',
   };
 
-  test('is reported at once, a line each, and never with a value', () => {
+  test('are all reported, one line each, without values', () => {
     const lines = problemsOf(wrong);
     expect(new Set(lines.map((line) => line.split(':')[0]))).toEqual(new Set(Object.keys(wrong)));
     expect(lines).toHaveLength(Object.keys(wrong).length);
     expect(lines.join()).not.toContain('hunter2');
   });
 
-  test('is reported beside files that cannot be read, which are not named', () => {
+  test('are reported together with unreadable files, whose paths are not shown', () => {
     const lines = problemsOf({ ...wrong, HOST_FILE: '/nowhere/hunter2', DIST_DIR_FILE: temporaryFolder() });
     expect(lines).toHaveLength(Object.keys(wrong).length + 2);
     expect(lines).toContain('HOST_FILE: the file cannot be read, or is empty');

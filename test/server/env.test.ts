@@ -4,7 +4,7 @@ import { readEnv } from '../../server/env.ts';
 import { fileWith, problemsOf } from './settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** The settings that have no default. */
+/** The settings without a default. */
 const unset = [
   'CHAT_FEEDBACK_WEBHOOK_URL',
   'DATABASE_URL',
@@ -20,7 +20,7 @@ const unset = [
 ];
 const settings = Object.keys(readEnv({})).concat(unset);
 
-test('the settings have the defaults of the documentation', () => {
+test('the settings have the documented defaults', () => {
   expect(readEnv({})).toEqual({
     PORT: 3000,
     HOST: '127.0.0.1',
@@ -52,7 +52,7 @@ test('the settings have the defaults of the documentation', () => {
   expect(readEnv({}).TRUSTED_PROXIES.rules).toEqual([]);
 });
 
-test('an empty setting counts as not set, and an unknown one does not count', () => {
+test('an empty setting counts as unset, and an unknown one is ignored', () => {
   const empty = Object.fromEntries(
     settings.flatMap((name) => [
       [name, ''],
@@ -62,7 +62,7 @@ test('an empty setting counts as not set, and an unknown one does not count', ()
   expect(readEnv({ ...empty, UNKNOWN: 'x', PORT_FILES: 'x', npm_config_port: '1' })).toEqual(readEnv({}));
 });
 
-test('the settings cannot be changed', () => {
+test('the settings are immutable', () => {
   const env = readEnv({});
   expect(() => Object.assign(env, { PORT: 1 })).toThrow(TypeError);
   expect(env.PORT).toBe(3000);
@@ -132,13 +132,13 @@ test.each([
 test.each([
   ['whmcs', ['WHMCS_URL', 'WHMCS_IDENTIFIER', 'WHMCS_SECRET']],
   ['fossbilling', ['FOSSBILLING_URL']],
-])('DOMAIN_PRICES=%s names what it needs', (source, names) => {
+])('DOMAIN_PRICES=%s requires its settings', (source, names) => {
   expect(problemsOf({ DOMAIN_PRICES: source })).toEqual(
     names.map((name) => `${name}: must be set with DOMAIN_PRICES=${source}`),
   );
 });
 
-test('an Uptime Kuma is told by its URL and its page, and by neither alone', () => {
+test('UPTIME_KUMA_URL and UPTIME_KUMA_STATUS_PAGE require each other', () => {
   const url = { UPTIME_KUMA_URL: 'https://status.example.com' };
   const page = { UPTIME_KUMA_STATUS_PAGE: 'main' };
   expect(problemsOf(url)).toEqual(['UPTIME_KUMA_STATUS_PAGE: must be set with UPTIME_KUMA_URL']);
@@ -146,14 +146,14 @@ test('an Uptime Kuma is told by its URL and its page, and by neither alone', () 
   expect(problemsOf({ ...url, ...page })).toEqual([]);
 });
 
-test('a setting that is given directly and by a file is refused', () => {
+test('a setting with both a value and a file is refused', () => {
   for (const name of settings) {
     const lines = problemsOf({ [name]: readDefault(name), [`${name}_FILE`]: fileWith(readDefault(name)) });
     expect(lines).toEqual([`${name}: is set twice, directly and by ${name}_FILE`]);
   }
 });
 
-/** A text that is right for a setting. */
+/** A valid text for a setting. */
 function readDefault(name: string): string {
   const texts: Record<string, string> = {
     LOG_FORMAT: 'json',

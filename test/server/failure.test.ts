@@ -17,7 +17,7 @@ import { ask } from './ask.ts';
 import { eventually, sharedProject } from './shared.ts';
 import { describeEndpoint, storedNames } from './targets.ts';
 
-/** The server with a defect, put together as it starts itself: its release has lost its files. */
+/** A server with a defect: its release cannot find its files. */
 async function createBroken({ lifecycle = createLifecycle() } = {}) {
   const nothing = (): undefined => undefined;
   const opened = await openReleases({
@@ -37,7 +37,7 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
     releases,
     lifecycle,
     version: '1.2.3',
-    // What the stored endpoints never touch.
+    // The stored endpoints use none of these.
     hosting: undefined as never,
     idempotency: undefined as never,
     feedback: undefined as never,
@@ -66,12 +66,12 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
   };
 }
 
-const whole = storedNames.filter((name) => {
+const withoutParameters = storedNames.filter((name) => {
   const { path, query } = describeEndpoint(name);
   return !path.includes('{') && (query === undefined || query.safeParse({}).success);
 });
 
-test.each(whole)('%s answers what nobody expected with 500, and says why to the log alone', async (name) => {
+test.each(withoutParameters)('%s answers an unexpected error with 500 and logs the reason', async (name) => {
   const broken = await createBroken();
   const { path, errorStyle, failure } = describeEndpoint(name);
   const headers = { 'X-Request-Id': 'order-4711', Origin: 'https://www.example.com' };
@@ -96,7 +96,7 @@ test.each(whole)('%s answers what nobody expected with 500, and says why to the 
   ]);
 });
 
-test('what goes wrong in one request is no trouble to others', async () => {
+test('a failed request does not affect others', async () => {
   const broken = await createBroken();
   const statuses = await Promise.all(
     ['/v1/plans', '/health', '/v1/plans', '/v1/info'].map(async (target) => (await ask(broken, target)).status),
@@ -105,7 +105,7 @@ test('what goes wrong in one request is no trouble to others', async () => {
   await expect.poll(broken.failures, eventually).toHaveLength(2);
 });
 
-test('a server that is about to stop says so', async () => {
+test('a draining server is not ready', async () => {
   const lifecycle = createLifecycle();
   const server = await createBroken({ lifecycle });
   expect((await ask(server, '/ready')).text).toBe('{"status":"ready"}\n');

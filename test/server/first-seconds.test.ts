@@ -6,7 +6,7 @@ import { temporaryFolder } from '../helpers/project.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import { eventually } from './shared.ts';
 
-test('a server asks each source by itself, without any request', async () => {
+test('a server fetches each source at its start, without a request', async () => {
   const upstream = await createUpstream(() => ({ status: 200, body: '{}' }));
   await createTestApp({
     settings: {
@@ -18,22 +18,22 @@ test('a server asks each source by itself, without any request', async () => {
       STATUS_FILE: join(temporaryFolder(), 'status.json'),
     },
   });
-  const asked = (part: string): boolean => upstream.seen.some(({ path }) => path.includes(part));
+  const isFetched = (part: string): boolean => upstream.seen.some(({ path }) => path.includes(part));
   await expect
-    .poll(() => ['list-of-rdap-servers', '/api/guest', '/status-page/'].filter((part) => !asked(part)), eventually)
+    .poll(() => ['list-of-rdap-servers', '/api/guest', '/status-page/'].filter((part) => !isFetched(part)), eventually)
     .toEqual([]);
 });
 
-test('a search that waits for the list of RDAP servers does not hold up a stop', async () => {
+test('a search that waits for the list of RDAP servers does not delay a stop', async () => {
   const upstream = await createUpstream(() => ({ status: 200, body: '{}' }));
   const app = await createTestApp({
     settings: { RDAP_BOOTSTRAP_URL: `${upstream.url}/list-of-rdap-servers`, SHUTDOWN_GRACE_SECONDS: '10' },
   });
   const search = app.request('/v1/domains/search?domain=some-name.com');
-  // Sent behind it, and answered at once: the search is under way.
+  // This later request is answered, so the search is running.
   await app.request('/health');
   const stopped = app.stop().then(() => 'stopped');
-  // It waits for the list, or for its absence, and not until its own time is over.
+  // The search ends when the list does, before its own timeout.
   expect(await Promise.race([stopped, sleep(4000)])).toBe('stopped');
   expect((await search).status).toBe(502);
 });

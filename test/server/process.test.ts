@@ -10,7 +10,7 @@ import type { ServerProcess } from './process.ts';
 import { eventually } from './shared.ts';
 import { readManifest } from './targets.ts';
 
-/** A server that listens, and its port. */
+/** A listening server with its port. */
 async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServerProcess & { port: number }> {
   const servable = await createServable();
   const server = startProcess({ ...servable.settings, ...settings });
@@ -19,7 +19,7 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<S
 
 const vote = '{"helpful":true}';
 
-/** A connection with a vote of which all but the last byte was sent, and read by the server. */
+/** A connection that sent a vote without its last byte, which the server has read. */
 async function beginVote(port: number): Promise<{ socket: Socket; received: () => string }> {
   const socket = connect(port, '127.0.0.1');
   let received = '';
@@ -28,13 +28,13 @@ async function beginVote(port: number): Promise<{ socket: Socket; received: () =
   await once(socket, 'connect');
   const head = `POST /v1/kb/feedback HTTP/1.1\r\nHost: x\r\nContent-Length: ${vote.length}\r\n\r\n`;
   await new Promise((sent) => socket.write(head + vote.slice(0, -1), sent));
-  // What was sent before a later request that is answered has been read.
+  // A later request is answered, so the server has read the bytes before.
   await ask({ port }, '/health');
   await ask({ port }, '/health');
   return { socket, received: () => received };
 }
 
-/** A connection that was used, and is kept. */
+/** A used keep-alive connection. */
 async function keepConnection(port: number): Promise<Agent> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   await ask({ port }, '/health', { agent });
@@ -43,7 +43,7 @@ async function keepConnection(port: number): Promise<Agent> {
 }
 
 describe('the start', () => {
-  test('is said in one line of JSON, with the address, the release and the version', async () => {
+  test('is logged in one line of JSON with the address, the release and the version', async () => {
     const { root, settings } = await createServable();
     const server = startProcess({ ...settings, SERVICE_VERSION: '7.8.9' });
     const line = await server.logged('listening');
@@ -61,20 +61,20 @@ describe('the start', () => {
     expect(server.stderr()).toBe('');
   });
 
-  test('is for the loopback interface alone where nothing else is said', async () => {
+  test('listens on the loopback interface by default', async () => {
     const { port } = await start();
     await expect(reach(port, '127.0.0.2')).rejects.toThrow('ECONNREFUSED');
     await expect(reach(port, '127.0.0.1')).resolves.toBeUndefined();
   });
 
-  test('is for all interfaces with HOST=0.0.0.0', async () => {
+  test('listens on all interfaces with HOST=0.0.0.0', async () => {
     const server = await start({ HOST: '0.0.0.0' });
     await expect(reach(server.port, '127.0.0.1')).resolves.toBeUndefined();
     await expect(reach(server.port, '127.0.0.2')).resolves.toBeUndefined();
     expect(server.stderr()).toBe('');
   });
 
-  test('is for the loopback interface of IPv6 with HOST=::1', async () => {
+  test('listens on the IPv6 loopback interface with HOST=::1', async () => {
     const { port } = await start({ HOST: '::1' });
     await expect(reach(port, '::1')).resolves.toBeUndefined();
     await expect(reach(port, '127.0.0.1')).rejects.toThrow('ECONNREFUSED');
@@ -91,13 +91,13 @@ async function reach(port: number, host: string): Promise<void> {
 }
 
 describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
-  test('ends an idle server at once, with 0 and a last word', async () => {
+  test('ends an idle server at once with status 0 and a log line', async () => {
     const server = await start();
     const agent = await keepConnection(server.port);
     const began = performance.now();
     server.child.kill(signal);
     expect(await server.ended()).toBe(0);
-    // Well within the grace of 10 s: the kept connection does not hold it up.
+    // Much less than the grace of 10 s: the keep-alive connection does not delay it.
     expect(performance.now() - began).toBeLessThan(5_000);
     expect(await server.logged('draining')).toMatchObject({ level: 'info', signal });
     expect(await server.logged('stopped')).toMatchObject({ level: 'info' });
@@ -105,7 +105,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     agent.destroy();
   });
 
-  test('lets a running request finish, takes no new connection, then ends with 0', async () => {
+  test('finishes a running request, accepts no new connection and ends with status 0', async () => {
     const server = await start();
     const { socket, received } = await beginVote(server.port);
     server.child.kill(signal);
@@ -119,7 +119,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
   });
 });
 
-test('an answer that is being read slowly is finished, and its connection, which would be kept, then closed', async () => {
+test('an answer that is read slowly is finished, then its keep-alive connection is closed', async () => {
   const { root, settings } = await createServable();
   const media = Buffer.alloc(16 * 1024 * 1024, 'media ');
   writeFiles(root, { 'content/media/large.mp4': media });
@@ -143,7 +143,7 @@ test('an answer that is being read slowly is finished, and its connection, which
   expect(received).toBeGreaterThan(media.length);
 });
 
-test('a connection on which nothing was ever sent does not hold up the end', async () => {
+test('a connection without a request does not delay the shutdown', async () => {
   const server = await start();
   const socket = connect(server.port, '127.0.0.1');
   await once(socket, 'connect');
@@ -155,7 +155,7 @@ test('a connection on which nothing was ever sent does not hold up the end', asy
   socket.destroy();
 });
 
-test('what outlasts SHUTDOWN_GRACE_SECONDS is cut, and the end is still orderly', async () => {
+test('a request beyond SHUTDOWN_GRACE_SECONDS is aborted, and the shutdown completes', async () => {
   const server = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
   const { socket, received } = await beginVote(server.port);
   const closed = once(socket, 'close');
@@ -168,7 +168,7 @@ test('what outlasts SHUTDOWN_GRACE_SECONDS is cut, and the end is still orderly'
   await server.logged('stopped');
 });
 
-test('a second signal ends a server at once that still waits', async () => {
+test('a second signal ends a waiting server at once', async () => {
   const server = await start({ SHUTDOWN_GRACE_SECONDS: '600' });
   const { socket } = await beginVote(server.port);
   server.child.kill('SIGTERM');
@@ -178,7 +178,7 @@ test('a second signal ends a server at once that still waits', async () => {
   socket.destroy();
 });
 
-test('SIGHUP does not end a server, from its first word on', async () => {
+test('SIGHUP does not end a server after its start', async () => {
   const server = await start();
   server.child.kill('SIGHUP');
   for (let time = 0; time < 5; time += 1) expect((await ask(server, '/health')).status).toBe(200);
@@ -186,7 +186,7 @@ test('SIGHUP does not end a server, from its first word on', async () => {
   expect(server.child.signalCode).toBeNull();
 });
 
-test.each(['json', 'pretty'])('a reader of the log (%s) that goes away does not end a server', async (format) => {
+test.each(['json', 'pretty'])('a closed log pipe (%s) does not end a server', async (format) => {
   const { root, settings } = await createServable();
   const server = startProcess({ ...settings, LOG_FORMAT: format });
   const url = /http:\/\/127\.0\.0\.1:(\d+)/;
@@ -195,7 +195,7 @@ test.each(['json', 'pretty'])('a reader of the log (%s) that goes away does not 
   server.child.stdout.destroy();
   server.child.stderr.destroy();
   for (let time = 0; time < 20; time += 1) expect((await ask({ port }, '/v1/plans')).status).toBe(200);
-  // The watch for new releases, which writes to the log as well, goes on too.
+  // The release watcher also writes to the log and continues.
   await buildProject(root, { now: '2026-02-01' });
   await expect
     .poll(async () => (await ask({ port }, '/v1/blog/article?path=/blog/news/second')).status, eventually)
@@ -204,7 +204,7 @@ test.each(['json', 'pretty'])('a reader of the log (%s) that goes away does not 
   expect(await server.ended()).toBe(0);
 });
 
-test('the pretty log has a line for each request as well, and no control bytes of a client', async () => {
+test('the pretty log has one line per request, without control bytes of the client', async () => {
   const { settings } = await createServable();
   const server = startProcess({ ...settings, LOG_FORMAT: 'pretty' });
   while (!server.stdout().includes('http://127')) await once(server.child.stdout, 'data');

@@ -8,25 +8,25 @@ import { temporaryFolder } from '../helpers/project.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
 import { copyProject } from './shared.ts';
 
-/** The real server, as a process of its own. */
+/** The server in its own process. */
 export interface ServerProcess {
   readonly child: ChildProcessByStdio<null, Readable, Readable>;
-  /** What it has written so far. */
+  /** Its output so far. */
   stdout(): string;
   stderr(): string;
-  /** Waits for a line of the log with this message. Throws where the process ends without it. */
+  /** Waits for a log line with this message. Throws if the process ends without it. */
   logged(message: string): Promise<Record<string, unknown>>;
-  /** Waits until it listens; answers the port. */
+  /** Waits until it listens; returns the port. */
   listening(): Promise<number>;
-  /** Waits for its end; answers the exit status, or the signal that ended it. */
+  /** Waits for its end; returns the exit status or signal. */
   ended(): Promise<number | string>;
 }
 
 const main = resolve(import.meta.dirname, '../../server/main.js');
 
 /**
- * Starts `node server/main.js` with these settings and no others, and with arguments; it ends with the test at the
- * latest, or with what `onEnd` belongs to.
+ * Starts `node server/main.js` with these settings and arguments only. It ends at the latest when the test ends, or
+ * when `onEnd` runs its cleanup.
  */
 export function startProcess(
   settings: Readonly<Record<string, string>>,
@@ -60,7 +60,7 @@ export function startProcess(
       const line = find(message);
       if (line) return line;
       const more = await Promise.race([once(child.stdout, 'data'), closed.then(() => undefined)]);
-      if (!more && !find(message)) throw new Error(`it ended without saying "${message}": ${stdout}${stderr}`);
+      if (!more && !find(message)) throw new Error(`it ended without logging "${message}": ${stdout}${stderr}`);
     }
   };
   return {
@@ -76,7 +76,7 @@ export function startProcess(
   };
 }
 
-/** A folder with a release of the sound project, and the settings to serve it on a free port. */
+/** A folder with a release of the valid project, and the settings to serve it on a free port. */
 export async function createServable(): Promise<{ root: string; settings: Record<string, string> }> {
   const root = await copyProject();
   return { root, settings: { PORT: '0', DIST_DIR: join(root, 'dist'), DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' } };

@@ -31,21 +31,21 @@ describe.each(keyedNames)('%s', (name) => {
   const [status, code] = kind === 'vps' ? [500, 'server_unavailable' as const] : [502, 'provider_error' as const];
 
   test.each<[string, (world: HostingWorld) => unknown]>([
-    ['is not there', (world) => world.store.servers.remove(server)],
+    ['is missing', (world) => world.store.servers.remove(server)],
     [
       'names a provider that is not configured',
       (world) => world.store.servers.put({ server, provider: 'gone', ref: '42', logFile: null }),
     ],
     [
-      'names a provider of the other kind',
+      'names a provider of the wrong kind',
       (world) => {
         const provider = kind === 'vps' ? 'panel' : 'cloud';
         return world.store.servers.put({ server, provider, ref: '42', logFile: null });
       },
     ],
     ['is empty', (world) => damage(world, "UPDATE hosting_servers SET ref = '', provider = ''")],
-    ['is lost with its table', (world) => damage(world, 'DROP TABLE hosting_servers')],
-  ])('whose record %s is answered as decided, and asks nobody', async (_, harm) => {
+    ['is missing with its table', (world) => damage(world, 'DROP TABLE hosting_servers')],
+  ])('whose record %s gets the documented error without an upstream request', async (_, harm) => {
     const { app, world } = await serve();
     await harm(world);
     const answer = await askEndpoint(app, name);
@@ -56,7 +56,7 @@ describe.each(keyedNames)('%s', (name) => {
     expect(log).toMatchObject({ level: 'error', status });
   });
 
-  test('answers 500 to a key whose record is damaged, and to all while the store is gone', async () => {
+  test('answers 500 if the record of the key is damaged or the store is missing', async () => {
     const { app, world } = await serve();
     damage(world, "UPDATE hosting_api_keys SET scopes = 'nonsense'");
     const internal = { status: 500, text: renderProblem('json', 'internal_error') };
@@ -68,7 +68,7 @@ describe.each(keyedNames)('%s', (name) => {
   });
 });
 
-test('what cannot be noted in the audit log is not done, and can be tried again', async () => {
+test('an action that cannot be audited does not run, and can be retried', async () => {
   const { app, world } = await serve();
   const headers = { 'Idempotency-Key': 'order-4711' };
   damage(world, 'ALTER TABLE hosting_audit RENAME TO elsewhere');
@@ -79,7 +79,7 @@ test('what cannot be noted in the audit log is not done, and can be tried again'
   expect(world.panel.signals).toEqual(['start']);
 });
 
-test('a server that moves to another provider is found there by the next request', async () => {
+test('a server that moves to another provider is used there by the next request', async () => {
   const { app, world } = await serve();
   const other = await createHostingWorld(temporaryFolder());
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
@@ -89,13 +89,13 @@ test('a server that moves to another provider is found there by the next request
     ref: other.panel.wings.uuid,
     logFile: null,
   });
-  // The panel of the test has no such server.
+  // The panel has no such server.
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(502);
   const last = world.panel.seen.findLast(({ method }) => method === 'POST');
   expect(last!.path).toContain(other.panel.wings.uuid);
 });
 
-test('every action is audited before and after, with who did what to which server', async () => {
+test('every action is audited before and after, with key, action and server', async () => {
   const { app, world } = await serve();
   const started = Date.now();
   const actions: Record<string, string> = {
@@ -130,7 +130,7 @@ test('every action is audited before and after, with who did what to which serve
   expect(await Array.fromAsync(world.store.audit.entries({}))).toHaveLength(2 * Object.keys(actions).length);
 });
 
-test('the audit log tells what was refused from what nobody knows', async () => {
+test('the audit log distinguishes refused and unknown outcomes', async () => {
   const { app, world } = await serve();
   const outcomes = async () =>
     (await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome).filter(Boolean);
@@ -143,7 +143,7 @@ test('the audit log tells what was refused from what nobody knows', async () => 
   expect(await outcomes()).toEqual(['provider_error', 'unknown', 'provider_permission_denied']);
 });
 
-test('a command is audited by its first 64 characters', async () => {
+test('a command is audited with its first 64 characters', async () => {
   const { app, world } = await serve();
   await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command: `say ${'x'.repeat(1000)}` }) });
   const details = (await Array.fromAsync(world.store.audit.entries({}))).map(({ detail }) => detail);
@@ -152,7 +152,7 @@ test('a command is audited by its first 64 characters', async () => {
   expect((await Array.fromAsync(world.store.audit.entries({}))).at(-1)!.detail).toBe('😀'.repeat(64));
 });
 
-test('what only reads, and what was refused to the key, is not in the audit log', async () => {
+test('reads and unauthorised requests are not audited', async () => {
   const { app, world } = await serve();
   await askEndpoint(app, 'getLatestGameLog');
   await askEndpoint(app, 'openGameConsole');

@@ -3,7 +3,7 @@ import { readEnv } from '../../server/env.ts';
 import { EnvError } from '../../server/settings.ts';
 import { temporaryFolder, writeFiles } from '../helpers/project.ts';
 
-/** What is said of settings that are wrong. */
+/** The problems that wrong settings cause. */
 export function problemsOf(source: Record<string, string>): string[] {
   try {
     readEnv(source);
@@ -14,7 +14,7 @@ export function problemsOf(source: Record<string, string>): string[] {
   return [];
 }
 
-/** A file that holds a setting. */
+/** A file with the value of a setting. */
 export function fileWith(content: string): string {
   const folder = temporaryFolder();
   writeFiles(folder, { setting: content });

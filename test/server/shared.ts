@@ -12,10 +12,10 @@ import { createUpstream } from '../helpers/upstream.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
 import { buildProject, soundProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 
-/** For what will be so in a moment; the time only ends a test that went wrong. */
+/** The `expect.poll` options for short waits; the timeout only limits failing tests. */
 export const eventually = { timeout: 20_000, interval: 10 };
 
-/** A server on the shared project, and an API key that may do everything to `game:mine` and `vps:mine`. */
+/** A server on the shared project, with an API key with all scopes for `game:mine` and `vps:mine`. */
 export interface SharedApp extends TestApp {
   readonly key: string;
 }
@@ -30,7 +30,7 @@ afterAll(async () => {
   if (built) rmSync(await built, { recursive: true, force: true });
 });
 
-/** The sound project, built once for all tests of a file that only read it. */
+/** The valid project, built once per test file; tests only read it. */
 export function sharedProject(): Promise<string> {
   return (built ??= buildShared());
 }
@@ -39,13 +39,13 @@ async function buildShared(): Promise<string> {
   const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
   const rdap = await createRdapUpstream({ onEnd });
   const catalog = String(soundProject['catalog/domains.yaml']);
-  const asked = catalog.replace('active: true,', `active: true, lookup: { rdap: "${rdap.base}" },`);
-  writeFiles(root, { ...soundProject, 'catalog/domains.yaml': asked });
+  const withLookup = catalog.replace('active: true,', `active: true, lookup: { rdap: "${rdap.base}" },`);
+  writeFiles(root, { ...soundProject, 'catalog/domains.yaml': withLookup });
   await buildProject(root);
   return root;
 }
 
-/** Customers and their servers, made once for all tests of a file. */
+/** Customers and servers, created once per test file. */
 export function sharedHosting(): Promise<HostingWorld & { key: string }> {
   return (world ??= createSharedHosting());
 }
@@ -64,14 +64,14 @@ async function createSharedHosting(): Promise<HostingWorld & { key: string }> {
   return { ...hosting, settings, key: await hosting.issueKey() };
 }
 
-/** A copy of the shared project, for a test that changes it. */
+/** A copy of the shared project that a test may change. */
 export async function copyProject(): Promise<string> {
   const root = join(temporaryFolder(), 'project');
   cpSync(await sharedProject(), root, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
   return root;
 }
 
-/** Starts the server on the shared project, with the shared customers. */
+/** Starts the server with the shared project and customers. */
 export async function serveShared(settings: Record<string, string> = {}): Promise<SharedApp> {
   const { key, settings: hosting } = await sharedHosting();
   const app = await createTestApp({ root: await sharedProject(), settings: { ...hosting, ...settings } });

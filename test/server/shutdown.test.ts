@@ -11,7 +11,7 @@ import type { SharedApp } from './shared.ts';
 
 const isPower = ({ path }: Seen): boolean => path.endsWith('/power');
 
-test('a panel and a cloud that do not answer keep nothing from starting', async () => {
+test('unresponsive upstreams do not block the start', async () => {
   const world = await createHostingWorld(temporaryFolder());
   world.panel.fail('hang');
   world.hetzner.fail('hang');
@@ -25,14 +25,14 @@ test('a panel and a cloud that do not answer keep nothing from starting', async 
     .toBeGreaterThan(1);
 });
 
-test('two actions on one server are sent one after the other, and who waits too long is refused', async () => {
+test('actions on one server run one after the other, and one that waits too long is refused', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const settings = { ...world.settings, UPSTREAM_TIMEOUT_SECONDS: '2' };
   const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
   world.panel.fail('hang', isPower);
   const first = askEndpoint(app, 'startGameServer');
   await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);
-  // Of another server nothing is held up.
+  // Other servers are not blocked.
   expect((await askEndpoint(app, 'startVps')).status).toBe(200);
   const second = await askEndpoint(app, 'stopGameServer');
   const message = 'Another action on this server is still running';
@@ -46,7 +46,7 @@ test('two actions on one server are sent one after the other, and who waits too 
   expect(world.panel.seen.filter(isPower)).toHaveLength(5);
 });
 
-test('SIGTERM in the middle of an action ends within the grace, and the outcome is noted', async () => {
+test('SIGTERM during an action ends the server within the grace, and the outcome is audited', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
   const { settings } = await createServable();
@@ -57,11 +57,11 @@ test('SIGTERM in the middle of an action ends within the grace, and the outcome 
   const headers = { 'Idempotency-Key': 'order-4711' };
   const lost = askEndpoint(app, 'startGameServer', { headers }).catch(() => 'cut');
   await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);
-  const asked = performance.now();
+  const signalled = performance.now();
   first.child.kill('SIGTERM');
   expect(await first.ended()).toBe(0);
-  // An upstream may take 20 s; the grace is 1 s, and the rest is patience with a busy machine.
-  expect(performance.now() - asked).toBeLessThan(10_000);
+  // The upstream timeout is 20 s and the grace 1 s; the rest allows for a busy machine.
+  expect(performance.now() - signalled).toBeLessThan(10_000);
   expect(await lost).toBe('cut');
   expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([
     null,

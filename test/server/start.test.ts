@@ -26,7 +26,7 @@ async function failureOf(work: Promise<unknown>): Promise<Error> {
 }
 
 describe('a release is loaded', () => {
-  test('whole, with every file that can be asked for', async () => {
+  test('completely, with every requestable file', async () => {
     const root = await sharedProject();
     const release = await loadRelease(join(root, 'dist/current'), loading);
     expect(release.id).toBe(readManifest(root).id);
@@ -34,7 +34,7 @@ describe('a release is loaded', () => {
     expect(served.filter((target) => !release.find(target))).toEqual([]);
   });
 
-  test.each(damages)('never where $name; the error names the file', async ({ file, apply }) => {
+  test.each(damages)('unless $name; the error names the file', async ({ file, apply }) => {
     const root = await copyProject();
     const folder = join(root, 'dist/releases', readManifest(root).id);
     const damaged = apply(folder) ?? folder;
@@ -45,12 +45,12 @@ describe('a release is loaded', () => {
   });
 });
 
-describe('the start fails, and names the link,', () => {
+describe('the start fails and names the link', () => {
   test.each<[string, (dist: string) => void]>([
     ['there is no folder', (dist) => rmSync(dist, { recursive: true })],
     ['there is no current release', (dist) => unlinkSync(join(dist, 'current'))],
     ['the current release is gone', (dist) => rmSync(join(dist, 'releases'), { recursive: true })],
-  ])('where %s', async (_, remove) => {
+  ])('if %s', async (_, remove) => {
     const root = await copyProject();
     const dist = join(root, 'dist');
     remove(dist);
@@ -59,7 +59,7 @@ describe('the start fails, and names the link,', () => {
     expect(error.message).toBe(`${dist}/current: there is no release; build one first`);
   });
 
-  test('where the folder is empty', async () => {
+  test('if the folder is empty', async () => {
     const dist = temporaryFolder();
     const error = await failureOf(openReleases({ dist, ...events }));
     expect(error.message).toBe(`${dist}/current: there is no release; build one first`);

@@ -8,24 +8,24 @@ import { schemas } from '#contract/primitives.ts';
 import { Manifest } from '#contract/release.ts';
 import { matchResource } from '#contract/resources.ts';
 
-/** Every endpoint of the contract, for tables of tests. */
+/** Every endpoint of the contract, for test tables. */
 export const endpointNames = Object.keys(endpoints) as EndpointName[];
 
-/** Every endpoint that is answered with files of the release. */
+/** Every endpoint that serves files of the release. */
 export const storedNames = endpointNames.filter((name) => endpoints[name].stored === 'file');
 
-/** Every endpoint that counts against the rate limit. */
+/** Every endpoint with a rate limit. */
 export const limitedNames = endpointNames.filter((name) => isLimited(endpoints[name].path));
 
-/** Every endpoint that does not. */
+/** Every endpoint without a rate limit. */
 export const unlimitedNames = endpointNames.filter((name) => !isLimited(endpoints[name].path));
 
-/** What the contract says of an endpoint, whichever it is. */
+/** The contract of an endpoint, as its general type. */
 export function describeEndpoint(name: EndpointName): Endpoint {
   return endpoints[name];
 }
 
-/** The methods that the path of an endpoint has. */
+/** The methods of an endpoint's path. */
 export function methodsOf(name: EndpointName): string[] {
   const methods = endpointNames
     .filter((other) => endpoints[other].path === endpoints[name].path)
@@ -41,26 +41,26 @@ const patterns = endpointNames.map((name) => {
   return { name, pattern: new RegExp(`^${pattern}$`) };
 });
 
-/** The endpoint that a target means, where it is spelled as the contract has it. */
+/** The endpoint of a target in its canonical spelling. */
 export function endpointAt(target: string): EndpointName | undefined {
   const [path = ''] = target.split('?');
   const plain = !/\/\.*(?:\/|$)|%2e|\\/i.test(path);
   return plain ? patterns.find(({ pattern }) => pattern.test(path))?.name : undefined;
 }
 
-/** A file of a release, and the target of the request that is answered with its bytes. */
+/** A file of a release and the target that serves it. */
 export interface ServedFile {
   readonly file: string;
   readonly target: string;
   readonly name: EndpointName;
 }
 
-/** The manifest of the release that a project folder serves. */
+/** The manifest of a project folder's current release. */
 export function readManifest(root: string): Manifest {
   return Manifest.parse(JSON.parse(readFileSync(join(root, 'dist/current/manifest.json'), 'utf8')));
 }
 
-/** All files of the current release that can be asked for, in their plain form. */
+/** All requestable files of the current release, uncompressed. */
 export function servedFiles(root: string): ServedFile[] {
   return Object.keys(readManifest(root).files).flatMap((file) => {
     const target = /\.(?:gz|br)$/.test(file) ? undefined : matchResource(file)?.target;
@@ -71,10 +71,10 @@ export function servedFiles(root: string): ServedFile[] {
   });
 }
 
-/** What the parameters may be that do not lead to a file. */
+/** Values for parameters that do not select a file. */
 const parameters: Record<string, string> = { force: 'true', domain: 'example.com' };
 
-/** A request as an endpoint wants it. */
+/** A valid request to an endpoint. */
 export interface EndpointRequest {
   readonly method: string;
   readonly target: string;
@@ -82,7 +82,7 @@ export interface EndpointRequest {
   readonly body?: string;
 }
 
-/** A request that the endpoint answers with 200, made up of the contract, the release that is served and the key. */
+/** A request that the endpoint answers with 200, from the contract, the served release and the key. */
 export function requestOf(name: EndpointName, { root, key }: { root: string; key: string }): EndpointRequest {
   const { method, path, query, body, access, stored } = describeEndpoint(name);
   const headers: Record<string, string> = access ? { Authorization: `Bearer ${key}` } : {};
@@ -90,11 +90,11 @@ export function requestOf(name: EndpointName, { root, key }: { root: string; key
   const usual = { method, headers, ...given };
   const [parameter] = Object.keys(query?.shape ?? {}).filter((one) => one in parameters);
   if (access || parameter !== undefined) {
-    const asked = parameter === undefined ? '' : `?${parameter}=${parameters[parameter]}`;
-    return { ...usual, target: path.replace(/\{\w+\}/, 'mine') + asked };
+    const search = parameter === undefined ? '' : `?${parameter}=${parameters[parameter]}`;
+    return { ...usual, target: path.replace(/\{\w+\}/, 'mine') + search };
   }
   if (!path.includes('{') && (query === undefined || query.safeParse({}).success)) return { ...usual, target: path };
   const served = stored ? servedFiles(root).find((file) => file.name === name) : undefined;
-  if (!served) throw new Error(`the sound project has no file for ${name}`);
+  if (!served) throw new Error(`the valid project has no file for ${name}`);
   return { ...usual, target: served.target };
 }

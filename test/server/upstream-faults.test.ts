@@ -15,7 +15,7 @@ const words = 'secret words of the upstream';
 const node = '/srv/daemon/10.0.0.7';
 const failed = renderProblem('json', 'provider_error');
 
-/** The one request upstream that each endpoint makes for its action, beside look-ups. */
+/** The upstream request of each endpoint's action, not counting lookups. */
 const actions = [
   { name: 'startVps', method: 'POST', path: '/v1/servers/42/actions/poweron', body: '' },
   { name: 'stopVps', method: 'POST', path: '/v1/servers/42/actions/shutdown', body: '' },
@@ -32,7 +32,7 @@ type Action = (typeof actions)[number];
 interface Served {
   readonly app: SharedApp;
   readonly world: HostingWorld;
-  /** The requests that reached the upstream for the action. */
+  /** The upstream requests of an action. */
   seen(action: Action): Seen[];
 }
 
@@ -51,15 +51,15 @@ async function serve(settings: Record<string, string> = {}): Promise<Served> {
   };
 }
 
-/** Lets the action fail; an upstream that has words also repeats the token that it was sent. */
+/** Makes the action fail; a fault with a body also echoes the token. */
 function failOn({ world: { hetzner, panel } }: Served, { name, path }: Action, fault: Fault): void {
   const [upstream, token] = name.endsWith('Vps') ? [hetzner, hetznerToken] : [panel, panelKeys.write];
-  const spoken = typeof fault === 'object' ? { ...fault, body: `${fault.body} ${token}` } : fault;
-  upstream.fail(spoken, (request) => request.path.endsWith(path));
+  const echoing = typeof fault === 'object' ? { ...fault, body: `${fault.body} ${token}` } : fault;
+  upstream.fail(echoing, (request) => request.path.endsWith(path));
 }
 
-/** That nothing of the upstream is in the answer, and no secret there or in the log. */
-function expectSilence({ app, world: { hetzner, panel } }: Served, answer: string): void {
+/** Checks that the answer has no upstream details, and neither it nor the log has a secret. */
+function expectNoDetails({ app, world: { hetzner, panel } }: Served, answer: string): void {
   const log = JSON.stringify(app.log());
   for (const secret of [hetznerToken, panelKeys.write, panelKeys.read, app.key, app.key.slice(16)]) {
     expect(answer).not.toContain(secret);
@@ -88,17 +88,17 @@ const faults: readonly (readonly [string, Fault])[] = [
   ...answers.map(([name, status, headers = {}]) => [name, { status, headers, body: `${words} ${node}` }] as const),
   ['a dropped connection', 'drop'],
   ['a connection that is cut', 'cut'],
-  ['bytes that are no HTTP', 'garbage'],
+  ['bytes in another protocol', 'garbage'],
   ['50 MB', 'huge'],
 ];
 
-const nothing = JSON.stringify({ success: true, server_id: 'mine', empty: true, content: '' });
+const emptyLog = JSON.stringify({ success: true, server_id: 'mine', empty: true, content: '' });
 
-/** What a client is answered. */
+/** The expected answer to a client. */
 function answerTo({ name }: Action, fault: Fault): { status: number; text: string } {
   const status = typeof fault === 'object' ? fault.status : undefined;
-  // A log that may not be read is no failure: the newest lines are those that the relay holds.
-  if (name === 'getLatestGameLog' && status === 403) return { status: 200, text: `${nothing}\n` };
+  // A log without read permission is no error: the console's recent lines replace it.
+  if (name === 'getLatestGameLog' && status === 403) return { status: 200, text: `${emptyLog}\n` };
   if (name === 'sendGameCommand' && status === 403) {
     return { status, text: renderProblem('json', 'provider_permission_denied') };
   }
@@ -106,7 +106,7 @@ function answerTo({ name }: Action, fault: Fault): { status: number; text: strin
 }
 
 describe.each(actions)('$name', (action) => {
-  test('reaches the upstream once, as it is documented there', async () => {
+  test('sends one upstream request in the documented format', async () => {
     const served = await serve();
     const { status } = await askEndpoint(served.app, action.name);
     expect(status).toBe(200);
@@ -116,7 +116,7 @@ describe.each(actions)('$name', (action) => {
     expect(served.seen(action)[0]!.headers).not.toHaveProperty('x-request-id');
   });
 
-  test.each(faults)('after %s: asked once, and nothing of it told', async (_, fault) => {
+  test.each(faults)('after %s: one upstream request, and an answer without its details', async (_, fault) => {
     const served = await serve();
     failOn(served, action, fault);
     const { status, text } = await askEndpoint(served.app, action.name);
@@ -125,37 +125,34 @@ describe.each(actions)('$name', (action) => {
     expect([...served.world.panel.seen, ...served.world.hetzner.seen].map(({ path }) => path)).not.toContain(
       '/elsewhere',
     );
-    expectSilence(served, text);
+    expectNoDetails(served, text);
   });
 
-  test.each(['hang', 'stall'] as const)(
-    'after an upstream that does %s: given up in time, and not asked again',
-    async (fault) => {
-      const served = await serve({ UPSTREAM_TIMEOUT_SECONDS: '1' });
-      failOn(served, action, fault);
-      const started = performance.now();
-      const { status, text } = await askEndpoint(served.app, action.name);
-      expect({ status, text }).toEqual({ status: 502, text: failed });
-      expect(performance.now() - started).toBeGreaterThan(900);
-      expect(served.seen(action)).toHaveLength(1);
-      expectSilence(served, text);
-    },
-  );
+  test.each(['hang', 'stall'] as const)('after a %s of the upstream: times out without a retry', async (fault) => {
+    const served = await serve({ UPSTREAM_TIMEOUT_SECONDS: '1' });
+    failOn(served, action, fault);
+    const started = performance.now();
+    const { status, text } = await askEndpoint(served.app, action.name);
+    expect({ status, text }).toEqual({ status: 502, text: failed });
+    expect(performance.now() - started).toBeGreaterThan(900);
+    expect(served.seen(action)).toHaveLength(1);
+    expectNoDetails(served, text);
+  });
 
-  test('with an upstream that is down: answered 502, and the reason logged', async () => {
+  test('with an unreachable upstream: answers 502 and logs the reason', async () => {
     const served = await serve();
     await Promise.all([served.world.panel.stop(), served.world.hetzner.stop()]);
     const { status, text } = await askEndpoint(served.app, action.name);
     expect({ status, text }).toEqual({ status: 502, text: failed });
-    expectSilence(served, text);
+    expectNoDetails(served, text);
     expect(JSON.stringify(served.app.log())).toContain('ECONNREFUSED');
   });
 });
 
-describe('what a panel says of a command', () => {
+describe('a command refused by the panel', () => {
   const [, , , , , , , command] = actions;
 
-  test('that may not be sent to this server is told as such', async () => {
+  test('for a missing permission has its own error code', async () => {
     const served = await serve();
     const { panel } = served.world;
     panel.users.get(panelKeys.write)!.permissions = ['websocket.connect'];
@@ -164,7 +161,7 @@ describe('what a panel says of a command', () => {
     expect({ status, text }).toEqual({ status: 403, text: renderProblem('json', 'provider_permission_denied') });
   });
 
-  test('for a server that is offline is told as such', async () => {
+  test('for an offline server has its own message', async () => {
     const served = await serve();
     served.world.panel.wings.become('offline');
     const { status, text } = await askEndpoint(served.app, command.name);
@@ -177,5 +174,5 @@ test('a log that the panel does not have is empty', async () => {
   const served = await serve();
   served.world.panel.files.clear();
   const { status, text } = await askEndpoint(served.app, 'getLatestGameLog');
-  expect({ status, text }).toEqual({ status: 200, text: `${nothing}\n` });
+  expect({ status, text }).toEqual({ status: 200, text: `${emptyLog}\n` });
 });

@@ -1,4 +1,4 @@
-/** Inputs that are no domain names, by what is said of them. */
+/** Inputs that are no domain names, by a part of their error message. */
 export const wrongNames = {
   'a plain name': [
     'https://example.com',

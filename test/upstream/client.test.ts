@@ -19,7 +19,7 @@ async function prepare(answer: Answer = { status: 200 }, options: Partial<Client
   return { upstream, client };
 }
 
-test('an answer is handed over as it is, whatever its status', async () => {
+test('an answer with any status is returned unchanged', async () => {
   const { client } = await prepare({
     status: 418,
     reason: 'Short and stout',
@@ -37,17 +37,17 @@ test('an answer without a body is empty', async () => {
   expect(await client.request('POST', '/x')).toMatchObject({ status: 204, text: '' });
 });
 
-test('connections are kept for the next request', async () => {
+test('connections are reused', async () => {
   const { upstream, client } = await prepare({ status: 200, body: 'ok' });
   let connections = 0;
   upstream.server.on('connection', () => (connections += 1));
   for (let count = 0; count < 5; count += 1) await client.request('POST', '/x', { body: { count } });
   expect(upstream.seen).toHaveLength(5);
-  // The first may be busy ending its exchange when the next begins.
+  // The first connection may still finish its exchange when the next request starts.
   expect(connections).toBeLessThan(3);
 });
 
-test('bodies are JSON, or a form; headers may be added', async () => {
+test('bodies are JSON or a form, and headers can be added', async () => {
   const { upstream, client } = await prepare();
   await client.request('POST', '/x', { body: { a: 'ü' }, headers: { 'x-more': '1' } });
   await client.request('POST', '/x', { body: new URLSearchParams({ a: 'b c' }) });
@@ -56,26 +56,26 @@ test('bodies are JSON, or a form; headers may be added', async () => {
   expect(upstream.seen[1]!.headers['content-type']).toContain('application/x-www-form-urlencoded');
 });
 
-test('a path never becomes another one', async () => {
+test('a path is sent unchanged', async () => {
   const { upstream, client } = await prepare();
   await client.request('GET', '/a%2f..%2fb?q=%2e');
   expect(upstream.seen[0]!.path).toBe('/base/a%2f..%2fb?q=%2e');
 });
 
-test('a credential that the upstream echoes is handed on to nobody', async () => {
+test('an echoed credential is redacted', async () => {
   const { client } = await prepare({ status: 500, reason: `no ${secret}`, body: `token ${secret} is wrong` });
   const reply = await client.request('GET', '/x');
   expect(reply.text).toBe('token [redacted] is wrong');
   expect(reply.describe()).not.toContain(secret);
 });
 
-test('a body may be as long as allowed, and not a byte more', async () => {
+test('a body may have exactly the allowed length', async () => {
   const { client } = await prepare({ status: 200, body: 'x'.repeat(1000) }, { maxBytes: 1000 });
   expect((await client.request('GET', '/x')).text).toHaveLength(1000);
   expect(await failureOf(client.request('GET', '/x', { maxBytes: 999 }))).toMatchObject({ outcome: 'unknown' });
 });
 
-test('a small answer that unpacks to a large one is not unpacked', async () => {
+test('a compressed answer is not unpacked beyond the limit', async () => {
   const bomb = gzipSync(Buffer.alloc(50_000_000));
   const { upstream, client } = await prepare();
   upstream.server.removeAllListeners('request');
@@ -85,7 +85,7 @@ test('a small answer that unpacks to a large one is not unpacked', async () => {
   expect(String(error.cause)).toContain('more bytes than are read');
 });
 
-test('a request that waited in vain for a free connection was not sent, and is not sent later', async () => {
+test('a request that timed out while it waited for a free connection is never sent', async () => {
   const { upstream, client } = await prepare();
   upstream.fail('hang');
   const running = Array.from({ length: 32 }, () => failureOf(client.request('POST', '/running')));
@@ -99,7 +99,7 @@ test('a request that waited in vain for a free connection was not sent, and is n
   expect(upstream.seen.map(({ path }) => path)).not.toContain('/base/late');
 });
 
-test('a server that never finishes the handshake of TLS was not sent anything', async () => {
+test('a server that never finishes the TLS handshake gets no request', async () => {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -109,14 +109,14 @@ test('a server that never finishes the handshake of TLS was not sent anything', 
   expect(await failureOf(client.request('POST', '/x'))).toMatchObject({ outcome: 'refused' });
 });
 
-test('a name that does not exist is told as such in the log alone', async () => {
+test('an unknown host name appears in the log only', async () => {
   const { client } = await prepare({ status: 200 }, { baseUrl: 'http://panel.invalid' });
   const error = await failureOf(client.request('POST', '/x'));
   expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
   expect(String(error.cause)).toContain('panel.invalid');
 });
 
-test('what is thrown holds no request, and so no credential, at any depth', async () => {
+test('a thrown error holds no request and so no credential', async () => {
   const { upstream, client } = await prepare();
   upstream.fail('drop');
   const error = await failureOf(client.request('POST', '/x'));

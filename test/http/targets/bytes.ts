@@ -1,6 +1,6 @@
 const head = 'GET /v1/info HTTP/1.1\r\nHost: x\r\n';
 
-/** Bytes that Node.js refuses, or reads in its own way. */
+/** Requests that Node.js rejects or normalises. */
 export const bytes: Readonly<Record<string, string>> = {
   'no HTTP': 'hello\r\n\r\n',
   'an unknown method': 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n',
@@ -26,7 +26,7 @@ export const bytes: Readonly<Record<string, string>> = {
   'two lengths that agree': `${head}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`,
   'a length and chunks': `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   'an unknown transfer coding': `${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
-  'a wrong chunk in a body that nobody reads': `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+  'a wrong chunk in an unread body': `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
   'bare line feeds': 'GET /v1/info HTTP/1.1\nHost: x\n\n',
   'an empty line before the request': `\r\n${head}\r\n`,
 };

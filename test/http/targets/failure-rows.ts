@@ -1,7 +1,7 @@
 import { first, vps, gameConsole, log, feedback, handshake, bearer } from './line.ts';
 import type { Line } from './line.ts';
 
-/** Requests to a server with CORS for one origin, whose client has had the one request that it may make in a second. */
+/** Requests to a server with CORS for one origin, from a client that has used up its only request. */
 export const limitedRows: readonly Line[] = [
   `GET ${first}`,
   `GET ${first} | If-None-Match: *`,
@@ -23,7 +23,7 @@ export const limitedRows: readonly Line[] = [
   `GET ${gameConsole}/mine/stream | ${handshake}`,
 ];
 
-/** Requests to a server whose store has lost its API keys, and whose chat and source of the status fail. */
+/** Requests to a server without its table of API keys, with a failing chat and status source. */
 export const brokenRows: readonly Line[] = [
   `POST ${vps}/mine/start | ${bearer} {key}`,
   `GET ${log}/mine/latest | ${bearer} {key} | Origin: https://www.example.com`,

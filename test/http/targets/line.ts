@@ -1,14 +1,14 @@
 /**
- * A request in one line: `METHOD target | Header: value | ... || body`. `Host: x` and the length of the body are added
- * where they are not given. In it `{key}` is an API key that may do everything, `{reader}` one that may only read, and
- * `{etag}` the ETag of the same request without its If-None-Match.
+ * A request in one line: `METHOD target | Header: value | ... || body`. `Host: x` and the length of the body are added by
+ * default. `{key}` is an API key with all scopes, `{reader}` a read-only one, and `{etag}` the ETag of the same request
+ * without its If-None-Match.
  */
 export type Line = string;
 
-/** A row of the table: a request, with the requests of the same client that come before it. */
+/** A row: a request, or several of the same client; the last one is recorded. */
 export type Row = Line | readonly Line[];
 
-/** What the rows of the table are made of. */
+/** Parts of the rows. */
 export const first = '/v1/blog/article?path=/blog/news/first';
 export const encoded = '/v1/blog/article?path=%2Fblog%2Fnews%2Ffirst';
 export const vps = '/v1/hosting/cloud/vps-custom';

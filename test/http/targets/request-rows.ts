@@ -1,7 +1,7 @@
 import { first, vps, power, gameConsole, log, feedback, webSocket, handshake, bearer } from './line.ts';
 import type { Row } from './line.ts';
 
-/** The same server, asked for what lies behind the target: keys, bodies, headers. */
+/** Rows about API keys, bodies and headers, on the same server as the target rows. */
 export const requestRows: Readonly<Record<string, readonly Row[]>> = {
   'an API key': [
     `POST ${vps}/mine/start`,

@@ -1,7 +1,7 @@
 import { first, encoded, vps, power, gameConsole, log, feedback, preflight, bearer } from './line.ts';
 import type { Row } from './line.ts';
 
-/** Requests to a server with hosting, a chat and a source of the status, by what they are about. */
+/** Rows about targets and methods, on a server with hosting, chat and a status source. */
 export const targetRows: Readonly<Record<string, readonly Row[]>> = {
   'the spelling of a target': [
     'GET /%zz',

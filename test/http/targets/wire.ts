@@ -4,25 +4,25 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** An answer as it came over the wire. */
+/** An answer in its raw form. */
 export interface WireAnswer {
   readonly statusLine: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
 }
 
-/** All that came back on one connection for one request. */
+/** Everything received on one connection after one request. */
 export interface Recorded {
-  /** Interim answers (1xx) and the final one; none where the connection was closed without an answer. */
+  /** Interim answers (1xx) and the final one; empty if the connection was closed without an answer. */
   readonly answers: readonly WireAnswer[];
-  /** What became of the connection: it serves another request, is closed, or stays open without a word. */
+  /** The state of the connection: it serves another request, is closed, or is open and silent. */
   readonly connection: 'kept' | 'closed' | 'silent';
 }
 
-/** How long a connection may say nothing before it counts as silent. */
+/** How long a connection may be idle before it counts as silent. */
 const silenceMs = 3_000;
 
-/** Sends the bytes of one request on a connection of its own, and records all that comes back. */
+/** Sends one request on its own connection and records everything received. */
 export async function exchange(port: number, bytes: Buffer, from = '127.0.0.1'): Promise<Recorded> {
   const socket = connect({ port, host: '127.0.0.1', localAddress: from });
   const isHead = bytes.toString('latin1', 0, 5) === 'HEAD ';
@@ -45,7 +45,7 @@ export async function exchange(port: number, bytes: Buffer, from = '127.0.0.1'):
   return { answers, connection };
 }
 
-/** Waits for more bytes; false where the connection ends or stays silent. */
+/** Waits for more bytes; false if the connection ends or stays silent. */
 async function hasMore(socket: Socket): Promise<boolean> {
   if (socket.destroyed || socket.readableEnded) return false;
   const abort = new AbortController();
@@ -61,7 +61,7 @@ async function hasMore(socket: Socket): Promise<boolean> {
   }
 }
 
-/** Asks for `/health` on the same connection, unless its end was announced. */
+/** Requests `/health` on the same connection unless its close was announced. */
 async function probe(socket: Socket, ends: boolean): Promise<Recorded['connection']> {
   if (!ends && socket.writable) socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
   if (!ends && (await hasMore(socket))) return 'kept';
@@ -73,7 +73,7 @@ function valueOf(answer: WireAnswer | undefined, header: string): string | undef
   return answer?.headers.find(([name]) => name.toLowerCase() === header)?.[1];
 }
 
-/** Reads the answer at the beginning of the bytes; undefined where it is not whole yet. */
+/** Reads the first answer of the bytes; undefined if it is incomplete. */
 function readAnswer(bytes: Buffer, isHead: boolean): { answer: WireAnswer; size: number } | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
@@ -93,17 +93,18 @@ function readAnswer(bytes: Buffer, isHead: boolean): { answer: WireAnswer; size:
   return bytes.length < size ? undefined : { answer: { ...head, body: bytes.subarray(start, size) }, size };
 }
 
-/** The longest body that is recorded as it is. */
+/** The longest body that is recorded unchanged. */
 const maxText = 200;
 
 /**
- * Writes down what came back: status line, all headers sorted by name, body, and what became of the connection. Names are
- * in lower case, and lines of one name are joined, since both mean the same (RFC 9110 5.1, 5.3). What changes from run to run is replaced: Date, generated request ids, the seconds of RateLimit.
+ * Formats a recorded exchange: status lines, all headers sorted by name, bodies and the state of the connection. Names
+ * are in lower case, and lines with the same name are joined (RFC 9110 5.1, 5.3). Values that change in each run are
+ * replaced: Date, generated request ids, the seconds of RateLimit.
  */
 export function toRecord({ answers, connection }: Recorded, isVolatile = false): string {
   const texts = answers.map(({ statusLine, headers, body }) => {
     const byName = Map.groupBy(headers, ([name]) => name.toLowerCase());
-    // A word of Node.js on how long it keeps a connection.
+    // Node.js adds its keep-alive timeout.
     byName.delete('keep-alive');
     const lines = [...byName].map(([name, fields]) => {
       const values = fields.map(([, value]) => toStable(name, value, isVolatile));
