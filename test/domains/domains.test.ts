@@ -46,7 +46,7 @@ async function listed(app: TestApp): Promise<{ status: number; tlds: { tld: stri
   return { status, tlds: (JSON.parse(text) as { tlds: { tld: string; pricing: unknown }[] }).tlds };
 }
 
-test('a free name and a taken one are told apart, with their prices and where they are ordered', async () => {
+test('a free and a taken name are distinguished, with prices and order URLs', async () => {
   const { app, rdap } = await serve();
   rdap.taken.add('taken.com');
   const pricing = { currency: 'EUR', term: 1, period: 'year', register: 10, renew: 12, transfer: 0 };
@@ -69,13 +69,13 @@ test('a free name and a taken one are told apart, with their prices and where th
   });
 });
 
-test('what is listed can be searched for at the same prices, and nothing else can', async () => {
+test('every listed TLD can be searched with the same prices, and no others', async () => {
   const { app } = await serve();
   const { tlds } = await listed(app);
   expect(tlds.map(({ tld }) => tld)).toEqual(['.co.uk', '.com', '.de']);
   for (const { tld, pricing } of tlds) {
     const { status, body } = await search(app, `a-name-to-search-for${tld}`);
-    // Nobody may be asked for a name under .de here: what nobody knows is no answer.
+    // This test's .de has no lookup source, so its availability is unknown.
     if (tld === '.de') expect(status).toBe(502);
     else expect(body).toMatchObject({ tld, pricing });
   }
@@ -85,7 +85,7 @@ test('what is listed can be searched for at the same prices, and nothing else ca
   }
 });
 
-test('a registry that fails, or is not there, is 502 and never an answer', async () => {
+test('a failing or unreachable registry is 502', async () => {
   const { app, rdap } = await serve();
   await search(app, 'warm-up.com');
   for (const fault of [{ status: 500 }, { status: 403 }, 'garbage', { status: 200, body: '{}' }] as const) {
@@ -94,24 +94,24 @@ test('a registry that fails, or is not there, is 502 and never an answer', async
     expect({ fault, status, error: body.error }).toEqual({ fault, status: 502, error: 'provider_error' });
   }
   await rdap.stop();
-  expect((await search(app, 'nobody-there.com')).status).toBe(502);
+  expect((await search(app, 'some-other.com')).status).toBe(502);
 });
 
-test('no input that is no name asks anybody', async () => {
+test('an invalid name causes no lookup', async () => {
   const { app, rdap } = await serve();
-  // A bare TLD is one by the catalog, and that of this test is another. What is no Unicode cannot be in a URL.
+  // This catalog has other bare TLDs. An input that is not well-formed Unicode cannot be in a URL.
   const { 'in front of the TLD': _, ...wrong } = wrongNames;
   for (const name of Object.values(wrong)
     .flat()
     .filter((one) => one.isWellFormed())) {
     const { status, body } = await search(app, name);
-    const known = body.error === 'tld_not_found' ? 404 : 400;
-    expect({ name, status }).toEqual({ name, status: known });
+    const expected = body.error === 'tld_not_found' ? 404 : 400;
+    expect({ name, status }).toEqual({ name, status: expected });
   }
-  expect(rdap.asked()).toEqual([]);
+  expect(rdap.queried()).toEqual([]);
 });
 
-test('a search without a name, or with two, is 400', async () => {
+test('a search without a name or with two is 400', async () => {
   const { app } = await serve();
   for (const query of ['', '?domain=a.com&domain=b.com', '?name=a.com']) {
     const { status, text } = await ask(app, `/v1/domains/search${query}`);
@@ -120,17 +120,17 @@ test('a search without a name, or with two, is 400', async () => {
   }
 });
 
-test('200 searches of one name at once are one look-up, and an answer is kept for a while', async () => {
+test('200 concurrent searches for one name cause one lookup, and the answer is cached', async () => {
   const { app, rdap } = await serve();
   await search(app, 'warm-up.com');
-  const before = rdap.asked().length;
+  const before = rdap.queried().length;
   const answers = await Promise.all(Array.from({ length: 200 }, () => search(app, 'popular.com')));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   await search(app, 'POPULAR.com.');
-  expect(rdap.asked().slice(before)).toEqual(['popular.com']);
+  expect(rdap.queried().slice(before)).toEqual(['popular.com']);
 });
 
-test('a client has a limit of its own on searches', async () => {
+test('a client has a separate limit for searches', async () => {
   const { app } = await serve({ DOMAIN_RATELIMIT_BURST: '2', DOMAIN_RATELIMIT_RPS: '1' });
   const statuses = [];
   for (let count = 0; count < 3; count += 1) statuses.push((await search(app, 'com')).status);
@@ -141,7 +141,7 @@ test('a client has a limit of its own on searches', async () => {
   expect((await listed(app)).status).toBe(200);
 });
 
-test('the list has an ETag, and changes with the release', async () => {
+test('the list has an ETag and changes with the release', async () => {
   const { app, rdap, root } = await serve();
   const first = await ask(app, '/v1/domains/tlds');
   expect(first.headers.etag).toMatch(/^"[0-9a-f]{32}"$/);
@@ -154,7 +154,7 @@ test('the list has an ETag, and changes with the release', async () => {
     .not.toBe(first.headers.etag);
 });
 
-/** A stand-in for WHMCS that sells what it is told. */
+/** A stand-in for WHMCS with given prices. */
 async function createWhmcs(pricing: unknown): Promise<Upstream> {
   return createUpstream(({ body }) => {
     const { action } = Object.fromEntries(new URLSearchParams(body));
@@ -167,7 +167,7 @@ async function createWhmcs(pricing: unknown): Promise<Upstream> {
 const year = { register: { 1: '7.00' }, renew: { 1: '8.00' }, transfer: { 1: '0.00' } };
 const whmcs = { DOMAIN_PRICES: 'whmcs', WHMCS_IDENTIFIER: 'an-identifier', WHMCS_SECRET: 'a-secret-of-the-tests' };
 
-test('live prices come from WHMCS, outlive its failure, and outlive a restart of ours', async () => {
+test('live prices come from WHMCS and stay available while it fails', async () => {
   const billing = await createWhmcs({ com: year, org: { ...year, renew: [] }, de: year });
   const settings = { ...whmcs, WHMCS_URL: billing.url };
   const { app, rdap, root } = await serve({ ...settings, DATA_DIR: temporaryFolder() });
@@ -177,11 +177,11 @@ test('live prices come from WHMCS, outlive its failure, and outlive a restart of
   await billing.stop();
   expect((await listed(app)).status).toBe(200);
   expect(JSON.stringify(app.log())).not.toContain('a-secret-of-the-tests');
-  expect(rdap.asked()).toContain('free.com');
+  expect(rdap.queried()).toContain('free.com');
   expect(root).not.toBe('');
 });
 
-test('live prices that were never read are 502; read and not one complete, 500', async () => {
+test('live prices are 502 if never read, and 500 if none is complete', async () => {
   const none = await serve({ ...whmcs, WHMCS_URL: 'http://127.0.0.1:9' });
   expect(await search(none.app, 'a.com')).toMatchObject({ status: 502, body: { error: 'provider_error' } });
   expect((await listed(none.app)).status).toBe(502);

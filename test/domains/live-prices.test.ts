@@ -7,22 +7,30 @@ import { expect, test } from 'vitest';
 import type { TldPrices } from '../../server/domains/types.ts';
 import { createWhmcs } from '../../server/domains/prices/whmcs.ts';
 import type { LivePrices } from '../../server/domains/prices/live.ts';
-import { com, createPast, createSource, createWorld, down, hourMs, sold } from '../helpers/live-prices.ts';
+import {
+  com,
+  createWorldWithStoredPrices,
+  createSource,
+  createWorld,
+  down,
+  hourMs,
+  sold,
+} from '../helpers/live-prices.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createTestLog, until } from '../helpers/upstream.ts';
 import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
 
-test('the first read begins at once, and nobody waits for it', async () => {
-  const { start, told } = createWorld();
+test('the first read starts at once, and the start does not wait for it', async () => {
+  const { start, failures } = createWorld();
   const source = createSource(() => new Promise(() => {}));
   const prices = start(source);
   expect(source.reads).toBe(1);
   expect(prices.current()).toBeUndefined();
-  expect(told).toEqual([]);
+  expect(failures).toEqual([]);
 });
 
-test('what was read is served, and kept on disk for nobody else to read', async () => {
-  const { start, file, told } = createWorld();
+test('prices are served and stored in a file that only the owner can read', async () => {
+  const { start, file, failures } = createWorld();
   const prices = start(createSource(() => Promise.resolve(sold())));
   await until('prices are served', () => prices.current() !== undefined);
   await until('they are on disk', () => existsSync(file));
@@ -31,10 +39,10 @@ test('what was read is served, and kept on disk for nobody else to read', async 
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ readAt: '2026-11-20T00:00:00.000Z', prices: { com } });
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(readdirSync(dirname(file))).toEqual(['domain-prices-test.json']);
-  expect(told).toEqual([]);
+  expect(failures).toEqual([]);
 });
 
-test('prices are read again and again, and never twice at one time', async () => {
+test('prices are read repeatedly, never concurrently', async () => {
   const { start } = createWorld();
   const source = createSource(() => sleep(10, sold()));
   const prices = start(source, { refreshMs: 1 });
@@ -45,7 +53,7 @@ test('prices are read again and again, and never twice at one time', async () =>
   expect(prices.current()!.has('com')).toBe(false);
 });
 
-test('the map is the same one while nothing changed', async () => {
+test('the map keeps its identity while nothing changes', async () => {
   const { start } = createWorld();
   const source = createSource(() => Promise.resolve(sold()));
   const prices = start(source);
@@ -55,14 +63,14 @@ test('the map is the same one while nothing changed', async () => {
   expect(prices.current()).toBe(first);
 });
 
-test('the last good ones serve while the billing system is down, until they are a day old', async () => {
+test('the last good prices are served while the billing system is down, for a day', async () => {
   const world = createWorld();
   const source = createSource(() => Promise.resolve(sold()));
   const prices = world.start(source);
   await until('they are served', () => prices.current() !== undefined);
   source.answer = down;
-  await until('a read failed', () => world.told.length > 0);
-  expect(new Set(world.told)).toEqual(new Set(['the domain prices cannot be read: the billing system is down']));
+  await until('a read failed', () => world.failures.length > 0);
+  expect(new Set(world.failures)).toEqual(new Set(['the domain prices cannot be read: the billing system is down']));
   world.hours = 24;
   expect(prices.current()).toEqual(sold());
   world.hours = 24.001;
@@ -72,7 +80,7 @@ test('the last good ones serve while the billing system is down, until they are 
   expect(prices.current()).toEqual(sold({ de: com }));
 });
 
-test('the age of a copy counts from the beginning of its read', async () => {
+test('the age of a copy counts from the start of its read', async () => {
   const world = createWorld();
   const answer = Promise.withResolvers<Map<string, TldPrices>>();
   const prices = world.start(createSource(() => answer.promise));
@@ -83,13 +91,13 @@ test('the age of a copy counts from the beginning of its read', async () => {
   expect(prices.current()).toBeUndefined();
 });
 
-test('never reached: nothing is served, and it is tried again soon, not only at the next refresh', async () => {
-  const { start, told } = createWorld();
+test('after a failed first read nothing is served, and the retry does not wait for the refresh interval', async () => {
+  const { start, failures } = createWorld();
   const source = createSource(down);
   const prices = start(source, { refreshMs: hourMs, retryMs: 5 });
   await until('it was tried again', () => source.reads >= 3);
   expect(prices.current()).toBeUndefined();
-  expect(told[0]).toBe('the domain prices cannot be read: the billing system is down');
+  expect(failures[0]).toBe('the domain prices cannot be read: the billing system is down');
   source.answer = () => Promise.resolve(sold());
   await until('prices are served', () => prices.current() !== undefined);
   const { reads } = source;
@@ -97,35 +105,35 @@ test('never reached: nothing is served, and it is tried again soon, not only at 
   expect(source.reads).toBe(reads);
 });
 
-test('an answer in which nothing is complete replaces the good one before it, also after a restart', async () => {
+test('an answer without complete prices replaces the previous one, also after a restart', async () => {
   const world = createWorld();
   const source = createSource(() => Promise.resolve(sold()));
   const prices = world.start(source);
   await until('they are served', () => prices.current() !== undefined);
   source.answer = () => Promise.resolve(sold({}));
   await until('nothing is on sale', () => prices.current()!.size === 0);
-  expect(world.told).toContain('no TLD of the billing system has all its prices for one year in EUR');
+  expect(world.failures).toContain('no TLD of the billing system has all its prices for one year in EUR');
   await prices.stop();
   expect(world.start(createSource(down)).current()).toEqual(new Map());
 });
 
-test('after a restart the copy on disk serves at once, with the billing system down', async () => {
-  const world = await createPast(sold({ com, 'xn--p1ai': com }));
+test('after a restart the stored copy is served at once while the billing system is down', async () => {
+  const world = await createWorldWithStoredPrices(sold({ com, 'xn--p1ai': com }));
   world.hours = 23;
   const prices = world.start(createSource(down));
   expect(prices.current()).toEqual(sold({ com, 'xn--p1ai': com }));
-  await until('a read failed', () => world.told.length > 0);
+  await until('a read failed', () => world.failures.length > 0);
   expect(prices.current()).toEqual(sold({ com, 'xn--p1ai': com }));
 });
 
-test('a restart does not make a copy younger', async () => {
-  const world = await createPast(sold());
+test('a restart does not reset the age of a copy', async () => {
+  const world = await createWorldWithStoredPrices(sold());
   world.hours = 24.001;
   expect(world.start(createSource(down)).current()).toBeUndefined();
 });
 
-test('a copy of the future serves for a day, and no longer', async () => {
-  const world = await createPast(sold());
+test('a copy with a future date is served for a day', async () => {
+  const world = await createWorldWithStoredPrices(sold());
   world.hours = -1000;
   const prices = world.start(createSource(down));
   expect(prices.current()).toEqual(sold());
@@ -138,21 +146,21 @@ test.each([
   ['is cut', '{"readAt":"2026-11-20T00:00:00.000Z","prices":{"com":{"register":11.4'],
   ['is of another shape', '[]'],
   ['has no time', JSON.stringify({ prices: { com } })],
-  ['has a time that is none', JSON.stringify({ readAt: 'yesterday', prices: { com } })],
+  ['has an invalid time', JSON.stringify({ readAt: 'yesterday', prices: { com } })],
   [
     'has a price below zero',
     JSON.stringify({ readAt: '2026-11-20T00:00:00Z', prices: { com: { ...com, renew: -1 } } }),
   ],
   ['lacks a price', JSON.stringify({ readAt: '2026-11-20T00:00:00Z', prices: { com: { register: 1, renew: 1 } } })],
   ['has a price as text', JSON.stringify({ readAt: '2026-11-20T00:00:00Z', prices: { com: { ...com, renew: '1' } } })],
-])('a file that %s is ignored with a warning, and replaced', async (_, content) => {
-  const { start, file, told } = createWorld();
+])('a file that %s is ignored with a warning and replaced', async (_, content) => {
+  const { start, file, failures } = createWorld();
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, content);
   const answer = Promise.withResolvers<Map<string, TldPrices>>();
   const prices = start(createSource(() => answer.promise));
   expect(prices.current()).toBeUndefined();
-  expect(told).toEqual([expect.stringContaining('the stored domain prices are ignored')]);
+  expect(failures).toEqual([expect.stringContaining('the stored domain prices are ignored')]);
   answer.resolve(sold());
   await until('prices are served', () => prices.current() !== undefined);
   expect(prices.current()).toEqual(sold());
@@ -160,28 +168,28 @@ test.each([
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ readAt: '2026-11-20T00:00:00.000Z', prices: { com } });
 });
 
-test('a place that cannot be read or written is told, and prices are served from memory', async () => {
-  const { start, file, told } = createWorld();
+test('an unreadable and unwritable file is reported, and prices are served from memory', async () => {
+  const { start, file, failures } = createWorld();
   mkdirSync(join(file, 'in-the-way'), { recursive: true });
   const prices = start(createSource(() => Promise.resolve(sold())));
-  await until('it cannot be written', () => told.length >= 2);
-  expect(told[0]).toContain('the stored domain prices are ignored');
-  expect(told[1]).toContain('the domain prices cannot be stored');
+  await until('it cannot be written', () => failures.length >= 2);
+  expect(failures[0]).toContain('the stored domain prices are ignored');
+  expect(failures[1]).toContain('the domain prices cannot be stored');
   expect(prices.current()).toEqual(sold());
 });
 
-test('a stop ends the read that is running, and is no failure', async () => {
-  const { start, told } = createWorld();
+test('a stop aborts the running read without a failure', async () => {
+  const { start, failures } = createWorld();
   const source = createSource(() => new Promise(() => {}));
   const prices = start(source);
   await prices.stop();
   expect(source.closed).toBe(true);
   await sleep(20);
   expect(source.reads).toBe(1);
-  expect(told).toEqual([]);
+  expect(failures).toEqual([]);
 });
 
-test('a stop between two reads is the end of them', async () => {
+test('a stop between two reads ends them', async () => {
   const { start, file } = createWorld();
   const source = createSource(() => Promise.resolve(sold()));
   const prices = start(source);
@@ -192,7 +200,7 @@ test('a stop between two reads is the end of them', async () => {
   expect(source.reads).toBe(reads);
 });
 
-test('a process that has nothing else to do is not kept by the next refresh', async () => {
+test('the refresh timer does not keep a process alive', async () => {
   const program = `
     import { createLivePrices } from './server/domains/prices/live.ts';
     const source = { read: async () => new Map(), close: async () => {} };
@@ -203,7 +211,7 @@ test('a process that has nothing else to do is not kept by the next refresh', as
   expect(existsSync(file)).toBe(true);
 });
 
-test('with a WHMCS: read, refused, gone and after a restart, with its secret in no line of the log and no file', async () => {
+test('with WHMCS: read, refused, unreachable and after a restart, without its secret in the log or the file', async () => {
   const { upstream } = await createWhmcsUpstream();
   const { log, written } = createTestLog();
   const { start, file } = createWorld();

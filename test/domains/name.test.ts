@@ -53,13 +53,13 @@ describe('a name is', () => {
   });
 });
 
-describe.each(Object.entries(wrongNames))('a domain must be or not be: %s', (message, names) => {
+describe.each(Object.entries(wrongNames))('an invalid name has the message: %s', (message, names) => {
   test.each(names)('%j', async (text) => {
     expect(await refusalOf(text)).toEqual({ code: 'invalid_domain', message: expect.stringContaining(message) });
   });
 });
 
-test('there are at least 80 ways to be wrong', () => {
+test('there are at least 80 invalid names', () => {
   expect(Object.values(wrongNames).flat().length).toBeGreaterThanOrEqual(80);
 });
 
@@ -74,11 +74,11 @@ test.each([
   'co.uk.example',
   'example.dee',
   'example.xn--90ais',
-])('%j is of a TLD that is not on sale', async (text) => {
+])('%j has a TLD that is not on sale', async (text) => {
   expect((await refusalOf(text)).code).toBe('tld_not_found');
 });
 
-test('what a visitor typed is never repeated', async () => {
+test('an error never repeats the input', async () => {
   for (const text of Object.values(wrongNames)
     .flat()
     .filter((name) => name.length > 8)) {

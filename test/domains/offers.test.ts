@@ -8,20 +8,20 @@ const prices = { register: 10, renew: 12, transfer: 0 };
 const pricing = { currency: 'EUR', term: 1, period: 'year', ...prices };
 const eur = { EUR: { 1: prices } };
 
-/** The service over a catalog, with registries that know everything. */
+/** The service with a catalog and fake registries. */
 function createService(
   catalog: unknown,
   { live, answer = 'free' }: { live?: Record<string, TldPrices> | undefined | 'never'; answer?: Availability } = {},
 ) {
   const parsed = DomainCatalog.parse(catalog);
-  const asked: [DomainName, unknown][] = [];
+  const checks: [DomainName, unknown][] = [];
   const map = typeof live === 'object' ? new Map(Object.entries(live)) : undefined;
   const domains = createDomains({
     catalog: () => parsed,
     ...(live !== undefined && { live: { current: () => map } }),
     availability: {
       async check(domain, lookup) {
-        asked.push([domain, lookup]);
+        checks.push([domain, lookup]);
         return answer;
       },
     },
@@ -39,7 +39,7 @@ function createService(
       return error instanceof Problem ? error.code : String(error);
     }
   };
-  return { domains, asked, listed, refusalOf, problemOf };
+  return { domains, checks, listed, refusalOf, problemOf };
 }
 
 const mixed = {
@@ -57,7 +57,7 @@ const mixed = {
 };
 
 describe('from the catalog', () => {
-  test('what is active and has all prices in EUR for one year is on sale, in the order of its name', () => {
+  test('active TLDs with all prices in EUR for one year are on sale, sorted by name', () => {
     const { domains, listed } = createService(mixed);
     expect(listed()).toEqual(['.co.uk', '.com', '.net']);
     expect(domains.list()[1]).toEqual({ tld: '.com', pricing });
@@ -65,8 +65,8 @@ describe('from the catalog', () => {
     expect(domains.list()).toBe(domains.list());
   });
 
-  test('a name is answered with its prices and where it is ordered', async () => {
-    const { domains, asked } = createService(mixed);
+  test('a search returns prices and the order URL', async () => {
+    const { domains, checks } = createService(mixed);
     expect(await domains.search('EXAMPLE.com.')).toEqual({
       success: true,
       domain: 'example.com',
@@ -77,37 +77,37 @@ describe('from the catalog', () => {
     });
     expect(await domains.search('example.net')).toMatchObject({ order_url: 'https://clients.example.com/net' });
     await domains.search('example.co.uk');
-    expect(asked).toEqual([
+    expect(checks).toEqual([
       [{ name: 'example.com', tld: 'com' }, undefined],
       [{ name: 'example.net', tld: 'net' }, undefined],
       [{ name: 'example.co.uk', tld: 'co.uk' }, { whois: 'whois.nic.uk' }],
     ]);
   });
 
-  test('what is not on sale is not searched for', async () => {
-    const { asked, refusalOf } = createService(mixed);
+  test('a TLD that is not on sale is not searched', async () => {
+    const { checks, refusalOf } = createService(mixed);
     for (const name of ['a.org', 'a.pl', 'a.eu', 'a.de', 'a.uk', 'a.unknown', 'a.org.uk']) {
       expect([name, await refusalOf(name)]).toEqual([name, 'tld_not_found']);
     }
-    expect(asked).toEqual([]);
+    expect(checks).toEqual([]);
   });
 
-  test('a name that is none is refused before anything else', async () => {
-    const { asked, refusalOf } = createService(mixed);
+  test('an invalid name is refused first', async () => {
+    const { checks, refusalOf } = createService(mixed);
     for (const name of ['', 'a b.com', 'https://a.com', 'www.a.com', 'co.uk']) {
       expect([name, await refusalOf(name)]).toEqual([name, 'invalid_domain']);
     }
-    expect(asked).toEqual([]);
+    expect(checks).toEqual([]);
   });
 
-  test('what nobody knows is an error, and never an answer', async () => {
+  test('an unknown availability is an error', async () => {
     const { refusalOf } = createService(mixed, { answer: 'unknown' });
     expect(await refusalOf('a.com')).toBe('provider_error');
     const taken = createService(mixed, { answer: 'taken' });
     expect(await taken.domains.search('a.com')).toMatchObject({ available: false });
   });
 
-  test('a host that sells no domains lists none; one that forgot all prices is told so', async () => {
+  test('a catalog without active TLDs has an empty list, and one without complete prices is an error', async () => {
     expect(createService({ tlds: {} }).problemOf()).toBe('empty');
     expect(createService({ tlds: { '.com': { active: false } } }).problemOf()).toBe('empty');
     expect(createService({ tlds: { '.com': { active: true } } }).problemOf()).toBe('pricing_unavailable');
@@ -120,20 +120,20 @@ describe('from the catalog', () => {
 describe('with live prices', () => {
   const live = { com: { register: 1, renew: 2, transfer: 3 }, 'co.uk': prices, 'xn--p1ai': prices, org: prices };
 
-  test("the TLDs are the billing system's; the catalog adds to them, or hides one", async () => {
-    const { domains, listed, asked } = createService(mixed, { live });
+  test('the billing system has the TLDs; the catalog adds fields or hides a TLD', async () => {
+    const { domains, listed, checks } = createService(mixed, { live });
     expect(listed()).toEqual(['.co.uk', '.com', '.xn--p1ai']);
     expect(await domains.search('a.com')).toMatchObject({ pricing: { register: 1, renew: 2, transfer: 3 } });
     await domains.search('a.co.uk');
     await domains.search('пример.рф');
-    expect(asked.map(([, lookup]) => lookup)).toEqual([undefined, { whois: 'whois.nic.uk' }, undefined]);
+    expect(checks.map(([, lookup]) => lookup)).toEqual([undefined, { whois: 'whois.nic.uk' }, undefined]);
   });
 
-  test('a TLD that the catalog alone has is not on sale', async () => {
+  test('a TLD in the catalog alone is not on sale', async () => {
     expect(await createService(mixed, { live }).refusalOf('a.net')).toBe('tld_not_found');
   });
 
-  test('none were ever read: 502; read, and none complete: 500', async () => {
+  test('never read is 502, and read without complete prices is 500', async () => {
     const never = createService(mixed, { live: 'never' });
     expect([never.problemOf(), await never.refusalOf('a.com')]).toEqual(['provider_error', 'provider_error']);
     const none = createService(mixed, { live: {} });

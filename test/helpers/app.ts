@@ -15,14 +15,14 @@ export interface TestApp {
   /** The project folder whose `dist` is served. */
   readonly root: string;
   request(path: string, init?: RequestInit): Promise<Response>;
-  /** Sends bytes as they are, and answers all that comes back until the connection ends or falls silent. */
+  /** Sends bytes unchanged and returns what comes back until the connection closes or is idle for 1 s. */
   raw(request: string): Promise<string>;
   stop(): Promise<void>;
   /** The lines of the log so far, parsed. */
   log(): Record<string, unknown>[];
 }
 
-/** Starts the server on a project folder; without one, on the sound project, built. */
+/** Starts the server on a project folder; without one, it builds and serves the valid project. */
 export async function createTestApp({
   root,
   settings = {},
@@ -37,7 +37,7 @@ export async function createTestApp({
     RATELIMIT_BURST: '100000',
     SERVICE_VERSION: '1.2.3',
     SHUTDOWN_GRACE_SECONDS: '0',
-    // No test asks anybody on the internet.
+    // No test sends a request to the internet.
     DNS_SERVERS: 'off',
     RDAP_BOOTSTRAP_URL: 'off',
     ...settings,

@@ -8,18 +8,18 @@ export type Message = readonly [event: string, ...args: string[]];
 /** A client of a console stream, over a real connection. */
 export interface TestClient {
   readonly socket: WebSocket;
-  /** All that came in so far. */
+  /** All messages received so far. */
   readonly messages: readonly Message[];
   send(event: string, ...args: unknown[]): void;
-  /** The next message that was not taken yet. */
+  /** The next unread message. */
   next(): Promise<Message>;
-  /** All messages that were not taken yet, up to the next of an event. */
+  /** All unread messages up to and including the next one of an event. */
   until(event: string): Promise<Message[]>;
   /** Sends `auth`, and waits for the answer. */
   auth(token: string): Promise<Message>;
-  /** Goes to the server and back: whatever it had sent before is in `messages` afterwards. */
+  /** A ping and its pong: everything that the server sent before is in `messages` afterwards. */
   roundTrip(): Promise<void>;
-  /** The code and reason with which the stream ended. */
+  /** The close code and reason of the stream. */
   readonly ended: Promise<{ code: number; reason: string }>;
 }
 
@@ -28,7 +28,7 @@ export async function openClient(url: string, options: ClientOptions = {}): Prom
   const socket = new WebSocket(url, { perMessageDeflate: false, ...options });
   const messages: Message[] = [];
   const waiting: (() => void)[] = [];
-  let taken = 0;
+  let read = 0;
   const { promise: ended, resolve } = Promise.withResolvers<{ code: number; reason: string }>();
   socket.on('close', (code, reason) => {
     resolve({ code, reason: reason.toString() });
@@ -43,14 +43,14 @@ export async function openClient(url: string, options: ClientOptions = {}): Prom
   socket.on('error', () => undefined);
 
   const next = async (): Promise<Message> => {
-    while (taken === messages.length) {
+    while (read === messages.length) {
       if (socket.readyState !== WebSocket.OPEN) throw new Error('the stream ended');
-      // One waiter follows another: each looks again at what has come.
+      // Each waiter checks the messages again after it wakes up.
       // oxlint-disable-next-line no-await-in-loop
       await new Promise<void>((wake) => waiting.push(wake));
     }
-    taken += 1;
-    return messages[taken - 1]!;
+    read += 1;
+    return messages[read - 1]!;
   };
   const until = async (event: string): Promise<Message[]> => {
     const found: Message[] = [];

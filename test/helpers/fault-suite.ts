@@ -5,13 +5,13 @@ import type { Provider } from '../../server/hosting/providers/types.ts';
 import { until } from './upstream.ts';
 import type { Answer, Fault, Seen, Upstream } from './upstream.ts';
 
-/** An action, and the one request that it makes beside look-ups. */
+/** An action and the one request that it sends, not counting lookups. */
 export interface FaultCall {
   readonly name: string;
   run(provider: Provider): Promise<unknown>;
   readonly method: string;
   readonly path: string;
-  /** What the body holds; undefined where there must be none. */
+  /** The expected body; undefined if there must be none. */
   readonly body?: unknown;
   /** Headers that the upstream depends on. */
   readonly headers: Readonly<Record<string, unknown>>;
@@ -21,13 +21,13 @@ export interface FaultCall {
 export interface FaultHarness {
   readonly upstream: Upstream;
   create(timeoutMs: number): Provider;
-  /** What must be in no error. */
+  /** Values that no error may contain. */
   readonly secrets: readonly string[];
 }
 
 const words = 'secret words of the upstream';
 
-/** Runs every action against everything that an upstream may do. */
+/** Runs every action against every upstream fault. */
 export function testFaults(name: string, calls: readonly FaultCall[], setUp: () => Promise<FaultHarness>): void {
   const prepare = async (timeoutMs: number): Promise<FaultHarness & { provider: Provider }> => {
     const harness = await setUp();
@@ -45,7 +45,7 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
       const actions = actionsOf(upstream, call);
       expect(actions).toHaveLength(1);
       expect(actions[0]!.headers).toMatchObject({ accept: 'application/json', ...call.headers });
-      // The panel of a request with an Origin or a cookie would ask for a CSRF token.
+      // A panel asks for a CSRF token if a request has an Origin or a cookie.
       expect(actions[0]!.headers).not.toHaveProperty('origin');
       expect(actions[0]!.headers).not.toHaveProperty('cookie');
       expect(actions[0]!.body && (JSON.parse(actions[0]!.body) as unknown)).toEqual(call.body ?? '');
@@ -69,7 +69,7 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
       ['a 307, which would repeat the action', answers(307, { headers: { location: '/elsewhere' } }), 'unknown'],
       ['a dropped connection', 'drop', 'unknown'],
       ['a connection that is cut in the body', 'cut', 'unknown'],
-      ['bytes that are no HTTP', 'garbage', 'unknown'],
+      ['bytes in another protocol', 'garbage', 'unknown'],
       ['50 MB', 'huge', 'unknown'],
     ];
     const check = async (fault: Fault, outcome: Outcome, timeoutMs: number): Promise<void> => {
@@ -87,16 +87,16 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
       for (const secret of secrets) expect(detail).not.toContain(secret);
       await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
     };
-    test.each(table)('%s: sent once, and told without a word of the upstream', async (_, fault, outcome) => {
+    test.each(table)('%s: the request is sent once, and the error has no upstream text', async (_, fault, outcome) => {
       await expect(check(fault, outcome, 20_000)).resolves.toBeUndefined();
     });
 
-    test('no answer, and one without an end: given up in time, sent once, and told likewise', async () => {
+    test('no answer or an endless one: the request is sent once, times out, and the error has no upstream text', async () => {
       const both = [check('hang', 'unknown', 600), check('stall', 'unknown', 600)];
       await expect(Promise.all(both)).resolves.toHaveLength(2);
     });
 
-    test('an upstream that is not there: certainly nothing happened', async () => {
+    test('an unreachable upstream: the outcome is refused, as no request was sent', async () => {
       const { upstream, provider, secrets } = await prepare(20_000);
       await upstream.stop();
       const error = await failureOf(call.run(provider));
@@ -107,7 +107,7 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
   });
 }
 
-/** The failure of a call; a call that succeeds fails the test. */
+/** Returns the error of a call; throws if the call succeeds. */
 export async function failureOf(call: Promise<unknown>): Promise<ProviderError> {
   const error = await call.then(
     () => undefined,

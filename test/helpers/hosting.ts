@@ -10,21 +10,21 @@ import { createPanelUpstream, panelKeys } from './upstream-panel.ts';
 import type { PanelOptions, PanelUpstream } from './upstream-panel.ts';
 import type { OnEnd, Upstream } from './upstream.ts';
 
-/** Customers' servers, the keys for them, and the outside systems that run them. */
+/** Customers' servers, API keys, and stand-ins for the systems that run the servers. */
 export interface HostingWorld {
   readonly panel: PanelUpstream;
   readonly hetzner: Upstream;
   readonly store: Store;
-  /** The settings of a server that is to have all this. */
+  /** Settings that connect the server under test to this world. */
   readonly settings: Record<string, string>;
-  /** Makes an API key: for the servers of the first customer and with every scope, but for the fields given. */
+  /** Creates an API key. Defaults: all servers of the first customer, all scopes. */
   readonly issueKey: (fields?: Partial<ApiKeyRecord>) => Promise<string>;
 }
 
-/** The servers of the first customer; each of the other customer is called `theirs`. */
+/** The servers of the first customer; the other customer's are named `theirs`. */
 export const ownServers = ['game:mine', 'vps:mine'] as const;
 
-/** Starts a panel and a cloud, each with one server, and fills a store: what every customer has is run by those. */
+/** Starts a panel and a cloud stand-in with one server each, and fills a store with servers of two customers. */
 export async function createHostingWorld(
   folder: string,
   { onEnd = onTestFinished, databaseUrl, ...panelOptions }: PanelOptions & { onEnd?: OnEnd; databaseUrl?: string } = {},

@@ -7,26 +7,26 @@ import type { LivePrices, LivePricesOptions } from '../../server/domains/prices/
 import { temporaryFolder } from './project.ts';
 import { until } from './upstream.ts';
 
-/** An hour. */
+/** One hour in milliseconds. */
 export const hourMs = 3_600_000;
-/** What a TLD costs. */
+/** The prices of a TLD. */
 export const com = { register: 11.49, renew: 13.49, transfer: 11.49 };
-/** An answer of a billing system. */
+/** A successful answer of a billing system. */
 export const sold = (tlds: Record<string, TldPrices> = { com }): Map<string, TldPrices> =>
   new Map(Object.entries(tlds));
-/** No answer of a billing system. */
+/** A failed read of a billing system. */
 export const down = (): Promise<never> => Promise.reject(new Error('the billing system is down'));
 
-/** A billing system whose next answers are told. */
+/** A billing system whose next answer a test sets. */
 export interface TestSource extends PriceSource {
   answer: () => Promise<ReadonlyMap<string, TldPrices>>;
   reads: number;
-  /** The most reads that ran at one time. */
+  /** The highest number of reads that ran at the same time. */
   atOnce: number;
   closed: boolean;
 }
 
-/** Creates a billing system that answers as told. */
+/** Creates a billing system with a given answer. */
 export function createSource(answer: TestSource['answer']): TestSource {
   let running = 0;
   const closing = Promise.withResolvers<never>();
@@ -51,30 +51,30 @@ export function createSource(answer: TestSource['answer']): TestSource {
   return source;
 }
 
-/** A place for the prices of one process after another. */
+/** A folder that several runs of the service share, with a clock. */
 export interface World {
   readonly file: string;
-  /** Shows the time, in hours since the beginning. */
+  /** The time, in hours since the start. */
   hours: number;
-  /** What was told, with the messages of errors. */
-  readonly told: string[];
-  /** Starts a process, as it were. */
+  /** The reported failures, with the messages of their errors. */
+  readonly failures: string[];
+  /** Starts a run of the service. */
   readonly start: (source: PriceSource, options?: Partial<LivePricesOptions>) => LivePrices;
 }
 
-/** Creates a place for prices, at its hour 0. */
+/** Creates a world at hour 0. */
 export function createWorld(): World {
   const world: World = {
     file: join(temporaryFolder(), 'data', 'domain-prices-test.json'),
     hours: 0,
-    told: [],
+    failures: [],
     start(source, options) {
       const prices = createLivePrices({
         source,
         file: world.file,
         now: () => Date.parse('2026-11-20T00:00:00Z') + world.hours * hourMs,
         refreshMs: 5,
-        onFailure: (what, error) => world.told.push(error instanceof Error ? `${what}: ${error.message}` : what),
+        onFailure: (what, error) => world.failures.push(error instanceof Error ? `${what}: ${error.message}` : what),
         ...options,
       });
       onTestFinished(() => prices.stop());
@@ -85,12 +85,12 @@ export function createWorld(): World {
   return world;
 }
 
-/** A folder in which a process kept prices before it ended. */
-export async function createPast(prices: ReadonlyMap<string, TldPrices>): Promise<World> {
+/** Creates a world in which an earlier run stored prices. */
+export async function createWorldWithStoredPrices(prices: ReadonlyMap<string, TldPrices>): Promise<World> {
   const world = createWorld();
   const before = world.start(createSource(() => Promise.resolve(prices)));
   await until('a copy is on disk', () => existsSync(world.file));
   await before.stop();
-  world.told.length = 0;
+  world.failures.length = 0;
   return world;
 }

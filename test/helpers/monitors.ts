@@ -4,21 +4,21 @@ import type { StatusSource } from '../../server/status/types.ts';
 import { createMonitors } from '../../server/status/monitors.ts';
 import type { Probe } from '../../server/status/monitors.ts';
 
-/** When the clock is stopped. */
+/** The start time of the fake clock. */
 export const start = Date.parse('2026-11-20T12:00:00Z');
-/** In milliseconds. */
+/** One second in milliseconds. */
 export const second = 1000;
-/** In milliseconds. */
+/** One minute in milliseconds. */
 export const minute = 60_000;
 
-/** A monitor of the catalog. */
+/** Creates a monitor for the catalog. */
 export const monitor = (name: string, changes: Partial<StatusCatalog['monitors'][number]> = {}) => ({
   name,
   url: `https://${name.toLowerCase()}.example/`,
   ...changes,
 });
 
-/** Planned maintenance of the catalog. */
+/** Creates a maintenance window for the catalog. */
 export const planned = (title: string, from: string, to: string, timezone = 'UTC', monitors = ['A']) => ({
   title,
   monitors,
@@ -27,24 +27,24 @@ export const planned = (title: string, from: string, to: string, timezone = 'UTC
   timezone,
 });
 
-/** Monitors whose checks are told what to answer. */
+/** Monitors with fake probes. */
 export interface World {
   catalog: StatusCatalog;
-  /** The addresses that fail. */
+  /** The addresses whose checks fail. */
   readonly down: Set<string>;
-  /** The addresses that were checked, in order. */
+  /** The checked addresses, in order. */
   readonly checked: string[];
-  readonly told: string[];
+  readonly changes: string[];
   readonly source: StatusSource;
-  /** Lets checks wait until they are released. */
+  /** Checks wait for this promise. */
   hold: Promise<void> | undefined;
 }
 
-/** Begins to check the monitors of a catalog, without jitter. */
+/** Starts to check the monitors of a catalog, without jitter. */
 export function createWorld(catalog: Partial<StatusCatalog>, hold?: Promise<void>): World {
   const down = new Set<string>();
   const checked: string[] = [];
-  const told: string[] = [];
+  const changes: string[] = [];
   const answer: Probe = async ({ url, tcp }) => {
     const address = url ?? tcp!;
     checked.push(address);
@@ -55,14 +55,14 @@ export function createWorld(catalog: Partial<StatusCatalog>, hold?: Promise<void
     catalog: { monitors: [], maintenance: [], ...catalog },
     down,
     checked,
-    told,
+    changes,
     hold,
     source: {} as StatusSource,
   };
   const source = createMonitors({
     catalog: () => world.catalog,
     probe: answer,
-    onChange: (name, up, reason) => told.push(`${name} ${up ? 'up' : `down: ${reason}`}`),
+    onChange: (name, up, reason) => changes.push(`${name} ${up ? 'up' : `down: ${reason}`}`),
     random: () => 0.5,
   });
   onTestFinished(() => source.close());
@@ -70,9 +70,9 @@ export function createWorld(catalog: Partial<StatusCatalog>, hold?: Promise<void
   return Object.assign(world, { source });
 }
 
-/** Turns the clock. */
-export const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
-/** Turns the clock to a time. */
-export const at = (time: string): Promise<unknown> => pass(Date.parse(time) - Date.now());
+/** Advances the clock. */
+export const advance = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+/** Advances the clock to a time. */
+export const advanceTo = (time: string): Promise<unknown> => advance(Date.parse(time) - Date.now());
 /** The address of the monitor A. */
 export const a = 'https://a.example/';

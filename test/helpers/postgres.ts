@@ -8,25 +8,25 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findFreePort } from './free-port.ts';
 
-/** A real PostgreSQL server, which is empty at first. */
+/** A real PostgreSQL server without databases. */
 export interface PostgresServer {
   readonly port: number;
   readonly password: string;
-  /** Makes a database, and answers its URL. */
+  /** Creates a database and returns its URL. */
   createDatabase(): Promise<string>;
   stop(): Promise<void>;
 }
 
 const password = 'correct-horse-battery';
 
-/** Why a machine has no PostgreSQL tests; on CI that is a failure. */
+/** Why the PostgreSQL tests are skipped; on CI this is a failure. */
 const missing = 'no PostgreSQL server is installed (Debian: apt-get install postgresql)';
 
-/** A group of tests with a PostgreSQL server of their own. */
+/** A group of tests with its own PostgreSQL server. */
 export function describePostgres(body: (server: () => PostgresServer) => void): void {
   const binaries = findBinaries();
   if (binaries === undefined) process.stderr.write(`the PostgreSQL tests are skipped, because ${missing}\n`);
-  test('a PostgreSQL server is installed wherever this runs on CI', () => {
+  test('a PostgreSQL server is installed on CI', () => {
     expect({ CI: process.env.CI, binaries }).not.toEqual({ CI: 'true', binaries: undefined });
   });
   describe.skipIf(binaries === undefined)('in PostgreSQL', () => {
@@ -39,7 +39,7 @@ export function describePostgres(body: (server: () => PostgresServer) => void): 
   });
 }
 
-/** The folder of the newest server that is installed; Debian keeps them out of the PATH. */
+/** The program folder of the newest installed server; Debian keeps it out of the PATH. */
 function findBinaries(): string | undefined {
   const debian = globSync('/usr/lib/postgresql/*/bin').toSorted((one, other) =>
     other.localeCompare(one, 'en', { numeric: true }),
@@ -88,7 +88,7 @@ async function startPostgres(binaries: string): Promise<PostgresServer> {
         const version = await client.query<{ version: number }>(
           `SELECT current_setting('server_version_num')::int AS version`,
         );
-        // A locale that orders names as dictionaries do, where the server can have one: the store must not follow it.
+        // An ICU locale sorts names like a dictionary; the store's order must not depend on it.
         const locale = version.rows[0]!.version >= 150_000 ? `LOCALE_PROVIDER icu ICU_LOCALE 'en'` : '';
         await client.query(`CREATE DATABASE ${name} TEMPLATE template0 ${locale}`);
       });
@@ -103,7 +103,7 @@ async function startPostgres(binaries: string): Promise<PostgresServer> {
   };
 }
 
-/** Does something with a connection of its own. */
+/** Runs a function with its own connection. */
 export async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url });
   await client.connect();

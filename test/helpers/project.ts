@@ -6,10 +6,10 @@ import { onTestFinished } from 'vitest';
 import { build } from '../../generator/build.ts';
 import type { BuildOptions, BuildResult } from '../../generator/build-options.ts';
 
-/** Files by path; undefined leaves one of the sound project out. */
+/** Files by path; undefined leaves out a file of the valid project. */
 export type Files = Readonly<Record<string, string | Buffer | undefined>>;
 
-/** A small project without a fault: two blog articles, two knowledge base articles, plans, domains, monitors. */
+/** A small valid project: two blog articles, two knowledge base articles, plans, domains, monitors. */
 export const soundProject: Files = {
   'content/blog/news/first.md': article(
     { title: 'First', date: '2026-01-02' },
@@ -31,7 +31,7 @@ export const soundProject: Files = {
     'maintenance:\n  - { title: Move, monitors: [Website], start: "2026-12-01T22:00", end: "2026-12-02T02:00", timezone: Europe/Berlin }\n',
 };
 
-/** A blog article with sound front matter, but for the fields given. */
+/** A blog article with valid front matter; the given fields override it. */
 export function article(fields: Readonly<Record<string, string | undefined>>, body: string): string {
   const all = {
     title: 'A title',
@@ -45,7 +45,7 @@ export function article(fields: Readonly<Record<string, string | undefined>>, bo
   return `---\n${lines.join('\n')}\n---\n\n${body}`;
 }
 
-/** A knowledge base article with sound front matter. */
+/** A knowledge base article with valid front matter. */
 export function guide(title: string, body: string): string {
   return `---\ntitle: ${title}\ndescription: How it is done.\n---\n\n${body}`;
 }
@@ -61,7 +61,7 @@ function plans(name: string): string {
   ].join('\n');
 }
 
-/** An empty folder that goes when the test ends. */
+/** Creates an empty folder that is removed when the test ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
@@ -77,7 +77,7 @@ export function writeFiles(root: string, files: Files): void {
   }
 }
 
-/** A folder with the sound project, but for the files given. */
+/** Creates a folder with the valid project; the given files override it. */
 export function createProject(changes: Files = {}): string {
   const root = temporaryFolder();
   writeFiles(root, { ...soundProject, ...changes });
@@ -98,7 +98,7 @@ export function buildProject(root: string, options: Partial<BuildOptions> = {}):
   });
 }
 
-/** What a command left behind. */
+/** The exit status and output of a command. */
 export interface CommandResult {
   readonly status: number | string;
   readonly stdout: string;
@@ -107,7 +107,7 @@ export interface CommandResult {
 
 const repository = resolve(import.meta.dirname, '../..');
 
-/** Runs a command of the generator as a process of its own, as npm would. */
+/** Runs a generator command in its own process, as npm does. */
 export function runGenerator(
   args: readonly string[],
   options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},

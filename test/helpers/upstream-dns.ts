@@ -4,14 +4,14 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A record of a DNS answer; the data of one that names something is a name, else it is bytes. */
+/** A record of a DNS answer. Its data is a name, or bytes for types that hold no name. */
 export interface DnsRecord {
   readonly owner: string;
   readonly type: 'A' | 'NS' | 'CNAME' | 'SOA';
   readonly data: string | Buffer;
 }
 
-/** What a resolver answers a question with; `silence`, or bytes that are sent as they are. */
+/** The answer of a resolver: `silence` sends none, a Buffer is sent unchanged. */
 export type DnsAnswer =
   | 'silence'
   | Buffer
@@ -20,22 +20,22 @@ export type DnsAnswer =
       readonly answers?: readonly DnsRecord[];
       readonly authority?: readonly DnsRecord[];
       readonly truncated?: boolean;
-      /** Answers as if another question had been asked. */
+      /** Answers with the ID or question of another query. */
       readonly id?: number;
       readonly question?: string;
     };
 
-/** A real DNS server, over UDP and TCP, in the place of a resolver. */
+/** A real DNS server over UDP and TCP that replaces a resolver. */
 export interface DnsUpstream {
   /** As `ip:port`. */
   readonly address: string;
-  /** The names that were asked for, and how. */
+  /** The queried names, with the transport of each query. */
   readonly seen: readonly { readonly name: string; readonly over: 'udp' | 'tcp' }[];
 }
 
 const types = { A: 1, NS: 2, CNAME: 5, SOA: 6 };
 
-/** Starts a resolver that answers as told, until the test ends. */
+/** Starts a resolver with given answers; it stops when the test ends. */
 export async function createDnsUpstream(
   answer: (name: string, over: 'udp' | 'tcp') => DnsAnswer,
 ): Promise<DnsUpstream> {
@@ -43,9 +43,9 @@ export async function createDnsUpstream(
   const reply = (query: Buffer, over: 'udp' | 'tcp'): Buffer | undefined => {
     const name = readQuestion(query);
     seen.push({ name, over });
-    const told = answer(name, over);
-    if (told === 'silence') return undefined;
-    return Buffer.isBuffer(told) ? told : write(query, told);
+    const answered = answer(name, over);
+    if (answered === 'silence') return undefined;
+    return Buffer.isBuffer(answered) ? answered : write(query, answered);
   };
   const tcp = createServer((socket) => {
     let received = Buffer.alloc(0);
@@ -80,21 +80,22 @@ function readQuestion(query: Buffer): string {
   return labels.join('.');
 }
 
-function write(query: Buffer, told: Exclude<DnsAnswer, string | Buffer>): Buffer {
-  const { code = 0, answers = [], authority = [], truncated = false, id, question } = told;
+function write(query: Buffer, answered: Exclude<DnsAnswer, string | Buffer>): Buffer {
+  const { code = 0, answers = [], authority = [], truncated = false, id, question } = answered;
   const header = Buffer.from(query.subarray(0, 12));
   if (id !== undefined) header.writeUInt16BE(id & 0xffff, 0);
   header[2] = 0x81 | (truncated ? 2 : 0);
   header[3] = 0x80 | code;
   header.writeUInt16BE(answers.length, 6);
   header.writeUInt16BE(authority.length, 8);
-  const asked = question === undefined ? query.subarray(12) : Buffer.concat([toBytes(question), Buffer.of(0, 2, 0, 1)]);
-  return Buffer.concat([header, asked, ...[...answers, ...authority].map(toRecord)]);
+  const section =
+    question === undefined ? query.subarray(12) : Buffer.concat([toBytes(question), Buffer.of(0, 2, 0, 1)]);
+  return Buffer.concat([header, section, ...[...answers, ...authority].map(toRecord)]);
 }
 
 function toRecord({ owner, type, data }: DnsRecord): Buffer {
   const bytes = typeof data === 'string' ? toBytes(data) : data;
-  // An owner of "@" points at the question, as servers compress it.
+  // An owner of "@" is a compression pointer to the question.
   const name = owner === '@' ? Buffer.of(0xc0, 12) : toBytes(owner);
   return Buffer.concat([
     name,

@@ -1,16 +1,16 @@
 import { createUpstream } from './upstream.ts';
 import type { Answer, Upstream } from './upstream.ts';
 
-/** What the stand-in has; tests change it. */
+/** The data of the stand-in; tests change it. */
 export interface FossBillingShop {
-  /** The code of the default currency, in which all prices are. */
+  /** The default currency. All prices are in it. */
   currency: string;
   tlds: unknown[];
-  /** How the web server answers paths that are no files; undefined where it rewrites them. */
+  /** The web server's answer for paths that are no files; undefined if it rewrites URLs. */
   withoutRewriting: Answer | undefined;
 }
 
-/** A TLD as FOSSBilling answers it, at 11.49 for each action. */
+/** A TLD as FOSSBilling returns it. */
 export function fossBillingTld(tld: string, changes: Readonly<Record<string, unknown>> = {}): object {
   return {
     id: 1,
@@ -47,7 +47,7 @@ export async function createFossBillingUpstream(): Promise<{ upstream: Upstream;
   return { upstream, shop };
 }
 
-/** An error as FOSSBilling words it; most have the status 200. */
+/** An error in FOSSBilling's format; most have status 200. */
 export function failure(message: string, code: number, status = 200): Answer {
   return { ...envelope(null), status, body: JSON.stringify({ result: null, error: { message, code } }) };
 }

@@ -1,7 +1,7 @@
 import { createUpstream } from './upstream.ts';
 import type { Answer, OnEnd, Upstream } from './upstream.ts';
 
-/** The token that the stand-in takes. */
+/** The token that the stand-in accepts. */
 export const hetznerToken = 'hcloud-token-0123456789abcdef';
 
 const commands: Partial<Record<string, string>> = {
@@ -20,13 +20,13 @@ export function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}): Promis
     const command = commands[verb];
     if (method !== 'POST' || command === undefined || id !== '42') return failure(404, 'not_found');
     if (body !== '') return failure(422, 'invalid_input');
-    // As in the documentation's samples, `error` is filled although nothing failed.
+    // Hetzner's documented samples fill `error` although nothing failed.
     const error = { code: 'action_failed', message: 'Action failed' };
     return answer(201, { action: { id: 13, command, status: 'running', progress: 0, finished: null, error } });
   }, onEnd && { onEnd });
 }
 
-/** An error as Hetzner Cloud words it. */
+/** An error in Hetzner Cloud's format. */
 export function failure(status: number, code: string): Answer {
   return answer(status, { error: { code, message: `secret words about ${code}`, details: null } });
 }

@@ -1,11 +1,11 @@
 import { createUpstream } from './upstream.ts';
 import type { OnEnd, Upstream } from './upstream.ts';
 
-/** A stand-in for an Uptime Kuma with the status page `main`. */
+/** A stand-in for Uptime Kuma with the status page `main`. */
 export interface KumaUpstream extends Upstream {
-  /** The newest status of each monitor by its name: 0 down, 1 up, 2 pending, 3 maintenance. */
+  /** The latest status by monitor name: 0 down, 1 up, 2 pending, 3 maintenance. */
   readonly monitors: Map<string, number>;
-  /** The settings of a server that reads it. */
+  /** Settings that connect the server under test to it. */
   readonly settings: Record<string, string>;
 }
 

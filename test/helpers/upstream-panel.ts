@@ -5,46 +5,46 @@ import type { Answer, OnEnd, Seen, Upstream } from './upstream.ts';
 import { createWings } from './upstream-wings.ts';
 import type { Wings } from './upstream-wings.ts';
 
-/** The keys that the stand-in takes: one that may act, and one that may only read the console. */
+/** The keys that the stand-in accepts. `write` and `pelican` may act, `read` may only read the console. */
 export const panelKeys = {
   write: 'ptlc_WriteWriteWrit0123456789abcdefghijklmnopqrstuv',
   pelican: 'pacc_WriteWriteWrit0123456789abcdefghijklmnopqrstuv',
   read: 'ptlc_ReadReadReadRe0123456789abcdefghijklmnopqrstuv',
 };
 
-/** What the user of a key may do. */
+/** The permissions of a key's user. */
 export interface PanelUser {
   admin: boolean;
   owner: boolean;
   permissions: string[];
 }
 
-/** A stand-in for a panel with one server, and the node that runs it. */
+/** A stand-in for a panel with one server and the Wings node that runs it. */
 export interface PanelUpstream extends Upstream {
   readonly wings: Wings;
   readonly users: Map<string, PanelUser>;
-  /** The actions that were accepted, and the commands that reached a running server. */
+  /** The accepted power signals, and the commands that reached a running server. */
   readonly signals: string[];
   readonly commands: string[];
   readonly files: Map<string, string>;
-  /** How long a token of the console lives. */
+  /** The lifetime of a console token. */
   tokenSeconds: number;
-  /** How many of them a server has in a minute; older panels have no limit. */
+  /** The limit of console tokens per minute; older panels have none. */
   tokensPerMinute: number;
-  /** The state that keeps the server from everything: suspended, installing. */
+  /** A state in which the panel refuses every request for the server, such as suspended or installing. */
   conflict: string | undefined;
 }
 
-/** What stand-ins may be asked to be like. */
+/** Options of the stand-in. */
 export interface PanelOptions {
-  /** Pelican answers 204 to commands for servers that are offline. */
+  /** Pelican answers 204 to commands even if the server is offline. */
   readonly isPelican?: boolean;
-  /** How often Wings looks at the tokens. */
+  /** How often Wings checks its tokens. */
   readonly tickMs?: number;
   readonly uuid?: string;
-  /** Whether Wings answers pings; a connection that died does not. */
+  /** Whether Wings answers pings; false simulates a dead connection. */
   readonly autoPong?: boolean;
-  /** Whether the server is always running, whatever is done to it. */
+  /** Whether the server stays running after every power action. */
   readonly isSteady?: boolean;
   readonly onEnd?: OnEnd;
 }
@@ -146,7 +146,7 @@ export async function createPanelUpstream({
       const wantsJson = headers.accept?.startsWith('application/json');
       if (!user && !wantsJson) return { status: 302, headers: { location: '/auth/login' } };
       if (!user) return failure(401, 'AuthenticationException', 'Unauthenticated.');
-      // Laravel Sanctum: with the panel's own Origin a request is a browser's, and lacks the CSRF token.
+      // Laravel Sanctum treats a request with the panel's own Origin as a browser's and requires a CSRF token.
       if (headers.origin === upstream.url) return failure(419, 'HttpException', 'CSRF token mismatch.');
       if (method === 'POST' && headers['content-type'] !== 'application/json' && body) {
         return failure(400, 'BadRequestHttpException', 'The JSON data passed in the request appears to be malformed.');
@@ -160,7 +160,7 @@ export async function createPanelUpstream({
   return Object.assign(panel, upstream, { wings });
 }
 
-/** An error as the panel words it. */
+/** An error in the panel's format. */
 export function failure(status: number, code: string, detail: string): Answer {
   return json(status, { errors: [{ code, status: String(status), detail }] });
 }

@@ -1,7 +1,7 @@
 import { createLog } from '../../server/log.ts';
 import { createProviders } from '../../server/hosting/providers/index.ts';
 
-/** A process that runs one local server and nothing else. Arguments: its data folder, and the command. */
+/** A process that runs one local server. Arguments: the data folder and the command. */
 const [, , dataDir, ...command] = process.argv;
 const config = {
   here: {

@@ -9,33 +9,33 @@ import { until } from './upstream.ts';
 /** A process of the test program. */
 export interface Program {
   readonly name: string;
-  /** What it was told of the environment. */
+  /** The environment of the process. */
   readonly env: Readonly<Record<string, string>>;
   /** The lines of its standard input. */
   readonly inputs: readonly string[];
   readonly signals: readonly string[];
-  /** Whether it is gone. */
+  /** Whether the process has exited. */
   readonly gone: () => boolean;
-  readonly order: (
-    order: 'print' | 'complain' | 'deafen' | 'exit' | 'count' | 'breed' | 'abandon',
+  readonly send: (
+    order: 'print' | 'print-error' | 'pause-input' | 'exit' | 'print-lines' | 'spawn-child' | 'spawn-detached',
     detail?: string,
   ) => void;
 }
 
-/** Where the test programs report to. */
-export interface Leashes {
-  /** A command for one, under a name. */
-  command(name: string, manner?: 'stubborn'): string[];
-  /** All that ever started, in their order. */
+/** Starts test programs and receives their reports. */
+export interface Supervisor {
+  /** The command line that starts a program with a name. */
+  command(name: string, mode?: 'ignore-sigterm'): string[];
+  /** All programs that ever started, in order. */
   readonly programs: readonly Program[];
-  /** The programs of a name that are there now. */
+  /** The running programs with a name. */
   alive(name: string): readonly Program[];
-  /** Waits for the start of a program, counted from 1. */
+  /** Waits for the nth start of a program, counted from 1. */
   started(name: string, count?: number): Promise<Program>;
 }
 
-/** Opens the place where test programs report to; those that are left when the test ends are told to exit. */
-export async function createLeashes(): Promise<Leashes> {
+/** Opens a port for the reports of test programs; programs that still run when the test ends exit. */
+export async function createSupervisor(): Promise<Supervisor> {
   const programs: Program[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -58,7 +58,7 @@ export async function createLeashes(): Promise<Leashes> {
           inputs: [],
           signals: [],
           gone: () => gone,
-          order: (order: string, text = '') => void socket.write(`${JSON.stringify({ order, detail: text })}\n`),
+          send: (order: string, text = '') => void socket.write(`${JSON.stringify({ order, detail: text })}\n`),
         };
         program = started;
         programs.push(started);
@@ -75,12 +75,12 @@ export async function createLeashes(): Promise<Leashes> {
   });
   const named = (name: string): Program[] => programs.filter((program) => program.name === name);
   return {
-    command: (name, manner) => [
+    command: (name, mode) => [
       process.execPath,
       fileURLToPath(new URL('./upstream-program.ts', import.meta.url)),
       String(port),
       name,
-      ...(manner ? [manner] : []),
+      ...(mode ? [mode] : []),
     ],
     programs,
     alive: (name) => named(name).filter(({ gone }) => !gone()),

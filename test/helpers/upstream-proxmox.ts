@@ -3,10 +3,10 @@ import type { Answer, Upstream } from './upstream.ts';
 import { createCertificates } from './upstream-tls.ts';
 import type { TestCertificates } from './upstream-tls.ts';
 
-/** The token that the stand-in takes. */
+/** The token that the stand-in accepts. */
 export const proxmoxToken = { id: 'hosting@pve!api', secret: '8d4cf7a2-1b7e-4b0e-9d55-0f2f6d1e7c11' };
 
-/** What the cluster shows to a token. */
+/** A guest of the cluster. */
 export interface ProxmoxVm {
   readonly vmid: number;
   node: string;
@@ -14,13 +14,13 @@ export interface ProxmoxVm {
   readonly template?: 0 | 1;
 }
 
-/** A stand-in for a Proxmox cluster: the VM 100 on pve1, the container 101 on pve2, the template 900. */
+/** A stand-in for a Proxmox cluster with the VM 100 on pve1, the container 101 on pve2 and the template 900. */
 export interface ProxmoxUpstream extends Upstream {
   readonly vms: ProxmoxVm[];
   readonly certificates: TestCertificates;
 }
 
-/** Starts the stand-in, over TLS with a certificate of its own authority. */
+/** Starts the stand-in over TLS with a certificate of a private CA. */
 export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
   const certificates = createCertificates();
   const vms: ProxmoxVm[] = [
@@ -46,7 +46,7 @@ export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
       if (vm.node !== node) {
         return failure(500, `unable to find configuration file for VM ${vmid} on node '${node}'`);
       }
-      // Unknown parameters are a 400 there.
+      // Proxmox answers 400 to unknown parameters.
       if (body !== '') return failure(400, 'Parameter verification failed.');
       const upid = `UPID:${node}:003A0001:07296561:6853C531:qm${verb}:${vmid}:${proxmoxToken.id}:`;
       return { status: 200, body: JSON.stringify({ data: upid }) };
@@ -56,7 +56,7 @@ export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
   return Object.assign(upstream, { vms, certificates });
 }
 
-/** An error as Proxmox tells it: in the status line, and before version 5.2.0 of its HTTP server nowhere else. */
+/** A Proxmox error. The reason phrase holds the message; before version 5.2.0 of its HTTP server the body is empty. */
 export function failure(status: number, reason: string): Answer {
   return { status, reason, headers: { connection: 'close' }, body: '{"data":null}' };
 }

@@ -3,12 +3,12 @@ import type { Answer, OnEnd, Upstream } from './upstream.ts';
 
 /** A stand-in for the RDAP server of a registry. */
 export interface RdapUpstream extends Upstream {
-  /** The base of its addresses, with a slash at its end. */
+  /** Its base URL, which ends with a slash. */
   readonly base: string;
-  /** The names that exist there, beside those that registries keep for themselves. */
+  /** The registered names, in addition to the registries' own. */
   readonly taken: Set<string>;
-  /** The names that were asked for, in order. */
-  asked(): string[];
+  /** The queried names, in order. */
+  queried(): string[];
 }
 
 /** Starts the stand-in. */
@@ -19,8 +19,8 @@ export async function createRdapUpstream({ onEnd }: { onEnd?: OnEnd } = {}): Pro
     if (taken.has(name) || /^(?:nic|bbc|nominet)\./.test(name)) return domain(name);
     return answer(404, { errorCode: 404, title: 'Not Found' });
   }, onEnd && { onEnd });
-  const asked = () => upstream.seen.map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
-  return Object.assign(upstream, { base: `${upstream.url}/rdap/`, taken, asked });
+  const queried = () => upstream.seen.map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
+  return Object.assign(upstream, { base: `${upstream.url}/rdap/`, taken, queried });
 }
 
 function domain(name: string): Answer {

@@ -5,17 +5,17 @@ import { onTestFinished } from 'vitest';
 import { createUpstream } from './upstream.ts';
 import type { Answer, Seen, Upstream } from './upstream.ts';
 
-/** The object of a domain, as RDAP has it (RFC 9083 §5.3). */
+/** A domain object in RDAP format (RFC 9083 §5.3). */
 export function toDomainObject(name: string, changes: Readonly<Record<string, unknown>> = {}): string {
   return JSON.stringify({ objectClassName: 'domain', ldhName: name, status: ['active'], ...changes });
 }
 
-/** Starts an RDAP server that has these names, and answers 404 for all others. */
+/** Starts an RDAP server that has these names and answers 404 for all others. */
 export async function createRdapUpstream(names: readonly string[] = []): Promise<Upstream> {
   return await createUpstream((request) => answerRdap(request, names));
 }
 
-/** What an RDAP server that has these names answers. */
+/** The answer of an RDAP server that has these names. */
 export function answerRdap({ path }: Seen, names: readonly string[]): Answer {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const headers = { 'content-type': 'application/rdap+json' };
@@ -23,7 +23,7 @@ export function answerRdap({ path }: Seen, names: readonly string[]): Answer {
   return { status: 404, headers, body: JSON.stringify({ errorCode: 404, title: 'Not Found' }) };
 }
 
-/** IANA's list, with as many services as it must have at least, and these beside them. */
+/** IANA's bootstrap list: the given services plus fillers to reach the required minimum. */
 export function toBootstrap(bases: Readonly<Record<string, string>>, fillers = 500): string {
   const services = [
     ...Object.entries(bases).map(([tld, base]) => [[tld], [base]]),
@@ -32,23 +32,23 @@ export function toBootstrap(bases: Readonly<Record<string, string>>, fillers = 5
   return JSON.stringify({ version: '1.0', publication: '2026-02-13T23:00:01Z', services });
 }
 
-/** Starts a server of IANA's list. */
+/** Starts a server for IANA's bootstrap list. */
 export async function createBootstrapUpstream(bases: Readonly<Record<string, string>>): Promise<Upstream> {
   return await createUpstream(() => ({ status: 200, headers: { etag: '"1"' }, body: toBootstrap(bases) }));
 }
 
-/** What a WHOIS or DAS server does with a line: a text that it sends before it closes, or whatever it does by itself. */
+/** The reaction of a WHOIS or DAS server to a line: a text sent before it closes, or a function. */
 export type TextAnswer = string | Buffer | ((socket: Socket) => void);
 
-/** A real WHOIS or DAS server in the place of that of a registry. */
+/** A real TCP server that replaces a registry's WHOIS or DAS server. */
 export interface TextUpstream {
   /** As `host:port`. */
   readonly address: string;
-  /** The lines that reached it. */
+  /** The received lines. */
   readonly seen: readonly string[];
 }
 
-/** Starts a server of text over TCP that answers each line as told, until the test ends. */
+/** Starts a TCP text server that answers each line; it stops when the test ends. */
 export async function createTextUpstream(answer: (line: string) => TextAnswer): Promise<TextUpstream> {
   const seen: string[] = [];
   const server = createServer((socket) => {
@@ -58,9 +58,9 @@ export async function createTextUpstream(answer: (line: string) => TextAnswer): 
       received += chunk.toString();
       if (!received.endsWith('\r\n')) return;
       seen.push(received.slice(0, -2));
-      const told = answer(received.slice(0, -2));
-      if (typeof told === 'function') told(socket);
-      else socket.end(told);
+      const response = answer(received.slice(0, -2));
+      if (typeof response === 'function') response(socket);
+      else socket.end(response);
     });
   });
   const sockets = new Set<Socket>();

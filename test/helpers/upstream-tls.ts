@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A private authority, as a Proxmox cluster has its own, and a certificate of it for this machine; all in PEM. */
+/** A private CA, as each Proxmox cluster has one, and a certificate for this machine, all in PEM. */
 export interface TestCertificates {
   readonly ca: string;
   readonly key: string;
@@ -14,7 +14,7 @@ const program = 'openssl';
 
 let made: TestCertificates | undefined;
 
-/** The certificates of this run, which are made when they are first asked for. */
+/** The certificates of this test run, created on first use. */
 export function createCertificates(): TestCertificates {
   return (made ??= make());
 }

@@ -1,21 +1,21 @@
 import { createUpstream } from './upstream.ts';
 import type { Answer, Upstream } from './upstream.ts';
 
-/** The credential that the stand-in takes. */
+/** The credential that the stand-in accepts. */
 export const whmcsCredential = { identifier: 'whmcs-identifier-0123456789', secret: 'whmcs-secret-abcdef0123456789' };
 
-/** What the stand-in has; tests change it. */
+/** The data of the stand-in; tests change it. */
 export interface WhmcsShop {
   currencies: { id: number | string; code: string }[];
-  /** Whether currencies are answered under flat keys, as the documentation has it. */
+  /** Whether currencies have flat keys, as in the documentation. */
   flat: boolean;
-  /** By the code of their currency; what is not a map stands for itself. */
+  /** Prices by currency code; a value that is not a map is returned unchanged. */
   pricing: Record<string, unknown>;
-  /** The currency that is answered for an id that is not known. */
+  /** The currency of the answer to an unknown currency ID. */
   fallback: string;
 }
 
-/** A TLD as WHMCS answers it, with the same prices for each action and year. */
+/** A TLD as WHMCS returns it, with the same prices for each action. */
 export function whmcsTld(tld: string, years: unknown, changes: Readonly<Record<string, unknown>> = {}): object {
   const addons = { dns: false, email: false, idprotect: false };
   const periods = { grace_period: null, redemption_period: null };
@@ -32,7 +32,7 @@ export function whmcsTld(tld: string, years: unknown, changes: Readonly<Record<s
   };
 }
 
-/** Starts a stand-in for the API of a WHMCS that is installed in `/clients`. */
+/** Starts a stand-in for the API of WHMCS, installed in `/clients`. */
 export async function createWhmcsUpstream(): Promise<{ upstream: Upstream; shop: WhmcsShop }> {
   const shop: WhmcsShop = {
     currencies: [
@@ -53,7 +53,7 @@ export async function createWhmcsUpstream(): Promise<{ upstream: Upstream; shop:
     if (method !== 'POST' || path !== '/clients/includes/api.php') return { status: 404, body: '<h1>Not Found</h1>' };
     if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return refusal('Invalid request');
     const form = Object.fromEntries(new URLSearchParams(body));
-    // The default of the API is a format of its own.
+    // The API's default is its own text format.
     if (form['responsetype'] !== 'json') return { status: 200, body: 'result=error;message=no json;' };
     if (form['identifier'] !== whmcsCredential.identifier || form['secret'] !== whmcsCredential.secret) {
       return refusal('Authentication Failed');
@@ -61,17 +61,17 @@ export async function createWhmcsUpstream(): Promise<{ upstream: Upstream; shop:
     if (form['action'] === 'GetCurrencies') return json(toCurrencies(shop));
     if (form['action'] !== 'GetTLDPricing') return refusal('Command Not Found');
     const code = shop.currencies.find(({ id }) => String(id) === form['currencyid'])?.code ?? '';
-    const known = code in shop.pricing ? code : shop.fallback;
+    const priced = code in shop.pricing ? code : shop.fallback;
     return json({
       result: 'success',
-      currency: { id: 1, code: known, prefix: '', suffix: ` ${known}`, format: 1, rate: '1.00000' },
-      pricing: shop.pricing[known],
+      currency: { id: 1, code: priced, prefix: '', suffix: ` ${priced}`, format: 1, rate: '1.00000' },
+      pricing: shop.pricing[priced],
     });
   });
   return { upstream, shop };
 }
 
-/** How WHMCS says no: with a status that says yes, unless the web server says it as well. */
+/** A WHMCS error. Its status is 200 unless the web server refuses the request itself. */
 export function refusal(message: string, status = 200): Answer {
   return {
     status,

@@ -5,7 +5,7 @@ import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import type { OnEnd } from './upstream.ts';
 
-/** What a token of Wings allows, to whom and until when. */
+/** The claims of a Wings token. */
 export interface WingsClaims {
   readonly iat?: number;
   readonly exp: number;
@@ -13,38 +13,38 @@ export interface WingsClaims {
   readonly permissions: readonly string[];
 }
 
-/** A stand-in for the console websocket of Wings: it follows what its source does, the odd parts too. */
+/** A stand-in for the console websocket of Wings. It follows the Wings source, including its quirks. */
 export interface Wings {
   readonly uuid: string;
-  /** Events of clients that a read-only console must never send. */
+  /** The received events that a read-only console must never send. */
   readonly forbidden: readonly string[];
-  /** Each successful `auth`, by the time it came. */
+  /** The time of each successful `auth`. */
   readonly auths: readonly number[];
-  /** How often any socket was pinged. */
+  /** The number of pings received on all sockets. */
   pings(): number;
-  /** The sockets that are open, authenticated or not. */
+  /** The number of open sockets, authenticated or not. */
   sockets(): number;
-  /** Lines that were asked for by `send logs`, so often. */
+  /** How often `send logs` was received. */
   logsSent(): number;
-  /** How often an `auth` was dropped by the limit. */
+  /** How many `auth` messages the limit dropped. */
   authsDropped(): number;
   issue(permissions: readonly string[], seconds: number): string;
   print(line: string): void;
   publish(event: string, ...args: readonly string[]): void;
-  /** Sends what is no event at all. */
-  babble(data: string | Buffer): void;
+  /** Sends data that is not a Wings event. */
+  sendRaw(data: string | Buffer): void;
   state(): string;
   become(state: string): void;
-  /** Cuts all sockets without a close frame, as after a change of the server's subusers. */
+  /** Terminates all sockets without a close frame, as Wings does after a change of the server's subusers. */
   cut(): void;
   close(code: number, reason: string): void;
-  /** Answers handshakes with a status; undefined takes them again. */
+  /** Answers handshakes with a status; undefined accepts them again. */
   refuse(status: number | undefined): void;
-  /** Forgets all tokens that were issued until now, as a restart does. */
+  /** Denies all tokens issued so far, as after a restart. */
   denyOldTokens(): void;
-  /** Belongs to another panel from now on. */
+  /** Sets the panel origin that handshakes must have. */
   expectOrigin(origin: string): void;
-  /** Drops every `auth` beyond so many in 5 s, as newer versions do; it tells the first in a row alone. */
+  /** Limits each socket to so many `auth` per 5 s, as newer versions do; only the first dropped one gets a reply. */
   throttleAuth(limit: number): void;
 }
 
@@ -67,29 +67,29 @@ function parse(token: string): WingsClaims | undefined {
   return JSON.parse(Buffer.from(body, 'base64url').toString()) as WingsClaims;
 }
 
-/** What Wings is told. */
+/** Options of the Wings stand-in. */
 export interface WingsOptions {
   readonly uuid: string;
   /** The panel's address. */
   readonly origin: () => string;
-  /** How often it looks at the tokens. */
+  /** How often Wings checks its tokens. */
   readonly tickMs: number;
   readonly autoPong: boolean;
   readonly onEnd: OnEnd;
 }
 
-/** The `auth` of one socket that were let through, and whether it knows that they are dropped now. */
+/** The recently accepted `auth` messages of a socket, and whether it was notified of the limit. */
 interface AuthLimit {
   recent: number[];
-  isTold: boolean;
+  isNotified: boolean;
 }
 
-/** Without arguments there is no key for them. */
+/** Sends an event; without arguments the `args` key is absent. */
 function send(socket: WebSocket, event: string, ...args: readonly string[]): void {
   socket.send(JSON.stringify(args.length > 0 ? { event, args } : { event }));
 }
 
-/** Adds Wings to an HTTP server; the Origin of clients must be exactly the panel's. */
+/** Adds Wings to an HTTP server; the Origin of clients must equal the panel's. */
 export function createWings(server: Server, { uuid, origin, tickMs, autoPong, onEnd }: WingsOptions): Wings {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 4096, perMessageDeflate: false, autoPong });
   const tokens = new Map<WebSocket, WingsClaims>();
@@ -117,7 +117,7 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
   const publishTo = (socket: WebSocket, event: string, ...args: readonly string[]): void => {
     if (!tokens.has(socket)) return;
     const reason = reject(tokens.get(socket));
-    // Instead of the line, which is lost.
+    // The error replaces the line, which is lost.
     if (reason) send(socket, 'jwt error', reason);
     else send(socket, event, ...args);
   };
@@ -144,17 +144,17 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     }, tickMs);
     socket.on('close', () => clearInterval(ticker));
   };
-  const hear = (socket: WebSocket, data: string, limit: AuthLimit): void => {
+  const handleMessage = (socket: WebSocket, data: string, limit: AuthLimit): void => {
     const { event, args = [] } = JSON.parse(data) as { event: string; args?: string[] };
     if (event === 'auth') {
       limit.recent = limit.recent.filter((at) => Date.now() - at < 5000);
       if (limit.recent.length >= authLimit) {
         authsDropped += 1;
-        if (!limit.isTold) send(socket, 'throttled', 'auth');
-        limit.isTold = true;
+        if (!limit.isNotified) send(socket, 'throttled', 'auth');
+        limit.isNotified = true;
         return;
       }
-      limit.isTold = false;
+      limit.isNotified = false;
       limit.recent.push(Date.now());
       return authenticate(socket, args.join(''));
     }
@@ -165,8 +165,8 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     for (const line of history) publishTo(socket, 'console output', line);
   };
   sockets.on('connection', (socket: WebSocket) => {
-    const limit: AuthLimit = { recent: [], isTold: false };
-    socket.on('message', (data: Buffer) => hear(socket, data.toString(), limit));
+    const limit: AuthLimit = { recent: [], isNotified: false };
+    socket.on('message', (data: Buffer) => handleMessage(socket, data.toString(), limit));
     socket.on('ping', () => (pings += 1));
     socket.on('close', () => tokens.delete(socket));
     socket.on('error', () => undefined);
@@ -202,11 +202,11 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
       publish('console output', line);
     },
     publish,
-    babble: (data) => sockets.clients.forEach((socket) => socket.send(data)),
+    sendRaw: (data) => sockets.clients.forEach((socket) => socket.send(data)),
     state: () => state,
     become(next) {
       if (state === next) return;
-      // The history is the container's, and a start makes a new one.
+      // The history belongs to the container; a start creates a new one.
       if (state === 'offline') history.length = 0;
       state = next;
       publish('status', next);

@@ -11,7 +11,7 @@ import { onTestFinished } from 'vitest';
 import { createLog } from '../../server/log.ts';
 import type { Logger } from '../../server/log.ts';
 
-/** A request as it reached an upstream. */
+/** A request that an upstream received. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
@@ -22,7 +22,7 @@ export interface Seen {
 /** An answer of an upstream. */
 export interface Answer {
   readonly status: number;
-  /** The reason phrase, where the upstream has its own. */
+  /** The reason phrase, if the upstream sets one. */
   readonly reason?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -30,27 +30,27 @@ export interface Answer {
 
 const always = (_request: Seen): boolean => true;
 
-/** How an upstream fails: an answer that it does not usually give, or something worse. */
+/** A fault: an unusual answer, or a failure of the connection. */
 export type Fault = Answer | 'hang' | 'stall' | 'drop' | 'cut' | 'garbage' | 'huge';
 
-/** A real HTTP server in the place of an outside system. */
+/** A real HTTP server that replaces an external system. */
 export interface Upstream {
   readonly url: string;
   readonly server: Server;
-  /** The requests that reached it. */
+  /** The received requests. */
   readonly seen: readonly Seen[];
-  /** Whether a client went away in the middle of a huge answer. */
+  /** Whether a client closed the connection in the middle of a huge answer. */
   wasLeft(): boolean;
-  /** Fails from now on, on the requests that match. */
+  /** Fails all following requests that match. */
   fail(fault: Fault | undefined, matches?: (request: Seen) => boolean): void;
   /** Stops at once; the port refuses connections from then on. */
   stop(): Promise<void>;
 }
 
-/** What is told the end of what was started; that of the running test, where nothing else is said. */
+/** Registers a cleanup; the default runs it when the current test ends. */
 export type OnEnd = (end: () => void | Promise<void>) => void;
 
-/** Starts an upstream that answers as told, until the test ends; with a certificate and key, over TLS. */
+/** Starts an upstream with given answers; it stops when the test ends. With a certificate and key it uses TLS. */
 export async function createUpstream(
   answer: (request: Seen) => Answer,
   { tls, onEnd = onTestFinished }: { tls?: { readonly key: string; readonly cert: string }; onEnd?: OnEnd } = {},
@@ -69,11 +69,11 @@ export async function createUpstream(
     seen.push(request);
     const failing = fault !== undefined && matches(request) ? fault : undefined;
     if (failing === 'huge') left = await writeHuge(response);
-    else if (typeof failing === 'string') misbehave(failing, response);
+    else if (typeof failing === 'string') applyFault(failing, response);
     else write(failing ?? answer(request), response);
   };
   const listener = (message: IncomingMessage, response: ServerResponse): void =>
-    // A client that goes away in the middle of its request is part of what is tested.
+    // Some tests disconnect in the middle of a request.
     void serve(message, response).catch(() => response.destroy());
   const server = tls ? createSecureServer(tls, listener) : createServer(listener);
   server.listen(0, '127.0.0.1');
@@ -106,17 +106,17 @@ function write({ status, reason, headers = {}, body }: Answer, response: ServerR
   response.end(body);
 }
 
-function misbehave(fault: Exclude<Fault, Answer | 'huge'>, response: ServerResponse): void {
+function applyFault(fault: Exclude<Fault, Answer | 'huge'>, response: ServerResponse): void {
   if (fault === 'hang') return;
   if (fault === 'drop') response.socket!.destroy();
-  else if (fault === 'garbage') response.socket!.end('220 this is another service altogether\r\n\r\n');
+  else if (fault === 'garbage') response.socket!.end('220 another service\r\n\r\n');
   else {
     response.writeHead(200, { 'content-length': 100 });
     response.write('{"data":', () => fault === 'cut' && response.socket!.destroy());
   }
 }
 
-/** Writes an answer that no client should read; answers whether the client went away before its end. */
+/** Writes an answer of 50 MB; returns whether the client disconnected before its end. */
 async function writeHuge(response: ServerResponse): Promise<boolean> {
   response.writeHead(200);
   const chunk = Buffer.alloc(100_000, 'a');
@@ -127,15 +127,15 @@ async function writeHuge(response: ServerResponse): Promise<boolean> {
   );
 }
 
-/** Waits until something is so, and fails where that takes longer than 20 s. */
+/** Waits until a condition holds; throws after 20 s. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   for (const end = performance.now() + 20_000; !holds();) {
-    if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
+    if (performance.now() > end) throw new Error(`timed out waiting until ${what}`);
     await sleep(5);
   }
 }
 
-/** A log whose lines can be read. */
+/** A log with readable output. */
 export function createTestLog(): { log: Logger; written: () => string } {
   const destination = new PassThrough();
   let written = '';

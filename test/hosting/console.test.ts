@@ -13,7 +13,7 @@ import { askEndpoint } from '../server/ask.ts';
 import { eventually, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
-/** How long a stream is followed whose tokens do not live that long. */
+/** How long the test follows a stream; longer than the lifetime of each token. */
 const followMs = 20_000;
 
 async function createWorld(options: PanelOptions & { databaseUrl?: string } = {}): Promise<HostingWorld> {
@@ -25,7 +25,7 @@ async function serve(world: HostingWorld, key: string, settings: Record<string, 
   return { ...app, key };
 }
 
-/** Asks where the stream is, and for a token. */
+/** Gets the address of the stream and a token. */
 async function bootstrap(app: SharedApp): Promise<{ socket_url: string; token: string }> {
   const { status, text } = await askEndpoint(app, 'openGameConsole');
   expect(status).toBe(200);
@@ -39,7 +39,7 @@ async function openStream(app: SharedApp): Promise<TestClient> {
   return client;
 }
 
-test('a stream is followed for long beyond the life of every token, and not a line of it is lost', async () => {
+test('a stream outlives each of its tokens without losing a line', async () => {
   const world = await createWorld({ tickMs: 500 });
   world.panel.tokenSeconds = 10;
   world.panel.tokensPerMinute = 60;
@@ -73,7 +73,7 @@ test('a stream is followed for long beyond the life of every token, and not a li
   expect(renewals).toBeGreaterThanOrEqual(Math.floor(followMs / 8000));
   expect(world.panel.wings.auths.length).toBeGreaterThanOrEqual(Math.floor(followMs / 10_000));
 
-  // Read-only twice over: nothing of it was passed on, and the credential upstream could not have done it.
+  // The stream is read-only twice: it forwards no write event, and the upstream credential has no write permission.
   expect(world.panel.wings.forbidden).toEqual([]);
   expect(world.panel.commands).toEqual([]);
   expect(world.panel.signals).toEqual([]);
@@ -82,7 +82,7 @@ test('a stream is followed for long beyond the life of every token, and not a li
 });
 
 describe('a stream', () => {
-  test('is where PUBLIC_URL says, and its token is a JWT that holds no credential', async () => {
+  test('has the address from PUBLIC_URL and a JWT without credentials', async () => {
     const world = await createWorld();
     const key = await world.issueKey();
     const app = await serve(world, key, { PUBLIC_URL: 'https://api.example.com/hosting/' });
@@ -93,7 +93,7 @@ describe('a stream', () => {
     expect(claims).not.toMatch(/hk_|ptlc_|127\.0\.0\.1/);
   });
 
-  test('carries commands of a key that may write, which are audited', async () => {
+  test('forwards and audits commands of a key with write access', async () => {
     const world = await createWorld();
     const app = await serve(world, await world.issueKey());
     const client = await openStream(app);
@@ -109,7 +109,7 @@ describe('a stream', () => {
     });
   });
 
-  test('counts its commands against the same limit as those by HTTP', async () => {
+  test('counts commands against the same limit as HTTP requests', async () => {
     const world = await createWorld();
     const app = await serve(world, await world.issueKey(), { POWER_RATELIMIT_BURST: '2', POWER_RATELIMIT_RPS: '1' });
     const client = await openStream(app);
@@ -119,7 +119,7 @@ describe('a stream', () => {
     expect(world.panel.commands).toHaveLength(2);
   });
 
-  test('says what the log holds where the panel hands out no file', async () => {
+  test('provides the log content if the panel serves no log file', async () => {
     const world = await createWorld();
     world.panel.files.clear();
     const app = await serve(world, await world.issueKey());
@@ -132,7 +132,7 @@ describe('a stream', () => {
     expect(JSON.parse(text)).toMatchObject({ empty: false, content: 'first\nsecond\n' });
   });
 
-  test('is closed within 5 s where its key is revoked by the operator', async () => {
+  test('is closed within 5 s after the operator revokes its key', async () => {
     const world = await createWorld();
     const key = await world.issueKey();
     const client = await openStream(await serve(world, key));
@@ -143,7 +143,7 @@ describe('a stream', () => {
     expect(performance.now() - revoked).toBeLessThan(5000);
   });
 
-  test('ends where its server is given to somebody else', async () => {
+  test('ends when its server is assigned to another customer', async () => {
     const world = await createWorld();
     const client = await openStream(await serve(world, await world.issueKey()));
     await client.until('status');
@@ -160,7 +160,7 @@ describePostgres((postgres) => {
     const world = await createWorld({ databaseUrl: await postgres().createDatabase() });
     const key = await world.issueKey();
     const [one, other] = await Promise.all([serve(world, key), serve(world, key)]);
-    // A token of one instance opens a stream on the other.
+    // A token of one instance is valid on the other.
     const { token } = await bootstrap(one);
     const { socket_url: url } = await bootstrap(other);
     const client = await openClient(url);
@@ -173,7 +173,7 @@ describePostgres((postgres) => {
     for (const app of [one, other]) expect((await askEndpoint(app, 'startGameServer')).status).toBe(401);
   });
 
-  test('of 100 requests with one Idempotency-Key to two instances one acts', async () => {
+  test('of 100 requests with one Idempotency-Key to two instances, one runs the action', async () => {
     const world = await createWorld({ databaseUrl: await postgres().createDatabase() });
     const key = await world.issueKey();
     const apps = await Promise.all([serve(world, key), serve(world, key)]);

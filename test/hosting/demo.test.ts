@@ -11,7 +11,7 @@ import { createServable, startProcess } from '../server/process.ts';
 import type { ServerProcess } from '../server/process.ts';
 import { eventually } from '../server/shared.ts';
 
-const shown = /^ {2}echo 'Authorization: Bearer (hk_\w+)' > \.key$/m;
+const keyPattern = /^ {2}echo 'Authorization: Bearer (hk_\w+)' > \.key$/m;
 
 async function createSettings(): Promise<Record<string, string>> {
   const { settings } = await createServable();
@@ -24,11 +24,11 @@ function startDemo(settings: Record<string, string>): ServerProcess {
 }
 
 async function shownKey(server: ServerProcess): Promise<string> {
-  await expect.poll(() => shown.test(server.stdout()), eventually).toBe(true);
-  return shown.exec(server.stdout())![1]!;
+  await expect.poll(() => keyPattern.test(server.stdout()), eventually).toBe(true);
+  return keyPattern.exec(server.stdout())![1]!;
 }
 
-/** Drives the demo servers with a key, as the lines of the README do. */
+/** Sends requests to the demo servers with a key, like the commands in the README. */
 function createDriver(port: number, key: string) {
   const headers = { Authorization: `Bearer ${key}` };
   const game = '/v1/hosting/game';
@@ -43,7 +43,7 @@ function createDriver(port: number, key: string) {
   return { game, post, log };
 }
 
-test('the demo servers do all that their kinds do', async () => {
+test('the demo servers support all actions of their kinds', async () => {
   const server = startDemo(await createSettings());
   const port = await server.listening();
   const { game, post, log } = createDriver(port, await shownKey(server));
@@ -84,7 +84,7 @@ test('the demo servers do all that their kinds do', async () => {
   expect(await server.ended()).toBe(0);
 });
 
-test('the key of the demo is shown at the first start, and never again', async () => {
+test('the demo key is printed at the first start only', async () => {
   const settings = await createSettings();
   const first = startDemo(settings);
   const key = await shownKey(first);
@@ -100,12 +100,12 @@ test('the key of the demo is shown at the first start, and never again', async (
   expect(second.stdout()).not.toContain('hk_');
 });
 
-test('a first start that fails does not use the key up', async () => {
-  const taken = createServer().listen(0, '127.0.0.1');
-  await once(taken, 'listening');
-  onTestFinished(() => void taken.close());
+test('a failed first start does not use up the key', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  onTestFinished(() => void other.close());
   const settings = await createSettings();
-  const failed = startDemo({ ...settings, PORT: String((taken.address() as AddressInfo).port) });
+  const failed = startDemo({ ...settings, PORT: String((other.address() as AddressInfo).port) });
   expect(await failed.ended()).toBe(1);
   expect(failed.stdout()).not.toContain('hk_');
   await expect(shownKey(startDemo(settings))).resolves.toMatch(/^hk_/);
@@ -113,8 +113,8 @@ test('a first start that fails does not use the key up', async () => {
 
 test.each<[string, Record<string, string>]>([
   ['in production', { NODE_ENV: 'production' }],
-  ['where there are providers', { PROVIDERS_FILE: 'providers.yaml' }],
-])('there is no demo %s', async (_, settings) => {
+  ['with a providers file', { PROVIDERS_FILE: 'providers.yaml' }],
+])('--demo starts no demo %s', async (_, settings) => {
   const cwd = temporaryFolder();
   writeFileSync(join(cwd, 'providers.yaml'), 'providers: {}\n');
   const server = startProcess({ ...(await createSettings()), ...settings }, { cwd, args: ['--demo'] });
@@ -124,7 +124,7 @@ test.each<[string, Record<string, string>]>([
   expect(server.stdout()).not.toMatch(/hk_|demo/i);
 });
 
-test('the console client follows the demo, and sends what is typed', async () => {
+test('the console client follows the demo and sends typed lines', async () => {
   const server = startDemo(await createSettings());
   const port = await server.listening();
   const key = await shownKey(server);

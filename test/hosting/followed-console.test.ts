@@ -5,22 +5,22 @@ import { createServers } from '../../server/hosting/servers.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 
-/** A console behind providers/types.ts, and how often the record of its server is looked at. */
+/** A followed console, and the number of reads of its server's record. */
 async function follow() {
   const { store } = await createHostingWorld(temporaryFolder());
-  const told: string[] = [];
-  let looks = 0;
+  const reports: string[] = [];
+  let reads = 0;
   let console: ConsoleEvents | undefined;
   const provider = {
     game: {
       openConsole(_ref: string, events: ConsoleEvents) {
         console = events;
-        return { close: () => void told.push('closed') };
+        return { close: () => void reports.push('closed') };
       },
     },
   } as unknown as Provider;
   const find: typeof store.servers.find = (server) => {
-    looks += 1;
+    reads += 1;
     return store.servers.find(server);
   };
   const servers = createServers({ ...store.servers, find }, new Map([['panel', provider]]));
@@ -30,34 +30,34 @@ async function follow() {
     line: () => undefined,
     status: () => undefined,
     gap: () => undefined,
-    ended: (reason) => void told.push(reason),
+    ended: (reason) => void reports.push(reason),
   });
-  return { store, source, told, console: console!, looks: () => looks };
+  return { store, source, reports, console: console!, reads: () => reads };
 }
 
-test('the record of a server is looked at while its console is followed, and not a moment longer', async () => {
-  const { source, looks } = await follow();
-  expect(looks()).toBe(1);
+test('the record of a server is read only while its console is followed', async () => {
+  const { source, reads } = await follow();
+  expect(reads()).toBe(1);
   vi.advanceTimersByTime(20_000);
-  expect(looks()).toBe(5);
+  expect(reads()).toBe(5);
   source.close();
   vi.advanceTimersByTime(60_000);
-  expect(looks()).toBe(5);
+  expect(reads()).toBe(5);
 });
 
-test('a console that ends by itself leaves nobody looking', async () => {
-  const { console: provided, told, looks } = await follow();
+test("an ended console stops the reads of its server's record", async () => {
+  const { console: provided, reports, reads } = await follow();
   provided.ended('the server was deleted');
   vi.advanceTimersByTime(60_000);
-  expect(looks()).toBe(1);
-  expect(told).toEqual(['the server was deleted']);
+  expect(reads()).toBe(1);
+  expect(reports).toEqual(['the server was deleted']);
 });
 
-test('a server that was given away is let go of, and told once', async () => {
-  const { store, told } = await follow();
+test('the console of a moved server is closed and reported once', async () => {
+  const { store, reports } = await follow();
   await store.servers.put({ server: 'game:mine', provider: 'panel', ref: 'another', logFile: null });
   vi.advanceTimersByTime(5_000);
-  await expect.poll(() => told).toEqual(['closed', 'the server has moved']);
+  await expect.poll(() => reports).toEqual(['closed', 'the server has moved']);
   vi.advanceTimersByTime(60_000);
-  expect(told).toHaveLength(2);
+  expect(reports).toHaveLength(2);
 });

@@ -29,33 +29,33 @@ test.each([
   ['a saved and a restored cursor', `${esc}7text${esc}8`],
   ['a keypad mode', `${esc}=text${esc}>`],
   ['a reset and a line up', `${esc}cte${esc}Mxt`],
-  ['a colour that was not written to its end', `text${esc}[3`],
-  ['a title that was not written to its end', `text${esc}]0;Serv`],
-  ['a code of which only the first character was written', `text${esc}`],
+  ['a truncated colour', `text${esc}[3`],
+  ['a truncated title', `text${esc}]0;Serv`],
+  ['a code that was cut after its first character', `text${esc}`],
   ['codes in a row', `${esc}${esc}[1m${esc}[31m${esc}(Btext`],
-])('%s is taken out of a log', (_, log) => {
+])('%s is removed from a log', (_, log) => {
   expect(toLogText(`before\n${log}\nafter\n`)).toBe('before\ntext\nafter\n');
 });
 
-test('a code without its end takes nothing of the next lines away', () => {
+test('a truncated code does not remove the next lines', () => {
   expect(toLogText(`a${esc}]0;Server\nb${esc}[1\nc${esc}P\nd${esc}\ne\n`)).toBe('a\nb\nc\nd\ne\n');
 });
 
-test('what only looks like a code stays', () => {
+test('text that resembles a code stays', () => {
   const log = '[33m [INFO] é ✓ 0m ]0; (B\t\u0000\u0007 â\u0080\u009Dencoded twice\n';
   expect(toLogText(log)).toBe(log);
 });
 
-test('every kind of line end becomes one, and what a terminal would write over stays to be read', () => {
+test('every kind of line end becomes a line feed, and overwritten text stays readable', () => {
   expect(toLogText('one\r\ntwo\r\r\nthree\n\r\n 10 %\r100 %\r\nend')).toBe('one\ntwo\nthree\n\n 10 %\n100 %\nend');
 });
 
-test('nothing, and codes alone, are an empty log', () => {
+test('an empty text and codes alone give an empty log', () => {
   expect(toLogText('')).toBe('');
   expect(toLogText(`${esc}[0m${esc}]0;Server\u0007`)).toBe('');
 });
 
-test('a log of 1 MiB is whole, and of a longer one only whole lines are left', () => {
+test('a log of 1 MiB is complete, and a longer one keeps whole lines only', () => {
   const line = `${'x'.repeat(1023)}\n`;
   expect(toLogText(line.repeat(1024))).toBe(line.repeat(1024));
   expect(toLogText(`first\n${line.repeat(1024)}`)).toBe(line.repeat(1024));
@@ -63,12 +63,12 @@ test('a log of 1 MiB is whole, and of a longer one only whole lines are left', (
   expect(toLogText(`${line.repeat(1024)}no end`)).toBe(`${line.repeat(1023)}no end`);
 });
 
-test('codes do not count as a part of the 1 MiB', () => {
+test('codes do not count towards the 1 MiB', () => {
   const line = `${'x'.repeat(1023)}\n`;
   expect(toLogText(`${esc}[33m${line}`.repeat(1500))).toBe(line.repeat(1024));
 });
 
-test('of a single line that is longer the end is left, from a whole character on', () => {
+test('a longer single line keeps its end, without a cut character', () => {
   const line = '€'.repeat(mebibyte);
   for (const end of ['', 'x', 'xy', '\n', '\n\n\n']) {
     const text = toLogText(line + end);
@@ -79,7 +79,7 @@ test('of a single line that is longer the end is left, from a whole character on
   }
 });
 
-test('a cut in the middle of a code or of a character leaves no rest of it', () => {
+test('a cut inside a code or character leaves no part of it', () => {
   const part = `${esc}[38;5;214m€${esc}[0m${esc}(B`;
   const size = Buffer.byteLength(part);
   for (const end of ['', '\n']) {
@@ -90,7 +90,7 @@ test('a cut in the middle of a code or of a character leaves no rest of it', () 
   }
 });
 
-test('an API key gets a long log from a line start on, without codes', async () => {
+test('an API key gets the end of a long log from a line start, without codes', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
   const key = await world.issueKey();

@@ -30,7 +30,7 @@ function start(app: SharedApp, idempotencyKey: string, other: { target?: string;
   return ask(app, other.target ?? target, { method: 'POST', headers, body: other.body });
 }
 
-/** Lets all claims run out, which takes a minute otherwise. */
+/** Expires all claims at once, instead of after a minute. */
 function expireClaims({ settings }: HostingWorld): void {
   const database = new DatabaseSync(join(settings.DATA_DIR!, 'hosting.sqlite'));
   database.exec('UPDATE hosting_idempotency SET deadline = 0');
@@ -41,7 +41,7 @@ function isReplayed({ headers }: Answer): boolean {
   return headers['idempotent-replayed'] === 'true';
 }
 
-test('of 100 requests at once with one Idempotency-Key one acts, and all others are given its answer or told to wait', async () => {
+test('of 100 concurrent requests with one Idempotency-Key one runs, and the others get its answer or 409', async () => {
   const { app, world } = await serve();
   const answers = await Promise.all(Array.from({ length: 100 }, () => start(app, 'order-4711')));
   expect(powerCalls(world)).toBe(1);
@@ -59,7 +59,7 @@ test('of 100 requests at once with one Idempotency-Key one acts, and all others 
   expect(powerCalls(world)).toBe(1);
 });
 
-test('100 requests with as many keys all act', async () => {
+test('100 requests with different keys all run', async () => {
   const { app, world } = await serve();
   const answers = await Promise.all(Array.from({ length: 100 }, (_, at) => start(app, `order-${at}`)));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -98,7 +98,7 @@ describe('the same Idempotency-Key', () => {
     expect(world.panel.commands).toEqual(['say a']);
   });
 
-  test('of another API key is another', async () => {
+  test('of another API key is independent', async () => {
     const { app, world } = await serve();
     await start(app, 'order-4711');
     const other = await start(app, 'order-4711', { key: await world.issueKey() });
@@ -107,7 +107,7 @@ describe('the same Idempotency-Key', () => {
     expect(powerCalls(world)).toBe(2);
   });
 
-  test('opens nothing to a key that may not', async () => {
+  test('grants no access without permission', async () => {
     const { app, world } = await serve();
     await start(app, 'order-4711');
     const reader = await world.issueKey({ scopes: ['game-power:read'] });
@@ -115,7 +115,7 @@ describe('the same Idempotency-Key', () => {
     expect((await start(app, 'order-4711', { key: 'nonsense' })).status).toBe(401);
   });
 
-  test('is good again after a definite failure', async () => {
+  test('can be used again after a definite failure', async () => {
     const { app, world } = await serve();
     world.panel.fail({ status: 422 }, isPower);
     expect((await start(app, 'order-4711')).status).toBe(502);
@@ -126,7 +126,7 @@ describe('the same Idempotency-Key', () => {
     expect(powerCalls(world)).toBe(2);
   });
 
-  test('is good again after a request that was refused before it ran', async () => {
+  test('can be used again after a request that was refused before it ran', async () => {
     const { app } = await serve();
     const headers = { 'Idempotency-Key': 'order-4711' };
     expect((await askEndpoint(app, 'killGameServer', { headers, body: '{"force":false}' })).status).toBe(400);
@@ -134,7 +134,7 @@ describe('the same Idempotency-Key', () => {
   });
 
   test.each(['drop', 'garbage', 'huge'] as const)(
-    'never acts again after an outcome that nobody knows (%s)',
+    'never repeats the action after an unknown outcome (%s)',
     async (fault) => {
       const { app, world } = await serve();
       world.panel.fail(fault, isPower);
@@ -168,7 +168,7 @@ describe('an Idempotency-Key', () => {
     expect(isReplayed(await start(app, key))).toBe(true);
   });
 
-  test('means nothing to what only reads', async () => {
+  test('is ignored by read endpoints', async () => {
     const { app } = await serve();
     const headers = { 'Idempotency-Key': 'with blank' };
     for (let time = 0; time < 2; time += 1) {
@@ -179,7 +179,7 @@ describe('an Idempotency-Key', () => {
   });
 });
 
-test('a process that is killed in the middle of an action leaves it done at most once', async () => {
+test('an action of a killed process runs at most once', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
   const { settings } = await createServable();
@@ -195,7 +195,7 @@ test('a process that is killed in the middle of an action leaves it done at most
   world.panel.fail(undefined);
   const second = startProcess(all);
   const app = { port: await second.listening(), key } as SharedApp;
-  // Nobody knows yet that the first is dead: it may be another instance that still runs it.
+  // The claim is still valid, since another instance may run the request.
   const early = await start(app, 'order-4711');
   expect(early).toMatchObject({ status: 409, text: renderProblem('json', 'in_progress') });
   expireClaims(world);

@@ -9,26 +9,26 @@ import { createServable, startProcess } from '../server/process.ts';
 import { eventually } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
-/** Runs before the server: the shell that guards local servers cannot be started, after the local server itself was. */
+/** Preloaded before the server: the guard shell of local servers fails to start, after the local server has started. */
 const fault = `
 import childProcess from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 const { spawn } = childProcess;
 childProcess.spawn = (file, ...rest) => {
-  if (file === '/bin/sh') throw new RangeError('a failure that no code expects');
+  if (file === '/bin/sh') throw new RangeError('an unexpected error');
   return spawn(file, ...rest);
 };
 syncBuiltinESMExports();
 `;
 
-test('an Idempotency-Key is kept where an action was begun and then failed unexpectedly', async () => {
+test('an Idempotency-Key is kept after an action failed unexpectedly', async () => {
   const folder = temporaryFolder();
   const world = await createHostingWorld(folder);
   await world.store.servers.put({ server: 'vps:mine', provider: 'local', ref: 'mine', logFile: null });
   const started = join(folder, 'started');
   const program = `require('fs').appendFileSync(${JSON.stringify(started)}, 'x')`;
   const vps = { kind: 'vps', command: [process.execPath, '-e', program] };
-  // JSON is YAML.
+  // JSON is valid YAML.
   const providers = { local: { type: 'local', servers: { mine: vps } } };
   writeFileSync(world.settings.PROVIDERS_FILE!, JSON.stringify({ providers }));
   const { settings } = await createServable();

@@ -10,7 +10,7 @@ import { eventually, sharedProject } from '../server/shared.ts';
 
 const unknown = { status: 503, text: '{"status":"error"}\n' };
 
-test('the status is that of the status page, as bytes that a CDN may keep for a moment', async () => {
+test('the status is that of the status page, with caching headers for a CDN', async () => {
   const kuma = await createKumaUpstream();
   kuma.monitors.set('Panel', 0).set('Backup', 3).set('Mail', 2);
   const app = await createTestApp({ root: await sharedProject(), settings: kuma.settings });
@@ -27,7 +27,7 @@ test('the status is that of the status page, as bytes that a CDN may keep for a 
   expect(again.status).toBe(304);
 });
 
-test('100 visitors at once are one read of the status page', async () => {
+test('100 concurrent visitors cause one read of the status page', async () => {
   const kuma = await createKumaUpstream();
   const app = await createTestApp({ root: await sharedProject(), settings: kuma.settings });
   const answers = await Promise.all(Array.from({ length: 100 }, () => ask(app, '/v1/status')));
@@ -36,7 +36,7 @@ test('100 visitors at once are one read of the status page', async () => {
 });
 
 test.each(['drop', 'garbage', 'huge', { status: 500 }, { status: 200, body: '<!DOCTYPE html>' }] as const)(
-  'a status page that fails (%j) is 503, and never up',
+  'a failing status page (%j) is 503, never up',
   async (fault) => {
     const kuma = await createKumaUpstream();
     kuma.fail(fault);
@@ -48,7 +48,7 @@ test.each(['drop', 'garbage', 'huge', { status: 500 }, { status: 200, body: '<!D
   },
 );
 
-test('without a status page the monitors of the catalog are checked', async () => {
+test("without a status page the catalog's monitors are checked", async () => {
   const site = await createUpstream(() => ({ status: 200, body: 'fine' }));
   const root = createProject({
     'catalog/status.yaml':
@@ -62,14 +62,14 @@ test('without a status page the monitors of the catalog are checked', async () =
     .toBe('{"status":"disrupted","disrupted":["Panel"]}\n');
 });
 
-test('a catalog without monitors knows nothing', async () => {
+test('a catalog without monitors has no status', async () => {
   const root = createProject({ 'catalog/status.yaml': undefined });
   await buildProject(root);
   const app = await createTestApp({ root });
   expect(await ask(app, '/v1/status')).toMatchObject(unknown);
 });
 
-test('STATUS_FILE carries the same snapshot, for when this API is down', async () => {
+test('STATUS_FILE has the same snapshot, for use while this API is down', async () => {
   const kuma = await createKumaUpstream();
   const file = join(temporaryFolder(), 'public/status.json');
   const app = await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, STATUS_FILE: file } });

@@ -1,70 +1,70 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { probe } from '../../server/status/probe.ts';
 import { createMonitors } from '../../server/status/monitors.ts';
-import { a, at, createWorld, minute, monitor, pass, planned, second, start } from '../helpers/monitors.ts';
+import { a, advance, advanceTo, createWorld, minute, monitor, planned, second, start } from '../helpers/monitors.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
 
-// Only what the service waits with: sockets, and the time that a check may take, stay real.
+// Fakes only the service's timers: sockets and the timeout of a check stay real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: start }));
 afterEach(() => void vi.useRealTimers());
 
 describe('the first round of checks', () => {
-  test('must be complete before anything is told', async () => {
+  test('must be complete before there is a status', async () => {
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     const { source } = createWorld({ monitors: [monitor('A'), monitor('B')] }, hold);
-    await pass(0);
+    await advance(0);
     await expect(source.read()).rejects.toThrow('no monitor has a result');
     release();
-    await pass(0);
+    await advance(0);
     expect(await source.read()).toEqual({ status: 'up' });
   });
 
-  test('tells of a failure when it counts, which is soon', async () => {
+  test('reports a failure at its threshold, after short retries', async () => {
     const world = createWorld({ monitors: [monitor('A'), monitor('B', { interval_seconds: 3600 })] });
     world.down.add('https://b.example/');
-    await pass(0);
+    await advance(0);
     await expect(world.source.read()).rejects.toThrow('the first round of checks is not complete');
-    await pass(5 * second);
+    await advance(5 * second);
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
-    expect(world.told).toEqual(['B down: status 500']);
+    expect(world.changes).toEqual(['B down: status 500']);
   });
 
   test('never completes without a monitor', async () => {
     const { source } = createWorld({});
-    await pass(minute);
+    await advance(minute);
     await expect(source.read()).rejects.toThrow('no monitor has a result');
   });
 
-  test('checks 200 monitors that hang with 16 checks at one time', async () => {
+  test('checks 200 hanging monitors with at most 16 concurrent checks', async () => {
     const monitors = Array.from({ length: 200 }, (_, index) => monitor(`M${index}`));
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     const { checked, source } = createWorld({ monitors }, hold);
-    await pass(0);
+    await advance(0);
     expect(checked).toHaveLength(16);
     release();
-    await pass(0);
+    await advance(0);
     expect(checked).toHaveLength(200);
     expect(await source.read()).toEqual({ status: 'up' });
   });
 });
 
-test('what fails twice in a row is disrupted, and up again when it was steady', async () => {
+test('a monitor with two failures in a row is disrupted, and up again after steady passes', async () => {
   const world = createWorld({ monitors: [monitor('A'), monitor('B', { url: undefined, tcp: 'b.example:53' })] });
-  await pass(0);
+  await advance(0);
   world.down.add('b.example:53');
-  await pass(minute);
+  await advance(minute);
   expect(await world.source.read()).toEqual({ status: 'up' });
-  await pass(minute);
+  await advance(minute);
   expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
   world.down.clear();
-  await pass(4 * minute);
+  await advance(4 * minute);
   expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
-  await pass(minute);
+  await advance(minute);
   expect(await world.source.read()).toEqual({ status: 'up' });
-  expect(world.told).toEqual(['B down: status 500', 'B up']);
+  expect(world.changes).toEqual(['B down: status 500', 'B up']);
 });
 
-test('a server that flaps 50 times changes what visitors see at most twice', async () => {
+test('a server that flaps 50 times changes the visible status at most twice', async () => {
   let up = true;
   const upstream = await createUpstream(() => ({ status: up ? 200 : 503 }));
   const seen: string[] = [];
@@ -93,16 +93,16 @@ test('a server that flaps 50 times changes what visitors see at most twice', asy
 describe('planned maintenance', () => {
   const names = { status: 'maintenance', maintenance: ['A'] };
 
-  test('is told for its time, to the second, in UTC', async () => {
+  test('is shown for its exact time in UTC', async () => {
     const window = planned('Move', '2026-11-20T13:00', '2026-11-20T14:30');
     const { source } = createWorld({ monitors: [monitor('A'), monitor('B')], maintenance: [window] });
-    await at('2026-11-20T12:59:59.999Z');
+    await advanceTo('2026-11-20T12:59:59.999Z');
     expect(await source.read()).toEqual({ status: 'up' });
-    await at('2026-11-20T13:00:00Z');
+    await advanceTo('2026-11-20T13:00:00Z');
     expect(await source.read()).toEqual(names);
-    await at('2026-11-20T14:29:59.999Z');
+    await advanceTo('2026-11-20T14:29:59.999Z');
     expect(await source.read()).toEqual(names);
-    await at('2026-11-20T14:30:00Z');
+    await advanceTo('2026-11-20T14:30:00Z');
     expect(await source.read()).toEqual({ status: 'up' });
   });
 
@@ -111,50 +111,50 @@ describe('planned maintenance', () => {
     ['summer', '2027-06-01T02:00', '2027-06-01T03:00', '2027-06-01T00:00:00Z', '2027-06-01T01:00:00Z'],
     ['the night with 23 hours', '2027-03-28T01:30', '2027-03-28T03:30', '2027-03-28T00:30:00Z', '2027-03-28T01:30:00Z'],
     ['the night with 25 hours', '2027-10-31T01:30', '2027-10-31T03:30', '2027-10-30T23:30:00Z', '2027-10-31T02:30:00Z'],
-  ])('is told for its time in Berlin, in %s', async (_, from, to, first, last) => {
+  ])('is shown for its exact time in Berlin, in %s', async (_, from, to, first, last) => {
     vi.setSystemTime(Date.parse(first) - 1);
     const window = planned('Move', from, to, 'Europe/Berlin');
     const { source } = createWorld({ monitors: [monitor('A')], maintenance: [window] });
-    await pass(0);
+    await advance(0);
     expect(await source.read()).toEqual({ status: 'up' });
-    await at(first);
+    await advanceTo(first);
     expect(await source.read()).toEqual(names);
-    await at(new Date(Date.parse(last) - 1).toISOString());
+    await advanceTo(new Date(Date.parse(last) - 1).toISOString());
     expect(await source.read()).toEqual(names);
-    await at(last);
+    await advanceTo(last);
     expect(await source.read()).toEqual({ status: 'up' });
   });
 
-  test('hides that its monitors are down, and no others', async () => {
+  test('hides failures of its own monitors only', async () => {
     const window = planned('Move', '2026-11-20T11:00', '2026-11-20T14:00');
     const world = createWorld({ monitors: [monitor('A'), monitor('B')], maintenance: [window] });
     world.down.add(a);
-    await pass(10 * minute);
+    await advance(10 * minute);
     expect(await world.source.read()).toEqual(names);
     world.down.add('https://b.example/');
-    await pass(2 * minute);
+    await advance(2 * minute);
     expect(await world.source.read()).toEqual({ status: 'disrupted', maintenance: ['A'], disrupted: ['B'] });
   });
 
-  test('ends with the truth: what came back is up at once, and what did not is disrupted', async () => {
+  test('ends with the real state: a recovered monitor is up at once, a failing one is disrupted', async () => {
     const window = planned('Move', '2026-11-20T12:30', '2026-11-20T13:00', 'UTC', ['A', 'B']);
     const world = createWorld({ monitors: [monitor('A'), monitor('B')], maintenance: [window] });
-    await at('2026-11-20T12:31:00Z');
+    await advanceTo('2026-11-20T12:31:00Z');
     world.down.add(a).add('https://b.example/');
-    await at('2026-11-20T12:58:30Z');
+    await advanceTo('2026-11-20T12:58:30Z');
     world.down.delete(a);
-    await at('2026-11-20T13:00:00Z');
+    await advanceTo('2026-11-20T13:00:00Z');
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
   });
 
-  test('is known before the first check of its monitors', async () => {
+  test('is shown before the first check of its monitors', async () => {
     const window = planned('Move', '2026-11-20T11:00', '2026-11-20T14:00');
     const { source } = createWorld({ monitors: [monitor('A')], maintenance: [window] }, new Promise(() => {}));
     expect(await source.read()).toEqual(names);
   });
 });
 
-test('monitors of one interval do not stay at one moment', async () => {
+test('jitter spreads monitors with the same interval', async () => {
   const catalog = { monitors: ['A', 'B', 'C'].map((name) => monitor(name)), maintenance: [] };
   const times: number[] = [];
   let seed = 0;
@@ -168,13 +168,13 @@ test('monitors of one interval do not stay at one moment', async () => {
   });
   onTestFinished(() => source.close());
   source.start?.();
-  await pass(70 * second);
+  await advance(70 * second);
   expect(times.slice(0, 3)).toEqual([0, 0, 0]);
   expect(new Set(times.slice(3, 6)).size).toBe(3);
   for (const time of times.slice(3, 6)) expect(Math.abs(time - minute)).toBeLessThanOrEqual(6 * second);
 });
 
-test('when it is closed, checks are ended, none begins, and nothing is known', async () => {
+test('closing aborts running checks, starts no more and clears the state', async () => {
   const signals: AbortSignal[] = [];
   const catalog = { monitors: [monitor('A')], maintenance: [] };
   const source = createMonitors({
@@ -187,9 +187,9 @@ test('when it is closed, checks are ended, none begins, and nothing is known', a
     },
   });
   source.start?.();
-  await pass(0);
+  await advance(0);
   await source.close();
-  await pass(10 * minute);
+  await advance(10 * minute);
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   expect(vi.getTimerCount()).toBe(0);
   await expect(source.read()).rejects.toThrow('no monitor has a result');

@@ -10,7 +10,7 @@ import { createCertificates } from '../helpers/upstream-tls.ts';
 const running = new AbortController().signal;
 const options = { timeoutMs: 10_000, signal: running };
 
-/** A TCP server that never says a word. */
+/** A TCP server that sends nothing. */
 async function createSilent(): Promise<{ server: Server; address: string; sockets: Socket[] }> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => sockets.push(socket.on('error', () => {})));
@@ -24,13 +24,13 @@ async function createSilent(): Promise<{ server: Server; address: string; socket
 }
 
 describe('a URL', () => {
-  test.each([200, 204, 301, 302, 304, 308])('answers where its status is %i', async (status) => {
+  test.each([200, 204, 301, 302, 304, 308])('passes with status %i', async (status) => {
     const upstream = await createUpstream(() => ({ status, headers: { location: '/elsewhere' } }));
     expect(await probe({ url: `${upstream.url}/health?a=1` }, options)).toBeUndefined();
     expect(upstream.seen.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /health?a=1']);
   });
 
-  test.each([400, 401, 404, 429, 500, 503])('fails where its status is %i', async (status) => {
+  test.each([400, 401, 404, 429, 500, 503])('fails with status %i', async (status) => {
     const upstream = await createUpstream(() => ({ status }));
     expect(await probe({ url: upstream.url }, options)).toBe(`status ${status}`);
   });
@@ -41,7 +41,7 @@ describe('a URL', () => {
     ['drop', /^ECONNRESET$/],
     ['garbage', /^HPE_/],
   ];
-  test.each(faults)('fails where it should answer and does this: %s', async (fault, reason) => {
+  test.each(faults)('fails on this fault: %s', async (fault, reason) => {
     const upstream = await createUpstream(answer);
     upstream.fail(fault);
     expect(await probe({ url: upstream.url }, { ...options, timeoutMs: fault === 'hang' ? 300 : 10_000 })).toMatch(
@@ -49,32 +49,32 @@ describe('a URL', () => {
     );
   });
 
-  test.each(['stall', 'cut'] as const)('answers by its status alone, whatever its body does: %s', async (fault) => {
+  test.each(['stall', 'cut'] as const)('passes by its status alone, regardless of its body: %s', async (fault) => {
     const upstream = await createUpstream(answer);
     upstream.fail(fault);
     expect(await probe({ url: upstream.url }, options)).toBeUndefined();
   });
 
-  test('answers without its 50 MB being read', async () => {
+  test('passes without reading its 50 MB', async () => {
     const upstream = await createUpstream(answer);
     upstream.fail('huge');
     expect(await probe({ url: upstream.url }, options)).toBeUndefined();
-    await until('the answer is left', () => upstream.wasLeft());
+    await until('the answer is aborted', () => upstream.wasLeft());
   });
 
-  test('fails where nothing listens, and where its host is not known', async () => {
+  test('fails for a closed port and an unknown host', async () => {
     const upstream = await createUpstream(answer);
     await upstream.stop();
     expect(await probe({ url: upstream.url }, options)).toBe('ECONNREFUSED');
     expect(await probe({ url: 'http://nowhere.invalid/' }, options)).toMatch(/^E|^no answer/);
   });
 
-  test('fails where browsers would not trust its certificate', async () => {
+  test('fails with an untrusted certificate', async () => {
     const upstream = await createUpstream(answer, { tls: createCertificates() });
     expect(await probe({ url: upstream.url }, options)).toMatch(/CERT|SIGNATURE/);
   });
 
-  test('is asked over a new connection each time', async () => {
+  test('uses a new connection for each check', async () => {
     const upstream = await createUpstream(answer);
     let connections = 0;
     upstream.server.on('connection', () => (connections += 1));
@@ -83,7 +83,7 @@ describe('a URL', () => {
     expect(connections).toBe(2);
   });
 
-  test('fails where the address says 101, and where it is no URL', async () => {
+  test('fails for status 101 and for an invalid URL', async () => {
     const { server, address } = await createSilent();
     server.on('connection', (socket: Socket) =>
       socket.end('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
@@ -94,13 +94,13 @@ describe('a URL', () => {
 });
 
 describe('a TCP address', () => {
-  test('answers where it takes the connection, which is closed at once', async () => {
+  test('passes if it accepts the connection, which is closed at once', async () => {
     const { address, sockets } = await createSilent();
     expect(await probe({ tcp: address }, options)).toBeUndefined();
     await until('the connection is closed', () => sockets[0]?.readableEnded === true || sockets[0]?.destroyed === true);
   });
 
-  test('fails where nothing listens, where its host is not known, and where it is no address', async () => {
+  test('fails for a closed port, an unknown host and an invalid address', async () => {
     const { server, address } = await createSilent();
     server.close();
     await once(server, 'close');
@@ -111,12 +111,12 @@ describe('a TCP address', () => {
   });
 });
 
-test('a check that is ended has failed, at once', async () => {
+test('an aborted check fails at once', async () => {
   const upstream = await createUpstream(() => ({ status: 200 }));
   upstream.fail('hang');
   const ending = new AbortController();
   const checking = probe({ url: upstream.url }, { timeoutMs: 60_000, signal: ending.signal });
-  await until('it is asked', () => upstream.seen.length === 1);
+  await until('it is requested', () => upstream.seen.length === 1);
   ending.abort();
   expect(await checking).toBe('ABORT_ERR');
 });

@@ -12,26 +12,26 @@ const up: PlatformStatus = { status: 'up' };
 const broken: PlatformStatus = { status: 'disrupted', disrupted: ['Panel'] };
 const second = 1000;
 
-// Only what the service waits with: files and sockets stay real.
+// Fakes only the service's timers: files and sockets stay real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
 afterEach(() => void vi.useRealTimers());
 
 interface World {
-  /** What the next read answers. */
+  /** The result of the next read. */
   answer: () => Promise<PlatformStatus>;
   reads: number;
   closed: boolean;
-  readonly told: string[];
+  readonly failures: string[];
   readonly file: string;
   readonly status: Status;
 }
 
-/** The service over a source that answers as told. */
+/** Creates the service with a fake source. */
 function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
-  const told: string[] = [];
-  const tell = (what: string) => (error: unknown) =>
-    void told.push(`${what}: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`);
-  const world = { answer: () => Promise.resolve(up), reads: 0, closed: false, told, file: file ?? '' };
+  const failures: string[] = [];
+  const record = (what: string) => (error: unknown) =>
+    void failures.push(`${what}: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`);
+  const world = { answer: () => Promise.resolve(up), reads: 0, closed: false, failures, file: file ?? '' };
   const status = createStatus({
     source: {
       read() {
@@ -44,8 +44,8 @@ function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
       },
     },
     file,
-    onFileFailure: tell('file'),
-    onSourceFailure: tell('source'),
+    onFileFailure: record('file'),
+    onSourceFailure: record('source'),
     random: () => 0.5,
     ...options,
   });
@@ -55,7 +55,7 @@ function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
 }
 
 describe('the state', () => {
-  test('is answered for 15 seconds without another read', async () => {
+  test('is cached for 15 seconds', async () => {
     const world = createWorld();
     expect(await world.status.read()).toEqual(up);
     world.answer = () => Promise.resolve(broken);
@@ -67,7 +67,7 @@ describe('the state', () => {
     expect(world.reads).toBe(2);
   });
 
-  test('is read once for all who ask at one time, and nothing is read where nobody asks', async () => {
+  test('is read once for all concurrent requests, and not without requests', async () => {
     const world = createWorld();
     await vi.advanceTimersByTimeAsync(60 * second);
     expect(world.reads).toBe(0);
@@ -79,7 +79,7 @@ describe('the state', () => {
     expect(world.reads).toBe(1);
   });
 
-  test('is not known where it cannot be read: never the one before, and for 2 seconds without another read', async () => {
+  test('is unknown if it cannot be read: the previous one is not served, and the next read is 2 seconds later', async () => {
     const world = createWorld();
     await world.status.read();
     world.answer = () => Promise.reject(new Error('away'));
@@ -93,20 +93,20 @@ describe('the state', () => {
     expect(await world.status.read()).toEqual(up);
   });
 
-  test('that is not known is told to the operator once, until it was known again', async () => {
+  test('that cannot be read is reported once, until it can be read again', async () => {
     const world = createWorld({ cacheMs: 0, unknownMs: 0 });
     world.answer = () => Promise.reject(new Error('away'));
     await world.status.read();
     await world.status.read();
-    expect(world.told).toEqual(['source: Error: away']);
+    expect(world.failures).toEqual(['source: Error: away']);
     world.answer = () => Promise.resolve(up);
     await world.status.read();
     world.answer = () => Promise.reject(new Error('away again'));
     await world.status.read();
-    expect(world.told).toEqual(['source: Error: away', 'source: Error: away again']);
+    expect(world.failures).toEqual(['source: Error: away', 'source: Error: away again']);
   });
 
-  test('is read again where the clock was set back', async () => {
+  test('is read again after the clock was set back', async () => {
     const world = createWorld();
     await world.status.read();
     vi.setSystemTime(Date.now() - 3600 * second);
@@ -114,7 +114,7 @@ describe('the state', () => {
     expect(world.reads).toBe(2);
   });
 
-  test('is not known where Uptime Kuma hangs, which is asked once for all', async () => {
+  test('is unknown if Uptime Kuma hangs, with one request for all', async () => {
     const upstream = await createUpstream(() => ({ status: 200 }));
     upstream.fail('hang');
     const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs: 1000 });
@@ -138,7 +138,7 @@ describe('the snapshot', () => {
   const expectFile = (file: string, value: unknown): Promise<void> =>
     until(`the file holds ${JSON.stringify(value)}`, () => textOf(file) === JSON.stringify(value));
 
-  test('is written at once, as the API would answer it, for everyone to read', async () => {
+  test("is written at once with the API's content, readable for all users", async () => {
     const file = place();
     const world = createWorld({ file });
     await expectFile(file, up);
@@ -147,7 +147,7 @@ describe('the snapshot', () => {
     expect(readdirSync(dirname(file))).toEqual(['status.json']);
   });
 
-  test('follows each change by itself, and says so where the state is not known', async () => {
+  test('follows each change without requests, and reports an unknown state', async () => {
     const file = place();
     const world = createWorld({ file });
     await expectFile(file, up);
@@ -162,7 +162,7 @@ describe('the snapshot', () => {
     await expectFile(file, up);
   });
 
-  test('follows what a visitor is answered without a delay', async () => {
+  test('follows an API answer without delay', async () => {
     const file = place();
     const world = createWorld({ file, cacheMs: 0 });
     await expectFile(file, up);
@@ -171,7 +171,7 @@ describe('the snapshot', () => {
     await expectFile(file, broken);
   });
 
-  test.each([15, 60])('is written every 30 seconds where nothing changes, with a cache of %i s', async (cache) => {
+  test.each([15, 60])('is written every 30 seconds without changes, with a cache of %i s', async (cache) => {
     const file = place();
     createWorld({ file, cacheMs: cache * second });
     for (let round = 0; round < 3; round += 1) {
@@ -184,7 +184,7 @@ describe('the snapshot', () => {
     await expectFile(file, up);
   });
 
-  test('is seen whole or not at all by who reads it all the time', async () => {
+  test('is replaced atomically for constant readers', async () => {
     const file = place();
     const long: PlatformStatus = { status: 'disrupted', disrupted: ['x'.repeat(1_000_000)] };
     const world = createWorld({ file, cacheMs: 0 });
@@ -200,16 +200,16 @@ describe('the snapshot', () => {
     expect(texts).toEqual(new Set([up, long].map((status) => JSON.stringify(status))));
   });
 
-  test('that cannot be written is told of once, harms no answer, and is written when that is possible', async () => {
+  test('with a write error is reported once, harms no answer, and is retried', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'public'), 'a file where the folder should be');
     const file = join(folder, 'public', 'status.json');
     const world = createWorld({ file });
-    await until('it is told', () => world.told.length > 0);
+    await until('it is reported', () => world.failures.length > 0);
     expect(await world.status.read()).toEqual(up);
     await vi.advanceTimersByTimeAsync(60 * second);
-    expect(world.told).toHaveLength(1);
-    expect(world.told[0]).toMatch(/^file: (?:EEXIST|ENOTDIR)$/);
+    expect(world.failures).toHaveLength(1);
+    expect(world.failures[0]).toMatch(/^file: (?:EEXIST|ENOTDIR)$/);
     rmSync(join(folder, 'public'));
     await until('it is written', () => {
       vi.advanceTimersByTime(second);
@@ -217,16 +217,16 @@ describe('the snapshot', () => {
     });
   });
 
-  test('leaves nothing beside it where it cannot take its place', async () => {
+  test('leaves no temporary file if it cannot be replaced', async () => {
     const file = place();
     mkdirSync(join(file, 'taken'), { recursive: true });
     const world = createWorld({ file });
-    await until('it is told', () => world.told.length > 0);
+    await until('it is reported', () => world.failures.length > 0);
     await world.status.stop();
     expect(readdirSync(dirname(file))).toEqual(['status.json']);
   });
 
-  test('stays as it was when the service stops, whatever the closed source says', async () => {
+  test('keeps its content when the service stops, even if the closed source fails', async () => {
     const file = place();
     const world = createWorld({ file });
     await expectFile(file, up);
@@ -239,7 +239,7 @@ describe('the snapshot', () => {
     await stopping;
     expect(world.closed).toBe(true);
     expect(textOf(file)).toBe(JSON.stringify(up));
-    expect(world.told).toEqual([]);
+    expect(world.failures).toEqual([]);
     expect(vi.getTimerCount()).toBe(0);
   });
 });

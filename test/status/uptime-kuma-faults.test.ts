@@ -5,15 +5,15 @@ import { detailOf, html, json, recorded, setUpMonitors, setUpRecording } from '.
 
 const requests: readonly (readonly [string, (request: { path: string }) => boolean])[] = [
   ['the page', ({ path }) => !path.includes('/heartbeat/')],
-  ['the beats', ({ path }) => path.includes('/heartbeat/')],
+  ['the heartbeats', ({ path }) => path.includes('/heartbeat/')],
 ];
 
-describe.each(requests)('is not known where %s', (_, matches) => {
+describe.each(requests)('is unknown if %s', (_, matches) => {
   const faults: readonly (readonly [string, Fault])[] = [
     ['is answered with 403', { status: 403, body: '{"status":"fail","msg":"no"}' }],
     ['is answered with 404', { status: 404, body: '{"status":"fail","msg":"Status Page Not Found"}' }],
     ['is answered with 500', { status: 500, body: 'Internal Server Error' }],
-    ['is answered with 503, as where the database is busy', { status: 503, body: '{"status":"fail"}' }],
+    ['is answered with 503, as with a busy database', { status: 503, body: '{"status":"fail"}' }],
     ['is answered by a proxy with 502 in HTML', { ...html, status: 502 }],
     ['is HTML', html],
     ['is empty', { status: 200, body: '' }],
@@ -35,20 +35,20 @@ describe.each(requests)('is not known where %s', (_, matches) => {
     return upstream;
   };
 
-  test.each(faults)('%s, and known again after it', async (_name, fault) => {
+  test.each(faults)('%s, and recovers after it', async (_name, fault) => {
     const upstream = await check(fault);
     expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
-    if (fault === 'huge') await until('the answer is left', () => upstream.wasLeft());
+    if (fault === 'huge') await until('the answer is aborted', () => upstream.wasLeft());
   });
 
-  test.each(['hang', 'stall'] as const)('%ss, within the time for both requests', async (fault) => {
+  test.each(['hang', 'stall'] as const)('%ss, within the timeout for both requests', async (fault) => {
     const start = performance.now();
     await check(fault, 300);
     expect(performance.now() - start).toBeLessThan(5000);
   });
 });
 
-test('is not known where nothing listens', async () => {
+test('is unknown if the connection is refused', async () => {
   const { upstream, source } = await setUpMonitors([['A', 1]]);
   await upstream.stop();
   expect(await detailOf(source.read())).toContain('ECONNREFUSED');

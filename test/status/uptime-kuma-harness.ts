@@ -5,7 +5,7 @@ import { createUpstream } from '../helpers/upstream.ts';
 import type { Answer } from '../helpers/upstream.ts';
 import { failureOf } from '../helpers/fault-suite.ts';
 
-/** What a page and its beats were answered with. */
+/** The answers for a page and its heartbeats. */
 export interface Recording {
   readonly page: unknown;
   readonly heartbeat: { readonly heartbeatList: Record<string, unknown[]> };
@@ -20,7 +20,7 @@ export interface Recorded {
   readonly unknownPath: string;
 }
 
-/** Answers of real installations; of each monitor, the last three beats. */
+/** Recorded answers of real installations, with the last three heartbeats of each monitor. */
 export const recorded = (version: string): Recorded =>
   JSON.parse(readFileSync(`test/fixtures/uptime-kuma/${version}.json`, 'utf8')) as Recorded;
 
@@ -30,14 +30,14 @@ export const json = (body: unknown): Answer => ({
   headers: { 'content-type': 'application/json; charset=utf-8' },
   body: JSON.stringify(body),
 });
-/** The page that every unknown address is answered with. */
+/** The HTML page of Uptime Kuma for unknown addresses. */
 export const html: Answer = {
   status: 200,
   headers: { 'content-type': 'text/html; charset=utf-8' },
   body: '<!DOCTYPE html>',
 };
 
-/** An Uptime Kuma, and the source for its page `main`. */
+/** Creates an Uptime Kuma stand-in and the source for its page `main`. */
 export async function setUp(page: Answer, heartbeat: Answer, { at = '2026-11-20T09:52:00Z', timeoutMs = 20_000 } = {}) {
   const upstream = await createUpstream(({ path }) => (path.includes('/heartbeat/') ? heartbeat : page));
   const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs, now: () => Date.parse(at) });
@@ -45,11 +45,11 @@ export async function setUp(page: Answer, heartbeat: Answer, { at = '2026-11-20T
   return { upstream, source };
 }
 
-/** The same from a recording. */
+/** Creates both from a recording. */
 export const setUpRecording = ({ page, heartbeat }: Recording, options?: { at?: string; timeoutMs?: number }) =>
   setUp(json(page), json(heartbeat), options);
 
-/** A page of monitors by name, each with the statuses of its beats, the newest last, a minute apart until now. */
+/** Creates both for monitors with the statuses of their heartbeats, one per minute; the last is the current one. */
 export const setUpMonitors = (monitors: readonly (readonly [name: string, ...statuses: unknown[]])[]) =>
   setUp(
     json({ publicGroupList: [{ monitorList: monitors.map(([name], id) => ({ id, name })) }] }),
@@ -66,7 +66,7 @@ export const setUpMonitors = (monitors: readonly (readonly [name: string, ...sta
     }),
   );
 
-/** The detail of a failure, which is for the log. */
+/** The detail of an error, which only the log shows. */
 export async function detailOf(reading: Promise<unknown>): Promise<string> {
   const error = await failureOf(reading);
   expect(error).toMatchObject({ code: 'provider_error', message: 'The request could not be completed' });

@@ -6,17 +6,17 @@ import { detailOf, html, json, recorded, setUp, setUpMonitors, setUpRecording } 
 describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
   const failing = ['Backup job (push)', 'Billing', 'Group: Panels', 'Old node (paused)', 'Panel EU-1'];
 
-  test('tells what is down or pending as disrupted, and what is in maintenance beside it', async () => {
+  test('reports down and pending monitors as disrupted, and those in maintenance separately', async () => {
     const { source } = await setUpRecording(recorded(version).main);
     expect(await source.read()).toEqual({ status: 'disrupted', maintenance: ['Node FSN-02'], disrupted: failing });
   });
 
-  test('no longer tells of maintenance that has ended: the last beat counts, not those before', async () => {
+  test('does not report ended maintenance: only the last heartbeat counts', async () => {
     const { source } = await setUpRecording(recorded(version).later);
     expect(await source.read()).toEqual({ status: 'disrupted', disrupted: failing });
   });
 
-  test('leaves out a monitor that was paused while it was down, when its last beat is an hour old', async () => {
+  test('leaves out a monitor paused while down, once its last heartbeat is an hour old', async () => {
     const { later } = recorded(version);
     const last = later.heartbeat.heartbeatList['5']!.at(-1) as { time: string };
     const hour = Date.parse(`${last.time.replace(' ', 'T')}Z`) + 3_600_000;
@@ -26,17 +26,17 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
     expect(await past.read()).toMatchObject({ disrupted: failing.filter((name) => !name.includes('paused')) });
   });
 
-  test('is not known where all beats are older than an hour', async () => {
+  test('is unknown if all heartbeats are older than an hour', async () => {
     const { source } = await setUpRecording(recorded(version).main, { at: '2026-11-20T11:00:00Z' });
     expect(await detailOf(source.read())).toContain('no monitor has a beat of the last hour');
   });
 
-  test('is not known where the page has no monitors', async () => {
+  test('is unknown if the page has no monitors', async () => {
     const { source } = await setUpRecording(recorded(version).empty);
     expect(await detailOf(source.read())).toContain('no monitor is on the page');
   });
 
-  test('is not known where the page does not exist, whose beats are answered with 200', async () => {
+  test('is unknown if the page does not exist, although its heartbeats are answered with 200', async () => {
     const { main, unknownSlugHeartbeat, unknownSlugPage } = recorded(version);
     const { source, upstream } = await setUp(json(main.page), json(unknownSlugHeartbeat), { timeoutMs: 300 });
     const isPage = ({ path }: { path: string }): boolean => !path.includes('/heartbeat/');
@@ -46,7 +46,7 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
     expect(await detailOf(source.read())).toContain('no monitor has a beat');
   });
 
-  test('is not known where the address is another one, which is answered with a page in HTML', async () => {
+  test('is unknown if the address is wrong and answers with HTML', async () => {
     const answer = { ...html, body: recorded(version).unknownPath };
     const { source } = await setUp(answer, answer);
     expect(await detailOf(source.read())).toContain('not an answer of a status page');
@@ -56,16 +56,16 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
 describe('the state', () => {
   test.each([
     ['up', [1, 1], { status: 'up' }],
-    ['disrupted where it is down', [1, 0], { status: 'disrupted', disrupted: ['A'] }],
-    ['disrupted where it fails and is tried again', [1, 2], { status: 'disrupted', disrupted: ['A'] }],
+    ['disrupted while it is down', [1, 0], { status: 'disrupted', disrupted: ['A'] }],
+    ['disrupted while it fails and is retried', [1, 2], { status: 'disrupted', disrupted: ['A'] }],
     ['maintenance', [0, 3], { status: 'maintenance', maintenance: ['A'] }],
-    ['up where it was down before', [0, 2, 3, 1], { status: 'up' }],
+    ['up after it was down', [0, 2, 3, 1], { status: 'up' }],
   ])('is %s', async (_, statuses, expected) => {
     const { source } = await setUpMonitors([['A', ...statuses]]);
     expect(await source.read()).toEqual(expected);
   });
 
-  test('is disrupted where one part is down and another in maintenance', async () => {
+  test('is disrupted if one monitor is down and another in maintenance', async () => {
     const { source } = await setUpMonitors([
       ['A', 3],
       ['B', 0],
@@ -74,7 +74,7 @@ describe('the state', () => {
     expect(await source.read()).toEqual({ status: 'disrupted', maintenance: ['A'], disrupted: ['B'] });
   });
 
-  test('has each name once, in its worst state, sorted by code point', async () => {
+  test('has each name once in its worst state, sorted by code point', async () => {
     const { source } = await setUpMonitors([
       ['\u{1F525} fire', 0],
       ['\uFF21 wide', 0],
@@ -93,13 +93,13 @@ describe('the state', () => {
     });
   });
 
-  test('keeps a name as it is, however hostile or long', async () => {
+  test('keeps a name unchanged, even if it is hostile or long', async () => {
     const names = ['<img src=x onerror=alert(1)>', 'x'.repeat(5000)];
     const { source } = await setUpMonitors(names.map((name) => [name, 0] as const));
     expect(await source.read()).toEqual({ status: 'disrupted', disrupted: names });
   });
 
-  test('leaves out a monitor that has no beat yet, and is not known where none has one', async () => {
+  test('leaves out a monitor without heartbeats, and is unknown if all are', async () => {
     const { source } = await setUpMonitors([['new'], ['A', 0]]);
     expect(await source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
     const { source: none } = await setUpMonitors([['new']]);
@@ -107,7 +107,7 @@ describe('the state', () => {
   });
 
   test.each([[4], [-1], [1.5], ['1'], [null], [true]])(
-    'is not known where a beat has the status %j',
+    'is unknown if a heartbeat has the status %j',
     async (status) => {
       const { source } = await setUpMonitors([
         ['A', 1],
@@ -127,17 +127,17 @@ describe('the state', () => {
     ['yesterday', false],
     ['', false],
     [1_795_168_319_000, false],
-  ])('takes the time %j in UTC: %j', async (time, isKnown) => {
+  ])('accepts the time %j in UTC: %j', async (time, isKnown) => {
     const page = { publicGroupList: [{ monitorList: [{ id: 7, name: 'A' }] }] };
     const { source } = await setUp(json(page), json({ heartbeatList: { 7: [{ status: 1, time }] } }));
-    const known = await source.read().then(
+    const isRead = await source.read().then(
       () => true,
       () => false,
     );
-    expect(known).toBe(isKnown);
+    expect(isRead).toBe(isKnown);
   });
 
-  test('is asked for in two requests, past the cache of Uptime Kuma and with no query that would fill it', async () => {
+  test('is read in two requests that bypass the cache of Uptime Kuma and do not fill it', async () => {
     const { source, upstream } = await setUpMonitors([['A', 1]]);
     await source.read();
     expect(upstream.seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
@@ -147,7 +147,7 @@ describe('the state', () => {
     expect(upstream.seen.map(({ headers }) => headers['x-apicache-bypass'])).toEqual(['1', '1']);
   });
 
-  test('is read from a page whose slug has odd characters', async () => {
+  test('is read from a page whose slug has special characters', async () => {
     const { upstream } = await setUpMonitors([['A', 1]]);
     const source = createUptimeKuma({ url: upstream.url, page: 'a/../b?c' }, { timeoutMs: 20_000 });
     onTestFinished(() => source.close());

@@ -16,22 +16,22 @@ test.each([
   expect(new Date(toInstant(local, timezone)).toISOString()).toBe(new Date(instant).toISOString());
 });
 
-describe('around a change of clocks', () => {
+describe('around a clock change', () => {
   test.each([
-    ['the last minute before they are set forward', '2026-03-29T01:59', '2026-03-29T00:59:00Z'],
-    ['the hour that they skip, which is read as before it', '2026-03-29T02:00', '2026-03-29T01:00:00Z'],
-    ['the middle of the hour that they skip', '2026-03-29T02:30', '2026-03-29T01:30:00Z'],
-    ['the first minute after they were set forward', '2026-03-29T03:00', '2026-03-29T01:00:00Z'],
-    ['the last minute before they are set back', '2026-10-25T01:59', '2026-10-24T23:59:00Z'],
-    ['the hour that they show twice, of which the first is meant', '2026-10-25T02:30', '2026-10-25T00:30:00Z'],
-    ['the first minute that they show once again', '2026-10-25T03:00', '2026-10-25T02:00:00Z'],
+    ['the last minute before the change to summer time', '2026-03-29T01:59', '2026-03-29T00:59:00Z'],
+    ['the skipped hour, with the offset before it', '2026-03-29T02:00', '2026-03-29T01:00:00Z'],
+    ['the middle of the skipped hour', '2026-03-29T02:30', '2026-03-29T01:30:00Z'],
+    ['the first minute after the change to summer time', '2026-03-29T03:00', '2026-03-29T01:00:00Z'],
+    ['the last minute before the repeated hour', '2026-10-25T01:59', '2026-10-24T23:59:00Z'],
+    ['the repeated hour, which means its first pass', '2026-10-25T02:30', '2026-10-25T00:30:00Z'],
+    ['the first minute after the repeated hour', '2026-10-25T03:00', '2026-10-25T02:00:00Z'],
     ['the day before', '2026-10-24T12:00', '2026-10-24T10:00:00Z'],
     ['the day after', '2026-10-26T12:00', '2026-10-26T11:00:00Z'],
   ])('%s', (_, local, instant) => {
     expect(toInstant(local, 'Europe/Berlin')).toBe(Date.parse(instant));
   });
 
-  test('half an hour is skipped and shown twice on Lord Howe Island', () => {
+  test('Lord Howe Island skips and repeats half an hour', () => {
     expect(toInstant('2026-10-04T02:15', 'Australia/Lord_Howe')).toBe(Date.parse('2026-10-03T15:45:00Z'));
     expect(toInstant('2026-04-05T01:45', 'Australia/Lord_Howe')).toBe(Date.parse('2026-04-04T14:45:00Z'));
   });
@@ -41,13 +41,13 @@ describe('around a change of clocks', () => {
     return (window!.end - window!.start) / 60_000;
   };
 
-  test('maintenance takes as long as clocks take from its start to its end', () => {
+  test('maintenance lasts as long as the elapsed time between its start and end', () => {
     expect(lengthOf('2026-03-28T22:00', '2026-03-29T04:00')).toBe(5 * 60);
     expect(lengthOf('2026-10-24T22:00', '2026-10-25T04:00')).toBe(7 * 60);
     expect(lengthOf('2026-10-25T02:15', '2026-10-25T02:45')).toBe(30);
   });
 
-  test('maintenance that is planned for a time that clocks skip is not lost', () => {
+  test('maintenance in a skipped hour is kept', () => {
     expect(lengthOf('2026-03-29T02:00', '2026-03-29T03:00')).toBe(60);
     expect(lengthOf('2026-03-29T02:15', '2026-03-29T02:45')).toBe(30);
     expect(lengthOf('2026-03-29T02:30', '2026-03-29T03:15')).toBe(45);

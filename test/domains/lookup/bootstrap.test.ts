@@ -10,20 +10,20 @@ const day = 24 * 60 * 60 * 1000;
 async function prepare(bases: Readonly<Record<string, string>>, refreshMs = day) {
   const upstream = await createBootstrapUpstream(bases);
   const { log, written } = createTestLog();
-  let passed = 0;
+  let elapsed = 0;
   const bootstrap = createBootstrap({
     url: `${upstream.url}/rdap/dns.json`,
     builtIn: new Map([['com', 'https://rdap.built-in.example/']]),
     userAgent: 'hosting-api/test',
     refreshMs,
-    now: () => performance.now() + passed,
+    now: () => performance.now() + elapsed,
     log,
   });
   onTestFinished(() => bootstrap.close());
-  return { upstream, bootstrap, written, pass: (ms: number) => void (passed += ms) };
+  return { upstream, bootstrap, written, advance: (ms: number) => void (elapsed += ms) };
 }
 
-test('the built-in list serves until the first is read, and is not vouched for', async () => {
+test('the built-in list is used before the first read, and is not current', async () => {
   const { bootstrap } = await prepare({ com: 'https://rdap.new.example/' });
   expect(bootstrap.find('com')).toEqual({ base: 'https://rdap.built-in.example/', entry: 'com' });
   expect(bootstrap.isCurrent()).toBe(false);
@@ -32,17 +32,17 @@ test('the built-in list serves until the first is read, and is not vouched for',
   expect(bootstrap.isCurrent()).toBe(true);
 });
 
-test('the longest end counts, label by label; what is not listed is nowhere', async () => {
+test('the longest matching suffix counts, label by label; unlisted names have no server', async () => {
   const { bootstrap } = await prepare({ uk: 'https://rdap.uk.example', 'co.uk': 'https://rdap.co-uk.example/' });
   await bootstrap.start();
   expect(bootstrap.find('co.uk')).toEqual({ base: 'https://rdap.co-uk.example/', entry: 'co.uk' });
-  // A slash is added where one is missing.
+  // A missing slash is added.
   expect(bootstrap.find('org.uk')).toEqual({ base: 'https://rdap.uk.example/', entry: 'uk' });
   expect(bootstrap.find('notuk')).toBeUndefined();
   expect(bootstrap.find('com')).toBeUndefined();
 });
 
-test('servers that may not be called are left out; https is preferred', async () => {
+test('disallowed servers are left out, and https is preferred', async () => {
   const { upstream, bootstrap } = await prepare({});
   const services = [
     [['kg'], ['http://rdap.kg.example/']],
@@ -60,15 +60,15 @@ test('servers that may not be called are left out; https is preferred', async ()
   for (const tld of ['kg', 'ip', 'port', 'none']) expect(bootstrap.find(tld)).toBeUndefined();
 });
 
-test('the list is asked for again with its tag, and a 304 keeps it as current', async () => {
-  const { upstream, bootstrap, pass } = await prepare({ com: 'https://rdap.new.example/' });
+test('the list is requested again with its ETag, and a 304 keeps it current', async () => {
+  const { upstream, bootstrap, advance } = await prepare({ com: 'https://rdap.new.example/' });
   await bootstrap.start();
   expect(upstream.seen[0]!.headers).not.toHaveProperty('if-none-match');
   upstream.fail({ status: 304 });
-  pass(6 * day);
+  advance(6 * day);
   await bootstrap.refresh();
   expect(upstream.seen[1]!.headers).toMatchObject({ 'if-none-match': '"1"', 'user-agent': 'hosting-api/test' });
-  pass(6 * day);
+  advance(6 * day);
   expect(bootstrap.isCurrent()).toBe(true);
   expect(bootstrap.find('com')?.base).toBe('https://rdap.new.example/');
 });
@@ -83,24 +83,24 @@ test.each<[string, Fault]>([
     { status: 200, body: JSON.stringify({ services: Array.from({ length: 600 }, () => 'com') }) },
   ],
   ['too small a list', { status: 200, body: toBootstrap({ com: 'https://rdap.wrong.example/' }, 400) }],
-  ['a list of which few may be called', { status: 200, body: toBootstrap({}).replaceAll('https:', 'http:') }],
+  ['a list with few allowed servers', { status: 200, body: toBootstrap({}).replaceAll('https:', 'http:') }],
   ['too much', 'huge'],
   ['half of it', 'cut'],
   ['another protocol', 'garbage'],
-  ['nothing, and the connection lost', 'drop'],
-])('%s leaves the list as it is', async (_, fault) => {
-  const { upstream, bootstrap, written, pass } = await prepare({ com: 'https://rdap.new.example/' });
+  ['a dropped connection', 'drop'],
+])('%s leaves the list unchanged', async (_, fault) => {
+  const { upstream, bootstrap, written, advance } = await prepare({ com: 'https://rdap.new.example/' });
   await bootstrap.start();
   upstream.fail(fault);
   await bootstrap.refresh();
   expect(bootstrap.find('com')?.base).toBe('https://rdap.new.example/');
   expect(written()).toContain('the previous one is still used');
   expect(bootstrap.isCurrent()).toBe(true);
-  pass(8 * day);
+  advance(8 * day);
   expect(bootstrap.isCurrent()).toBe(false);
 });
 
-test('a server that is down leaves the built-in list, whose servers have to prove themselves', async () => {
+test('if the list server is down, the built-in list is used and its servers need a canary check', async () => {
   const { upstream, bootstrap } = await prepare({});
   await bootstrap.start();
   await upstream.stop();
@@ -119,14 +119,14 @@ test('a server that is down leaves the built-in list, whose servers have to prov
   expect(away.isCurrent()).toBe(false);
 });
 
-test('the list is read again by itself', async () => {
+test('the list is refreshed automatically', async () => {
   const { upstream, bootstrap } = await prepare({}, 20);
   await bootstrap.start();
   await until('it was read three times', () => upstream.seen.length >= 3);
   expect(upstream.seen[2]!.headers['if-none-match']).toBe('"1"');
 });
 
-test('the first names wait for the list, and a new one is used from then on', async () => {
+test('the first searches wait for the list, and a new list is used after a refresh', async () => {
   const [old, moved] = [await createRdapUpstream(), await createRdapUpstream(['some-name.shop'])];
   const list = await createBootstrapUpstream({ shop: `${old.url}/` });
   const registries = createTestRegistries({ bootstrapUrl: list.url, limits: { refreshMs: 50 } });

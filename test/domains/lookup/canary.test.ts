@@ -6,33 +6,33 @@ import { createListedRegistries, createTestRegistries } from './harness.ts';
 const free = { name: 'some-name.io', tld: 'io' };
 const hours = 60 * 60 * 1000;
 
-test('a server that IANA does not list is believed once it has a name that must exist', async () => {
+test('a server that IANA does not list is trusted after its canary check: a name that must exist', async () => {
   const upstream = await createRdapUpstream(['nic.io', 'taken.io']);
   const registries = createTestRegistries();
   const lookup = { rdap: upstream.url };
   expect(await registries.check({ name: 'taken.io', tld: 'io' }, lookup)).toBe('taken');
   expect(await registries.check(free, lookup)).toBe('free');
   expect(await registries.check(free, lookup)).toBe('free');
-  const asked = (name: string): number => upstream.seen.filter(({ path }) => path === `/domain/${name}`).length;
-  expect([asked('taken.io'), asked('some-name.io'), asked('nic.io')]).toEqual([1, 2, 1]);
-  registries.pass(6 * hours);
+  const countQueries = (name: string): number => upstream.seen.filter(({ path }) => path === `/domain/${name}`).length;
+  expect([countQueries('taken.io'), countQueries('some-name.io'), countQueries('nic.io')]).toEqual([1, 2, 1]);
+  registries.advance(6 * hours);
   expect(await registries.check(free, lookup)).toBe('free');
-  expect(asked('nic.io')).toBe(2);
+  expect(countQueries('nic.io')).toBe(2);
 });
 
-test('a server that denies a name that must exist is disabled, and asked again after six hours', async () => {
+test('a server that denies its canary is disabled, and checked again after six hours', async () => {
   const upstream = await createRdapUpstream();
   const registries = createTestRegistries();
   const lookup = { rdap: upstream.url };
   for (let count = 0; count < 5; count += 1) expect(await registries.check(free, lookup)).toBe('unknown');
   expect(upstream.seen.map(({ path }) => path)).toEqual(['/domain/some-name.io', '/domain/nic.io']);
   expect(registries.written()).toContain('denies a name that exists');
-  registries.pass(6 * hours);
+  registries.advance(6 * hours);
   expect(await registries.check(free, lookup)).toBe('unknown');
   expect(upstream.seen).toHaveLength(4);
 });
 
-test('a proof that could not be had is asked for again', async () => {
+test('a canary check without a result is repeated', async () => {
   const upstream = await createRdapUpstream(['nic.io']);
   const registries = createTestRegistries();
   upstream.fail({ status: 500 }, ({ path }) => path.endsWith('/nic.io'));
@@ -41,7 +41,7 @@ test('a proof that could not be had is asked for again', async () => {
   expect(await registries.check(free, { rdap: upstream.url })).toBe('free');
 });
 
-test('many names at once need one proof', async () => {
+test('concurrent names share one canary check', async () => {
   const upstream = await createRdapUpstream(['nic.io']);
   const registries = createTestRegistries();
   const names = Array.from({ length: 20 }, (_, index) => ({ name: `name${index}.io`, tld: 'io' }));
@@ -50,26 +50,26 @@ test('many names at once need one proof', async () => {
   expect(upstream.seen.filter(({ path }) => path.endsWith('/nic.io'))).toHaveLength(1);
 });
 
-test('a proof is for one TLD: the same server has to prove each', async () => {
+test('a canary check counts for one TLD', async () => {
   const upstream = await createRdapUpstream(['nic.io']);
   const registries = createTestRegistries();
   expect(await registries.check(free, { rdap: upstream.url })).toBe('free');
   expect(await registries.check({ name: 'some-name.co', tld: 'co' }, { rdap: upstream.url })).toBe('unknown');
 });
 
-test('a server that IANA lists is believed without a proof, for its TLD alone', async () => {
+test('a server that IANA lists is trusted without a canary check, for its TLD alone', async () => {
   const upstream = await createRdapUpstream();
   const registries = await createListedRegistries({ com: `${upstream.url}/`, uk: `${upstream.url}/` });
   expect(await registries.check({ name: 'some-name.com', tld: 'com' })).toBe('free');
   expect(await registries.check({ name: 'some-name.com', tld: 'com' }, { rdap: upstream.url })).toBe('free');
   expect(await registries.check({ name: 'some-name.co.uk', tld: 'co.uk' })).toBe('free');
   expect(upstream.seen).toHaveLength(3);
-  // uk.com is not the registry's of .com, which denies all its names.
+  // The registry of .com does not run uk.com and denies all its names.
   expect(await registries.check({ name: 'some-name.uk.com', tld: 'uk.com' })).toBe('unknown');
   expect(upstream.seen.at(-1)!.path).toBe('/domain/nic.uk.com');
 });
 
-test('an end of two labels may be proved like any other', async () => {
+test('a suffix of two labels can pass a canary check', async () => {
   const upstream = await createRdapUpstream(['nic.com.pl']);
   const registries = await createListedRegistries({ pl: `${upstream.url}/` });
   expect(await registries.check({ name: 'some-name.com.pl', tld: 'com.pl' })).toBe('free');
@@ -82,7 +82,7 @@ test('an entry of two labels is preferred', async () => {
   expect([one.seen.length, two.seen.length]).toEqual([0, 1]);
 });
 
-test('a TLD that may be asked nowhere is unknown', async () => {
+test('a TLD without a lookup source is unknown', async () => {
   const registries = await createListedRegistries({});
   expect(await registries.check({ name: 'some-name.es', tld: 'es' })).toBe('unknown');
   expect(await registries.check({ name: 'some-name.com', tld: 'com' }, 'none')).toBe('unknown');
@@ -99,18 +99,18 @@ test.each([
   ['io', { rdap: 'https://rdap.identitydigital.services/rdap/' }, 'nic.io'],
   ['shop', undefined, 'nic.shop'],
   ['co.uk', { rdap: 'https://rdap.nominet.uk/uk/' }, 'bbc.co.uk'],
-] as const)('in .%s a name that must exist is, by %j, %s', (tld, source, name) => {
+] as const)('the canary of .%s is, with %j, %s', (tld, source, name) => {
   expect(toExistingName(tld, source)).toBe(name);
 });
 
-test('the built-in list has what the registries of Europe have', () => {
+test('the built-in list has the expected size and servers', () => {
   expect(listedBases.size).toBeGreaterThan(1150);
   expect(listedBases.get('nl')).toBe('https://rdap.sidn.nl/');
   expect(listedBases.get('store')).toBe('https://rdap.radix.host/rdap/');
   for (const base of listedBases.values()) expect(base).toMatch(/^https:\/\/[^:/]+\/(?:.*\/)?$/);
 });
 
-test('a diagnosis asks for a name that must exist and for one that must not', async () => {
+test('a diagnosis checks a name that must exist and one that must not', async () => {
   const upstream = await createRdapUpstream(['nic.io']);
   const registries = createTestRegistries();
   const found = await registries.diagnose('io', { rdap: `${upstream.url}/` });
@@ -123,7 +123,7 @@ test('a diagnosis asks for a name that must exist and for one that must not', as
   expect(found.ms).toBeGreaterThan(0);
 });
 
-test('a diagnosis shows what does not work', async () => {
+test('a diagnosis shows failures', async () => {
   const upstream = await createRdapUpstream();
   const text = await createTextUpstream(() => 'what is this');
   const registries = createTestRegistries();

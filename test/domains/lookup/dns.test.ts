@@ -27,8 +27,8 @@ test.each<[string, (over: 'udp' | 'tcp') => DnsAnswer]>([
   ['a delegation in capitals', () => ({ answers: [{ ...ns, owner: 'SOME-NAME.Shop' }] })],
   ['a delegation whose owner is compressed', () => ({ answers: [{ ...ns, owner: '@' }] })],
   ['a delegation among other records', () => ({ answers: [a, { ...ns, owner: 'shop' }, ns] })],
-  ['one that only fits in TCP', (over) => (over === 'udp' ? { truncated: true } : { answers: [ns, ns, ns] })],
-])('DNS: %s proves the name taken, and the registry is not asked', async (_, answer) => {
+  ['a delegation that only fits in TCP', (over) => (over === 'udp' ? { truncated: true } : { answers: [ns, ns, ns] })],
+])('DNS: %s means taken, without a registry lookup', async (_, answer) => {
   const { dns, rdap, registries } = await prepare(answer);
   expect(await registries.check(domain)).toBe('taken');
   expect(rdap.seen).toHaveLength(0);
@@ -40,45 +40,45 @@ test.each<[string, (over: 'udp' | 'tcp') => DnsAnswer]>([
   ['NODATA', () => ({ authority: [soa] })],
   ['SERVFAIL', () => ({ code: 2 })],
   ['REFUSED', () => ({ code: 5 })],
-  ['an address, as wildcards and rewriting resolvers have it', () => ({ answers: [a] })],
+  ['an address, as of wildcards and rewriting resolvers', () => ({ answers: [a] })],
   ['an alias alone', () => ({ answers: [alias] })],
-  ['the name servers of what it is an alias of', () => ({ answers: [alias, { ...ns, owner: 'other.example.net' }] })],
+  ['the name servers of its alias target', () => ({ answers: [alias, { ...ns, owner: 'other.example.net' }] })],
   ['the name servers of the TLD', () => ({ answers: [{ ...ns, owner: 'shop' }] })],
   ['a referral', () => ({ authority: [ns] })],
   ['the answer to another question', () => ({ question: 'other.shop', answers: [{ ...ns, owner: 'other.shop' }] })],
-  ['an answer of another number', () => ({ id: 70_000 + Math.floor(performance.now()), answers: [ns] })],
-  ['what is no answer', () => Buffer.from('not dns')],
+  ['an answer with another ID', () => ({ id: 70_000 + Math.floor(performance.now()), answers: [ns] })],
+  ['invalid bytes', () => Buffer.from('not dns')],
   ['an empty answer', () => Buffer.alloc(0)],
   ['a truncated answer, and nothing over TCP', (over) => (over === 'udp' ? { truncated: true } : 'silence')],
   ['a truncated answer over TCP too', () => ({ truncated: true, answers: [ns] })],
   ['silence', () => 'silence'],
-])('DNS: %s proves nothing, and the registry is asked', async (_, answer) => {
+])('DNS: %s has no result, and the registry is requested', async (_, answer) => {
   const { rdap, registries } = await prepare(answer, ['taken.shop']);
   expect(await registries.check(domain)).toBe('free');
   expect(await registries.check({ name: 'taken.shop', tld: 'shop' })).toBe('taken');
   expect(rdap.seen).toHaveLength(2);
 });
 
-test('DNS never proves a name free', async () => {
+test('DNS never means free', async () => {
   const dns = await createDnsUpstream(() => ({ code: 3, authority: [soa] }));
   const registries = createTestRegistries({ dnsServers: [dns.address] });
   expect(await registries.check(domain, 'none')).toBe('unknown');
 });
 
-test('DNS proves a name taken where no registry may be asked', async () => {
+test('DNS can mean taken without a registry', async () => {
   const dns = await createDnsUpstream(() => ({ answers: [ns] }));
   const registries = createTestRegistries({ dnsServers: [dns.address] });
   expect(await registries.check(domain, 'none')).toBe('taken');
 });
 
-test('the second resolver is asked where the first has no answer', async () => {
+test('the second resolver is used if the first does not answer', async () => {
   const silent = await createDnsUpstream(() => 'silence');
   const dns = await createDnsUpstream(() => ({ answers: [ns] }));
   const registries = createTestRegistries({ dnsServers: [silent.address, dns.address], limits: { dnsMs: 200 } });
   expect(await registries.check(domain, 'none')).toBe('taken');
 });
 
-test('a resolver that is away, or is none, proves nothing', async () => {
+test('an unreachable or invalid resolver has no result', async () => {
   const rdap = await createRdapUpstream(['nic.shop']);
   for (const dnsServers of [['127.0.0.1:1'], ['[::1]:1'], ['no address'], ['::1', '192.0.2.1:70000'], []]) {
     const registries = createTestRegistries({ dnsServers, limits: { dnsMs: 100 } });
@@ -86,12 +86,12 @@ test('a resolver that is away, or is none, proves nothing', async () => {
   }
 });
 
-test('many names at once: a resolver is asked a few at a time', async () => {
+test('concurrent names share a limit of DNS queries', async () => {
   const dns = await createDnsUpstream(() => 'silence');
   const registries = createTestRegistries({ dnsServers: [dns.address], limits: { dnsMs: 5000, dnsConcurrency: 8 } });
   const names = Array.from({ length: 200 }, (_, index) => ({ name: `name${index}.shop`, tld: 'shop' }));
   const answers = Promise.all(names.map((one) => registries.check(one, 'none')));
-  await until('the first are asked for', () => dns.seen.length >= 8);
+  await until('the first are queried', () => dns.seen.length >= 8);
   await sleep(100);
   expect(dns.seen).toHaveLength(8);
   await registries.close();

@@ -7,7 +7,7 @@ import type { TextAnswer } from '../../helpers/upstream-registry.ts';
 import type { Fault } from '../../helpers/upstream.ts';
 import { createListedRegistries, createTestRegistries } from './harness.ts';
 
-/** Every search here is of a name that is taken, or of which nothing is known: `free` is wrong each time. */
+/** Every search here is for a taken name or fails, so `free` is always wrong. */
 const tally = { cases: 0, free: 0, taken: 0, unknown: 0 };
 function expectNotFree(availability: Availability, expected: Availability = 'unknown'): void {
   tally.cases += 1;
@@ -57,7 +57,7 @@ const rdapFaults: [string, Fault][] = [
   ['a redirect to a private address', redirect('https://10.0.0.1/')],
   ['a redirect to metadata', redirect('http://169.254.169.254/')],
   ['a redirect to a file', redirect('file:///etc/passwd')],
-  ['a redirect to what is no URL', redirect('https://')],
+  ['a redirect to an invalid URL', redirect('https://')],
   ['a redirect to another port of a name', redirect('https://rdap.example.com:8443/')],
   ['a redirect to plain http', redirect('http://rdap.example.com/')],
 ];
@@ -70,7 +70,7 @@ test.each(rdapFaults)('RDAP: %s is not free', async (_, fault) => {
   expectNotFree(await createTestRegistries({ limits }).check(shop, { rdap: upstream.url }));
 });
 
-test('RDAP: a server that is away, and one that no longer exists, are not free', async () => {
+test('RDAP: an unreachable and a missing server are not free', async () => {
   const upstream = await createRdapUpstream();
   await upstream.stop();
   const registries = createTestRegistries({ limits });
@@ -80,7 +80,7 @@ test('RDAP: a server that is away, and one that no longer exists, are not free',
   expectNotFree(await registries.check(shop, { rdap: 'http://rdap.example.com/' }));
 });
 
-test('RDAP: a canary that fails in any way is no proof', async () => {
+test('RDAP: a failed canary check has no result', async () => {
   for (const fault of [{ status: 404 }, { status: 500 }, { status: 429 }, 'hang', 'cut', 'huge', 'garbage'] as const) {
     const upstream = await createRdapUpstream();
     upstream.fail(fault, ({ path }) => path.endsWith('/nic.shop'));
@@ -118,7 +118,7 @@ const textFaults: [string, (text: string) => TextAnswer][] = [
 
 describe.each(Object.keys(free))('%s', (which) => {
   const [kind, tld] = which.split(' ') as ['whois' | 'das', string];
-  test('its answer is free', async () => {
+  test('its answer for a free name is free', async () => {
     const { address } = await createTextUpstream(() => free[which]!);
     const lookup = kind === 'das' ? { das: address } : { whois: address };
     expect(await createTestRegistries().check({ name: `some-name.${tld}`, tld }, lookup)).toBe('free');
@@ -139,10 +139,10 @@ test.each<[string, DnsAnswer]>([
   ['a format error', { code: 1 }],
   ['silence', 'silence'],
   ['no DNS', Buffer.from('x')],
-  ['another number', { id: 1, code: 3 }],
+  ['another ID', { id: 1, code: 3 }],
   ['records that end too early', { answers: [{ owner: '@', type: 'NS', data: Buffer.alloc(0) }], truncated: true }],
-  ['a name that leads to itself', Buffer.from('000081800001000100000000c00c00020001', 'hex')],
-])('DNS: %s is not free where the registry is silent, and taken where it says so', async (_, answer) => {
+  ['a compression loop', Buffer.from('000081800001000100000000c00c00020001', 'hex')],
+])('DNS: %s is not free if the registry fails, and taken if the registry says so', async (_, answer) => {
   const dns = await createDnsUpstream(() => answer);
   const upstream = await createRdapUpstream([name]);
   const options = { dnsServers: [dns.address], limits };

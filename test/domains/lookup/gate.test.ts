@@ -9,7 +9,7 @@ function createDeadline(ms: number): Deadline {
   return { signal: AbortSignal.timeout(ms), remainingMs: () => end - performance.now() };
 }
 
-test('a host is asked five times at once, then five times a second, and never by those who could not begin in time', async () => {
+test('a host gets a burst of five requests, then five per second; requests that cannot start in time are dropped', async () => {
   let at = 0;
   const gate = createHostLimiter({ concurrency: 100, rateOf: () => rate, now: () => at });
   const run = (ms: number) => gate.run('host', createDeadline(ms), async () => 'done');
@@ -20,7 +20,7 @@ test('a host is asked five times at once, then five times a second, and never by
   expect(later.filter((answer) => answer === 'done')).toHaveLength(5);
 });
 
-test('those who wait for a host are sent away when it is left alone', async () => {
+test('requests that wait for a host are dropped when it backs off', async () => {
   const gate = createHostLimiter({ concurrency: 1, rateOf: () => rate, now: () => performance.now() });
   const first = gate.run('host', createDeadline(5000), async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -31,14 +31,14 @@ test('those who wait for a host are sent away when it is left alone', async () =
   expect(await Promise.all([first, second])).toEqual(['done', undefined]);
 });
 
-test('work that fails gives its turn back', async () => {
+test('failed work releases its slot', async () => {
   const gate = createHostLimiter({ concurrency: 1, rateOf: () => rate, now: () => performance.now() });
   const failing = gate.run('host', createDeadline(1000), () => Promise.reject(new Error('failed')));
   await expect(failing).rejects.toThrow('failed');
   expect(await gate.run('host', createDeadline(1000), async () => 'done')).toBe('done');
 });
 
-test('a host that is left alone is remembered, however many others are asked since', async () => {
+test('a backoff is kept while many other hosts are used', async () => {
   let at = 0;
   const gate = createHostLimiter({ concurrency: 1, rateOf: () => rate, now: () => at });
   const run = (host: string) => gate.run(host, createDeadline(1000), async () => 'done');

@@ -5,32 +5,32 @@ import type { Registries } from '../../../server/domains/types.ts';
 import { createBootstrapUpstream } from '../../helpers/upstream-registry.ts';
 import { createTestLog } from '../../helpers/upstream.ts';
 
-/** Registries for a test: quick, without DNS and without any server of the world, unless the test says otherwise. */
+/** Registries for a test: without rate limits, DNS and internet servers by default. */
 export interface TestRegistries extends Registries {
   readonly written: () => string;
-  /** Lets so many milliseconds pass for all that only counts them. */
-  pass(ms: number): void;
+  /** Advances the clock of caches and backoffs. */
+  advance(ms: number): void;
 }
 
 const quick = { rps: 10_000, burst: 10_000 };
 
-/** Creates registries that end with the test. */
+/** Creates registries that close when the test ends. */
 export function createTestRegistries(options: Partial<RegistriesOptions> = {}): TestRegistries {
   const { log, written } = createTestLog();
-  let passed = 0;
+  let elapsed = 0;
   const registries = createRegistries({
     dnsServers: 'off',
     userAgent: 'hosting-api/test (+https://www.example.com)',
     log,
-    now: () => performance.now() + passed,
+    now: () => performance.now() + elapsed,
     ...options,
     limits: { rate: quick, unlistedRate: quick, ...options.limits },
   });
   onTestFinished(() => registries.close());
-  return { ...registries, written, pass: (ms) => void (passed += ms) };
+  return { ...registries, written, advance: (ms) => void (elapsed += ms) };
 }
 
-/** Creates registries for which IANA lists these servers. */
+/** Creates registries with a bootstrap list of these servers. */
 export async function createListedRegistries(
   bases: Readonly<Record<string, string>>,
   options: Partial<RegistriesOptions> = {},

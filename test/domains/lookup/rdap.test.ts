@@ -7,7 +7,7 @@ import { createListedRegistries, createTestRegistries } from './harness.ts';
 const shop = { name: 'some-name.shop', tld: 'shop' };
 const json = (body: unknown, status = 200): Answer => ({ status, body: JSON.stringify(body) });
 
-/** Asks registries of which IANA lists one server, which answers so. */
+/** Checks a name at a listed RDAP server with a given answer. */
 async function askListed(answer: Answer, domain = shop) {
   const upstream = await createUpstream(() => answer);
   const registries = await createListedRegistries({ [domain.tld]: `${upstream.url}/rdap/` });
@@ -52,7 +52,7 @@ test.each<[string, Answer, string]>([
       },
     },
   ]);
-  // What people look for is nobody's business, the operator's log included.
+  // Searched names are private, so the log does not have them.
   expect(registries.written()).not.toContain('some-name');
 });
 
@@ -68,15 +68,15 @@ test.each([
   [504, 2],
   [500, 1],
   [429, 1],
-])('status %i is asked %i times', async (status, times) => {
+])('status %i causes %i requests', async (status, times) => {
   const { availability, upstream } = await askListed({ status });
   expect(availability).toBe('unknown');
   expect(upstream.seen).toHaveLength(times);
 });
 
-test('a second try may find the answer', async () => {
-  let asked = 0;
-  const upstream = await createUpstream(() => ({ status: (asked += 1) === 1 ? 503 : 404 }));
+test('a retry can succeed', async () => {
+  let attempts = 0;
+  const upstream = await createUpstream(() => ({ status: (attempts += 1) === 1 ? 503 : 404 }));
   const registries = await createListedRegistries({ shop: `${upstream.url}/` });
   expect(await registries.check(shop)).toBe('free');
 });
@@ -89,7 +89,7 @@ test.each([301, 302, 303, 307, 308])('%i is followed on the same host, where a 4
   expect(await registries.check(shop)).toBe('free');
 });
 
-test('another host proves a name taken, but none free', async () => {
+test('after a redirect to another host a name can be taken, but not free', async () => {
   const elsewhere = await createRdapUpstream([shop.name]);
   const upstream = await createUpstream(({ path }) => ({ status: 302, headers: { location: elsewhere.url + path } }));
   const registries = await createListedRegistries({ shop: `${upstream.url}/` });
@@ -98,7 +98,7 @@ test('another host proves a name taken, but none free', async () => {
   expect(elsewhere.seen).toHaveLength(2);
 });
 
-test('a detour over another host proves nothing free either', async () => {
+test('after a redirect to another host and back a name cannot be free', async () => {
   const elsewhere = await createUpstream(() => ({ status: 302, headers: { location: `${upstream.url}/back` } }));
   const upstream = await createUpstream(({ path }) =>
     path === '/back' ? { status: 404 } : { status: 302, headers: { location: elsewhere.url } },
@@ -120,29 +120,29 @@ test.each([
 });
 
 test.each<[string, Answer['headers'], number]>([
-  ['as many seconds as it says', { 'retry-after': '30' }, 30_000],
-  ['until the time that it says', { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }, 60_000],
-  ['10 s where it does not say', {}, 10_000],
-  ['10 s where it says what is no time', { 'retry-after': 'later' }, 10_000],
-  ['a second at least', { 'retry-after': '0' }, 1000],
-  ['five minutes at most', { 'retry-after': '86400' }, 300_000],
-])('after 429 a host is left alone %s, and others are not', async (_, headers, ms) => {
+  ['for the given seconds', { 'retry-after': '30' }, 30_000],
+  ['until the given time', { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }, 60_000],
+  ['for 10 s without a Retry-After', {}, 10_000],
+  ['for 10 s with an invalid one', { 'retry-after': 'later' }, 10_000],
+  ['for at least a second', { 'retry-after': '0' }, 1000],
+  ['for at most five minutes', { 'retry-after': '86400' }, 300_000],
+])('after 429 a host gets no requests %s, others do', async (_, headers, ms) => {
   const throttled = await createRdapUpstream();
   const other = await createRdapUpstream();
   const registries = await createListedRegistries({ shop: `${throttled.url}/`, nl: `${other.url}/` });
   throttled.fail({ status: 429, ...(headers && { headers }) });
   expect(await registries.check(shop)).toBe('unknown');
   throttled.fail(undefined);
-  // A date is whole seconds, and some time passes by itself.
-  registries.pass(ms - 5000 > 0 ? ms - 5000 : 0);
+  // A date has whole seconds, and real time passes too.
+  registries.advance(ms - 5000 > 0 ? ms - 5000 : 0);
   for (let count = 0; count < 5; count += 1) expect(await registries.check(shop)).toBe('unknown');
   expect(throttled.seen).toHaveLength(1);
   expect(await registries.check({ name: 'some-name.nl', tld: 'nl' })).toBe('free');
-  registries.pass(5000);
+  registries.advance(5000);
   expect(await registries.check(shop)).toBe('free');
 });
 
-test('1,000 names at once: four at a time reach a host, the rest in their turn or not at all', async () => {
+test('1,000 concurrent names: four requests at a time per host, and the rest wait or are dropped', async () => {
   const upstream = await createRdapUpstream();
   let running = 0;
   let most = 0;
@@ -175,7 +175,7 @@ test('1,000 names at once: four at a time reach a host, the rest in their turn o
   expect(ms).toBeLessThan(4000);
 });
 
-test('slow answers keep the others waiting, four at a time', async () => {
+test('slow answers block others, four at a time', async () => {
   const upstream = await createRdapUpstream();
   upstream.fail('hang');
   const registries = await createListedRegistries(
@@ -184,17 +184,17 @@ test('slow answers keep the others waiting, four at a time', async () => {
   );
   const names = Array.from({ length: 50 }, (_, index) => ({ name: `name${index}.shop`, tld: 'shop' }));
   const answers = Promise.all(names.map((domain) => registries.check(domain)));
-  await until('four are asked', () => upstream.seen.length === 4);
+  await until('four are requested', () => upstream.seen.length === 4);
   expect(new Set(await answers)).toEqual(new Set(['unknown']));
   expect(upstream.seen.length).toBeLessThanOrEqual(8);
 });
 
-test('what is closed asks nobody', async () => {
+test('closed registries send no requests', async () => {
   const upstream = await createRdapUpstream();
   const registries = createTestRegistries();
   upstream.fail('hang');
   const running = registries.check(shop, { rdap: upstream.url });
-  await until('it is asked', () => upstream.seen.length === 1);
+  await until('it is requested', () => upstream.seen.length === 1);
   await registries.close();
   expect(await running).toBe('unknown');
   expect(await registries.check(shop, { rdap: upstream.url })).toBe('unknown');
@@ -207,7 +207,7 @@ test.each([
   { name: 'a.b.shop', tld: 'shop' },
   { name: 'shop', tld: 'shop' },
   { name: 'some-name.com', tld: 'shop' },
-])('$name is asked nowhere', async (domain) => {
+])('$name causes no request', async (domain) => {
   const upstream = await createRdapUpstream();
   expect(await createTestRegistries().check(domain, { rdap: upstream.url })).toBe('unknown');
   expect(upstream.seen).toHaveLength(0);

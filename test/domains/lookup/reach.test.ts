@@ -23,7 +23,7 @@ test.each([
   ['http://127.0.0.1:2/', 'http://127.0.0.1:1/', true],
   ['http://127.0.0.1:2/', 'https://127.0.0.1:1/', false],
   ['http://169.254.169.254/latest/meta-data', 'http://127.0.0.1:1/', false],
-])('%s, reached from %s: allowed is %s', (url, from, allowed) => {
+])('%s, redirected from %s: allowed is %s', (url, from, allowed) => {
   expect(isAllowedUrl(new URL(url), from === undefined ? undefined : new URL(from))).toBe(allowed);
 });
 
@@ -55,14 +55,14 @@ test.each([
   expect(isPublicAddress(address)).toBe(expected);
 });
 
-/** Looks a host up, for all its addresses or the first. */
+/** Resolves a host to all its addresses or the first. */
 async function lookUp(hostname: string, all: boolean) {
   return await new Promise((resolve) => {
     lookupPublic(hostname, { all }, (error, address) => resolve(error ? error.message : address));
   });
 }
 
-test('a name whose address is not public leads nowhere, but for this machine by its own name', async () => {
+test('a host with a non-public address is refused, except for loopback', async () => {
   expect(await lookUp('10.0.0.1', true)).toBe('10.0.0.1 has an address that is not public');
   expect(await lookUp('169.254.169.254', false)).toContain('not public');
   expect(await lookUp('no-such-host.invalid', true)).toContain('no-such-host.invalid');
@@ -71,7 +71,7 @@ test('a name whose address is not public leads nowhere, but for this machine by 
   expect(await lookUp('127.0.0.1', false)).toBe('127.0.0.1');
 });
 
-test('localhost is this machine too', async () => {
+test('localhost is allowed too', async () => {
   const upstream = await createRdapUpstream(['nic.shop']);
   const rdap = upstream.url.replace('127.0.0.1', 'localhost');
   expect(await createTestRegistries().check({ name: 'some-name.shop', tld: 'shop' }, { rdap })).toBe('free');

@@ -3,7 +3,7 @@ import { createTextUpstream } from '../../helpers/upstream-registry.ts';
 import { until } from '../../helpers/upstream.ts';
 import { createTestRegistries } from './harness.ts';
 
-/** Asks registries whose server for a TLD answers so, with its lines ended as the protocol has it. */
+/** Checks a name at a text server with a given answer, with line ends as in the protocol. */
 async function ask(kind: 'whois' | 'das', tld: string, text: string | Buffer) {
   const answer = typeof text === 'string' ? text.replaceAll('\n', '\r\n') : text;
   const upstream = await createTextUpstream(() => answer);
@@ -89,7 +89,7 @@ test.each([
   ['lt', 'Domain:\t\t\tsome-name.lt\nStatus:\t\t\tregistered\n'],
   ['ee', 'Domain:\nname:       some-name.ee\nstatus:     ok (paid and in zone)\n'],
   ['hu', 'domain:         some-name.hu\nrecord created: 2020-01-01\n'],
-])('WHOIS .%s: taken, or not to be had', async (tld, text) => {
+])('WHOIS .%s: taken or not available', async (tld, text) => {
   expect((await ask('whois', tld, text)).availability).toBe('taken');
 });
 
@@ -109,13 +109,13 @@ test.each([
   ['pl', 'request limit exceeded for 192.0.2.1\n'],
   ['uk', 'Your query quota for this period has been exceeded.\nThis domain name has not been registered.\n'],
   ['no', 'Too many requests\n% No match\n'],
-])('WHOIS .%s: a refusal is no answer, and the server is left alone for a while', async (tld, text) => {
+])('WHOIS .%s: a refusal has no result, and the server gets no requests for a while', async (tld, text) => {
   const { availability, upstream, registries, lookup } = await ask('whois', tld, text);
   expect(availability).toBe('unknown');
   const again = () => registries.check({ name: `other-name.${tld}`, tld }, lookup);
   expect(await again()).toBe('unknown');
   expect(upstream.seen).toHaveLength(1);
-  registries.pass(10_000);
+  registries.advance(10_000);
   await again();
   expect(upstream.seen).toHaveLength(2);
 });
@@ -152,7 +152,7 @@ test.each([
   ['whois', 'uk.com', 'some-name.uk.com'],
   ['das', 'be', 'some-name.be'],
   ['das', 'eu', 'get 1.0 some-name'],
-] as const)('%s .%s is asked as its registry has it', async (kind, tld, line) => {
+] as const)("%s .%s gets its registry's query format", async (kind, tld, line) => {
   expect((await ask(kind, tld, 'x')).upstream.seen).toEqual([line]);
 });
 
@@ -164,7 +164,7 @@ test.each([
   expect((await ask('whois', 'de', text)).availability).toBe(expected);
 });
 
-test('an internationalised name is known in its displayed form', async () => {
+test('an internationalised name is matched in its Unicode form', async () => {
   const upstream = await createTextUpstream(() => 'Domain: Müller.de\r\nStatus: free\r\n');
   const registries = createTestRegistries();
   const lookup = { whois: upstream.address };
@@ -172,7 +172,7 @@ test('an internationalised name is known in its displayed form', async () => {
   expect(await registries.check({ name: 'xn--mllr-hra.de', tld: 'de' }, lookup)).toBe('unknown');
 });
 
-test('a server that cannot be reached is tried twice; other addresses than a name or loopback never', async () => {
+test('an unreachable server is tried twice; addresses other than names and loopback never', async () => {
   const registries = createTestRegistries({ limits: { lookupMs: 2000 } });
   const domain = { name: 'some-name.it', tld: 'it' };
   expect(await registries.check(domain, { whois: '127.0.0.1:1' })).toBe('unknown');
@@ -183,7 +183,7 @@ test('a server that cannot be reached is tried twice; other addresses than a nam
   expect(registries.written().match(/could not be reached/g)).toHaveLength(2);
 });
 
-test('a server of text is asked four at a time too', async () => {
+test('a text server also gets four requests at a time', async () => {
   let running = 0;
   let most = 0;
   const upstream = await createTextUpstream((line) => (socket) => {
@@ -200,7 +200,7 @@ test('a server of text is asked four at a time too', async () => {
   expect(most).toBe(4);
 });
 
-test('a connection is ended with the search that it was for', async () => {
+test('a connection ends with its search', async () => {
   let closed = false;
   const upstream = await createTextUpstream(() => (socket) => socket.once('close', () => (closed = true)));
   const registries = createTestRegistries({ limits: { answerMs: 100 } });

@@ -45,7 +45,7 @@ test('prices are read without a credential', async () => {
 test.each([
   ['a 404', { status: 404, body: 'Not Found' }],
   ['its start page', { status: 200, headers: { 'content-type': 'text/html' }, body: '\n<!DOCTYPE html><html></html>' }],
-])('a web server that does not rewrite paths, and answers %s, is asked the other way', async (_, answer) => {
+])('a web server without URL rewriting that answers %s gets the other path', async (_, answer) => {
   const { upstream, shop, source } = await prepare();
   shop.withoutRewriting = answer;
   expect(await source.read()).toHaveProperty('size', 2);
@@ -60,28 +60,28 @@ test.each([
 test.each([
   ['a 404', { status: 404 }],
   ['a page', { status: 200, body: '<html>' }],
-])('%s both ways is a failure after two requests', async (_, answer) => {
+])('%s on both paths is an error after two requests', async (_, answer) => {
   const { upstream, source } = await prepare();
   upstream.fail(answer);
   await failureOf(source.read());
   expect(upstream.seen).toHaveLength(2);
 });
 
-test('a page with an error status is not asked for twice', async () => {
+test('a page with an error status is not requested twice', async () => {
   const { upstream, source } = await prepare();
   upstream.fail({ status: 503, body: '<html>' });
   await failureOf(source.read());
   expect(upstream.seen).toHaveLength(1);
 });
 
-test('without EUR as the default currency there are no prices, and the operator is told', async () => {
+test('without EUR as the default currency there are no prices, with a warning', async () => {
   const { shop, source, warnings } = await prepare();
   shop.currency = 'USD';
   expect(await source.read()).toEqual(new Map());
   expect(warnings).toEqual(['the default currency of FOSSBilling is not EUR']);
 });
 
-test('a shop without TLDs is an answer, and no failure', async () => {
+test('a shop without TLDs has no prices and no error', async () => {
   const { shop, source } = await prepare();
   shop.tlds = [];
   expect(await source.read()).toEqual(new Map());
@@ -100,9 +100,9 @@ test.each([
   ['has no price to register', { price_registration: null }],
   ['has no price to renew', { price_renew: '' }],
   ['has no price to transfer', { price_transfer: undefined }],
-  ['has a price below zero', { price_transfer: '-1.00' }],
-  ['has a number below zero as its price', { price_renew: -1 }],
-  ['has a price that is none', { price_renew: 'free' }],
+  ['has a negative price', { price_transfer: '-1.00' }],
+  ['has a negative number as its price', { price_renew: -1 }],
+  ['has an invalid price', { price_renew: 'free' }],
   ['has no name', { tld: null }],
 ])('a TLD that %s is left out', async (_, changes) => {
   const { shop, source } = await prepare();
@@ -114,20 +114,20 @@ test.each([
   ['strings', { active: '1', allow_register: '1', min_years: '1' }],
   ['numbers', { active: 1, allow_register: 1, min_years: 1, price_registration: 11.49, price_renew: 0 }],
   ['booleans', { active: true, allow_register: true, periods: [1, 2, 5] }],
-])('values may be %s, as the database driver has them', async (_, changes) => {
+])('values may be %s, depending on the database driver', async (_, changes) => {
   const { shop, source } = await prepare();
   shop.tlds = [fossBillingTld('.net', changes)];
   expect((await source.read()).get('net')).toMatchObject({ register: 11.49, transfer: 11.49 });
 });
 
-test('TLDs are A-labels without a dot; what is none or there twice is left out, and the operator is told', async () => {
+test('TLDs are A-labels without a dot; invalid and duplicate ones are left out with a warning', async () => {
   const { shop, source, warnings } = await prepare();
   shop.tlds = ['.de', 'nl', '.РФ', 'de', '.a b'].map((tld) => fossBillingTld(tld));
   expect([...(await source.read()).keys()]).toEqual(['de', 'nl', 'xn--p1ai']);
   expect(warnings).toEqual(['ignored entries that are no TLDs or duplicates: "de", ".a b"']);
 });
 
-test('a TLD that is not on sale does not stand in the way of one that is', async () => {
+test('an inactive TLD does not hide an active duplicate', async () => {
   const { shop, source, warnings } = await prepare();
   shop.tlds = [fossBillingTld('.de', { active: false }), fossBillingTld('de')];
   expect([...(await source.read()).keys()]).toEqual(['de']);
@@ -138,7 +138,7 @@ test.each([
   ['Unauthorized IP', 1002, 401],
   ['Invalid request. Make sure request origin is https://shop.example.com', 1004, 401],
   ['Domain module is not activated', 715, 200],
-])('%s is a failure, whatever the status, and told to the operator alone', async (message, code, status) => {
+])('%s is an error with any status, and only the log has it', async (message, code, status) => {
   const { upstream, source } = await prepare();
   upstream.fail(failure(message, code, status), ({ path }) => path.endsWith('tlds'));
   const error = await failureOf(source.read());
@@ -146,13 +146,13 @@ test.each([
   expect(String(error.cause)).toContain(message);
 });
 
-test('a sound body under an error status is a failure', async () => {
+test('a valid body with an error status is an error', async () => {
   const { upstream, source } = await prepare();
   upstream.fail({ status: 500, body: '{"result":[],"error":null}' }, ({ path }) => path.endsWith('tlds'));
   await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
 });
 
-test('an error beside a sound result is a failure', async () => {
+test('an error next to a valid result is an error', async () => {
   const { upstream, source } = await prepare();
   const body = '{"result":[],"error":{"message":"No","code":1}}';
   upstream.fail({ status: 200, body }, ({ path }) => path.endsWith('tlds'));

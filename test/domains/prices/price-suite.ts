@@ -6,15 +6,15 @@ import { until } from '../../helpers/upstream.ts';
 import type { Answer, Fault, Seen, Upstream } from '../../helpers/upstream.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
 
-/** A billing system that sells `com` and `co.uk`, and the source for it. */
+/** A billing system that sells `com` and `co.uk`, with its price source. */
 export interface PriceHarness {
   readonly upstream: Upstream;
   create(timeoutMs: number): PriceSource;
-  /** What must be in no error. */
+  /** Values that no error may contain. */
   readonly secrets: readonly string[];
 }
 
-/** A request that a read makes. */
+/** A request that each read sends. */
 export interface PriceRequest {
   readonly name: string;
   readonly matches: (seen: Seen) => boolean;
@@ -24,7 +24,7 @@ const words = 'words of the upstream';
 const page = '<!DOCTYPE html><html><body><h1>Down for maintenance</h1></body></html>';
 const warning = '<br />\n<b>Warning</b>: Undefined array key in <b>/srv/www/api.php</b><br />\n';
 
-/** Fails each request of a read in every way there is. */
+/** Fails each request of a read with every fault. */
 export function testPriceSource(
   name: string,
   requests: readonly PriceRequest[],
@@ -59,11 +59,11 @@ export function testPriceSource(
       ['JSON of another shape', answer(200, '{"result":{},"currencies":{}}')],
       ['null', answer(200, 'null')],
       ['JSON that is cut', answer(200, '{"result":"success","currencies":{"currency":[{"id":')],
-      ['a 301 to another place', answer(301, '', { location: '/elsewhere' })],
+      ['a 301 to another path', answer(301, '', { location: '/elsewhere' })],
       ['a 307, which would repeat the request', answer(307, '', { location: '/elsewhere' })],
       ['a dropped connection', 'drop'],
       ['a connection that is cut in the body', 'cut'],
-      ['bytes that are no HTTP', 'garbage'],
+      ['bytes in another protocol', 'garbage'],
       ['50 MB', 'huge'],
     ];
     const check = async (fault: Fault, timeoutMs = 20_000): Promise<void> => {
@@ -82,16 +82,16 @@ export function testPriceSource(
       upstream.fail(undefined);
       expect([...(await source.read()).keys()]).toEqual(['com', 'co.uk']);
     };
-    test.each(faults)('%s is a failure without a word of the upstream, and passes with its cause', async (_, fault) => {
+    test.each(faults)('%s is an error without upstream text, and the next read succeeds', async (_, fault) => {
       await expect(check(fault)).resolves.toBeUndefined();
     });
 
-    test('no answer, and one without an end, are given up in time', async () => {
+    test('no answer and an endless one time out', async () => {
       await expect(Promise.all([check('hang', 600), check('stall', 600)])).resolves.toHaveLength(2);
     });
   });
 
-  test(`${name}: a slow answer is waited for`, async () => {
+  test(`${name}: a slow answer is read`, async () => {
     const { upstream, source } = await prepare();
     const [listener] = upstream.server.listeners('request') as RequestListener[];
     upstream.server.removeAllListeners('request');
@@ -99,7 +99,7 @@ export function testPriceSource(
     expect(await source.read()).toHaveProperty('size', 2);
   });
 
-  test(`${name}: a billing system that is not there is a failure`, async () => {
+  test(`${name}: a billing system that is unreachable is an error`, async () => {
     const { upstream, source, secrets } = await prepare();
     await upstream.stop();
     const error = await failureOf(source.read());
@@ -107,11 +107,11 @@ export function testPriceSource(
     for (const secret of secrets) expect(String(error.cause)).not.toContain(secret);
   });
 
-  test(`${name}: a read that is running ends with its source`, async () => {
+  test(`${name}: closing the source aborts a running read`, async () => {
     const { upstream, source } = await prepare();
     upstream.fail('hang');
     const reading = failureOf(source.read());
-    await until('it was asked', () => upstream.seen.length === 1);
+    await until('it was requested', () => upstream.seen.length === 1);
     await source.close();
     expect(await reading).toMatchObject({ code: 'provider_error' });
   });

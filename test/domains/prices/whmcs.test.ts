@@ -35,7 +35,7 @@ async function prepare(credential: Partial<typeof whmcsCredential> = {}) {
   return { upstream, shop, source, warnings };
 }
 
-test('prices are those in EUR for one year, and the credential is in the body alone', async () => {
+test('prices are in EUR for one year, and the credential is only in the body', async () => {
   const { upstream, source, warnings } = await prepare();
   expect(Object.fromEntries(await source.read())).toEqual({
     com: { register: 11.49, renew: 13.49, transfer: 11.49 },
@@ -52,7 +52,7 @@ test('prices are those in EUR for one year, and the credential is in the body al
   expect(warnings).toEqual([]);
 });
 
-test('currencies under flat keys are understood as well', async () => {
+test('flat currency keys are accepted', async () => {
   const { upstream, shop, source } = await prepare();
   shop.flat = true;
   expect(await source.read()).toHaveProperty('size', 2);
@@ -70,15 +70,15 @@ test.each([
   ['an empty map', []],
   ['a list', ['1.00', '2.00']],
   ['nothing', null],
-  ['a price that switches it off', { 1: '-1.00' }],
+  ['a price that disables it', { 1: '-1.00' }],
   ['an empty price', { 1: '' }],
-  ['a price that is none', { 1: 'NaN' }],
+  ['an invalid price', { 1: 'NaN' }],
   ['a price with a thousands separator', { 1: '1,200.00' }],
   ['a price with a decimal comma', { 1: '11,49' }],
   ['a price with a currency', { 1: '€9.00' }],
   ['a price with an exponent', { 1: '1e3' }],
   ['a price with spaces', { 1: ' 9.00' }],
-  ['a price without an end', { 1: '9'.repeat(400) }],
+  ['a price with 400 digits', { 1: '9'.repeat(400) }],
   ['no price', { 1: null }],
   ['a negative number', { 1: -1 }],
 ])('a TLD with %s for one of its actions is left out', async (_, years) => {
@@ -94,7 +94,7 @@ test.each([
   expect(warnings).toEqual([]);
 });
 
-test('an entry that lacks an action, or is none at all, is left out', async () => {
+test('an entry without an action and an invalid one are left out', async () => {
   const { shop, source } = await prepare();
   const fine = { 1: '5.00' };
   shop.pricing['EUR'] = {
@@ -107,7 +107,7 @@ test('an entry that lacks an action, or is none at all, is left out', async () =
   expect([...(await source.read()).keys()]).toEqual(['de']);
 });
 
-test('zero is a price, and so is a number', async () => {
+test('zero and numbers are valid prices', async () => {
   const { shop, source } = await prepare();
   shop.pricing['EUR'] = { de: whmcsTld('de', { 1: '0.00' }, { renew: { 1: 9.5 }, transfer: { 1: '7' } }) };
   expect((await source.read()).get('de')).toEqual({ register: 0, renew: 9.5, transfer: 7 });
@@ -116,13 +116,13 @@ test('zero is a price, and so is a number', async () => {
 test.each([
   ['an empty map', []],
   ['nothing complete', { com: whmcsTld('com', { 2: '20.00' }) }],
-])('%s is an answer without prices, and no failure', async (_, pricing) => {
+])('%s has no prices and no error', async (_, pricing) => {
   const { shop, source } = await prepare();
   shop.pricing['EUR'] = pricing;
   expect(await source.read()).toEqual(new Map());
 });
 
-test('without a currency EUR there are no prices, and the operator is told', async () => {
+test('without a currency EUR there are no prices, with a warning', async () => {
   const { upstream, shop, source, warnings } = await prepare();
   shop.currencies = [{ id: 1, code: 'USD' }];
   expect(await source.read()).toEqual(new Map());
@@ -130,14 +130,14 @@ test('without a currency EUR there are no prices, and the operator is told', asy
   expect(warnings).toEqual(['WHMCS has no currency EUR']);
 });
 
-test('prices in another currency, as for an id that is not known, are none, and the operator is told', async () => {
+test('prices in another currency are ignored with a warning', async () => {
   const { shop, source, warnings } = await prepare();
   delete shop.pricing['EUR'];
   expect(await source.read()).toEqual(new Map());
   expect(warnings).toEqual(['WHMCS answers with prices in another currency than EUR']);
 });
 
-test('TLDs are A-labels in lower case without a dot, however they are written', async () => {
+test('TLDs are normalised to A-labels in lower case without a dot', async () => {
   const { shop, source, warnings } = await prepare();
   const written = ['de', '.nl', 'COM', '.Co.Uk', 'рф', '.XN--P1ACF', 'com.рф'];
   shop.pricing['EUR'] = Object.fromEntries(written.map((tld) => [tld, whmcsTld(tld, { 1: '5.00' })]));
@@ -175,7 +175,7 @@ test.each([
   'ab--cd',
   'x'.repeat(64),
   '__proto__',
-])('%j is no TLD: it is left out, and the operator is told', async (tld) => {
+])('%j is no TLD and is left out with a warning', async (tld) => {
   const { shop, source, warnings } = await prepare();
   const entry = whmcsTld(tld, { 1: '5.00' });
   shop.pricing['EUR'] = Object.fromEntries([
@@ -188,7 +188,7 @@ test.each([
   }
 });
 
-test('of two spellings of a TLD the first counts, and the operator is told in a short line', async () => {
+test('the first of two spellings of a TLD counts, with a short warning', async () => {
   const { shop, source, warnings } = await prepare();
   shop.pricing['EUR'] = {
     de: whmcsTld('de', { 1: '5.00' }),
@@ -202,7 +202,7 @@ test('of two spellings of a TLD the first counts, and the operator is told in a 
   expect(warnings[0]!.length).toBeLessThan(200);
 });
 
-test('two thousand TLDs with ten years each are read', async () => {
+test('2,000 TLDs with ten years each are read', async () => {
   const { shop, source } = await prepare();
   const years = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [index + 1, `${index + 1}234.50`]));
   const tlds = Array.from({ length: 2000 }, (_, index) => `tld${index}x`);
@@ -216,32 +216,32 @@ test.each([
   'Invalid Permissions: API action "GetTLDPricing" is not allowed',
   'Command Not Found',
   `Invalid secret ${whmcsCredential.secret}`,
-])('%s is a failure, whatever the status, and told to the operator alone', async (message) => {
+])('%s is an error with any status, and only the log has it', async (message) => {
   const { upstream, source } = await prepare();
   for (const status of [200, 403]) {
     upstream.fail(refusal(message, status), isAction('GetTLDPricing'));
     const error = await failureOf(source.read());
     expect(error.message).toBe('The request could not be completed');
-    const told = JSON.stringify(message).slice(1, -1).replace(whmcsCredential.secret, '[redacted]');
-    expect(String(error.cause)).toContain(told);
+    const redacted = JSON.stringify(message).slice(1, -1).replace(whmcsCredential.secret, '[redacted]');
+    expect(String(error.cause)).toContain(redacted);
   }
 });
 
-test('a credential that is refused is a failure', async () => {
+test('a rejected credential is an error', async () => {
   const { source } = await prepare({ secret: 'another-secret-of-ours' });
   const error = await failureOf(source.read());
   expect(String(error.cause)).toContain('Authentication Failed');
   expect(String(error.cause)).not.toContain('another-secret-of-ours');
 });
 
-test('a sound body under an error status is a failure', async () => {
+test('a valid body with an error status is an error', async () => {
   const { upstream, source } = await prepare();
   const body = '{"result":"success","currency":{"code":"EUR"},"pricing":[]}';
   upstream.fail({ status: 500, body }, isAction('GetTLDPricing'));
   await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
 });
 
-test('a sound body whose result is an error is a failure', async () => {
+test('a valid body with an error result is an error', async () => {
   const { upstream, source } = await prepare();
   const body = '{"result":"error","currency":{"code":"EUR"},"pricing":[]}';
   upstream.fail({ status: 200, body }, isAction('GetTLDPricing'));

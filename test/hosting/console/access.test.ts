@@ -18,43 +18,43 @@ test("a revoked key's streams are closed within 5 s, and those of other keys are
   expect(relay.relay.stats().viewers).toBe(1);
 });
 
-test('access is asked once in 2 s for a key and server, however many streams it has', async () => {
+test('access is checked once per 2 s for each key and server, regardless of the number of streams', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   await Promise.all(Array.from({ length: 20 }, () => relay.open()));
   const writer = await relay.open({ mode: 'read_write' });
   await relay.open({ keyId: 'other' });
-  relay.asked.length = 0;
+  relay.accessChecks.length = 0;
   for (let seconds = 0; seconds < 10; seconds += 2) {
-    await clock.turn(2);
+    await clock.advance(2);
     // oxlint-disable-next-line no-await-in-loop
     await writer.roundTrip();
   }
-  expect(relay.asked.filter((question) => question === 'key game:mc read_write')).toHaveLength(5);
-  expect(relay.asked.filter((question) => question === 'other game:mc read')).toHaveLength(5);
-  expect(relay.asked).toHaveLength(10);
+  expect(relay.accessChecks.filter((check) => check === 'key game:mc read_write')).toHaveLength(5);
+  expect(relay.accessChecks.filter((check) => check === 'other game:mc read')).toHaveLength(5);
+  expect(relay.accessChecks).toHaveLength(10);
 });
 
-test('a key that may only read from now on keeps its stream, and gets its commands back with its scope', async () => {
+test('a key that loses its write scope keeps its stream, and can send commands again after it gets the scope back', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const client = await relay.open({ mode: 'read_write' });
   relay.behaviour.access = () => 'read_only';
-  await clock.turn(2);
+  await clock.advance(2);
   await client.roundTrip();
   client.send('send command', 'stop');
   expect(await client.next()).toEqual(['permission denied', 'send command']);
   relay.sources[0]!.line('still here');
   expect(await client.next()).toEqual(['console output', 'still here']);
   relay.behaviour.access = () => 'ok';
-  await clock.turn(2);
+  await clock.advance(2);
   await client.roundTrip();
   client.send('send command', 'list');
   await client.roundTrip();
   expect(relay.commands).toMatchObject([{ command: 'list' }]);
 });
 
-test('a command is checked itself: between two looks nothing slips through', async () => {
+test('each command is checked itself, also between two periodic checks', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const reader = await relay.open({ mode: 'read_write' });
@@ -67,7 +67,7 @@ test('a command is checked itself: between two looks nothing slips through', asy
   expect(relay.commands).toEqual([]);
 });
 
-test('a token that was issued before its key was revoked opens nothing', async () => {
+test('a token issued before its key was revoked opens no stream', async () => {
   const relay = await createTestRelay();
   const token = await relay.token();
   relay.behaviour.access = () => 'denied';
@@ -78,7 +78,7 @@ test('a token that was issued before its key was revoked opens nothing', async (
   expect(relay.sources).toEqual([]);
 });
 
-test('a token of a key that may only read by now opens a stream that only reads', async () => {
+test('a token of a key that is now read-only opens a read-only stream', async () => {
   const relay = await createTestRelay();
   relay.behaviour.access = () => 'read_only';
   const client = await relay.open({ mode: 'read_write' });
@@ -90,27 +90,27 @@ test('a token of a key that may only read by now opens a stream that only reads'
 test.for<[string, () => Promise<never>, number]>([
   ['fails', () => Promise.reject(new Error('database is locked')), 15],
   ['does not answer', () => new Promise<never>(() => undefined), 1],
-])('a store that %s leaves streams as they are for 30 s, and no longer', async ([, access, questions]) => {
+])('a store that %s leaves streams open for at most 30 s', async ([, access, questions]) => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const client = await relay.open();
   relay.behaviour.access = access;
-  for (let seconds = 0; seconds < 28; seconds += 2) await clock.turn(2);
+  for (let seconds = 0; seconds < 28; seconds += 2) await clock.advance(2);
   relay.sources[0]!.line('still here');
   expect(await client.next()).toEqual(['console output', 'still here']);
-  await clock.turn(4);
+  await clock.advance(4);
   expect(await client.ended).toEqual({ code: 1013, reason: 'access could not be checked' });
-  // One when the stream was opened, and after that one in 2 s, but for a question that is not answered yet.
-  expect(relay.asked).toHaveLength(questions + 1);
+  // One check at the opening, then one per 2 s unless a check is still pending.
+  expect(relay.accessChecks).toHaveLength(questions + 1);
 });
 
-test('a store that comes back in time is as if nothing had been', async () => {
+test('a store outage shorter than 30 s has no effect on streams', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const client = await relay.open();
-  const turn = async (seconds: number) => {
-    for (let turned = 0; turned < seconds; turned += 2) {
-      await clock.turn(2);
+  const advance = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 2) {
+      await clock.advance(2);
       // oxlint-disable-next-line no-await-in-loop
       await client.roundTrip();
     }
@@ -118,25 +118,25 @@ test('a store that comes back in time is as if nothing had been', async () => {
   for (let outage = 0; outage < 3; outage += 1) {
     relay.behaviour.access = () => Promise.reject(new Error('gone'));
     // oxlint-disable-next-line no-await-in-loop
-    await turn(24);
+    await advance(24);
     relay.behaviour.access = () => 'ok';
     // oxlint-disable-next-line no-await-in-loop
-    await turn(2);
+    await advance(2);
   }
   expect(client.socket.readyState).toBe(client.socket.OPEN);
 });
 
-test('a store that is down is reported once in 2 s, and not for every key', async () => {
+test('a store outage is reported once per 2 s, not for every key', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   await Promise.all(Array.from({ length: 10 }, (_, number) => relay.open({ keyId: `key${number}` })));
   relay.behaviour.access = () => Promise.reject(new Error('database is locked'));
-  await clock.turn(6);
-  expect(relay.asked).toHaveLength(40);
+  await clock.advance(6);
+  expect(relay.accessChecks).toHaveLength(40);
   expect(relay.failures).toHaveLength(3);
 });
 
-test('while the store is down no stream is opened and no command sent, and a token is not blamed for it', async () => {
+test('during a store outage no stream opens and no command runs, and a token does not count as bad', async () => {
   const relay = await createTestRelay();
   const open = await relay.open({ mode: 'read_write' });
   const client = await relay.connect();

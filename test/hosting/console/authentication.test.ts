@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createTestClock } from './clock.ts';
 import { createTestRelay, secret } from './harness.ts';
 
-/** What a token of ours says, for the tests that forge one. */
+/** The claims of a stream token, for tests that forge one. */
 function claims(changes: Record<string, unknown> = {}): Record<string, unknown> {
   const now = Math.floor(Date.now() / 1000);
   return {
@@ -23,7 +23,7 @@ function claims(changes: Record<string, unknown> = {}): Record<string, unknown> 
 const sign = (payload: Record<string, unknown>, key = secret): Promise<string> =>
   new SignJWT(payload).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(key));
 
-test('a token opens a stream: auth success, and then what the console says', async () => {
+test("a valid token opens a stream: auth success, then the console's messages", async () => {
   const relay = await createTestRelay();
   const client = await relay.connect();
   expect(await client.auth(await relay.token())).toEqual(['auth success']);
@@ -34,7 +34,7 @@ test('a token opens a stream: auth success, and then what the console says', asy
   expect(relay.relay.stats()).toEqual({ connections: 1, viewers: 1, upstreams: 1 });
 });
 
-test('what a forger would send is taken by a test of its own making', async () => {
+test('a forged token with the correct secret is accepted, so the other forgeries fail for their own defect', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect();
   expect(await client.auth(await sign(claims()))).toEqual(['auth success']);
@@ -53,7 +53,7 @@ test.for<[string, () => unknown]>([
   ['is signed with another secret', () => sign(claims(), `${secret}!`)],
   ['is unsigned, alg none', () => new UnsecuredJWT(claims()).encode()],
   [
-    'says alg none beside a good signature',
+    'says alg none with a valid signature',
     () => {
       const signed = `${encode({ alg: 'none' })}.${encode(claims())}`;
       return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
@@ -69,9 +69,9 @@ test.for<[string, () => unknown]>([
   ['comes from another issuer', () => sign(claims({ iss: 'someone' }))],
   ['is meant for another audience', () => sign(claims({ aud: 'website' }))],
   ['never ends', () => sign(claims({ exp: undefined }))],
-  ['has a mode that there is not', () => sign(claims({ mode: 'admin' }))],
+  ['has an unknown mode', () => sign(claims({ mode: 'admin' }))],
   ['names no key', () => sign(claims({ sub: undefined }))],
-])('a token that %s is a jwt error, and opens nothing', async ([, make]) => {
+])('a token that %s is a jwt error and opens no stream', async ([, make]) => {
   const relay = await createTestRelay();
   const client = await relay.connect();
   client.send('auth', await make());
@@ -79,14 +79,14 @@ test.for<[string, () => unknown]>([
   expect(relay.sources).toEqual([]);
 });
 
-test('a token that was good once is told apart', async () => {
+test('an expired token gets its own error', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect();
   const expired = await sign(claims({ iat: 1_000_000, exp: 1_000_600 }));
   expect(await client.auth(expired)).toEqual(['jwt error', 'The token has expired']);
 });
 
-test('a token of another server opens nothing', async () => {
+test('a token of another server opens no stream', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect('mc');
   const other = await relay.token({ server: 'mc2' });
@@ -98,7 +98,7 @@ test('a token of another server opens nothing', async () => {
   expect(relay.sources).toEqual([]);
 });
 
-test('after five bad tokens the connection is closed', async () => {
+test('five bad tokens close the connection', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect();
   for (let tries = 0; tries < 5; tries += 1) client.send('auth', 'nonsense');
@@ -106,7 +106,7 @@ test('after five bad tokens the connection is closed', async () => {
   expect(client.messages).toEqual(Array.from({ length: 5 }, () => ['jwt error', 'The token is not valid']));
 });
 
-test('four bad tokens are forgiven by a good one', async () => {
+test('a valid token resets the count of bad tokens', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect();
   for (let round = 0; round < 2; round += 1) {
@@ -117,14 +117,14 @@ test('four bad tokens are forgiven by a good one', async () => {
   }
 });
 
-test('who does not send a token in 10 s is cut off', async () => {
+test('a client that sends no token within 10 s is disconnected', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const client = await relay.connect();
-  await clock.turn(9.9);
+  await clock.advance(9.9);
   await client.roundTrip();
   expect(client.socket.readyState).toBe(client.socket.OPEN);
-  await clock.turn(0.2);
+  await clock.advance(0.2);
   expect(await client.ended).toEqual({ code: 4000, reason: 'no token came in time' });
   expect(relay.relay.stats().connections).toBe(0);
 });
@@ -132,18 +132,18 @@ test('who does not send a token in 10 s is cut off', async () => {
 test('without a token there is no output, no history and no command', async () => {
   const relay = await createTestRelay();
   const viewer = await relay.open();
-  const stranger = await relay.connect();
+  const unauthenticated = await relay.connect();
   relay.sources[0]!.line('a secret');
   await viewer.until('console output');
-  stranger.send('send logs');
-  stranger.send('send command', 'stop');
-  expect(await stranger.next()).toEqual(['permission denied', 'send logs']);
-  expect(await stranger.next()).toEqual(['permission denied', 'send command']);
-  expect(stranger.messages).toHaveLength(2);
+  unauthenticated.send('send logs');
+  unauthenticated.send('send command', 'stop');
+  expect(await unauthenticated.next()).toEqual(['permission denied', 'send logs']);
+  expect(await unauthenticated.next()).toEqual(['permission denied', 'send command']);
+  expect(unauthenticated.messages).toHaveLength(2);
   expect(relay.commands).toEqual([]);
 });
 
-test('messages right behind the token wait until it is proved', async () => {
+test('messages that follow the token wait until the token is verified', async () => {
   const relay = await createTestRelay();
   await relay.open({ keyId: 'first' });
   relay.sources[0]!.line('before');
@@ -157,7 +157,7 @@ test('messages right behind the token wait until it is proved', async () => {
   expect(relay.commands).toMatchObject([{ command: 'list' }]);
 });
 
-test('a key has no more streams than its limit, and another key is not limited by it', async () => {
+test('a key has a limit of streams, independent of other keys', async () => {
   const relay = await createTestRelay({ limits: { viewersPerKey: 2 } });
   const first = await relay.open();
   await relay.open();

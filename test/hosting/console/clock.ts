@@ -1,15 +1,15 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../server/hosting/console/clock.ts';
 
-/** A clock that stands still until it is turned. */
+/** A clock that a test advances. */
 export interface TestClock extends Clock {
-  /** Turns it, and runs what comes due on the way, in order; what that asks of others has time to be answered. */
-  turn(seconds: number): Promise<void>;
-  /** How many timers are set. */
+  /** Advances the clock and runs due timers in order; each gets a turn of the event loop. */
+  advance(seconds: number): Promise<void>;
+  /** The number of pending timers. */
   pending(): number;
 }
 
-/** Creates a clock that shows the time of its creation. */
+/** Creates a clock that starts at the current time. */
 export function createTestClock(): TestClock {
   const timers = new Map<symbol, { at: number; run: () => void }>();
   let now = Math.ceil(Date.now() / 1000) * 1000;
@@ -22,7 +22,7 @@ export function createTestClock(): TestClock {
       timers.set(id, { at: now + ms, run });
       return () => timers.delete(id);
     },
-    async turn(seconds) {
+    async advance(seconds) {
       const until = now + seconds * 1000;
       for (let due = earliest(until); due; due = earliest(until)) {
         const [id, { at, run }] = due;
@@ -30,7 +30,7 @@ export function createTestClock(): TestClock {
         now = Math.max(now, at);
         run();
         // oxlint-disable-next-line no-await-in-loop
-        await breathe();
+        await nextTurn();
       }
       now = until;
     },

@@ -1,15 +1,15 @@
 import type { Message } from '../../helpers/console-client.ts';
 
-/** What a viewer of numbered lines was sent. */
+/** What a viewer of numbered lines received. */
 export interface Count {
   readonly received: number;
-  /** Lines that a gap said were dropped. */
+  /** The number of lines that gap messages reported as dropped. */
   readonly dropped: number;
-  /** Lines that were not the next one, nor the next after a gap. */
+  /** The number of lines out of sequence, apart from reported gaps. */
   readonly wrong: number;
 }
 
-/** Counts numbered lines, of which each gap must say exactly how many are missing before the next. */
+/** Counts numbered lines and checks that each gap message gives the exact number of missing lines. */
 export function createCounter(): { see(message: Message): void; count(): Count } {
   let received = 0;
   let dropped = 0;

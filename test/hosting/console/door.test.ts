@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { openClient } from '../../helpers/console-client.ts';
-import { createTestRelay, patience } from './harness.ts';
+import { createTestRelay, pollOptions } from './harness.ts';
 import type { TestRelay } from './harness.ts';
 
 const stream = '/v1/hosting/game/console/mc/stream';
@@ -22,7 +22,7 @@ function dial(relay: TestRelay): Socket {
   return socket;
 }
 
-/** Sends a request as it is, and answers all that comes back until the server closes. */
+/** Sends a raw request and returns what comes back until the server closes. */
 async function ask(relay: TestRelay, target: string, headers: readonly string[] = handshake): Promise<string> {
   const socket = dial(relay);
   let answer = '';
@@ -32,7 +32,7 @@ async function ask(relay: TestRelay, target: string, headers: readonly string[] 
   return answer;
 }
 
-/** Sends a handshake, and answers the first that comes back. */
+/** Sends a handshake and returns the first chunk of the answer. */
 async function shake(relay: TestRelay, headers: readonly string[] = handshake): Promise<[Socket, string]> {
   const socket = dial(relay);
   socket.write(`GET ${stream} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
@@ -57,7 +57,7 @@ test.for([
   `POST ${stream}`,
   `HEAD ${stream}`,
   `OPTIONS ${stream}`,
-])('%s is no websocket: 404 as JSON, and the connection is closed', async (target) => {
+])('%s is no websocket endpoint: 404 as JSON, and the connection is closed', async (target) => {
   const relay = await createTestRelay();
   const answer = await ask(relay, target);
   const [head, body] = answer.split('\r\n\r\n');
@@ -74,22 +74,22 @@ test.for([
   expect(relay.relay.stats().connections).toBe(0);
 });
 
-test('a refused client that keeps its end open is cut', async () => {
+test('a refused client that keeps its side open is disconnected', async () => {
   const relay = await createTestRelay();
   const socket = connect({ port: relay.port, host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => undefined);
   socket.resume();
   socket.write(`GET /elsewhere HTTP/1.1\r\n${handshake.join('\r\n')}\r\n\r\n`);
   await once(socket, 'end');
-  // That nobody listens any more shows at the second write.
-  const writing = setInterval(() => socket.write('is anybody there?'), 5);
-  await expect.poll(() => socket.closed, patience).toBe(true);
+  // The client notices the closed peer at its second write.
+  const writing = setInterval(() => socket.write('more'), 5);
+  await expect.poll(() => socket.closed, pollOptions).toBe(true);
   clearInterval(writing);
 });
 
 test.for<[string, string[]]>([
   ['no key', handshake.slice(0, 4)],
-  ['a key that is none', [...handshake.slice(0, 4), 'Sec-WebSocket-Key: short']],
+  ['an invalid key', [...handshake.slice(0, 4), 'Sec-WebSocket-Key: short']],
   ['another version', [...handshake.slice(0, 3), 'Sec-WebSocket-Version: 12', handshake[4]!]],
 ])('a handshake with %s is 400 as JSON', async ([, headers]) => {
   const relay = await createTestRelay();
@@ -99,14 +99,14 @@ test.for<[string, string[]]>([
   expect(answer).toMatch(/\{"success":false,"error":"validation_error","message":"[^"]+"\}\n$/);
 });
 
-test('another upgrade than websocket is no business of ours: the request is served as it is', async () => {
+test('an upgrade to another protocol is ignored: the request is served as plain HTTP', async () => {
   const relay = await createTestRelay();
   const headers = ['Host: localhost', 'Connection: Upgrade, close', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
   expect(await ask(relay, 'GET /v1/blog/list', headers)).toMatch(/^HTTP\/1\.1 200 OK[^]*plain \/v1\/blog\/list/);
   expect(await (await fetch(`http://127.0.0.1:${relay.port}${stream}`)).text()).toBe(`plain ${stream}`);
 });
 
-test('any origin may open a stream, by any spelling of the address, and is told its request id', async () => {
+test('a stream accepts any origin and any spelling of the address, and returns its request id', async () => {
   const relay = await createTestRelay();
   const url = relay.url().replace('127.0.0.1', 'localhost');
   for (const address of [url, `${url}?x=1`]) {
@@ -119,7 +119,7 @@ test('any origin may open a stream, by any spelling of the address, and is told 
   expect(answer).toMatch(/^HTTP\/1\.1 101 [^]*\r\nx-request-id: my-request\r\n/);
 });
 
-test('the websocket of browsers is a client like any other', async () => {
+test('the standard WebSocket client works', async () => {
   const relay = await createTestRelay();
   const socket = new WebSocket(relay.url());
   onTestFinished(() => socket.close());
@@ -131,7 +131,7 @@ test('the websocket of browsers is a client like any other', async () => {
   expect(await next()).toBe(JSON.stringify({ event: 'console output', args: ['ü'.repeat(65_536)] }));
 });
 
-test('compression is not agreed upon, whatever a client offers', async () => {
+test('compression is never negotiated', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect('mc', { perMessageDeflate: true });
   expect(client.socket.extensions).toBe('');
@@ -149,7 +149,7 @@ test('upgrades count against the rate limit of the client', async () => {
   expect(answer).toMatch(/\{"success":false,"error":"rate_limited","message":"Rate limit exceeded"\}\n$/);
 });
 
-test('a client has no more connections without a token than its limit', async () => {
+test('a client has a limit of unauthenticated connections', async () => {
   const relay = await createTestRelay({ limits: { unauthenticated: 2 } });
   await relay.open();
   const first = await relay.connect();
@@ -159,18 +159,18 @@ test('a client has no more connections without a token than its limit', async ()
   const third = await relay.connect();
   expect(await ask(relay, `GET ${stream}`)).toMatch(/^HTTP\/1\.1 429 /);
   third.socket.terminate();
-  await expect.poll(() => relay.relay.stats().connections, patience).toBe(3);
+  await expect.poll(() => relay.relay.stats().connections, pollOptions).toBe(3);
   await relay.connect();
 });
 
-test('the log has a line for each stream and each refusal, and a token in none of them', async () => {
+test('the log has one line per stream and per refusal, without tokens', async () => {
   const relay = await createTestRelay();
   const token = await relay.token();
   const client = await openClient(`${relay.url()}?token=${token}`, { headers: { 'X-Request-Id': 'the-stream' } });
   await client.auth(token);
   client.socket.close(1000);
   await ask(relay, `GET /v1/elsewhere?token=${token}`);
-  await expect.poll(() => relay.log(), patience).toHaveLength(2);
+  await expect.poll(() => relay.log(), pollOptions).toHaveLength(2);
   expect(relay.log().toSorted((one, other) => String(one.msg).localeCompare(String(other.msg)))).toMatchObject([
     { msg: 'console stream closed', id: 'the-stream', ip: '127.0.0.1', server: 'game:mc', key: 'key', code: 1000 },
     { msg: 'upgrade refused', ip: '127.0.0.1', method: 'GET', url: '/v1/elsewhere', status: 404 },
@@ -178,20 +178,20 @@ test('the log has a line for each stream and each refusal, and a token in none o
   expect(JSON.stringify(relay.log())).not.toContain(token.split('.')[1]);
 });
 
-test('a peer that answers no ping is cut, and one that does is not', async () => {
+test('a peer that answers no ping is disconnected, one that does stays connected', async () => {
   const relay = await createTestRelay({ pingSeconds: 1 });
   const alive = await relay.open();
   const [dead] = await shake(relay);
   expect(relay.relay.stats().connections).toBe(2);
   await once(dead, 'close');
-  await expect.poll(() => relay.relay.stats().connections, patience).toBe(1);
+  await expect.poll(() => relay.relay.stats().connections, pollOptions).toBe(1);
   await once(alive.socket, 'ping');
   await once(alive.socket, 'ping');
   relay.sources[0]!.line('still here');
   expect(await alive.next()).toEqual(['console output', 'still here']);
 });
 
-test('connections that are reset at any moment of the handshake hurt nobody', async () => {
+test('connections reset during the handshake leave the server intact', async () => {
   const relay = await createTestRelay();
   const request = `GET ${stream} HTTP/1.1\r\n${handshake.join('\r\n')}\r\n\r\n`;
   for (const text of [request, request.replace('/mc/', '/mc/x/'), request.slice(0, -10), `${request}\u0081\u0085`]) {
@@ -203,20 +203,20 @@ test('connections that are reset at any moment of the handshake hurt nobody', as
     await once(socket, 'close');
   }
   const client = await relay.open();
-  await expect.poll(() => relay.relay.stats().connections, patience).toBe(1);
+  await expect.poll(() => relay.relay.stats().connections, pollOptions).toBe(1);
   await client.roundTrip();
 });
 
-test('a client that breaks the protocol of websockets is closed', async () => {
+test('a client that violates the websocket protocol is closed', async () => {
   const relay = await createTestRelay();
   const [socket] = await shake(relay);
-  // A text frame without the mask that clients must use.
+  // A text frame without the mask that clients must set.
   socket.write(Buffer.from([0x81, 0x02, 0x68, 0x69]));
   await once(socket, 'close');
-  await expect.poll(() => relay.relay.stats().connections, patience).toBe(0);
+  await expect.poll(() => relay.relay.stats().connections, pollOptions).toBe(0);
 });
 
-test('on shutdown every stream is closed by 1012, and the server can end', async () => {
+test('a shutdown closes every stream with 1012, and the server ends', async () => {
   const relay = await createTestRelay();
   const clients = [await relay.open(), await relay.open({ server: 'other' }), await relay.connect()];
   const [silent] = await shake(relay);
@@ -232,10 +232,10 @@ test('on shutdown every stream is closed by 1012, and the server can end', async
   expect(performance.now() - started).toBeLessThan(8000);
 });
 
-test('a connection that comes during shutdown is sent away by 1012 as well', async () => {
+test('a connection during shutdown is closed with 1012', async () => {
   const relay = await createTestRelay();
   relay.relay.close();
   const client = await relay.connect();
   expect(await client.ended).toEqual({ code: 1012, reason: 'service restart' });
-  await expect.poll(() => relay.relay.stats().connections, patience).toBe(0);
+  await expect.poll(() => relay.relay.stats().connections, pollOptions).toBe(0);
 });

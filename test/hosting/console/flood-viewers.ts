@@ -3,10 +3,10 @@ import type { Count } from './count.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import type { Message } from '../../helpers/console-client.ts';
 
-/** What the parent process is told. */
+/** A message to the parent process. */
 export type Report = { readonly ready: true } | { readonly counts: readonly Count[] };
 
-// A process of its own, so that the memory and the CPU time of the test's process are the relay's alone.
+// A separate process, so that the test measures the memory and CPU time of the relay only.
 const [url, ...tokens] = process.argv.slice(2);
 
 const viewers = await Promise.all(

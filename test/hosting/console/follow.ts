@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /**
- * A small console client: prints what a game server says, and sends it the lines that are typed. Argument: the id of
- * the server. The API key is in `.key`, as the header line `Authorization: Bearer hk_...`; the API is at API_URL.
+ * A small console client: prints the output of a game server and sends it the typed lines. Argument: the id of
+ * the server. `.key` holds the API key as the header line `Authorization: Bearer hk_...`; API_URL is the API's address.
  */
 const [, , server = 'demo'] = process.argv;
 const base = process.env.API_URL ?? 'http://localhost:3000';
@@ -15,7 +15,7 @@ const authorization = readFileSync('.key', 'utf8')
   .trim()
   .replace(/^Authorization: */i, '');
 
-/** Asks for the address of the stream and a token that opens it; a token is good for minutes, the key stays here. */
+/** Gets the address of the stream and a short-lived token for it, so that the API key is never sent to the stream. */
 async function bootstrap(): Promise<{ socket_url: string; token: string }> {
   const response = await fetch(`${base}/v1/hosting/game/console/${encodeURIComponent(server)}/websocket`, {
     headers: { authorization },

@@ -23,32 +23,32 @@ import type { TestClock } from './clock.ts';
 
 export const secret = 'a secret of the tests, which is long enough for HS256 and HS512';
 
-/** A console behind providers/types.ts: what it is told to say, it says. */
+/** A fake console source; tests call its event methods. */
 export interface FakeSource extends ConsoleEvents {
   readonly server: ServerName;
   closed: boolean;
 }
 
-/** A key's stream, for the tests that need one. */
+/** Options of a token or stream. */
 export interface StreamOptions {
   readonly server?: string;
   readonly keyId?: string;
   readonly mode?: StreamMode;
 }
 
-/** A relay with its websocket endpoint, on a real port. */
+/** A relay with its websocket endpoint on a real port. */
 export interface TestRelay {
   readonly relay: Relay;
   readonly upgrade: UpgradeHandler;
   readonly port: number;
-  /** Every console that was opened, in order. */
+  /** Every opened console, in order. */
   readonly sources: FakeSource[];
   readonly commands: StreamCommand[];
-  /** Every question about access, in order. */
-  readonly asked: string[];
-  /** What went wrong on our side. */
+  /** Every access check, in order. */
+  readonly accessChecks: string[];
+  /** The reported internal errors. */
   readonly failures: unknown[];
-  /** What the service decides; tests replace them. */
+  /** The replaceable dependencies of the relay. */
   readonly behaviour: {
     open(source: FakeSource): Promise<void> | void;
     access(keyId: string): Promise<Access> | Access;
@@ -57,7 +57,7 @@ export interface TestRelay {
   url(server?: string): string;
   token(options?: StreamOptions): Promise<string>;
   connect(server?: string, options?: ClientOptions): Promise<TestClient>;
-  /** Opens a stream and proves its token; its greeting is taken. */
+  /** Opens an authenticated stream; `auth success` is already read. */
   open(options?: StreamOptions): Promise<TestClient>;
   /** The lines of the log so far, parsed. */
   log(): Record<string, unknown>[];
@@ -68,19 +68,19 @@ export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limi
   readonly ttlSeconds?: number;
   readonly clock?: TestClock;
   readonly pingSeconds?: number;
-  /** Upgrades at once of one client. */
+  /** The burst limit of upgrades per client. */
   readonly upgrades?: number;
 }
 
-/** How long `expect.poll` waits for what comes in a moment, on a busy machine too. */
-export const patience = { timeout: 20_000 };
+/** The `expect.poll` options for short waits; long enough for a busy machine. */
+export const pollOptions = { timeout: 20_000 };
 
-/** Starts a relay that opens fake consoles, allows everything and takes every command. */
+/** Starts a relay with fake consoles that allows every access and accepts every command. */
 export async function createTestRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
   const { pingSeconds = 30, upgrades = 100_000, ttlSeconds = 600, ...rest } = options;
   const sources: FakeSource[] = [];
   const commands: StreamCommand[] = [];
-  const asked: string[] = [];
+  const accessChecks: string[] = [];
   const failures: unknown[] = [];
   const behaviour: TestRelay['behaviour'] = { open: () => undefined, access: () => 'ok', command: () => undefined };
   const tokens = createStreamTokens({ secret, ttlSeconds, ...(rest.clock && { clock: rest.clock }) });
@@ -95,7 +95,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
       return { close: () => (source.closed = true) };
     },
     async checkAccess(keyId, server, mode) {
-      asked.push(`${keyId} ${server} ${mode}`);
+      accessChecks.push(`${keyId} ${server} ${mode}`);
       return behaviour.access(keyId);
     },
     async sendCommand(command) {
@@ -139,7 +139,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
     port,
     sources,
     commands,
-    asked,
+    accessChecks,
     failures,
     behaviour,
     url,

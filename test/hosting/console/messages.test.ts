@@ -4,12 +4,12 @@ import { Problem } from '../../../server/problem.ts';
 import { ProviderError } from '../../../server/upstream/error.ts';
 import { linesOf } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
-import { createTestRelay, patience } from './harness.ts';
+import { createTestRelay, pollOptions } from './harness.ts';
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
 const noCommand = 'A command has 1 to 1,024 characters and no control characters';
 
-test('send logs answers with the last 150 lines in order, at most once a second', async () => {
+test('send logs returns the last 150 lines in order, at most once a second', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const first = await relay.open();
@@ -27,13 +27,13 @@ test('send logs answers with the last 150 lines in order, at most once a second'
   expect(linesOf(answers)).toEqual(expected.slice(50));
   expect(answers).toHaveLength(152);
   expect(answers.at(-1)).toEqual(['daemon error', 'The history is sent at most once a second']);
-  await clock.turn(1);
+  await clock.advance(1);
   second.send('send logs');
   await second.roundTrip();
   expect(linesOf(second.messages).slice(150)).toEqual(expected.slice(50));
 });
 
-test('the history is there without a stream as well, as long as the console is being followed', async () => {
+test('the history is available without a stream while the console is followed', async () => {
   const relay = await createTestRelay();
   expect(relay.relay.history('game:mc')).toEqual([]);
   expect(relay.sources).toEqual([]);
@@ -45,7 +45,7 @@ test('the history is there without a stream as well, as long as the console is b
   expect(relay.relay.history('game:other')).toEqual([]);
 });
 
-test('a line without end is cut, and one of any other text arrives as it is', async () => {
+test('a long line is truncated at 64 KiB, and any other text arrives unchanged', async () => {
   const relay = await createTestRelay();
   const client = await relay.open();
   const lines = ['ü'.repeat(100), '🎮'.repeat(20_000), '\uD800 alone', '\u0000'.repeat(100_000), ''];
@@ -54,7 +54,7 @@ test('a line without end is cut, and one of any other text arrives as it is', as
   expect(linesOf(await client.until('status'))).toEqual(lines.map((line) => line.slice(0, 65_536)));
 });
 
-test('a command goes upstream once, with who sent it', async () => {
+test('a command is sent upstream once, with its sender', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect('mc', { headers: { 'X-Request-Id': 'request-of-the-test' } });
   await client.auth(await relay.token({ mode: 'read_write' }));
@@ -78,7 +78,7 @@ test('a read-only stream never sends a command', async () => {
   client.send('send command', 'stop');
   expect(await client.next()).toEqual(['permission denied', 'send command']);
   expect(relay.commands).toEqual([]);
-  expect(relay.asked).toEqual(['key game:mc read']);
+  expect(relay.accessChecks).toEqual(['key game:mc read']);
 });
 
 test.for<[string, unknown[]]>([
@@ -92,7 +92,7 @@ test.for<[string, unknown[]]>([
   ['a number', [1]],
   ['two arguments', ['say', 'hi']],
   ['a list', [['stop']]],
-])('a command of %s is refused and goes nowhere', async ([, args]) => {
+])('a command with %s is refused and not sent', async ([, args]) => {
   const relay = await createTestRelay();
   const client = await relay.open({ mode: 'read_write' });
   client.send('send command', ...args);
@@ -100,7 +100,7 @@ test.for<[string, unknown[]]>([
   expect(relay.commands).toEqual([]);
 });
 
-test('a command of 1,024 characters is sent, whatever their size', async () => {
+test('the limit of 1,024 characters counts characters, not bytes', async () => {
   const relay = await createTestRelay();
   const client = await relay.open({ mode: 'read_write' });
   client.send('send command', '🎮'.repeat(1024));
@@ -108,7 +108,7 @@ test('a command of 1,024 characters is sent, whatever their size', async () => {
   expect(relay.commands).toHaveLength(1);
 });
 
-test('what a provider or the service says to a command is told, and what breaks is not', async () => {
+test('the client gets provider errors and problems of a command, but no internal errors', async () => {
   const relay = await createTestRelay();
   const client = await relay.open({ mode: 'read_write' });
   const offline = 'The server must be online to receive commands';
@@ -125,7 +125,7 @@ test('what a provider or the service says to a command is told, and what breaks 
   expect(relay.failures).toMatchObject([{ message: /ECONNREFUSED/ }]);
 });
 
-test('commands keep their order however slow the provider is, and hold up nothing else', async () => {
+test('commands keep their order with a slow provider, and block no other messages', async () => {
   const relay = await createTestRelay();
   const client = await relay.open({ mode: 'read_write' });
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -139,7 +139,7 @@ test('commands keep their order however slow the provider is, and hold up nothin
   expect(relay.commands).toMatchObject([{ command: 'first' }, { command: 'second' }]);
 });
 
-test('a stream that ends sends none of the commands that still wait', async () => {
+test('a stream that ends discards its waiting commands', async () => {
   const relay = await createTestRelay();
   const client = await relay.open({ mode: 'read_write' });
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -158,14 +158,14 @@ test.for<[string, string | Buffer, [string, string]]>([
   ['a power action', '{"event":"set state","args":["kill"]}', ['permission denied', 'set state']],
   ['statistics', '{"event":"send stats","args":[null]}', ['permission denied', 'send stats']],
   ['an unknown event', '{"event":"whatever"}', ['permission denied', 'whatever']],
-  ['an event of ours', '{"event":"console output","args":["x"]}', ['permission denied', 'console output']],
+  ['a server event', '{"event":"console output","args":["x"]}', ['permission denied', 'console output']],
   ['a long event', `{"event":"${'e'.repeat(5000)}"}`, ['permission denied', 'e'.repeat(64)]],
   ['an inherited name', '{"event":"__proto__","args":[]}', ['permission denied', '__proto__']],
   ['text that is not JSON', 'stop', ['daemon error', malformed]],
-  ['JSON that is no object', '"send command"', ['daemon error', malformed]],
+  ['JSON without an object', '"send command"', ['daemon error', malformed]],
   ['null', 'null', ['daemon error', malformed]],
-  ['an event that is no text', '{"event":7,"args":[]}', ['daemon error', malformed]],
-  ['arguments that are no list', '{"event":"send command","args":"stop"}', ['daemon error', malformed]],
+  ['an event of the wrong type', '{"event":7,"args":[]}', ['daemon error', malformed]],
+  ['arguments of the wrong type', '{"event":"send command","args":"stop"}', ['daemon error', malformed]],
   ['deep nesting', '['.repeat(16_000), ['daemon error', malformed]],
   ['a binary frame', Buffer.from('{"event":"send command","args":["stop"]}'), ['daemon error', malformed]],
 ])('%s is answered and never forwarded', async ([, frame, answer]) => {
@@ -184,27 +184,27 @@ test('a frame beyond 16 KiB ends the stream', async () => {
   const client = await relay.open();
   client.send('send command', 'x'.repeat(16 * 1024));
   expect(await client.ended).toMatchObject({ code: 1009 });
-  await expect.poll(() => relay.relay.stats().connections, patience).toBe(0);
+  await expect.poll(() => relay.relay.stats().connections, pollOptions).toBe(0);
 });
 
-test('a burst of 20 messages is taken, more are dropped with one word, and 5 a second come back', async () => {
+test('a burst of 20 messages is accepted, further ones are dropped with one error, and 5 per second refill', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const client = await relay.connect();
   for (let sent = 0; sent < 60; sent += 1) client.send('x');
-  // A ping would be dropped as well, but is answered by ws.
+  // A ping would be dropped too, but ws answers it.
   await client.roundTrip();
   expect(client.messages.filter(([event]) => event === 'permission denied')).toHaveLength(20);
   expect(client.messages.filter(([event]) => event === 'daemon error')).toEqual([
     ['daemon error', 'Too many messages: some were dropped'],
   ]);
-  await clock.turn(2);
+  await clock.advance(2);
   for (let sent = 0; sent < 60; sent += 1) client.send('y');
   await client.roundTrip();
   expect(client.messages.filter(([event]) => event === 'permission denied')).toHaveLength(30);
 });
 
-test('messages that wait for a slow store are bounded', async () => {
+test('the number of messages that wait for a slow store is limited', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   relay.behaviour.access = () => new Promise(() => undefined);
@@ -212,7 +212,7 @@ test('messages that wait for a slow store are bounded', async () => {
   client.send('auth', await relay.token());
   for (let sent = 0; sent < 18; sent += 1) client.send('x');
   await client.roundTrip();
-  await clock.turn(4);
+  await clock.advance(4);
   for (let sent = 0; sent < 19; sent += 1) client.send('x');
   await client.roundTrip();
   expect(client.messages).toEqual(
@@ -220,7 +220,7 @@ test('messages that wait for a slow store are bounded', async () => {
   );
 });
 
-test.for(['messages', 'pings', 'pongs'])('a client that goes on sending %s regardless is closed', async (kind) => {
+test.for(['messages', 'pings', 'pongs'])('a client that keeps sending %s is closed', async (kind) => {
   const relay = await createTestRelay();
   const client = await relay.open();
   for (let sent = 0; sent < 2000; sent += 1) {
@@ -231,7 +231,7 @@ test.for(['messages', 'pings', 'pongs'])('a client that goes on sending %s regar
   expect(await client.ended).toEqual({ code: 1008, reason: 'too many messages' });
 });
 
-test('a client that writes and never reads is cut before its answers fill the memory', async () => {
+test('a client that sends but never reads is disconnected before its answers fill the memory', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock, ttlSeconds: 1_000_000 });
   const client = await relay.open();
@@ -240,7 +240,7 @@ test('a client that writes and never reads is cut before its answers fill the me
   const event = '\u0001'.repeat(2000);
   while (relay.relay.stats().connections > 0) {
     // oxlint-disable-next-line no-await-in-loop
-    await clock.turn(4);
+    await clock.advance(4);
     for (let sent = 0; sent < 20; sent += 1) client.send(event);
   }
   expect(relay.log()).toMatchObject([{ msg: 'console stream closed', code: 1006 }]);

@@ -28,16 +28,16 @@ const malformed = 'reply daemon error: A message must be a JSON text of the form
 
 const events: Record<string, SessionEvent> = {
   frame: { type: 'frame', message, waiting: 31 },
-  'frame that is no message': { type: 'frame', message: undefined, waiting: 0 },
+  'malformed frame': { type: 'frame', message: undefined, waiting: 0 },
   'frame too many': { type: 'frame', message, waiting: 32 },
   'flood begins': { type: 'flood', refused: 1 },
-  'flood goes on': { type: 'flood', refused: 1000 },
+  'flood continues': { type: 'flood', refused: 1000 },
   'flood too long': { type: 'flood', refused: 1001 },
   auth: { type: 'auth', token: 'a' },
   'send logs': { type: 'send logs', now: 1000 },
   'send logs too soon': { type: 'send logs', now: 999 },
   'send command': { type: 'send command', command: 'list' },
-  'send command that is none': { type: 'send command', command: undefined },
+  'invalid send command': { type: 'send command', command: undefined },
   unknown: { type: 'unknown', event: 'x' },
   'token refused': { type: 'token refused', reason: 'no' },
   'token verified': { type: 'token verified', grant: renewed },
@@ -58,14 +58,14 @@ const events: Record<string, SessionEvent> = {
   gone: { type: 'gone' },
 };
 
-/** What each event does in each state: `=` stands for the same as one state before, `-` for nothing. */
+/** The effects of each event by state: `=` repeats the previous state's cell, `-` means none. */
 const table: [event: keyof typeof events, unauthenticated: string, live: string, expiring: string, expired: string][] =
   [
     ['frame', 'queue message', '=', '=', '='],
-    ['frame that is no message', malformed, '=', '=', '='],
+    ['malformed frame', malformed, '=', '=', '='],
     ['frame too many', 'reply daemon error: Too many messages are waiting: one was dropped', '=', '=', '='],
     ['flood begins', 'reply daemon error: Too many messages: some were dropped', '=', '=', '='],
-    ['flood goes on', '-', '-', '-', '-'],
+    ['flood continues', '-', '-', '-', '-'],
     [
       'flood too long',
       'ended; release; close 1008 too many messages',
@@ -96,7 +96,7 @@ const table: [event: keyof typeof events, unauthenticated: string, live: string,
       'reply permission denied: send command',
     ],
     [
-      'send command that is none',
+      'invalid send command',
       'reply permission denied: send command',
       'reply daemon error: A command has 1 to 1,024 characters and no control characters',
       '=',
@@ -160,19 +160,19 @@ test.for(table)('%s', ([name, ...cells]) => {
   expect(steps).toEqual([...expected, '-']);
 });
 
-test('the table has every event', () => {
+test('the table covers every event', () => {
   expect(table.map(([name]) => name)).toEqual(Object.keys(events));
 });
 
 test.for<[string, SessionState, SessionEvent, string]>([
   [
-    'the fifth bad token ends it',
+    'the fifth bad token ends the stream',
     { ...live, badTokens: 4 },
     events['token refused']!,
     'ended; reply jwt error: no; release; close 4000 too many tokens were refused',
   ],
   [
-    'a good token forgives bad ones',
+    'a valid token resets the count of bad ones',
     { ...live, badTokens: 4 },
     { ...events['grant checked'], access: 'ok' } as SessionEvent,
     'grant=renewed; badTokens=0; wait 940000; reply auth success; resume',
@@ -184,19 +184,19 @@ test.for<[string, SessionState, SessionEvent, string]>([
     'grant=renewed; wait 403000; reply auth success; resume',
   ],
   [
-    'a reading stream may not write',
+    'a read-only stream may not write',
     { ...live, grant: { ...grant, mode: 'read' } },
     events['send command']!,
     'reply permission denied: send command',
   ],
   [
-    'a key that only reads may not write',
+    'a read-only key may not write',
     { ...live, access: 'read_only' },
     events['send command']!,
     'reply permission denied: send command',
   ],
   [
-    'a key that lost its scope may not write',
+    'a key without its scope may not write',
     { ...live, access: 'read_only' },
     events['command checked']!,
     'reply permission denied: send command',
@@ -211,26 +211,26 @@ test.for<[string, SessionState, SessionEvent, string]>([
   expect(describeStep(state, toNextState(state, event))).toBe(expected);
 });
 
-/** For the rows of each event, in all their states, tests through the front door that fail without one of them. */
-const frontDoor: Record<SessionEvent['type'], string[]> = {
-  frame: ['states: a stream that is %s answers what it does not understand'],
-  flood: ['states: a stream that is %s is closed where its client floods it'],
-  auth: ['states: a stream that is %s follows the console after a good token'],
+/** For each event, the end-to-end tests that fail if one of its rows is missing. */
+const endToEndTests: Record<SessionEvent['type'], string[]> = {
+  frame: ['states: a stream that is %s answers unknown messages with an error'],
+  flood: ['states: a stream that is %s is closed if its client floods it'],
+  auth: ['states: a stream that is %s follows the console after a valid token'],
   'send logs': ['states: a stream that is %s may ask for the history and send a command: %s'],
   'send command': ['states: a stream that is %s may ask for the history and send a command: %s'],
-  unknown: ['states: a stream that is %s answers what it does not understand'],
+  unknown: ['states: a stream that is %s answers unknown messages with an error'],
   'token refused': ['states: a stream that is %s is closed after five bad tokens'],
-  'token verified': ['states: a stream that is %s follows the console after a good token'],
-  'grant checked': ['states: a stream that is %s follows the console after a good token'],
-  command: ['states: a command whose turn comes while its stream is %s %s'],
-  'command checked': ['states: a command whose turn comes while its stream is %s %s'],
-  failed: ['states: a stream that is %s reads that its token could not be checked'],
-  'access changed': ['states: a stream that is %s ends where its key is revoked'],
-  timer: ['states: a stream that is %s changes by itself after %i s'],
-  'shut down': ['states: a stream that is %s is closed by 1012 on shutdown'],
-  gone: ['states: a stream that is %s and whose client leaves holds nothing any more'],
+  'token verified': ['states: a stream that is %s follows the console after a valid token'],
+  'grant checked': ['states: a stream that is %s follows the console after a valid token'],
+  command: ['states: a queued command of a stream that is %s %s'],
+  'command checked': ['states: a queued command of a stream that is %s %s'],
+  failed: ['states: a stream that is %s gets an error if its token cannot be checked'],
+  'access changed': ['states: a stream that is %s ends when its key is revoked'],
+  timer: ['states: a stream that is %s changes its state after %i s'],
+  'shut down': ['states: a stream that is %s is closed with 1012 on shutdown'],
+  gone: ['states: a stream that is %s releases everything when its client disconnects'],
 };
 
-test.for(Object.entries(frontDoor))('rows of %s are reached through the front door', ([, tests]) => {
+test.for(Object.entries(endToEndTests))('the rows of %s have end-to-end tests', ([, tests]) => {
   for (const name of tests) expect(findTest(name)).toBe(true);
 });

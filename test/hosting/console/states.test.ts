@@ -3,7 +3,7 @@ import { linesOf } from '../../helpers/console-client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
 import type { TestClock } from './clock.ts';
-import { createTestRelay, patience } from './harness.ts';
+import { createTestRelay, pollOptions } from './harness.ts';
 import type { StreamOptions, TestRelay, TestRelayOptions } from './harness.ts';
 
 type At = 'unauthenticated' | 'live' | 'expiring' | 'expired';
@@ -14,21 +14,21 @@ interface Stream {
   readonly client: TestClient;
 }
 
-/** Opens a stream and brings it to a state; what it said on the way is taken. */
+/** Opens a stream and advances it to a state; earlier messages are already read. */
 async function openAt(at: At, options: TestRelayOptions = {}, stream: StreamOptions = {}): Promise<Stream> {
   const clock = createTestClock();
   const relay = await createTestRelay({ ...options, clock });
   if (at === 'unauthenticated') return { relay, clock, client: await relay.connect() };
   const client = await relay.open({ mode: 'read_write', ...stream });
-  await clock.turn({ live: 0, expiring: 540, expired: 600 }[at]);
+  await clock.advance({ live: 0, expiring: 540, expired: 600 }[at]);
   if (at !== 'live') await client.until(`token ${at}`);
   return { relay, clock, client };
 }
 
 const all: At[] = ['unauthenticated', 'live', 'expiring', 'expired'];
-const proved = all.slice(1);
+const authenticated = all.slice(1);
 
-test.for(all)('a stream that is %s answers what it does not understand', async (at) => {
+test.for(all)('a stream that is %s answers unknown messages with an error', async (at) => {
   const { client } = await openAt(at);
   client.socket.send('nonsense');
   expect(await client.next()).toEqual(['daemon error', expect.stringMatching(/^A message must be/)]);
@@ -43,10 +43,10 @@ test.for<[At, boolean]>([
   ['expired', false],
 ])('a stream that is %s may ask for the history and send a command: %s', async ([at, allowed]) => {
   const { relay, client, clock } = await openAt(at);
-  const witness = await relay.open({ keyId: 'witness' });
-  relay.sources[0]!.line('said');
-  await witness.until('console output');
-  await clock.turn(0);
+  const viewer = await relay.open({ keyId: 'viewer' });
+  relay.sources[0]!.line('first');
+  await viewer.until('console output');
+  await clock.advance(0);
   await client.roundTrip();
   const before = linesOf(client.messages).length;
   client.send('send logs');
@@ -65,56 +65,56 @@ test.for(all)('a stream that is %s is closed after five bad tokens', async (at) 
   expect(await client.ended).toMatchObject({ code: 4000 });
 });
 
-test.for(proved)('a stream that is %s is not renewed by the token of another key', async (at) => {
+test.for(authenticated)('a stream that is %s rejects a token of another key', async (at) => {
   const { relay, client } = await openAt(at);
   const answer = await client.auth(await relay.token({ keyId: 'other' }));
   expect(answer).toEqual(['jwt error', 'The token is for another API key']);
 });
 
-test.for(all)('a stream that is %s follows the console after a good token', async (at) => {
+test.for(all)('a stream that is %s follows the console after a valid token', async (at) => {
   const { relay, client } = await openAt(at);
   expect(await client.auth(await relay.token())).toEqual(['auth success']);
   relay.sources[0]!.line('here');
   expect(await client.next()).toEqual(['console output', 'here']);
 });
 
-test.for(all)('a stream that is %s ends where the key of its new token was revoked', async (at) => {
+test.for(all)('a stream that is %s ends if the key of its new token is revoked', async (at) => {
   const { relay, client } = await openAt(at);
   relay.behaviour.access = () => 'denied';
   client.send('auth', await relay.token());
   expect(await client.ended).toEqual({ code: 4003, reason: 'access was revoked' });
 });
 
-test.for(all)('a stream that is %s reads that its token could not be checked', async (at) => {
+test.for(all)('a stream that is %s gets an error if its token cannot be checked', async (at) => {
   const { relay, client } = await openAt(at);
   relay.behaviour.access = () => Promise.reject(new Error('database is locked'));
   expect(await client.auth(await relay.token())).toEqual(['daemon error', 'Something went wrong on our side']);
 });
 
-test.for(all)('a stream that is %s is closed where its client floods it', async (at) => {
+test.for(all)('a stream that is %s is closed if its client floods it', async (at) => {
   const { client } = await openAt(at);
   for (let sent = 0; sent < 1100; sent += 1) client.send('x');
   expect(await client.ended).toEqual({ code: 1008, reason: 'too many messages' });
 });
 
-test.for(all)('a stream that is %s is closed by 1012 on shutdown', async (at) => {
+test.for(all)('a stream that is %s is closed with 1012 on shutdown', async (at) => {
   const { relay, client } = await openAt(at);
   await relay.stop();
   expect(await client.ended).toEqual({ code: 1012, reason: 'service restart' });
 });
 
-test.for(all)('a stream that is %s and whose client leaves holds nothing any more', async (at) => {
+test.for(all)('a stream that is %s releases everything when its client disconnects', async (at) => {
   const { relay, clock, client } = await openAt(at);
   client.socket.terminate();
-  await expect.poll(() => relay.relay.stats(), patience).toMatchObject({ connections: 0, viewers: 0 });
-  await clock.turn(30);
+  await expect.poll(() => relay.relay.stats(), pollOptions).toMatchObject({ connections: 0, viewers: 0 });
+  await clock.advance(30);
   expect(clock.pending()).toBe(0);
 });
 
-test.for(proved)('a stream that is %s ends where its key is revoked', async (at) => {
+test.for(authenticated)('a stream that is %s ends when its key is revoked', async (at) => {
   const { relay, clock, client } = await openAt(at);
   relay.behaviour.access = () => 'denied';
-  await clock.turn(2);
+  await clock.advance(2);
   expect(await client.ended).toEqual({ code: 4003, reason: 'access was revoked' });
 });
 
@@ -122,19 +122,19 @@ test.for<[At, string, string[][]]>([
   ['live', 'is sent', []],
   ['expiring', 'is sent', []],
   ['expired', 'is refused', [['permission denied', 'send command']]],
-])('a command whose turn comes while its stream is %s %s', async ([at, , answers]) => {
+])('a queued command of a stream that is %s %s', async ([at, , answers]) => {
   const { relay, clock, client } = await openAt('live');
   const { promise, resolve } = Promise.withResolvers<void>();
-  await clock.turn(539);
+  await clock.advance(539);
   relay.behaviour.command = () => promise;
   client.send('send command', 'first');
   client.send('send command', 'second');
   await client.roundTrip();
-  await clock.turn({ unauthenticated: 0, live: 0, expiring: 1, expired: 61 }[at]);
+  await clock.advance({ unauthenticated: 0, live: 0, expiring: 1, expired: 61 }[at]);
   await client.roundTrip();
   const before = client.messages.length;
   resolve();
-  await expect.poll(() => relay.commands.length + client.messages.length - before, patience).toBe(2);
+  await expect.poll(() => relay.commands.length + client.messages.length - before, pollOptions).toBe(2);
   expect(relay.commands).toHaveLength(2 - answers.length);
   expect(client.messages.slice(before)).toEqual(answers);
 });
@@ -144,13 +144,13 @@ test.for<[At, number]>([
   ['live', 540],
   ['expiring', 60],
   ['expired', 30],
-])('a stream that is %s changes by itself after %i s', async ([at, seconds]) => {
+])('a stream that is %s changes its state after %i s', async ([at, seconds]) => {
   const { clock, client } = await openAt(at);
   const count = client.messages.length;
-  await clock.turn(seconds - 0.1);
+  await clock.advance(seconds - 0.1);
   await client.roundTrip();
   expect(client.messages).toHaveLength(count);
-  await clock.turn(0.1);
+  await clock.advance(0.1);
   if (at === 'live') expect(await client.next()).toEqual(['token expiring']);
   else if (at === 'expiring') expect(await client.next()).toEqual(['token expired']);
   else expect((await client.ended).code).toBe(at === 'unauthenticated' ? 4000 : 4001);

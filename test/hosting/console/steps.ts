@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a step changes and does, as one line: `state; field=value; effect argument ...`, or `-` for nothing. */
+/** One line for a step: `state; field=value; effect argument ...`, or `-` for none. */
 export function describeStep<State extends { readonly at: string }>(
   state: State,
   [next, ...effects]: readonly [State, ...{ readonly do: string }[]],
@@ -12,7 +12,7 @@ export function describeStep<State extends { readonly at: string }>(
   return [...(next.at === state.at ? [] : [next.at]), ...changes, ...done].join('; ') || '-';
 }
 
-/** The value itself; of an object its name, of a message its words. */
+/** The value, the name of an object, or the words of a message. */
 function toText(value: unknown): string {
   if (typeof value === 'string' && value.startsWith('{')) {
     const { event, args } = JSON.parse(value) as { event: string; args: string[] };
@@ -21,7 +21,7 @@ function toText(value: unknown): string {
   return typeof value === 'object' && value !== null && 'name' in value ? String(value.name) : String(value);
 }
 
-/** Whether there is a test, named by its file and its title in the source. */
+/** Whether a test exists, given as `file: title in the source`. */
 export function findTest(name: string): boolean {
   const [file, ...title] = name.split(': ');
   return readFileSync(join(import.meta.dirname, `${file}.test.ts`), 'utf8').includes(title.join(': '));

@@ -5,20 +5,20 @@ import { createTestClock } from './clock.ts';
 import { createTestRelay } from './harness.ts';
 import type { TestRelay } from './harness.ts';
 
-/** Lets the console say something, and waits until a witness has heard it: all others were sent it before. */
-async function say(relay: TestRelay, witness: TestClient, line: string): Promise<void> {
+/** Prints a line on the console and waits until a viewer receives it; other viewers were sent it before. */
+async function print(relay: TestRelay, viewer: TestClient, line: string): Promise<void> {
   relay.sources[0]!.line(line);
-  while ((await witness.until('console output')).at(-1)![1] !== line);
+  while ((await viewer.until('console output')).at(-1)![1] !== line);
 }
 
-/** The seconds after which an event came, to the second. */
+/** The seconds until an event, to the second. */
 async function secondsUntil(event: string, ttlSeconds: number): Promise<number> {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock, ttlSeconds });
   const client = await relay.open();
   for (let seconds = 0; ; seconds += 1) {
     if (client.messages.at(-1)?.[0] === event) return seconds;
-    await clock.turn(1);
+    await clock.advance(1);
     // oxlint-disable-next-line no-await-in-loop
     await client.roundTrip();
   }
@@ -30,33 +30,33 @@ test.for([
   [240, 180],
   [100, 75],
   [4, 3],
-])('a token of %i s is said to be expiring after %i s', async ([ttl, expected]) => {
+])('a token of %i s is reported as expiring after %i s', async ([ttl, expected]) => {
   expect(await secondsUntil('token expiring', ttl!)).toBe(expected);
   expect(await secondsUntil('token expired', ttl!)).toBe(ttl);
 });
 
-test('a token that comes late has its end where it always had', async () => {
+test('a token that is sent late keeps its expiry', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock, ttlSeconds: 100 });
   const token = await relay.token();
-  await clock.turn(90);
+  await clock.advance(90);
   const client = await relay.connect();
   await client.auth(token);
-  await clock.turn(0);
+  await clock.advance(0);
   expect(await client.next()).toEqual(['token expiring']);
-  await clock.turn(10);
+  await clock.advance(10);
   expect(await client.next()).toEqual(['token expired']);
 });
 
-test('an expired stream gets no output, may do nothing, and is closed 30 s later', async () => {
+test('an expired stream gets no output and no permissions, and is closed 30 s later', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const client = await relay.open({ mode: 'read_write' });
-  await clock.turn(300);
-  const witness = await relay.open({ keyId: 'witness' });
-  await say(relay, witness, 'in time');
-  await clock.turn(300);
-  await say(relay, witness, 'too late');
+  await clock.advance(300);
+  const viewer = await relay.open({ keyId: 'viewer' });
+  await print(relay, viewer, 'in time');
+  await clock.advance(300);
+  await print(relay, viewer, 'too late');
   client.send('send logs');
   client.send('send command', 'stop');
   expect(await client.until('permission denied')).toEqual([
@@ -66,21 +66,21 @@ test('an expired stream gets no output, may do nothing, and is closed 30 s later
     ['permission denied', 'send logs'],
   ]);
   expect(await client.next()).toEqual(['permission denied', 'send command']);
-  await clock.turn(29);
+  await clock.advance(29);
   await client.roundTrip();
   expect(client.socket.readyState).toBe(client.socket.OPEN);
-  await clock.turn(1);
+  await clock.advance(1);
   expect(await client.ended).toEqual({ code: 4001, reason: 'the token expired' });
   expect(linesOf(client.messages)).toEqual(['in time']);
   expect(relay.commands).toEqual([]);
 });
 
-test('a new token on the same socket renews the stream, and not a line is lost', async () => {
+test('a new token on the same socket renews the stream without losing a line', async () => {
   const relay = await createTestRelay({ ttlSeconds: 4 });
   const client = await relay.open();
   const [source] = relay.sources;
-  let said = 0;
-  const speaking = setInterval(() => source!.line(`line ${(said += 1)}`), 1);
+  let printed = 0;
+  const printer = setInterval(() => source!.line(`line ${(printed += 1)}`), 1);
   for (let renewals = 0; renewals < 2; renewals += 1) {
     // oxlint-disable-next-line no-await-in-loop
     await client.until('token expiring');
@@ -88,31 +88,31 @@ test('a new token on the same socket renews the stream, and not a line is lost',
     // oxlint-disable-next-line no-await-in-loop
     await client.until('auth success');
   }
-  clearInterval(speaking);
+  clearInterval(printer);
   source!.status('offline');
   await client.until('status');
-  expect(said).toBeGreaterThan(500);
-  expect(linesOf(client.messages)).toEqual(Array.from({ length: said }, (_, number) => `line ${number + 1}`));
+  expect(printed).toBeGreaterThan(500);
+  expect(linesOf(client.messages)).toEqual(Array.from({ length: printed }, (_, number) => `line ${number + 1}`));
   expect(client.messages.filter(([event]) => event === 'token expired')).toEqual([]);
 });
 
-test('a stream that is renewed after its end gets what it missed', async () => {
+test('a stream that is renewed after its expiry gets the missed lines', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const client = await relay.open();
-  await clock.turn(590);
-  const witness = await relay.open({ keyId: 'witness' });
-  await clock.turn(10);
-  await say(relay, witness, 'missed');
+  await clock.advance(590);
+  const viewer = await relay.open({ keyId: 'viewer' });
+  await clock.advance(10);
+  await print(relay, viewer, 'missed');
   await client.until('token expired');
   expect(await client.auth(await relay.token())).toEqual(['auth success']);
   expect(await client.next()).toEqual(['console output', 'missed']);
-  await clock.turn(60);
+  await clock.advance(60);
   await client.roundTrip();
   expect(client.socket.readyState).toBe(client.socket.OPEN);
 });
 
-test('a token of another server, of another key or of no worth does not renew, and does not end the stream', async () => {
+test('an invalid token or one of another server or key does not renew the stream and does not end it', async () => {
   const relay = await createTestRelay();
   const client = await relay.open();
   expect(await client.auth(await relay.token({ server: 'other' }))).toEqual([
@@ -128,7 +128,7 @@ test('a token of another server, of another key or of no worth does not renew, a
   expect(await client.next()).toEqual(['console output', 'still here']);
 });
 
-test('a renewal may change what the stream may do, either way', async () => {
+test('a renewal can add or remove the write permission', async () => {
   const relay = await createTestRelay();
   const client = await relay.open({ mode: 'read' });
   await client.auth(await relay.token({ mode: 'read_write' }));

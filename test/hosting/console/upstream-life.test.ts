@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
-import { createTestRelay, patience } from './harness.ts';
+import { createTestRelay, pollOptions } from './harness.ts';
 import type { FakeSource, TestRelay } from './harness.ts';
 
 async function leave(relay: TestRelay, client: TestClient): Promise<void> {
   const { viewers } = relay.relay.stats();
   client.socket.close();
-  await expect.poll(() => relay.relay.stats().viewers, patience).toBe(viewers - 1);
+  await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(viewers - 1);
 }
 
-/** A relay whose console is being opened until `resolve` or `reject`. */
+/** A relay whose console opening is pending until `resolve` or `reject`. */
 async function createOpening() {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
@@ -19,12 +19,12 @@ async function createOpening() {
   return { clock, relay, ...opening };
 }
 
-test('of two viewers who wait for a console one may leave', async () => {
+test('one of two viewers who wait for a console may leave', async () => {
   const { clock, relay, resolve } = await createOpening();
   const first = await relay.open();
   const second = await relay.open();
   await leave(relay, first);
-  await clock.turn(31);
+  await clock.advance(31);
   relay.sources[0]!.status('running');
   resolve();
   expect(await second.next()).toEqual(['status', 'running']);
@@ -32,24 +32,24 @@ test('of two viewers who wait for a console one may leave', async () => {
   expect(await second.next()).toEqual(['console output', 'here']);
 });
 
-test('a console that is being opened on shutdown is closed as soon as it is there', async () => {
+test('a console that opens during shutdown is closed at once', async () => {
   const { clock, relay, resolve } = await createOpening();
   await relay.open();
   await relay.stop();
   resolve();
-  await expect.poll(() => relay.sources[0]!.closed, patience).toBe(true);
+  await expect.poll(() => relay.sources[0]!.closed, pollOptions).toBe(true);
   expect(relay.relay.stats().upstreams).toBe(0);
   expect(clock.pending()).toBe(0);
 });
 
-test('viewers read what an upstream says while it is opened again', async () => {
+test('viewers get the messages of an upstream that is reopening', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const client = await relay.open();
   relay.sources[0]!.ended('the server is suspended');
   const opening = Promise.withResolvers<void>();
   relay.behaviour.open = () => opening.promise;
-  await clock.turn(60);
+  await clock.advance(60);
   const [, source] = relay.sources as [FakeSource, FakeSource];
   source.gap('a gap');
   source.error!('an error');
@@ -58,44 +58,47 @@ test('viewers read what an upstream says while it is opened again', async () => 
   expect(await client.next()).toEqual(['daemon error', 'an error']);
   expect(await client.next()).toEqual(['daemon error', 'the server is gone']);
   opening.resolve();
-  await expect.poll(() => source.closed, patience).toBe(true);
+  await expect.poll(() => source.closed, pollOptions).toBe(true);
 });
 
 test.for([
   ['is tried again a minute later', 60, true],
   ['could not be opened, and is tried again a second later', 1, false],
-] as const)('a console that %s is not tried without viewers, and is forgotten after 30 s', async ([, wait, opens]) => {
-  const { clock, relay, resolve, reject } = await createOpening();
-  const client = await relay.open();
-  relay.sources[0]!.line('old');
-  if (opens) {
-    resolve();
-    await clock.turn(0);
-    relay.sources[0]!.ended('the server is suspended');
-  } else reject(new Error('no'));
-  await client.until('daemon error');
-  await leave(relay, client);
-  await clock.turn(29.9);
-  expect(relay.relay.history('game:mc')).toEqual(['old']);
-  await clock.turn(0.2);
-  expect(relay.relay.history('game:mc')).toEqual([]);
-  expect(clock.pending()).toBe(0);
-  await clock.turn(wait);
-  expect(relay.sources).toHaveLength(1);
-});
+] as const)(
+  'a console that %s is not retried without viewers, and is discarded after 30 s',
+  async ([, wait, opens]) => {
+    const { clock, relay, resolve, reject } = await createOpening();
+    const client = await relay.open();
+    relay.sources[0]!.line('old');
+    if (opens) {
+      resolve();
+      await clock.advance(0);
+      relay.sources[0]!.ended('the server is suspended');
+    } else reject(new Error('no'));
+    await client.until('daemon error');
+    await leave(relay, client);
+    await clock.advance(29.9);
+    expect(relay.relay.history('game:mc')).toEqual(['old']);
+    await clock.advance(0.2);
+    expect(relay.relay.history('game:mc')).toEqual([]);
+    expect(clock.pending()).toBe(0);
+    await clock.advance(wait);
+    expect(relay.sources).toHaveLength(1);
+  },
+);
 
 test.for([
   ['open', 0, 0],
   ['to be tried again', 1, 0],
   ['without viewers', 1, 1],
-])('a console that is %s leaves no timer behind on shutdown', async ([, failures, seconds]) => {
+])('a console that is %s leaves no timer after shutdown', async ([, failures, seconds]) => {
   const { clock, relay, resolve, reject } = await createOpening();
   const client = await relay.open();
   if (failures) reject(new Error('no'));
   else resolve();
-  await clock.turn(0);
+  await clock.advance(0);
   await leave(relay, client);
-  await clock.turn(Number(seconds));
+  await clock.advance(Number(seconds));
   expect(clock.pending()).toBeGreaterThan(0);
   await relay.stop();
   expect(clock.pending()).toBe(0);

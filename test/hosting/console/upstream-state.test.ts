@@ -7,7 +7,7 @@ const source = { name: 'source', close: () => undefined };
 const late = { name: 'late source', close: () => undefined };
 const error = { name: 'error' };
 
-/** Of an upstream with one viewer, that could not be opened twice. */
+/** The fields of an upstream with one viewer and two failed openings. */
 const common = { source: undefined, viewers: 1, attempt: 3, failures: 2, lastError: 'no', status: undefined } as const;
 const opening: UpstreamState = { ...common, at: 'opening' };
 const open: UpstreamState = { ...common, at: 'open', source, failures: 0, lastError: undefined, status: 'offline' };
@@ -36,7 +36,7 @@ const events: Record<string, UpstreamEvent> = {
   'ended too late': { type: 'ended', attempt: 2, reason: 'over' },
 };
 
-/** What each event does in each state: `=` stands for the same as one state before, `-` for nothing. */
+/** The effects of each event by state: `=` repeats the previous state's cell, `-` means none. */
 const table: [event: string, idle: string, opening: string, open: string, backoff: string, closed: string][] = [
   ['join', 'opening; viewers=1; open 1', 'viewers=2', 'viewers=2; admit', '=', '-'],
   ['leave', '-', 'viewers=0; wait lingerOver 30000', '=', '=', '-'],
@@ -106,26 +106,31 @@ test.for(table)('%s', ([name, ...cells]) => {
   expect(steps).toEqual(expected);
 });
 
-test('the table has every event', () => {
+test('the table covers every event', () => {
   expect(table.map(([name]) => name)).toEqual(Object.keys(events));
 });
 
 test.for<[string, UpstreamState, UpstreamEvent, string]>([
-  ['of two viewers one may leave', { ...open, viewers: 2 }, events.leave!, 'viewers=1'],
-  ['without viewers it is not tried again', { ...backoff, viewers: 0 }, events.retry!, 'idle'],
+  ['one of two viewers leaves', { ...open, viewers: 2 }, events.leave!, 'viewers=1'],
+  ['it is not retried without viewers', { ...backoff, viewers: 0 }, events.retry!, 'idle'],
   [
-    'without viewers it is given up while it is opened',
+    'an opening without viewers is cancelled',
     { ...opening, viewers: 0 },
     events.lingerOver!,
     'closed; attempt=4; release',
   ],
   [
-    'without viewers it is closed',
+    'an open upstream without viewers is closed',
     { ...open, viewers: 0 },
     events.lingerOver!,
     'closed; source=undefined; attempt=4; close source; release',
   ],
-  ['without viewers it is given up', { ...backoff, viewers: 0 }, events.lingerOver!, 'closed; attempt=4; release'],
+  [
+    'retries without viewers are cancelled',
+    { ...backoff, viewers: 0 },
+    events.lingerOver!,
+    'closed; attempt=4; release',
+  ],
   ['the first line of the first attempt', first, events.line!, 'append console output text'],
   [
     'the first failure',
@@ -143,52 +148,52 @@ test.for<[string, UpstreamState, UpstreamEvent, string]>([
   expect(describeStep(state, toNextState(state, event))).toBe(expected);
 });
 
-/** For each row, a test through the front door that fails without it. */
-const frontDoor: [row: string, test: string][] = [
-  ['idle join', 'upstream-life: of two viewers who wait for a console one may leave'],
-  ['idle lingerOver', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
-  ['idle close', 'upstream-life: a console that is %s leaves no timer behind on shutdown'],
-  ['opening join', 'upstream-life: of two viewers who wait for a console one may leave'],
+/** For each row, an end-to-end test that fails without it. */
+const endToEndTests: [row: string, test: string][] = [
+  ['idle join', 'upstream-life: one of two viewers who wait for a console may leave'],
+  ['idle lingerOver', 'upstream-life: a console that %s is not retried without viewers, and is discarded after 30 s'],
+  ['idle close', 'upstream-life: a console that is %s leaves no timer after shutdown'],
+  ['opening join', 'upstream-life: one of two viewers who wait for a console may leave'],
   ['opening leave', 'upstream: an upstream that opens after its last viewer has left is closed at once'],
   ['opening lingerOver', 'upstream: an upstream that opens after its last viewer has left is closed at once'],
-  ['opening close', 'upstream-life: a console that is being opened on shutdown is closed as soon as it is there'],
-  ['opening line', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
-  ['opening status', 'upstream: what an upstream says %s is history, and no viewer gets it twice'],
-  ['opening gap', 'upstream-life: viewers read what an upstream says while it is opened again'],
-  ['opening error', 'upstream-life: viewers read what an upstream says while it is opened again'],
-  ['opening ended', 'upstream-life: viewers read what an upstream says while it is opened again'],
-  ['opening opened', 'upstream-life: of two viewers who wait for a console one may leave'],
-  ['opening refused', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
-  ['open join', 'upstream: all viewers of a server share one upstream, and all hear the same'],
-  ['open leave', 'upstream: the upstream outlives its last viewer by 30 s, so that a page can be loaded again'],
-  ['open lingerOver', 'upstream: the upstream outlives its last viewer by 30 s, so that a page can be loaded again'],
-  ['open close', 'upstream-life: a console that is %s leaves no timer behind on shutdown'],
-  ['open line', 'upstream: all viewers of a server share one upstream, and all hear the same'],
-  ['open status', 'upstream: all viewers of a server share one upstream, and all hear the same'],
-  ['open gap', 'upstream: a gap and an error of the upstream are passed on between the lines where they happened'],
-  ['open error', 'upstream: a gap and an error of the upstream are passed on between the lines where they happened'],
-  ['open ended', 'upstream-life: viewers read what an upstream says while it is opened again'],
+  ['opening close', 'upstream-life: a console that opens during shutdown is closed at once'],
+  ['opening line', 'upstream-life: a console that %s is not retried without viewers, and is discarded after 30 s'],
+  ['opening status', 'upstream: upstream output %s goes into the history, and each viewer gets it once'],
+  ['opening gap', 'upstream-life: viewers get the messages of an upstream that is reopening'],
+  ['opening error', 'upstream-life: viewers get the messages of an upstream that is reopening'],
+  ['opening ended', 'upstream-life: viewers get the messages of an upstream that is reopening'],
+  ['opening opened', 'upstream-life: one of two viewers who wait for a console may leave'],
+  ['opening refused', 'upstream-life: a console that %s is not retried without viewers, and is discarded after 30 s'],
+  ['open join', 'upstream: all viewers of a server share one upstream and get the same lines'],
+  ['open leave', 'upstream: the upstream stays open for 30 s after its last viewer, for page reloads'],
+  ['open lingerOver', 'upstream: the upstream stays open for 30 s after its last viewer, for page reloads'],
+  ['open close', 'upstream-life: a console that is %s leaves no timer after shutdown'],
+  ['open line', 'upstream: all viewers of a server share one upstream and get the same lines'],
+  ['open status', 'upstream: all viewers of a server share one upstream and get the same lines'],
+  ['open gap', 'upstream: a gap and an error of the upstream keep their position between the lines'],
+  ['open error', 'upstream: a gap and an error of the upstream keep their position between the lines'],
+  ['open ended', 'upstream-life: viewers get the messages of an upstream that is reopening'],
+  ['backoff join', 'upstream: a failed opening is reported and retried with increasing delays while there are viewers'],
+  ['backoff leave', 'upstream-life: a console that %s is not retried without viewers, and is discarded after 30 s'],
   [
-    'backoff join',
-    'upstream: an upstream that cannot be opened is reported, and tried again with growing waits while there are viewers',
+    'backoff lingerOver',
+    'upstream-life: a console that %s is not retried without viewers, and is discarded after 30 s',
   ],
-  ['backoff leave', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
-  ['backoff lingerOver', 'upstream-life: a console that %s is not tried without viewers, and is forgotten after 30 s'],
-  ['backoff close', 'upstream-life: a console that is %s leaves no timer behind on shutdown'],
-  ['backoff retry', 'upstream-life: viewers read what an upstream says while it is opened again'],
-  ['opened too late', 'upstream-life: a console that is being opened on shutdown is closed as soon as it is there'],
+  ['backoff close', 'upstream-life: a console that is %s leaves no timer after shutdown'],
+  ['backoff retry', 'upstream-life: viewers get the messages of an upstream that is reopening'],
+  ['opened too late', 'upstream-life: a console that opens during shutdown is closed at once'],
 ];
 
-test.for(frontDoor)('the row of %s is reached by a front-door test', ([, name]) => {
+test.for(endToEndTests)('the row of %s has an end-to-end test', ([, name]) => {
   expect(findTest(name)).toBe(true);
 });
 
-test('the front door reaches each row', () => {
+test('every row has an end-to-end test', () => {
   const names = Object.keys(states);
   const rows = Object.values(events).flatMap((event, at) =>
     names
       .filter((_, column) => table[at]![column + 1] !== '-' && event.type !== 'opened')
       .map((name) => `${name} ${event.type}`),
   );
-  expect(frontDoor.map(([row]) => row)).toEqual(expect.arrayContaining(rows));
+  expect(endToEndTests.map(([row]) => row)).toEqual(expect.arrayContaining(rows));
 });

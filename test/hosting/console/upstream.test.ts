@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { ProviderError } from '../../../server/upstream/error.ts';
 import { linesOf } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
-import { createTestRelay, patience } from './harness.ts';
+import { createTestRelay, pollOptions } from './harness.ts';
 
-test('all viewers of a server share one upstream, and all hear the same', async () => {
+test('all viewers of a server share one upstream and get the same lines', async () => {
   const relay = await createTestRelay();
   const viewers = await Promise.all(
     Array.from({ length: 5 }, (_, number) => relay.open({ keyId: `key${number}`, mode: 'read' })),
@@ -22,7 +22,7 @@ test('all viewers of a server share one upstream, and all hear the same', async 
   expect(relay.relay.stats()).toEqual({ connections: 6, viewers: 6, upstreams: 2 });
 });
 
-test('a viewer who comes later is told the status, and of the lines before only what it asks for', async () => {
+test('a viewer who joins later gets the status, and earlier lines on request only', async () => {
   const relay = await createTestRelay();
   const first = await relay.open();
   relay.sources[0]!.status('starting');
@@ -39,19 +39,19 @@ test('a viewer who comes later is told the status, and of the lines before only 
 });
 
 test.for(['while it is being opened', 'right after'])(
-  'what an upstream says %s is history, and no viewer gets it twice',
+  'upstream output %s goes into the history, and each viewer gets it once',
   async (when) => {
     const relay = await createTestRelay();
     const { promise, resolve } = Promise.withResolvers<void>();
     relay.behaviour.open = async (source) => {
-      const tell = () => {
+      const emitHistory = () => {
         source.line('old 1');
         source.line('old 2');
         source.status('running');
       };
-      if (when === 'while it is being opened') tell();
+      if (when === 'while it is being opened') emitHistory();
       await promise;
-      if (when === 'right after') setImmediate(tell);
+      if (when === 'right after') setImmediate(emitHistory);
     };
     const client = await relay.open();
     client.send('send logs');
@@ -72,23 +72,23 @@ test.for(['while it is being opened', 'right after'])(
   },
 );
 
-test('the upstream outlives its last viewer by 30 s, so that a page can be loaded again', async () => {
+test('the upstream stays open for 30 s after its last viewer, for page reloads', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const leave = async () => {
     const viewer = await relay.open();
     viewer.socket.close();
-    await expect.poll(() => relay.relay.stats().viewers, patience).toBe(0);
+    await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(0);
   };
   await leave();
-  relay.sources[0]!.line('nobody was here');
-  await clock.turn(29);
+  relay.sources[0]!.line('without viewers');
+  await clock.advance(29);
   await leave();
-  await clock.turn(29);
+  await clock.advance(29);
   expect(relay.sources).toHaveLength(1);
   expect(relay.sources[0]!.closed).toBe(false);
-  expect(relay.relay.history('game:mc')).toEqual(['nobody was here']);
-  await clock.turn(2);
+  expect(relay.relay.history('game:mc')).toEqual(['without viewers']);
+  await clock.advance(2);
   expect(relay.sources[0]!.closed).toBe(true);
   expect(relay.relay.stats()).toEqual({ connections: 0, viewers: 0, upstreams: 0 });
   expect(relay.relay.history('game:mc')).toEqual([]);
@@ -97,9 +97,9 @@ test('the upstream outlives its last viewer by 30 s, so that a page can be loade
   relay.sources[0]!.line('too late');
   const again = await relay.open();
   expect(relay.sources).toHaveLength(2);
-  relay.sources[1]!.line('anew');
-  expect(await again.next()).toEqual(['console output', 'anew']);
-  expect(relay.relay.history('game:mc')).toEqual(['anew']);
+  relay.sources[1]!.line('new');
+  expect(await again.next()).toEqual(['console output', 'new']);
+  expect(relay.relay.history('game:mc')).toEqual(['new']);
 });
 
 test('an upstream that opens after its last viewer has left is closed at once', async () => {
@@ -109,14 +109,14 @@ test('an upstream that opens after its last viewer has left is closed at once', 
   relay.behaviour.open = () => promise;
   const viewer = await relay.open();
   viewer.socket.close();
-  await expect.poll(() => relay.relay.stats().viewers, patience).toBe(0);
-  await clock.turn(30);
+  await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(0);
+  await clock.advance(30);
   resolve();
-  await expect.poll(() => relay.sources[0]!.closed, patience).toBe(true);
+  await expect.poll(() => relay.sources[0]!.closed, pollOptions).toBe(true);
   expect(relay.relay.stats().upstreams).toBe(0);
 });
 
-test('a gap and an error of the upstream are passed on between the lines where they happened', async () => {
+test('a gap and an error of the upstream keep their position between the lines', async () => {
   const relay = await createTestRelay();
   const client = await relay.open();
   const [source] = relay.sources;
@@ -134,14 +134,14 @@ test('a gap and an error of the upstream are passed on between the lines where t
   ]);
 });
 
-test('an upstream that cannot be opened is reported, and tried again with growing waits while there are viewers', async () => {
+test('a failed opening is reported and retried with increasing delays while there are viewers', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   relay.behaviour.open = () => Promise.reject(new ProviderError('The panel is not available', { outcome: 'refused' }));
   const first = await relay.open();
   expect(await first.next()).toEqual(['daemon error', 'The panel is not available']);
   const tries = async (seconds: number): Promise<number> => {
-    await clock.turn(seconds);
+    await clock.advance(seconds);
     await first.roundTrip();
     return relay.sources.length;
   };
@@ -166,7 +166,7 @@ test('an upstream that cannot be opened is reported, and tried again with growin
   expect(relay.failures).toHaveLength(4);
 });
 
-test('nobody is told why an upstream failed where that is not fit for them', async () => {
+test('viewers do not see internal reasons of an upstream failure', async () => {
   const relay = await createTestRelay();
   relay.behaviour.open = () => Promise.reject(new Error('getaddrinfo ENOTFOUND panel.internal'));
   const client = await relay.open();
@@ -174,7 +174,7 @@ test('nobody is told why an upstream failed where that is not fit for them', asy
   expect(relay.failures).toMatchObject([{ message: /ENOTFOUND/ }]);
 });
 
-test('an upstream that cannot be opened is not tried for nobody, nor sooner for one who comes and goes', async () => {
+test('a failed opening is not retried without viewers, and short visits do not shorten its delay', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   relay.behaviour.open = () => Promise.reject(new ProviderError('no', { outcome: 'refused' }));
@@ -182,36 +182,36 @@ test('an upstream that cannot be opened is not tried for nobody, nor sooner for 
     const viewer = await relay.open();
     await viewer.until('daemon error');
     viewer.socket.close();
-    await expect.poll(() => relay.relay.stats().viewers, patience).toBe(0);
+    await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(0);
   };
   await comeAndGo();
   await comeAndGo();
   await comeAndGo();
   expect(relay.sources).toHaveLength(1);
-  await clock.turn(29);
+  await clock.advance(29);
   expect(relay.sources).toHaveLength(1);
   await comeAndGo();
   expect(relay.sources).toHaveLength(2);
 });
 
-test('a console that is over is told, tried again a minute later, and begins a new history', async () => {
+test('an ended console is reported, retried a minute later, and starts a new history', async () => {
   const clock = createTestClock();
   const relay = await createTestRelay({ clock });
   const client = await relay.open();
   relay.sources[0]!.line('old');
   relay.sources[0]!.ended('the server is suspended');
-  relay.sources[0]!.line('unheard');
+  relay.sources[0]!.line('ignored');
   expect(await client.until('daemon error')).toEqual([
     ['console output', 'old'],
     ['daemon error', 'the server is suspended'],
   ]);
   expect(relay.relay.stats().upstreams).toBe(0);
-  await clock.turn(59);
+  await clock.advance(59);
   expect(relay.sources).toHaveLength(1);
-  await clock.turn(2);
+  await clock.advance(2);
   await client.roundTrip();
   relay.sources[1]!.ended('the server is suspended');
-  await clock.turn(60);
+  await clock.advance(60);
   await client.roundTrip();
   relay.sources[2]!.line('old');
   relay.sources[2]!.line('new');

@@ -15,7 +15,7 @@ test.each([
   ['http://127.0.0.1:1/panel/', 'http://127.0.0.1:1/panel'],
   ['http://[::1]:1', 'http://[::1]:1'],
   ['HTTPS://Panel.Example.COM:443/', 'https://panel.example.com'],
-])('the address %s is taken', (url, expected) => {
+])('the address %s is accepted', (url, expected) => {
   expect(load(url)).toMatchObject({
     a: { url: expected },
   });
@@ -31,6 +31,6 @@ test.each([
   'https://example.com#x',
   'example.com',
   '',
-])('the address "%s" is not taken', (url) => {
+])('the address "%s" is rejected', (url) => {
   expect(() => load(url)).toThrow('must be an https:// URL');
 });

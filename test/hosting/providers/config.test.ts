@@ -7,7 +7,7 @@ import { createCertificates } from '../../helpers/upstream-tls.ts';
 
 const secret = 'a-credential-of-ours';
 
-/** Loads a file of this text; a problem is answered without the file's name. */
+/** Loads a file with this text; problems come without the file name. */
 function load(text: string, environment: Record<string, string> = {}) {
   const folder = temporaryFolder();
   const file = join(folder, 'providers.yaml');
@@ -40,7 +40,7 @@ const environment = {
   DATABASE_URL: secret,
 };
 
-test('every kind of provider is loaded, with its values from the environment and its files', () => {
+test('every kind of provider is loaded, with values from the environment and from files', () => {
   const { config, folder } = load(example, environment);
   expect(config).toEqual({
     'panel-eu': { type: 'pterodactyl', url: 'https://panel.example.com', token: 'ptlc_1', read_only_token: 'ptlc_2' },
@@ -68,14 +68,14 @@ test('every kind of provider is loaded, with its values from the environment and
   });
 });
 
-test('what is left out has a default', () => {
+test('omitted fields get defaults', () => {
   const { config } = load('providers: { fsn: { type: hetzner, token: abc } }');
   expect(config).toEqual({
     fsn: { type: 'hetzner', token: 'abc', url: 'https://api.hetzner.cloud/v1', stop: 'shutdown' },
   });
 });
 
-test('every variable that is missing is named at its place', () => {
+test('every missing variable is reported with its position', () => {
   const { problems } = load(example, { PANEL_TOKEN: 'ptlc_1', HCLOUD_TOKEN: '' });
   expect(problems).toEqual([
     '4:111  the environment variable PANEL_RO_TOKEN is not set',
@@ -84,7 +84,7 @@ test('every variable that is missing is named at its place', () => {
   ]);
 });
 
-test('a variable that is missing hides no other problem', () => {
+test('a missing variable hides no other problem', () => {
   const { problems } = load('providers: { fsn: { type: hetzner, token: "${HCLOUD_TOKEN}", stop: never } }');
   expect(problems).toEqual([
     '1:43  the environment variable HCLOUD_TOKEN is not set',
@@ -92,7 +92,7 @@ test('a variable that is missing hides no other problem', () => {
   ]);
 });
 
-test('a variable may be a part of a text, and what it holds is only a text', () => {
+test('a variable may be part of a text, and its value is never parsed as YAML', () => {
   const { config } = load('providers: { fsn: { type: hetzner, token: "a-${A}-${B}", url: "https://${HOST}" } }', {
     A: '",stop:poweroff',
     B: '${A}',
@@ -120,23 +120,23 @@ test.each([
     ['2:16  "providers.fsn.type" must be one of pterodactyl, hetzner, proxmox, local (did you mean "hetzner"?)'],
   ],
   [
-    'a type that is something else altogether',
+    'an unrelated type',
     `fsn: { type: ${secret} }`,
     ['2:16  "providers.fsn.type" must be one of pterodactyl, hetzner, proxmox, local'],
   ],
   ['no type', `fsn: { token: ${secret} }`, ['2:8  missing field "providers.fsn.type"']],
   [
-    'a stop of another kind',
+    'an unknown stop',
     'fsn: { type: hetzner, token: x, stop: shutdwn }',
     ['2:41  "providers.fsn.stop" must be one of shutdown, poweroff (did you mean "shutdown"?)'],
   ],
   [
-    'a token that is no text',
+    'a token of the wrong type',
     'fsn: { type: hetzner, token: 12345 }',
     ['2:32  "providers.fsn.token" must be text, not a number (put it in quotes)'],
   ],
   [
-    'a token that no header can hold',
+    'a token with invalid header characters',
     `fsn: { type: hetzner, token: "${secret}\\n" }`,
     ['2:32  "providers.fsn.token" must be visible ASCII characters without spaces'],
   ],
@@ -145,9 +145,9 @@ test.each([
     `fsn: { type: hetzner, token: x, url: "http://${secret}.example.com" }`,
     ['2:40  "providers.fsn.url" must be an https:// URL without user, query and fragment (http:// only on loopback)'],
   ],
-  ['a provider that is nothing', 'fsn:', ['2:7  "providers.fsn" must be a mapping of fields, not empty']],
+  ['an empty provider', 'fsn:', ['2:7  "providers.fsn" must be a mapping of fields, not empty']],
   [
-    'a name that is not one',
+    'an invalid name',
     '"a b": { type: hetzner, token: x }',
     ['2:3  "providers.a b" must be letters, digits, dots, hyphens and underscores'],
   ],
@@ -157,12 +157,12 @@ test.each([
     ['2:53  "providers.pve.token_id" must be USER@REALM!NAME'],
   ],
   [
-    'a certificate that is not there',
+    'a missing certificate',
     `pve: { type: proxmox, url: "https://x", token_id: "a@b!c", token_secret: x, ca_file: ${secret}.pem }`,
     ['2:88  "providers.pve.ca_file" must be the path of a readable file with certificates in PEM'],
   ],
   [
-    'a certificate that is none',
+    'an invalid certificate',
     'pve: { type: proxmox, url: "https://x", token_id: "a@b!c", token_secret: x, ca_file: broken.pem }',
     ['2:88  "providers.pve.ca_file" must be the path of a readable file with certificates in PEM'],
   ],
@@ -172,12 +172,12 @@ test.each([
     ['2:61  "providers.here.servers.a.command" must name a program'],
   ],
   [
-    'an argument that is no text',
+    'an argument of the wrong type',
     'here: { type: local, servers: { a: { kind: game, command: [node, 5] } } }',
     ['2:68  "providers.here.servers.a.command[1]" must be text, not a number (put it in quotes)'],
   ],
   [
-    'a grace that is no whole number',
+    'a fractional grace',
     'here: { type: local, servers: { a: { kind: game, command: [x], grace_seconds: 1.5 } } }',
     ['2:81  "providers.here.servers.a.grace_seconds" must be a whole number, not a fraction'],
   ],
@@ -192,12 +192,12 @@ test.each([
     ['2:46  "providers.here.servers.a.kind" must be one of game, vps (did you mean "game"?)'],
   ],
   [
-    'a server of a name that could leave its folder',
+    'a server name that could leave its folder',
     'here: { type: local, servers: { "../a": { kind: game, command: [x] } } }',
     ['2:35  "providers.here.servers.../a" must be letters, digits, dots, hyphens and underscores'],
   ],
   [
-    'a name twice',
+    'a duplicate name',
     'fsn: { type: hetzner, token: x }\n  fsn: { type: hetzner, token: x }',
     ['3:3  "fsn" is given twice (keep one of the two)'],
   ],
@@ -208,23 +208,23 @@ test.each([
   ],
   ['a reserved word', '__proto__: { type: hetzner, token: x }', ['2:3  the key "__proto__" is not allowed']],
   [
-    'a bracket that is never closed',
+    'an unclosed bracket',
     `fsn: { token: ${secret}`,
     ['3:1  Flow map in block collection must be sufficiently indented and end with a }'],
   ],
   ['a tag', `fsn: { type: hetzner, token: !${secret} x }`, ['2:32  Unresolved tag']],
-  ['an escape that is none', `fsn: { token: "\\q${secret}" }`, ['2:18  Invalid escape sequence']],
+  ['an invalid escape', `fsn: { token: "\\q${secret}" }`, ['2:18  Invalid escape sequence']],
   [
-    'a placeholder that is not closed',
+    'an unclosed placeholder',
     `fsn: { type: hetzner, token: "\${${secret}" }`,
     ['2:32  "${" must be followed by the name of an environment variable and "}"'],
   ],
-] as const)('%s is told at its place, without a value', (_, text, problems) => {
+] as const)('%s is reported with its position and without the value', (_, text, problems) => {
   expect(load(`providers:\n  ${text}\n`).problems).toEqual(problems);
 });
 
 describe('a file as a whole', () => {
-  test('that is empty, or a list, is told', () => {
+  test('reports an empty file and a list', () => {
     expect(load('').problems).toEqual(['1:1  the YAML must be a mapping of fields, not empty']);
     expect(load('- a').problems).toEqual(['1:1  the YAML must be a mapping of fields, not a list']);
     expect(load('provider: {}').problems).toEqual([
@@ -233,13 +233,13 @@ describe('a file as a whole', () => {
     ]);
   });
 
-  test('that cannot be read is told by its name', () => {
+  test('reports an unreadable file by its name', () => {
     expect(() => loadProviders('/nowhere/providers.yaml', {})).toThrow(
       'PROVIDERS_FILE: /nowhere/providers.yaml cannot be read',
     );
   });
 
-  test('may name no provider', () => {
+  test('may have no providers', () => {
     expect(load('providers: {}').config).toEqual({});
   });
 });

@@ -7,7 +7,7 @@ import { createTestLog, until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { recordConsole } from './console-recorder.ts';
 
-/** Whether a request asks for a token of the console. */
+/** Whether a request asks for a console token. */
 export const isTokenCall = ({ path }: Seen): boolean => path.endsWith('/websocket');
 
 function createPanel(upstream: PanelUpstream, timings: Partial<ConsoleTimings>) {
@@ -29,7 +29,7 @@ function createPanel(upstream: PanelUpstream, timings: Partial<ConsoleTimings>) 
   return { provider, game: provider.game!, written };
 }
 
-/** A running server of a panel, whose console may be opened. */
+/** A running server of a panel with a console. */
 export async function preparePanel(timings: Partial<ConsoleTimings> = {}, options: PanelOptions = {}) {
   const upstream = await createPanelUpstream(options);
   const { wings } = upstream;
@@ -44,13 +44,13 @@ export async function preparePanel(timings: Partial<ConsoleTimings> = {}, option
     upstream,
     wings,
     ...panel,
-    /** When tokens were asked for. */
+    /** The times of the token requests. */
     times,
     open: () => recordConsole(panel.game, wings.uuid),
-    /** A console that is live. */
+    /** Opens a console and waits until it is live. */
     follow: async () => {
       const record = recordConsole(panel.game, wings.uuid);
-      await until('the lines from before were asked for', () => wings.logsSent() > 0);
+      await until('the history was requested', () => wings.logsSent() > 0);
       return record;
     },
   };

@@ -4,16 +4,16 @@ import { until } from '../../helpers/upstream.ts';
 import { recordConsole } from './console-recorder.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
 
-/** A provider of game servers, and what can be seen and done at its upstream. */
+/** A provider of game servers, with access to its upstream. */
 export interface GameHarness {
   readonly provider: Provider;
-  /** A game server that it runs; it is offline. */
+  /** A game server of the provider; it is offline. */
   readonly ref: string;
-  /** One that it does not run. */
+  /** A game server that the provider does not have. */
   readonly unknownRef: string;
-  /** Resolves once an action has been carried out, counted from the first. */
+  /** Resolves when the upstream has executed the next action. */
   readonly arrived: (action: GameAction) => Promise<unknown>;
-  /** The commands that reached the game server. */
+  /** The commands that the game server received. */
   readonly commands: () => readonly string[];
   /** Makes a running game server print lines. */
   readonly print: (...lines: readonly string[]) => void;
@@ -22,7 +22,7 @@ export interface GameHarness {
 const offline = 'The server must be online to receive commands';
 const generic = 'The request could not be completed';
 
-/** What holds for every provider of game servers. */
+/** Tests that apply to every provider of game servers. */
 export function testGameProvider(name: string, setUp: () => Promise<GameHarness>): void {
   const prepare = async () => {
     const harness = await setUp();
@@ -45,7 +45,7 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       }
     });
 
-    test('a command arrives as it is, once', async () => {
+    test('a command arrives unchanged and once', async () => {
       const { game, ref, commands } = await prepareRunning();
       await game.command(ref, 'say "hello" to ${all} & \\ everyone; ünïcode ✓');
       await until('the command arrived', () => commands().length > 0);
@@ -54,14 +54,14 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect(commands()).toEqual(['say "hello" to ${all} & \\ everyone; ünïcode ✓', 'list']);
     });
 
-    test('a command to a game server that is offline is refused with the reason', async () => {
+    test('a command to an offline game server is refused with the reason', async () => {
       const { game, ref, commands } = await prepare();
       const error = await failureOf(game.command(ref, 'list'));
       expect(error).toMatchObject({ code: 'provider_error', outcome: 'refused', message: offline });
       expect(commands()).toEqual([]);
     });
 
-    test('an unknown game server is refused in words that say nothing', async () => {
+    test('an unknown game server is refused with a generic message', async () => {
       const { game, unknownRef } = await prepare();
       for (const call of [
         () => game.power(unknownRef, 'kill'),
@@ -75,7 +75,7 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
     });
 
     test.each(['', '.', '..', '../account', 'a/../b', 'a?x=1', 'a#', 'a b', '%2e%2e', '__proto__'])(
-      'the reference %j never becomes a part of a path',
+      'the reference %j never becomes part of a path',
       async (ref) => {
         const { game } = await prepare();
         expect(await failureOf(game.power(ref, 'stop'))).toMatchObject({ outcome: 'refused', message: generic });
@@ -84,54 +84,54 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       },
     );
 
-    test('a console tells the lines from before, then the new ones, colours kept', async () => {
+    test('a console sends its history, then new lines, with colours', async () => {
       const { game, ref, print } = await prepareRunning();
       const early = recordConsole(game, ref);
-      await early.followed();
+      await early.ready();
       print('one', '\u001B[33mtwo\u001B[0m');
-      await early.heard('\u001B[33mtwo\u001B[0m');
+      await early.received('\u001B[33mtwo\u001B[0m');
       const late = recordConsole(game, ref);
-      await late.heard('\u001B[33mtwo\u001B[0m');
+      await late.received('\u001B[33mtwo\u001B[0m');
       print('three');
-      await Promise.all([early.heard('three'), late.heard('three')]);
+      await Promise.all([early.received('three'), late.received('three')]);
       expect(late.lines).toEqual(['one', '\u001B[33mtwo\u001B[0m', 'three']);
       expect(late.states).toEqual(['running']);
       expect([...early.gaps, ...late.gaps, ...late.ends]).toEqual([]);
     });
 
-    test('a console of a game server that is offline tells so, and lives to see it start and stop', async () => {
+    test('a console of an offline game server reports this, and follows its start and stop', async () => {
       const { game, ref, arrived } = await prepare();
       const record = recordConsole(game, ref);
-      await record.followed();
+      await record.ready();
       expect(record.states).toEqual(['offline']);
       await game.power(ref, 'start');
       await arrived('start');
-      await until('the start is told', () => record.states.includes('running'));
+      await until('the start is reported', () => record.states.includes('running'));
       await game.power(ref, 'stop');
-      await until('the stop is told', () => record.states.filter((state) => state === 'offline').length === 2);
+      await until('the stop is reported', () => record.states.filter((state) => state === 'offline').length === 2);
       expect(record.ends).toEqual([]);
     });
 
-    test('a console that was closed tells nothing more', async () => {
+    test('a closed console sends nothing more', async () => {
       const { game, ref, print } = await prepareRunning();
       const closed = recordConsole(game, ref);
       const never = recordConsole(game, ref);
       never.source.close();
       const open = recordConsole(game, ref);
       print('before');
-      await Promise.all([closed.heard('before'), open.heard('before')]);
+      await Promise.all([closed.received('before'), open.received('before')]);
       closed.source.close();
       print('after');
-      await open.heard('after');
+      await open.received('after');
       expect(closed.lines).toEqual(['before']);
       expect(closed.ends).toEqual([]);
-      expect(never.told).toEqual([]);
+      expect(never.events).toEqual([]);
     });
 
-    test('what is closed is closed, also twice, and its consoles say no more', async () => {
+    test('a provider can be closed twice, and its consoles then send nothing', async () => {
       const { provider, game, ref } = await prepareRunning();
       const record = recordConsole(game, ref);
-      await record.followed();
+      await record.ready();
       await provider.close();
       await provider.close();
       await expect(game.power(ref, 'start')).rejects.toMatchObject({ outcome: 'refused' });

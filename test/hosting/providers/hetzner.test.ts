@@ -55,7 +55,7 @@ testFaults(
   },
 );
 
-test('stop cuts the power where the operator wants that', async () => {
+test('stop cuts the power if the operator configured poweroff', async () => {
   const upstream = await createHetznerUpstream();
   await createHetzner(upstream.url, { stop: 'poweroff' }).vps!.power('42', 'stop');
   expect(upstream.seen.map(({ path }) => path)).toEqual(['/v1/servers/42/actions/poweroff']);
@@ -69,7 +69,7 @@ test.each([
   [500, 'server_error', 'unknown'],
   [400, 'timeout', 'unknown'],
   [422, 'unavailable', 'unknown'],
-] as const)('%i %s: the code decides, and %s is told', async (status, code, outcome) => {
+] as const)('%i %s: the error code decides that the outcome is %s', async (status, code, outcome) => {
   const upstream = await createHetznerUpstream();
   upstream.fail(failure(status, code));
   const error = await failureOf(createHetzner(upstream.url).vps!.power('42', 'reset'));
@@ -78,7 +78,7 @@ test.each([
   expect(upstream.seen).toHaveLength(1);
 });
 
-test('a wrong token and an upstream that is away are findings, not failures', async () => {
+test('a wrong token and an unreachable upstream are findings, not errors', async () => {
   const upstream = await createHetznerUpstream();
   const wrong = await createHetzner(upstream.url, { token: 'another-token' }).check();
   expect(wrong).toEqual([{ level: 'error', message: 'The token is not accepted: status 401' }]);

@@ -3,48 +3,48 @@ import { until } from '../../helpers/upstream.ts';
 import { recordConsole } from './console-recorder.ts';
 import { prepareRunning } from './local-harness.ts';
 
-/** A server that ended by itself and has nothing left, but for an output that goes on: it is read for up to a second. */
+/** A server that has ended, while a detached process holds its output open: the output is read for up to a second. */
 async function prepareEnded() {
   const local = await prepareRunning({ grace_seconds: 0.5 });
-  const { game, leashes, program } = local;
+  const { game, supervisor, program } = local;
   const record = recordConsole(game, 'demo');
-  await record.followed();
-  program.order('abandon', 'holder');
-  await leashes.started('holder');
+  await record.ready();
+  program.send('spawn-detached', 'holder');
+  await supervisor.started('holder');
   const signals = vi.spyOn(process, 'kill');
   onTestFinished(() => signals.mockRestore());
-  program.order('exit', '0');
-  await until('its group is known to be gone', () => signals.mock.results.some(({ type }) => type === 'throw'));
+  program.send('exit', '0');
+  await until('its process group is gone', () => signals.mock.results.some(({ type }) => type === 'throw'));
   signals.mockClear();
   expect(record.states).toEqual(['running']);
   return { ...local, record, signals };
 }
 
-describe.each(['stop', 'kill', 'restart'] as const)('a %s while the last lines of a server are read', (action) => {
-  test('signals nobody, as its group may be of others by now', async () => {
+describe.each(['stop', 'kill', 'restart'] as const)('a %s while the last output of a server is read', (action) => {
+  test('sends no signal, as the process group id may be in use again', async () => {
     const { game, record, signals } = await prepareEnded();
     await game.power('demo', action);
     await until('it is offline', () => record.states.includes('offline'));
     expect(signals.mock.calls).toEqual([]);
   });
 
-  test('takes nothing from the time and the end that the next stop gives', async () => {
-    const { game, leashes, record } = await prepareEnded();
+  test('does not shorten the grace period of the next stop', async () => {
+    const { game, supervisor, record } = await prepareEnded();
     await game.power('demo', action);
     await until('it is offline', () => record.states.includes('offline'));
     await game.power('demo', 'start');
-    const program = await leashes.started('demo', 2);
-    program.order('breed', 'child');
-    const child = await leashes.started('child');
+    const program = await supervisor.started('demo', 2);
+    program.send('spawn-child', 'child');
+    const child = await supervisor.started('child');
     await game.power('demo', 'stop');
     await until('both are gone', () => program.gone() && child.gone());
     expect(child.signals).toEqual(['SIGTERM']);
   });
 });
 
-test('a start while the last lines of a server are read comes after them', async () => {
-  const { game, leashes, record } = await prepareEnded();
+test('a start while the last output of a server is read waits until it is read', async () => {
+  const { game, supervisor, record } = await prepareEnded();
   await game.power('demo', 'start');
-  await leashes.started('demo', 2);
+  await supervisor.started('demo', 2);
   expect(record.states.slice(0, 2)).toEqual(['running', 'offline']);
 });

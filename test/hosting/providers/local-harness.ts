@@ -2,10 +2,10 @@ import { onTestFinished } from 'vitest';
 import { createProviders } from '../../../server/hosting/providers/index.ts';
 import type { LocalServer } from '../../../server/hosting/providers/local/settings.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
-import { createLeashes } from '../../helpers/upstream-process.ts';
+import { createSupervisor } from '../../helpers/upstream-process.ts';
 import { createTestLog } from '../../helpers/upstream.ts';
 
-/** A provider of local servers; what is left out of one is harmless. */
+/** A provider of local servers with harmless defaults. */
 export function createLocal(servers: Readonly<Record<string, Partial<LocalServer>>>) {
   const folder = temporaryFolder();
   const defaults: LocalServer = { kind: 'game', command: ['false'], cwd: folder, env: {}, grace_seconds: 10 };
@@ -17,16 +17,16 @@ export function createLocal(servers: Readonly<Record<string, Partial<LocalServer
   return { folder, provider, game: provider.game!, vps: provider.vps!, written };
 }
 
-/** A provider with one game server on a leash. */
-export async function prepareLocal(server: Partial<LocalServer> = {}, manner?: 'stubborn') {
-  const leashes = await createLeashes();
-  const local = createLocal({ demo: { command: leashes.command('demo', manner), ...server } });
-  return { leashes, ...local };
+/** A provider with one game server that runs a test program. */
+export async function prepareLocal(server: Partial<LocalServer> = {}, mode?: 'ignore-sigterm') {
+  const supervisor = await createSupervisor();
+  const local = createLocal({ demo: { command: supervisor.command('demo', mode), ...server } });
+  return { supervisor, ...local };
 }
 
-/** A provider with one game server that runs. */
-export async function prepareRunning(server: Partial<LocalServer> = {}, manner?: 'stubborn') {
-  const local = await prepareLocal(server, manner);
+/** A provider with one running game server. */
+export async function prepareRunning(server: Partial<LocalServer> = {}, mode?: 'ignore-sigterm') {
+  const local = await prepareLocal(server, mode);
   await local.game.power('demo', 'start');
-  return { ...local, program: await local.leashes.started('demo') };
+  return { ...local, program: await local.supervisor.started('demo') };
 }

@@ -15,78 +15,78 @@ const makePipe = 'mkfifo';
 const logFile = (folder: string): string => join(folder, 'local/here/demo.log');
 
 describe('lines', () => {
-  test('come from both outputs, are cut at every kind of line end, and keep what is in them', async () => {
+  test('come from stdout and stderr, are split at every kind of line end, and keep their escape codes', async () => {
     const { game, program } = await prepareRunning();
     const record = recordConsole(game, 'demo');
-    await record.followed();
-    program.order('print', 'one\r\ntwo\n\n\u001B[1mthree\u001B[0m\n');
-    await record.heard('\u001B[1mthree\u001B[0m');
-    program.order('complain', 'oh dear\n');
-    await record.heard('oh dear');
+    await record.ready();
+    program.send('print', 'one\r\ntwo\n\n\u001B[1mthree\u001B[0m\n');
+    await record.received('\u001B[1mthree\u001B[0m');
+    program.send('print-error', 'oh dear\n');
+    await record.received('oh dear');
     expect(record.lines).toEqual(['one', 'two', '', '\u001B[1mthree\u001B[0m', 'oh dear']);
   });
 
-  test('that are without an end are told at 64 KiB, and a character is never cut', async () => {
+  test('without an end are split at 64 KiB, never inside a character', async () => {
     const { game, program } = await prepareRunning();
     const record = recordConsole(game, 'demo');
-    await record.followed();
-    program.order('print', `${'€'.repeat(200_000)}\nend\n`);
-    await record.heard('end');
+    await record.ready();
+    program.send('print', `${'€'.repeat(200_000)}\nend\n`);
+    await record.received('end');
     expect(record.lines.length).toBeGreaterThan(2);
     expect(record.lines.join('')).toBe(`${'€'.repeat(200_000)}end`);
   });
 
-  test('that are the last of a server need no line end', async () => {
+  test('of a server that ends need no line end', async () => {
     const { game, program } = await prepareRunning();
     const record = recordConsole(game, 'demo');
-    await record.followed();
-    program.order('print', 'last words');
-    program.order('exit', '0');
-    await record.heard('last words');
+    await record.ready();
+    program.send('print', 'last words');
+    program.send('exit', '0');
+    await record.received('last words');
     await until('it is offline', () => record.states.at(-1) === 'offline');
-    expect(record.told.slice(-2)).toEqual(['line: last words', 'status: offline']);
+    expect(record.events.slice(-2)).toEqual(['line: last words', 'status: offline']);
   });
 
-  test('of which there are far too many slow the server down, and none is lost', async () => {
+  test('in large numbers slow the server down, and none is lost', async () => {
     const { game, program } = await prepareRunning();
     const record = recordConsole(game, 'demo');
-    await record.followed();
-    program.order('count', '20000');
-    await record.heard('line 20000');
+    await record.ready();
+    program.send('print-lines', '20000');
+    await record.received('line 20000');
     expect(record.lines).toEqual(Array.from({ length: 20_000 }, (_, index) => `line ${index + 1}`));
   });
 
-  test('are kept for new readers, the newest 150, also when the server has ended', async () => {
+  test('are kept for new readers: the last 150, also after the server has ended', async () => {
     const { game, program } = await prepareRunning();
     const record = recordConsole(game, 'demo');
-    await record.followed();
-    program.order('count', '400');
-    await record.heard('line 400');
+    await record.ready();
+    program.send('print-lines', '400');
+    await record.received('line 400');
     await game.power('demo', 'kill');
     await until('it is offline', () => record.states.at(-1) === 'offline');
     const late = recordConsole(game, 'demo');
-    await late.followed();
+    await late.ready();
     expect(late.lines).toEqual(Array.from({ length: 150 }, (_, index) => `line ${index + 251}`));
-    expect(late.told.at(-1)).toBe('status: offline');
+    expect(late.events.at(-1)).toBe('status: offline');
   });
 });
 
 describe('commands', () => {
-  test('to a server that does not read them are refused, and do not pile up', async () => {
+  test('to a server that does not read stdin are refused and do not accumulate', async () => {
     const { game, program } = await prepareRunning();
-    program.order('deafen');
+    program.send('pause-input');
     const outcomes: string[] = [];
     while (outcomes.at(-1) !== 'refused') {
       const command = game.command('demo', 'x'.repeat(1000)).then(() => 'sent');
       outcomes.push(await command.catch((error: unknown) => (error as { outcome: string }).outcome));
     }
-    // All that a pipe takes, then one of which nobody knows, then a clear no.
+    // The pipe fills up, then one write has an unknown outcome, then writes are refused.
     expect(outcomes.slice(-2)).toEqual(['unknown', 'refused']);
     expect(outcomes.length).toBeLessThan(500);
   });
 
   test('to a server that is stopping are refused with the reason', async () => {
-    const { game, program } = await prepareRunning({ grace_seconds: 0.3 }, 'stubborn');
+    const { game, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
     await game.power('demo', 'stop');
     expect(await failureOf(game.command('demo', 'list'))).toMatchObject({
       message: 'The server must be online to receive commands',
@@ -97,27 +97,27 @@ describe('commands', () => {
 });
 
 describe('the log', () => {
-  test('is kept over starts, in a file that only its owner may read', async () => {
-    const { game, folder, leashes, program } = await prepareRunning();
+  test('survives restarts, in a file that only its owner can read', async () => {
+    const { game, folder, supervisor, program } = await prepareRunning();
     expect(await game.latestLog('demo', null)).toBeUndefined();
     const record = recordConsole(game, 'demo');
-    await record.followed();
-    program.order('print', 'first run\n');
-    await record.heard('first run');
+    await record.ready();
+    program.send('print', 'first run\n');
+    await record.received('first run');
     await game.power('demo', 'restart');
-    (await leashes.started('demo', 2)).order('print', 'second run\n');
-    await record.heard('second run');
+    (await supervisor.started('demo', 2)).send('print', 'second run\n');
+    await record.received('second run');
     expect(await game.latestLog('demo', null)).toBe('first run\nsaving\nsecond run\n');
     expect(statSync(logFile(folder)).mode & 0o777).toBe(0o600);
   });
 
-  test('is handed over to its newest 2 MiB, over the file that was set aside, which is the only one', async () => {
+  test('returns its last 2 MiB across one rotated file', async () => {
     const { game, folder, program } = await prepareRunning();
     const record = recordConsole(game, 'demo');
-    await record.followed();
+    await record.ready();
     for (let round = 1; round <= 6; round += 1) {
-      program.order('print', `${`${round}${'é'.repeat(500)}\n`.repeat(1000)}round ${round}\n`);
-      await record.heard(`round ${round}`);
+      program.send('print', `${`${round}${'é'.repeat(500)}\n`.repeat(1000)}round ${round}\n`);
+      await record.received(`round ${round}`);
     }
     await until('it is written', () => readFileSync(logFile(folder), 'utf8').endsWith('round 6\n'));
     const log = (await game.latestLog('demo', null))!;
@@ -130,20 +130,20 @@ describe('the log', () => {
     expect(statSync(`${logFile(folder)}.1`).size).toBeGreaterThan(1024 * 1024);
   });
 
-  test('that cannot be written is told in our own log, once, and the server goes on', async () => {
+  test('reports a write error once in the service log, and the server continues', async () => {
     const { game, folder, program, written } = await prepareRunning();
     writeFileSync(join(folder, 'local'), 'a file where the folder should be');
     const record = recordConsole(game, 'demo');
-    await record.followed();
-    program.order('print', 'one\n');
-    await record.heard('one');
-    program.order('print', 'two\n');
-    await record.heard('two');
+    await record.ready();
+    program.send('print', 'one\n');
+    await record.received('one');
+    program.send('print', 'two\n');
+    await record.received('two');
     expect(written().match(/a log cannot be written/g)).toHaveLength(1);
     expect(await game.latestLog('demo', null)).toBeUndefined();
   });
 
-  test('may be a file of the server, but nothing outside of its folder', async () => {
+  test('may be a file of the server, but none outside of its folder', async () => {
     const { game, folder } = await prepareLocal();
     const outside = join(temporaryFolder(), 'secret');
     writeFileSync(outside, 'secret');
@@ -161,12 +161,12 @@ describe('the log', () => {
   });
 });
 
-test('a server is told nothing of our environment but what its settings say', async () => {
+test('a server gets only the environment of its settings', async () => {
   const { program } = await prepareRunning({ env: { GAME: 'demo' } });
   expect(Object.keys(program.env).filter((name) => name !== 'GAME')).toEqual([]);
 });
 
-test('a look at the provider says what it runs', async () => {
+test('a check of the provider reports the number of servers', async () => {
   const { provider } = createLocal({ one: {}, two: {} });
   expect(await provider.check()).toEqual([{ level: 'info', message: 'This machine runs 2 servers itself' }]);
 });
@@ -184,17 +184,18 @@ function prepareDemo() {
 }
 
 describe('the demo servers', () => {
-  test('get no settings of ours', () => {
+  test('get no settings of the service', () => {
     expect(JSON.stringify(prepareDemo().config)).not.toContain('secret');
   });
 
-  test('the game server starts, answers commands and stops by one', async () => {
+  test('the game server starts, answers commands and stops on command', async () => {
     const { game } = prepareDemo();
     const record = recordConsole(game, 'game-demo');
-    await record.followed();
-    const heard = (text: string) => until(`"${text}" is heard`, () => record.lines.some((line) => line.includes(text)));
+    await record.ready();
+    const hasPrinted = (text: string) =>
+      until(`"${text}" is printed`, () => record.lines.some((line) => line.includes(text)));
     await game.power('game-demo', 'start');
-    await heard('Done!');
+    await hasPrinted('Done!');
     for (const [command, answer] of [
       ['help', 'Commands: help, list, say, stop'],
       ['say good evening', '[Server] good evening'],
@@ -202,7 +203,7 @@ describe('the demo servers', () => {
       ['constructor', 'Unknown command'],
     ] as const) {
       await game.command('game-demo', command);
-      await heard(answer);
+      await hasPrinted(answer);
     }
     await game.command('game-demo', 'stop');
     await until('it is offline', () => record.states.at(-1) === 'offline');
@@ -213,7 +214,7 @@ describe('the demo servers', () => {
   test('the game server saves its world when it is stopped', async () => {
     const { game } = prepareDemo();
     const record = recordConsole(game, 'game-demo');
-    await record.followed();
+    await record.ready();
     await game.power('game-demo', 'start');
     await until('it is ready', () => record.lines.some((line) => line.includes('Done!')));
     await game.power('game-demo', 'stop');

@@ -15,15 +15,15 @@ const killed = (ago: number): ProcessState => ({
   status: 'stopping',
   killedAt: now - ago,
 });
-const asked = { status: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
+const terminating = { status: 'stopping', killedAt: Number.POSITIVE_INFINITY } as const;
 
 const states: Readonly<Record<string, ProcessState>> = {
   offline: { at: 'offline' },
   starting: { at: 'starting' },
   running: { at: 'running' },
-  stopping: { at: 'stopping', pending: undefined, ...asked },
-  'stopping, then start': { at: 'stopping', pending: 'start', ...asked },
-  'stopping, then close': { at: 'stopping', pending: 'close', ...asked },
+  stopping: { at: 'stopping', pending: undefined, ...terminating },
+  'stopping, then start': { at: 'stopping', pending: 'start', ...terminating },
+  'stopping, then close': { at: 'stopping', pending: 'close', ...terminating },
   'reading, shown as running': { at: 'reading', pending: undefined, status: 'running' },
   'reading, then start': { at: 'reading', pending: 'start', status: 'stopping' },
   'reading, then close': { at: 'reading', pending: 'close', status: 'stopping' },
@@ -50,12 +50,12 @@ function describeStep(state: ProcessState, event: ProcessEvent): string {
   return [describeState(next), ...effects.map(describeEffect)].join(' | ');
 }
 
-/** What it does, and the first word on how. */
+/** The effect and its first argument. */
 function describeEffect({ do: name, ...rest }: ProcessEffect): string {
   return [name, ...Object.values(rest).slice(0, 1)].join(' ');
 }
 
-/** The next state, then the effects; what is left out is nothing. */
+/** The next state, then the effects; an event that is not listed has no effect. */
 const table: Readonly<Record<string, Partial<Record<ProcessEvent['type'], string>>>> = {
   offline: {
     start: 'starting | show starting | spawn',
@@ -165,44 +165,44 @@ describe.each(Object.entries(states))('%s', (name, state) => {
   });
 });
 
-test('a group of which a part is left is waited for until half a second after it was killed', () => {
+test('a remaining process group is waited for until 500 ms after its kill', () => {
   expect(describeStep(killed(499), { type: 'groupLeft' })).toBe('stopping, killed 499 ms ago | checkGroup');
   expect(describeStep(killed(500), { type: 'groupLeft' })).toBe('reading | readOutput');
 });
 
-/** The rows of the table, with those that several states share, by the test of the provider that fails without them. */
+/** For each title of a provider test, the rows that it covers; several states share some rows. */
 const reached: Readonly<Record<string, readonly string[]>> = {
   'a game server is started, restarted, stopped and killed': ['offline.start', 'running.stop', 'running.restart'],
-  'a command arrives as it is, once': ['running.write'],
-  'a command to a game server that is offline is refused with the reason': ['notRunning.write'],
-  'what is closed is closed, also twice, and its consoles say no more': ['running.close', 'closed.start'],
+  'a command arrives unchanged and once': ['running.write'],
+  'a command to an offline game server is refused with the reason': ['notRunning.write'],
+  'a provider can be closed twice, and its consoles then send nothing': ['running.close', 'closed.start'],
   'a VPS is started, reset and stopped': ['running.reset'],
-  'a server that ends by itself is offline, and may be started again': ['running.groupGone', 'reading.outputRead'],
-  'ends with it when it fails, before it is started again': ['running.groupLeft'],
-  'kill does not ask, also while a stop is waiting': ['stopping.kill'],
-  'a server that does not end by itself is ended after its grace': ['stopping.graceOver'],
-  'stop asks first, and what was printed on the way out is heard': ['stopping.groupGone'],
-  'ends with it on %s': ['running.kill', 'stopping.groupLeft'],
-  'a start while the server is stopping waits its turn': ['ending.start'],
-  'a stop takes back a start that waits': ['ending.stop'],
-  'a stop that comes while the server is being started is not lost': ['starting.stop'],
+  'a server that ends by itself is offline and can be started again': ['running.groupGone', 'reading.outputRead'],
+  'ends with a crashed server, before the next start': ['running.groupLeft'],
+  'kill does not wait, also during a stop': ['stopping.kill'],
+  'a server that ignores SIGTERM is killed after its grace period': ['stopping.graceOver'],
+  'stop sends SIGTERM, and the output until the end is read': ['stopping.groupGone'],
+  'ends with the server on %s': ['running.kill', 'stopping.groupLeft'],
+  'a start while the server is stopping waits for its end': ['ending.start'],
+  'a stop cancels a waiting start': ['ending.stop'],
+  'a stop while the server is starting is not lost': ['starting.stop'],
   'a restart starts it': ['offline.restart', 'starting.spawned'],
   'a reset starts it': ['offline.reset'],
   'its provider closes at once': ['offline.close'],
-  'a %s waits, and fails with the start': ['starting.start', 'starting.restart', 'starting.failed'],
-  'a kill ends it once it runs': ['starting.kill'],
-  'a reset ends it once it runs, and starts it again': ['starting.reset'],
-  'its provider closes once it has run': ['starting.close'],
-  'a restart starts it after its end': ['ending.restart'],
-  'a reset ends it at once, and starts it again': ['stopping.reset'],
-  'its provider closes after its end, which no action takes back': ['ending.close'],
-  'a kill takes a start back, and is seen': ['reading.kill'],
-  'a reset starts it after them': ['reading.reset'],
-  'once the provider is closed, what would start a server is refused': ['closed.restart', 'closed.reset'],
+  'a %s waits for the start and fails with it': ['starting.start', 'starting.restart', 'starting.failed'],
+  'a kill ends it after its start': ['starting.kill'],
+  'a reset ends it after its start, and starts it again': ['starting.reset'],
+  'closing its provider stops it after its start': ['starting.close'],
+  'a restart starts it after it has ended': ['ending.restart'],
+  'a reset kills it and starts it again': ['stopping.reset'],
+  'closing its provider waits for its end, and no action can cancel this': ['ending.close'],
+  'a kill cancels a start, and is shown as a status': ['reading.kill'],
+  'a reset starts it afterwards': ['reading.reset'],
+  'a closed provider refuses actions that would start a server': ['closed.restart', 'closed.reset'],
 };
-const shared: Readonly<Record<string, string>> = { stopping: 'ending', reading: 'ending' };
+const rowGroups: Readonly<Record<string, string>> = { stopping: 'ending', reading: 'ending' };
 
-test('a test through the front door reaches each row', () => {
+test('every row has an end-to-end test', () => {
   const files = ['game-suite.ts', 'vps-suite.ts', 'local.test.ts', 'local-actions.test.ts'];
   const sources = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n');
   expect(Object.keys(reached).filter((title) => !sources.includes(`'${title}'`))).toEqual([]);
@@ -211,6 +211,6 @@ test('a test through the front door reaches each row', () => {
     Object.keys(cell).map((event) => [name.split(',')[0]!, event] as const),
   );
   const isReached = (state: string, event: string): boolean =>
-    [state, shared[state], 'notRunning'].some((group) => rows.has(`${group}.${event}`));
+    [state, rowGroups[state], 'notRunning'].some((group) => rows.has(`${group}.${event}`));
   expect(cells.filter(([state, event]) => !isReached(state, event))).toEqual([]);
 });

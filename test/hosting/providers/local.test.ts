@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../helpers/project.ts';
-import { createLeashes } from '../../helpers/upstream-process.ts';
-import type { Leashes } from '../../helpers/upstream-process.ts';
+import { createSupervisor } from '../../helpers/upstream-process.ts';
+import type { Supervisor } from '../../helpers/upstream-process.ts';
 import { until } from '../../helpers/upstream.ts';
 import { recordConsole } from './console-recorder.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
@@ -12,32 +12,32 @@ import { testGameProvider } from './game-suite.ts';
 import { createLocal, prepareLocal, prepareRunning } from './local-harness.ts';
 import { testVpsProvider } from './vps-suite.ts';
 
-/** Waits for what an action does to the programs of a name. */
-function createArrival(leashes: Leashes, name: string) {
+/** Waits for the effect of an action on the programs with a name. */
+function createArrival(supervisor: Supervisor, name: string) {
   let starts = 0;
   return async (action: string): Promise<void> => {
-    if (action === 'stop' || action === 'kill') await until(action, () => leashes.alive(name).length === 0);
-    else await leashes.started(name, (starts += 1));
+    if (action === 'stop' || action === 'kill') await until(action, () => supervisor.alive(name).length === 0);
+    else await supervisor.started(name, (starts += 1));
   };
 }
 
 testGameProvider('Local', async () => {
-  const { leashes, provider } = await prepareLocal();
+  const { supervisor, provider } = await prepareLocal();
   return {
     provider,
     ref: 'demo',
     unknownRef: 'other',
-    arrived: createArrival(leashes, 'demo'),
-    commands: () => leashes.programs.flatMap(({ inputs }) => inputs),
-    print: (...lines) => lines.forEach((line) => leashes.alive('demo')[0]!.order('print', `${line}\n`)),
+    arrived: createArrival(supervisor, 'demo'),
+    commands: () => supervisor.programs.flatMap(({ inputs }) => inputs),
+    print: (...lines) => lines.forEach((line) => supervisor.alive('demo')[0]!.send('print', `${line}\n`)),
   };
 });
 
 testVpsProvider('Local', async () => {
-  const leashes = await createLeashes();
-  const { provider } = createLocal({ box: { kind: 'vps', command: leashes.command('box') } });
+  const supervisor = await createSupervisor();
+  const { provider } = createLocal({ box: { kind: 'vps', command: supervisor.command('box') } });
   let done = 0;
-  const arrival = createArrival(leashes, 'box');
+  const arrival = createArrival(supervisor, 'box');
   return {
     provider,
     ref: 'box',
@@ -51,89 +51,89 @@ testVpsProvider('Local', async () => {
 });
 
 describe('power', () => {
-  test('stop asks first, and what was printed on the way out is heard', async () => {
+  test('stop sends SIGTERM, and the output until the end is read', async () => {
     const { game, program } = await prepareRunning();
     const record = recordConsole(game, 'demo');
-    await record.followed();
+    await record.ready();
     await game.power('demo', 'stop');
     await until('it is offline', () => record.states.at(-1) === 'offline');
     expect(program.signals).toEqual(['SIGTERM']);
-    expect(record.told.slice(-3)).toEqual(['status: stopping', 'line: saving', 'status: offline']);
+    expect(record.events.slice(-3)).toEqual(['status: stopping', 'line: saving', 'status: offline']);
   });
 
-  test('a server that does not end by itself is ended after its grace', async () => {
-    const { game, program } = await prepareRunning({ grace_seconds: 0.3 }, 'stubborn');
-    const asked = performance.now();
+  test('a server that ignores SIGTERM is killed after its grace period', async () => {
+    const { game, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
+    const started = performance.now();
     await game.power('demo', 'stop');
     await until('it is gone', program.gone);
-    expect(performance.now() - asked).toBeGreaterThan(280);
+    expect(performance.now() - started).toBeGreaterThan(280);
     expect(program.signals).toEqual(['SIGTERM']);
   });
 
-  test('kill does not ask, also while a stop is waiting', async () => {
-    const { game, program } = await prepareRunning({ grace_seconds: 600 }, 'stubborn');
+  test('kill does not wait, also during a stop', async () => {
+    const { game, program } = await prepareRunning({ grace_seconds: 600 }, 'ignore-sigterm');
     await game.power('demo', 'stop');
-    await until('it was asked', () => program.signals.length === 1);
+    await until('it got SIGTERM', () => program.signals.length === 1);
     await game.power('demo', 'kill');
     await until('it is gone', program.gone);
     expect(program.signals).toEqual(['SIGTERM']);
   });
 
-  test('a start while the server is stopping waits its turn', async () => {
-    const { game, leashes, program } = await prepareRunning({ grace_seconds: 0.3 }, 'stubborn');
+  test('a start while the server is stopping waits for its end', async () => {
+    const { game, supervisor, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
     await game.power('demo', 'stop');
     await game.power('demo', 'start');
-    expect(leashes.programs).toHaveLength(1);
-    await leashes.started('demo', 2);
+    expect(supervisor.programs).toHaveLength(1);
+    await supervisor.started('demo', 2);
     expect(program.gone()).toBe(true);
-    expect(leashes.alive('demo')).toHaveLength(1);
+    expect(supervisor.alive('demo')).toHaveLength(1);
   });
 
-  test('a stop takes back a start that waits', async () => {
-    const { game, leashes } = await prepareRunning({ grace_seconds: 0.3 }, 'stubborn');
+  test('a stop cancels a waiting start', async () => {
+    const { game, supervisor } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
     const record = recordConsole(game, 'demo');
-    await record.followed();
+    await record.ready();
     await game.power('demo', 'restart');
     await game.power('demo', 'stop');
     await until('it is offline', () => record.states.at(-1) === 'offline');
     await failureOf(game.command('demo', 'list'));
-    expect(leashes.programs).toHaveLength(1);
+    expect(supervisor.programs).toHaveLength(1);
   });
 
-  test('actions all at once leave one server at the most', async () => {
-    const { game, leashes } = await prepareLocal();
+  test('concurrent actions leave at most one server', async () => {
+    const { game, supervisor } = await prepareLocal();
     await Promise.all([game.power('demo', 'start'), game.power('demo', 'start'), game.power('demo', 'restart')]);
-    await leashes.started('demo');
+    await supervisor.started('demo');
     await Promise.all([game.power('demo', 'start'), game.power('demo', 'stop'), game.power('demo', 'stop')]);
-    await until('it is gone', () => leashes.alive('demo').length === 0);
-    expect(leashes.programs).toHaveLength(1);
+    await until('it is gone', () => supervisor.alive('demo').length === 0);
+    expect(supervisor.programs).toHaveLength(1);
   });
 
-  test('a stop that comes while the server is being started is not lost', async () => {
+  test('a stop while the server is starting is not lost', async () => {
     const { game } = await prepareLocal();
     const record = recordConsole(game, 'demo');
-    await record.followed();
+    await record.ready();
     await Promise.all([game.power('demo', 'start'), game.power('demo', 'stop')]);
     await until('it is offline', () => record.states.at(-1) === 'offline' && record.states.length > 1);
     expect(record.states).toContain('stopping');
   });
 
-  test('a server that ends by itself is offline, and may be started again', async () => {
-    const { game, leashes, program } = await prepareRunning();
+  test('a server that ends by itself is offline and can be started again', async () => {
+    const { game, supervisor, program } = await prepareRunning();
     const record = recordConsole(game, 'demo');
-    await record.followed();
-    program.order('exit', '3');
+    await record.ready();
+    program.send('exit', '3');
     await until('it is offline', () => record.states.at(-1) === 'offline');
-    expect(leashes.programs).toHaveLength(1);
+    expect(supervisor.programs).toHaveLength(1);
     await game.power('demo', 'start');
-    await leashes.started('demo', 2);
+    await supervisor.started('demo', 2);
   });
 
   test.each([
-    ['a program that is not there', { command: ['/nowhere/program'] }],
-    ['a folder that is not there', { cwd: '/nowhere' }],
-    ['a name that no program can have', { command: ['a\0b'] }],
-  ])('%s is a failure that proves that nothing was started', async (_, server) => {
+    ['a program that does not exist', { command: ['/nowhere/program'] }],
+    ['a folder that does not exist', { cwd: '/nowhere' }],
+    ['an invalid program name', { command: ['a\0b'] }],
+  ])('%s is a definite failure: nothing was started', async (_, server) => {
     const { game } = await prepareLocal(server);
     const error = await failureOf(game.power('demo', 'start'));
     expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
@@ -141,7 +141,7 @@ describe('power', () => {
     expect(await failureOf(game.power('demo', 'start'))).toMatchObject({ outcome: 'refused' });
   });
 
-  test('a game server is no VPS, and a VPS no game server', async () => {
+  test('a game server is no VPS, and a VPS is no game server', async () => {
     const { game, vps } = createLocal({ demo: { kind: 'game' }, box: { kind: 'vps' } });
     expect(await failureOf(vps.power('demo', 'start'))).toMatchObject({ outcome: 'refused' });
     expect(await failureOf(game.power('box', 'start'))).toMatchObject({ outcome: 'refused' });
@@ -149,57 +149,57 @@ describe('power', () => {
   });
 });
 
-describe('what a server starts', () => {
-  test.each(['stop', 'kill'] as const)('ends with it on %s', async (action) => {
-    const { game, leashes, program } = await prepareRunning({ grace_seconds: 0.3 });
-    program.order('breed', 'child');
-    const child = await leashes.started('child');
+describe('a child process of a server', () => {
+  test.each(['stop', 'kill'] as const)('ends with the server on %s', async (action) => {
+    const { game, supervisor, program } = await prepareRunning({ grace_seconds: 0.3 });
+    program.send('spawn-child', 'child');
+    const child = await supervisor.started('child');
     const record = recordConsole(game, 'demo');
-    await record.followed();
+    await record.ready();
     await game.power('demo', action);
     await until('both are gone', () => program.gone() && child.gone());
     await until('it is offline', () => record.states.at(-1) === 'offline');
     expect(child.signals).toHaveLength(action === 'stop' ? 1 : 0);
   });
 
-  test('ends with it when it fails, before it is started again', async () => {
-    const { game, leashes, program } = await prepareRunning({ grace_seconds: 0.3 });
-    program.order('breed', 'child');
-    const child = await leashes.started('child');
-    program.order('exit', '1');
-    await until('the child was asked', () => child.signals.length === 1);
+  test('ends with a crashed server, before the next start', async () => {
+    const { game, supervisor, program } = await prepareRunning({ grace_seconds: 0.3 });
+    program.send('spawn-child', 'child');
+    const child = await supervisor.started('child');
+    program.send('exit', '1');
+    await until('the child got SIGTERM', () => child.signals.length === 1);
     await game.power('demo', 'start');
-    await leashes.started('demo', 2);
+    await supervisor.started('demo', 2);
     expect(child.gone()).toBe(true);
   });
 
-  test('ends with this process, even when that is killed', async () => {
-    const leashes = await createLeashes();
+  test('ends with this process, even after SIGKILL', async () => {
+    const supervisor = await createSupervisor();
     const parent = spawn(
       process.execPath,
       [
         fileURLToPath(new URL('../../helpers/upstream-parent.ts', import.meta.url)),
         temporaryFolder(),
-        ...leashes.command('demo'),
+        ...supervisor.command('demo'),
       ],
       { stdio: 'inherit' },
     );
     onTestFinished(() => void parent.kill('SIGKILL'));
-    const program = await leashes.started('demo');
-    program.order('breed', 'child');
-    const child = await leashes.started('child');
+    const program = await supervisor.started('demo');
+    program.send('spawn-child', 'child');
+    const child = await supervisor.started('child');
     parent.kill('SIGKILL');
     await once(parent, 'exit');
     await until('both are gone', () => program.gone() && child.gone());
-    // The child took no notice of this.
+    // The child ignores SIGTERM.
     expect(child.signals).toEqual(['SIGTERM']);
   });
 
   test('ends with the provider', async () => {
-    const { provider, leashes, program } = await prepareRunning();
+    const { provider, supervisor, program } = await prepareRunning();
     await provider.close();
     await until('it is gone', program.gone);
     expect(program.signals).toEqual(['SIGTERM']);
-    expect(leashes.alive('demo')).toEqual([]);
+    expect(supervisor.alive('demo')).toEqual([]);
   });
 });

@@ -18,7 +18,7 @@ interface Changes {
   readonly withCa?: boolean;
 }
 
-/** From the file on, as the certificates are read with it. */
+/** Creates the provider from a file, since the certificates are loaded with it. */
 function createProxmox(upstream: ProxmoxUpstream, changes: Changes = {}): Provider {
   const { secret = proxmoxToken.secret, stop = 'shutdown', timeoutMs = 20_000, withCa = true } = changes;
   const folder = temporaryFolder();
@@ -82,7 +82,7 @@ testFaults(
   },
 );
 
-test('a certificate of an unknown authority is refused before the token is sent', async () => {
+test('a certificate of an unknown CA is refused before the token is sent', async () => {
   const upstream = await createProxmoxUpstream();
   const provider = createProxmox(upstream, { withCa: false });
   const error = await failureOf(provider.vps!.power('100', 'start'));
@@ -92,13 +92,13 @@ test('a certificate of an unknown authority is refused before the token is sent'
   expect(await provider.check()).toMatchObject([{ level: 'warn' }]);
 });
 
-test.each(['poweroff', 'stop'])('stop: %s pulls the plug', async (stop) => {
+test.each(['poweroff', 'stop'])('stop: %s cuts the power', async (stop) => {
   const upstream = await createProxmoxUpstream();
   await createProxmox(upstream, { stop }).vps!.power('100', 'stop');
   expect(upstream.seen.at(-1)!.path).toBe('/api2/json/nodes/pve1/qemu/100/status/stop');
 });
 
-test('a VPS that moved to another node is found there', async () => {
+test('a VPS that moved to another node is found', async () => {
   const upstream = await createProxmoxUpstream();
   const provider = createProxmox(upstream);
   await provider.vps!.power('100', 'start');
@@ -131,7 +131,7 @@ test.each([
   expect(String(error.cause)).toContain(reason);
 });
 
-test('the words of an error are read from the body too, where they stand since 5.2.0', async () => {
+test('the error message is also read from the body, where 5.2.0 and later put it', async () => {
   const upstream = await createProxmoxUpstream();
   const body = JSON.stringify({ data: null, message: 'VM 100 not running\n' });
   upstream.fail({ status: 500, reason: 'Internal Server Error', body }, ({ method }) => method === 'POST');
@@ -140,7 +140,7 @@ test('the words of an error are read from the body too, where they stand since 5
 });
 
 test.each(['drop', 'hang', 'huge', 'garbage'] as const)(
-  'a look-up that fails by %s proves that nothing was done',
+  'a lookup that fails with %s is a definite failure',
   async (fault) => {
     const upstream = await createProxmoxUpstream();
     upstream.fail(fault, ({ method }) => method === 'GET');
@@ -150,7 +150,7 @@ test.each(['drop', 'hang', 'huge', 'garbage'] as const)(
   },
 );
 
-test('a node of a name that could change the path is not asked', async () => {
+test('a node name that could change the path is never requested', async () => {
   const upstream = await createProxmoxUpstream();
   upstream.vms[0]!.node = '../../access';
   const error = await failureOf(createProxmox(upstream).vps!.power('100', 'start'));
@@ -158,7 +158,7 @@ test('a node of a name that could change the path is not asked', async () => {
   expect(upstream.seen.map(({ method }) => method)).toEqual(['GET']);
 });
 
-test('a wrong token, and one without rights, are findings', async () => {
+test('a wrong token and one without permissions are findings', async () => {
   const upstream = await createProxmoxUpstream();
   const wrong = await createProxmox(upstream, { secret: 'another-secret' }).check();
   expect(wrong).toEqual([{ level: 'error', message: 'The token is not accepted: status 401' }]);

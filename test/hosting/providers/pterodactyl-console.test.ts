@@ -5,18 +5,18 @@ import { createTestLog, until } from '../../helpers/upstream.ts';
 import { preparePanel } from './console-harness.ts';
 import { recordConsole } from './console-recorder.ts';
 
-test('the console is opened by the read-only key alone, and nothing that could change the server is sent', async () => {
+test('the console uses the read-only key alone and sends nothing that could change the server', async () => {
   const { upstream, wings, follow } = await preparePanel();
   const record = await follow();
   wings.print('hello');
-  await record.heard('hello');
+  await record.received('hello');
   expect(upstream.seen.map(({ method, headers }) => [method, headers.authorization])).toEqual([
     ['GET', `Bearer ${panelKeys.read}`],
   ]);
   expect(wings.forbidden).toEqual([]);
 });
 
-describe('a read-only key that is more than that', () => {
+describe('a read-only key with more permissions', () => {
   test.each([[['*', 'admin.websocket.errors']], [['websocket.connect', 'control.console']], [['control.start']]])(
     'opens no console: %j',
     async (permissions) => {
@@ -34,7 +34,7 @@ describe('a read-only key that is more than that', () => {
     ['an administrator', { admin: true }],
     ['an owner', { owner: true }],
     ['a key with a right to power', { permissions: ['websocket.connect', 'control.stop'] }],
-  ])('is an error at the start, and ends what is open: %s', async (_, changes) => {
+  ])('is an error of the check and ends open consoles: %s', async (_, changes) => {
     const { upstream, wings, provider, open, follow } = await preparePanel();
     const before = await follow();
     Object.assign(upstream.users.get(panelKeys.read)!, changes);
@@ -47,16 +47,16 @@ describe('a read-only key that is more than that', () => {
     expect(wings.auths).toHaveLength(1);
   });
 
-  test('is not a sound one', async () => {
+  test('is not reported for a valid key', async () => {
     const { provider, open, wings } = await preparePanel();
     expect((await provider.check()).map(({ level }) => level)).toEqual(['info', 'info']);
     const record = open();
     wings.print('hello');
-    await record.heard('hello');
+    await record.received('hello');
   });
 });
 
-test('keys that are not accepted, and a panel that is away, are findings', async () => {
+test('rejected keys and an unreachable panel are findings', async () => {
   const { upstream, provider } = await preparePanel();
   upstream.users.clear();
   expect(await provider.check()).toEqual([
@@ -67,7 +67,7 @@ test('keys that are not accepted, and a panel that is away, are findings', async
   expect((await provider.check()).map(({ level }) => level)).toEqual(['warn', 'warn']);
 });
 
-test('without a read-only key there is no console, and the operator is told', async () => {
+test('without a read-only key there is no console, and the check warns', async () => {
   const upstream = await createPanelUpstream();
   const { log } = createTestLog();
   const settings = { type: 'pterodactyl', url: upstream.url, token: panelKeys.write } as const;
@@ -77,7 +77,7 @@ test('without a read-only key there is no console, and the operator is told', as
   expect(await recordConsole(provider.game!, upstream.wings.uuid).ended()).toBe('console is not available');
 });
 
-test('only what a reader may know is passed on', async () => {
+test('viewers get only the events meant for them', async () => {
   const { wings, follow } = await preparePanel();
   const record = await follow();
   wings.publish('stats', '{"memory_bytes":1}');
@@ -85,14 +85,14 @@ test('only what a reader may know is passed on', async () => {
   wings.publish('backup completed:1', '{"checksum":"secret"}');
   wings.publish('status', 'removing');
   wings.publish('feature match', 'secret');
-  wings.babble('no JSON at all');
-  wings.babble('{"event":7,"args":["secret"]}');
-  wings.babble('null');
-  wings.babble(Buffer.from('{"event":"console output","args":["secret"]}'));
+  wings.sendRaw('no JSON at all');
+  wings.sendRaw('{"event":7,"args":["secret"]}');
+  wings.sendRaw('null');
+  wings.sendRaw(Buffer.from('{"event":"console output","args":["secret"]}'));
   wings.publish('daemon message', 'Pulling the image');
   wings.print('the end');
-  await record.heard('the end');
-  expect(record.told).toEqual([
+  await record.received('the end');
+  expect(record.events).toEqual([
     'status: running',
     'error: the game panel reported an error',
     'line: Pulling the image',
@@ -100,16 +100,16 @@ test('only what a reader may know is passed on', async () => {
   ]);
 });
 
-test('a message that is too long to be one of Wings costs the connection, not the process', async () => {
+test('an oversized message ends the connection, not the process', async () => {
   const { wings, follow } = await preparePanel();
   const record = await follow();
-  wings.babble('x'.repeat(2_000_000));
-  await until('the gap is told', () => record.gaps.length === 1);
+  wings.sendRaw('x'.repeat(2_000_000));
+  await until('the gap is reported', () => record.gaps.length === 1);
   await until('a second token was used', () => wings.auths.length === 2);
   expect(record.ends).toEqual([]);
 });
 
-test('closing leaves no socket behind', async () => {
+test('closing leaves no socket open', async () => {
   const { provider, wings, follow, open } = await preparePanel();
   const record = await follow();
   record.source.close();

@@ -4,17 +4,17 @@ import { until } from '../../helpers/upstream.ts';
 import { isTokenCall, preparePanel } from './console-harness.ts';
 
 describe('a lost connection', () => {
-  test('is reported at once, and made again without a second history', async () => {
+  test('is reported at once, and the reconnect sends no second history', async () => {
     const { wings, follow } = await preparePanel();
     wings.print('before');
     const record = await follow();
-    await record.heard('before');
+    await record.received('before');
     wings.cut();
-    await until('the gap is told', () => record.gaps.length === 1);
+    await until('the gap is reported', () => record.gaps.length === 1);
     await until('a second token was used', () => wings.auths.length === 2);
     wings.print('after');
-    await record.heard('after');
-    expect(record.told).toEqual([
+    await record.received('after');
+    expect(record.events).toEqual([
       'status: running',
       'line: before',
       'gap: the connection to the console was lost',
@@ -33,11 +33,11 @@ describe('a lost connection', () => {
     upstream.fail(undefined);
     await until('a second token was used', () => wings.auths.length === 2);
     wings.print('after');
-    await record.heard('after');
+    await record.received('after');
     expect(record.gaps).toHaveLength(1);
   });
 
-  test('takes no more than four of the five tokens that a server has in a minute, over all its readers', async () => {
+  test('uses at most four of the five tokens per minute, over all readers', async () => {
     const { upstream, wings, open, times } = await preparePanel({ windowMs: 600, backoffMs: 1 });
     upstream.tokensPerMinute = Number.POSITIVE_INFINITY;
     const cutter = setInterval(() => wings.cut(), 5);
@@ -46,44 +46,41 @@ describe('a lost connection', () => {
     onTestFinished(() => clearInterval(closing));
     open();
     open();
-    await until('twelve tokens were asked for', () => times.length >= 12);
+    await until('twelve tokens were requested', () => times.length >= 12);
     for (const [index, time] of times.slice(4).entries()) expect(time - times[index]!).toBeGreaterThan(550);
   });
 
-  test.each([400, 404, 429, 502])(
-    'a handshake that is answered with %i is tried again with a new token',
-    async (status) => {
-      const { wings, open, times } = await preparePanel();
-      wings.refuse(status);
-      const record = open();
-      await until('it was tried again', () => times.length >= 2);
-      wings.refuse(undefined);
-      wings.print('hello');
-      await record.heard('hello');
-      expect(record.gaps).toHaveLength(1);
-    },
-  );
+  test.each([400, 404, 429, 502])('a handshake answered with %i is retried with a new token', async (status) => {
+    const { wings, open, times } = await preparePanel();
+    wings.refuse(status);
+    const record = open();
+    await until('it was tried again', () => times.length >= 2);
+    wings.refuse(undefined);
+    wings.print('hello');
+    await record.received('hello');
+    expect(record.gaps).toHaveLength(1);
+  });
 
-  test('a panel that asks to wait is not asked sooner', async () => {
+  test('a Retry-After of the panel is respected', async () => {
     const { upstream, wings, open, times } = await preparePanel();
     upstream.fail({ status: 429, headers: { 'retry-after': '1' } }, isTokenCall);
     const record = open();
-    await until('it was asked', () => times.length === 1);
-    await until('the reader knows', () => record.gaps.length === 1);
+    await until('it was requested', () => times.length === 1);
+    await until('the gap is reported', () => record.gaps.length === 1);
     upstream.fail(undefined);
     wings.print('hello');
-    await record.heard('hello');
+    await record.received('hello');
     expect(times[1]! - times[0]!).toBeGreaterThan(950);
   });
 
-  test('a connection that answers no ping is given up', async () => {
+  test('a connection that answers no ping is closed', async () => {
     const { wings, follow } = await preparePanel({ pingMs: 100 }, { autoPong: false });
     const record = await follow();
-    await until('the gap is told', () => record.gaps.length > 0);
+    await until('the gap is reported', () => record.gaps.length > 0);
     expect(wings.pings()).toBeGreaterThan(0);
   });
 
-  test('a silent connection is kept by pings', async () => {
+  test('pings keep an idle connection open', async () => {
     const { wings, follow } = await preparePanel({ pingMs: 300 });
     const record = await follow();
     await until('it was pinged a few times', () => wings.pings() > 4);
@@ -91,7 +88,7 @@ describe('a lost connection', () => {
     expect(wings.sockets()).toBe(1);
   });
 
-  test('a server that moved to another node is followed there', async () => {
+  test('a server that moved to another node is followed', async () => {
     const { upstream, wings, follow } = await preparePanel();
     const record = await follow();
     const other = await createPanelUpstream();
@@ -103,13 +100,13 @@ describe('a lost connection', () => {
     wings.publish('token expiring');
     await until('the other node has the reader', () => other.wings.auths.length === 1);
     other.wings.print('from the other node');
-    await record.heard('from the other node');
+    await record.received('from the other node');
     expect(record.gaps).toHaveLength(1);
     await until('the first node has lost it', () => wings.sockets() === 0);
   });
 });
 
-describe('a console is over for good', () => {
+describe('a console ends permanently', () => {
   test.each([
     [4409, 'the server is suspended'],
     [4400, 'the server is suspended'],
@@ -133,7 +130,7 @@ describe('a console is over for good', () => {
     upstream.fail(failure(status, code, 'words of the panel'), isTokenCall);
     const record = open();
     expect(await record.ended()).toBe(reason);
-    expect(record.told).toHaveLength(1);
+    expect(record.events).toHaveLength(1);
     expect(times).toHaveLength(1);
     expect(wings.sockets()).toBe(0);
   });
@@ -165,7 +162,7 @@ describe('a console is over for good', () => {
   });
 
   test.each(['ws://192.0.2.1/ws', 'https://192.0.2.1/ws', 'wss://user@192.0.2.1/ws', 'nonsense'])(
-    'when its socket would be at %s',
+    'when its socket address is %s',
     async (socket) => {
       const { upstream, open } = await preparePanel();
       upstream.fail({ status: 200, body: JSON.stringify({ data: { token: 'a.b.c', socket } }) }, isTokenCall);

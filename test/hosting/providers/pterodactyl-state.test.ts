@@ -16,7 +16,7 @@ const first = { gapReported: false, logsRequested: false, failures: 0 };
 const later = { gapReported: false, logsRequested: true, failures: 0 };
 const lossy = { gapReported: true, logsRequested: true, failures: 2 };
 
-/** A connection whose token was sent so long ago. */
+/** A connection whose token was sent this many milliseconds ago. */
 function sent(at: Extract<SessionState, { sentAt: number }>['at'], ago: number, memory = later): SessionState {
   return { at, memory, grant: here, sentAt: now - ago };
 }
@@ -28,7 +28,7 @@ const states: Readonly<Record<string, SessionState>> = {
   opening: { at: 'opening', memory: first, grant: here },
   authenticating: sent('authenticating', 10, first),
   live: sent('live', 15_000),
-  'live since just now': sent('live', 14_999),
+  'recently authenticated': sent('live', 14_999),
   renewing: sent('renewing', 480_000),
   'renewing (gap, lines, 2 failures)': sent('renewing', 480_000, lossy),
   deferred: sent('deferred', 480_000),
@@ -54,7 +54,7 @@ const events: Readonly<Record<string, SessionEvent>> = {
   status: { type: 'status', status: 'running' },
 };
 
-/** The state, with what is remembered beside its name. */
+/** The state name with its memory. */
 function describeState(state: SessionState): string {
   if (!('memory' in state)) return state.at;
   const { gapReported, logsRequested, failures } = state.memory;
@@ -87,7 +87,7 @@ const refusals = {
   refused: 'ended | release | log info | emit ended suspended',
 };
 
-/** Of a connection whose tokens were accepted so far. */
+/** The effects of a connection that was already live once. */
 const follow = (name: string) => ({
   ...refusals,
   line: `${name} (lines) | emit line hi`,
@@ -97,7 +97,7 @@ const follow = (name: string) => ({
   denied: 'ended | release | log error | emit gap (renewed) | emit ended console is not available',
 });
 
-/** The next state, then the effects; what is left out is nothing. */
+/** The next state, then the effects; an event that is not listed has no effect. */
 const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   asking: {
     ...refusals,
@@ -143,7 +143,7 @@ const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     expired: 'renewing (gap lines) | renew | emit gap (renewed)',
     nodeFailed: 'live (lines) | emit error the game panel reported an error',
   },
-  'live since just now': {
+  'recently authenticated': {
     ...follow('live'),
     renewalDue: 'renewing (lines) | renew',
     expired: 'renewing (gap lines) | renew | emit gap (renewed)',
@@ -194,42 +194,41 @@ describe.each(Object.entries(states))('%s', (name, state) => {
   });
 });
 
-test('a renewal that fails past the end of the token loses the connection', () => {
+test("a renewal that fails after the token's expiry loses the connection", () => {
   const step = describeStep(sent('renewing', 600_000), events.failed!);
   expect(step).toBe('waiting (gap lines 1) | release | log warn | backOff 1000 60000 | emit gap (lost)');
 });
 
-/** The rows of the table, with those that several states share, by the test of the provider that fails without them. */
+/** For each title of a provider test, the rows that it covers; several states share some rows. */
 const reached: Readonly<Record<string, string>> = {
-  'closing leaves no socket behind': 'open.closed',
-  'is an error at the start, and ends what is open: %s': 'open.locked',
+  'closing leaves no socket open': 'open.closed',
+  'is an error of the check and ends open consoles: %s': 'open.locked',
   'opens no console: %j': 'trying.refused',
-  'is reported at once, and made again without a second history': 'following.lost asking.granted waiting.retryDue',
-  'the console is opened by the read-only key alone, and nothing that could change the server is sent':
+  'is reported at once, and the reconnect sends no second history': 'following.lost asking.granted waiting.retryDue',
+  'the console uses the read-only key alone and sends nothing that could change the server':
     'following.line sending.accepted',
-  'only what a reader may know is passed on': 'following.status accepted.nodeFailed',
-  'that Wings forgot in a restart are replaced': 'following.rejected',
-  'of which the permission was taken end the console': 'following.denied',
-  'that Wings throttled are sent again until they are taken, as it says only once that it drops them':
+  'viewers get only the events meant for them': 'following.status accepted.nodeFailed',
+  'denied by Wings after its restart are replaced': 'following.rejected',
+  'without the connect permission end the console': 'following.denied',
+  'dropped by the limit of Wings are sent again until one is accepted, as Wings reports only the first drop':
     'sending.throttled sending.throttleOver',
-  'that are never answered lead to a new attempt': 'sending.authUnanswered',
-  'takes no more than four of the five tokens that a server has in a minute, over all its readers':
-    'asking.rateLimited',
+  'without an answer lead to a new attempt': 'sending.authUnanswered',
+  'uses at most four of the five tokens per minute, over all readers': 'asking.rateLimited',
   'is reported once for all failed attempts': 'asking.failed',
-  'a handshake that is answered with %i is tried again with a new token': 'opening.lost',
-  'that live 2 s are renewed on the same socket, and not a line is lost':
+  'a handshake answered with %i is retried with a new token': 'opening.lost',
+  'with a lifetime of 2 s are renewed on the same socket without losing a line':
     'opening.opened live.renewalDue renewing.granted',
-  'that are over at the first use are replaced': 'authenticating.expired',
-  'with a bad signature, which Wings calls a daemon error, are replaced': 'authenticating.nodeFailed',
-  'are renewed when Wings says that they are about to end, whatever our clock says': 'live.expiring',
-  'that are over (%s) are renewed on the same socket, and the lost lines are reported once': 'live.expired',
-  'that end while they are renewed cost lines, which is reported': 'renewing.expired',
-  'are asked for again when a renewal fails, without the loss of a line': 'renewing.failed deferred.renewalDue',
-  'that end while their renewal waits for another try lead to a new attempt': 'deferred.expired',
-  'that end before Wings takes the next cost lines, and no connection': 'reauthenticating.expired',
+  'that are expired at their first use are replaced': 'authenticating.expired',
+  'with a bad signature, which Wings reports as a daemon error, are replaced': 'authenticating.nodeFailed',
+  'are renewed when Wings reports that they expire, regardless of the local clock': 'live.expiring',
+  'that are expired (%s) are renewed on the same socket, and the gap is reported once': 'live.expired',
+  'that expire during their renewal lose lines, and the gap is reported': 'renewing.expired',
+  'are requested again after a failed renewal, without losing a line': 'renewing.failed deferred.renewalDue',
+  'that expire while their renewal waits for a retry lead to a new attempt': 'deferred.expired',
+  'that expire before Wings accepts the next lose lines but keep the connection': 'reauthenticating.expired',
 };
 
-test('a test through the front door reaches each row', () => {
+test('every row has an end-to-end test', () => {
   const files = ['console', 'loss', 'token'].map((part) => `pterodactyl-${part}.test.ts`);
   const sources = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n');
   expect(Object.keys(reached).filter((title) => !sources.includes(`'${title}'`))).toEqual([]);

@@ -88,7 +88,7 @@ async function prepare(changes: Changes = {}) {
 }
 
 describe('commands that the panel refuses', () => {
-  test('a key without the permission on this server is told apart', async () => {
+  test('a key without the permission on this server gets its own error code', async () => {
     const { upstream, game, ref } = await prepare();
     upstream.users.get(panelKeys.write)!.permissions = ['websocket.connect'];
     expect(await failureOf(game.command(ref, 'list'))).toMatchObject({
@@ -96,7 +96,7 @@ describe('commands that the panel refuses', () => {
       outcome: 'refused',
       message: 'Console commands are not available for this server',
     });
-    // Power without the permission is our own mistake.
+    // A power action without the permission is a configuration error.
     expect(await failureOf(game.power(ref, 'start'))).toMatchObject({ code: 'provider_error', outcome: 'refused' });
   });
 
@@ -106,7 +106,7 @@ describe('commands that the panel refuses', () => {
     [401, 'AuthenticationException', 'Unauthenticated.'],
     [404, 'NotFoundHttpException', 'Not found.'],
     [409, 'ServerStateConflictException', 'This server is currently suspended'],
-  ])('%i %s "%s" is told as a failure of the provider', async (status, code, detail) => {
+  ])('%i %s "%s" is an error of the provider', async (status, code, detail) => {
     const { upstream, game, ref } = await prepare();
     upstream.fail(failure(status, code, detail), ({ method }) => method === 'POST');
     const error = await failureOf(game.command(ref, 'list'));
@@ -119,23 +119,23 @@ describe('commands that the panel refuses', () => {
     [502, 'DaemonConnectionException'],
     [504, 'DaemonConnectionException'],
     [500, 'ConnectionException'],
-  ])('%i %s leaves open what happened', async (status, code) => {
+  ])('%i %s has an unknown outcome', async (status, code) => {
     const { upstream, game, ref } = await prepare();
     upstream.fail(failure(status, code, 'Could not establish a connection'), ({ method }) => method === 'POST');
     expect(await failureOf(game.command(ref, 'list'))).toMatchObject({ code: 'provider_error', outcome: 'unknown' });
   });
 });
 
-describe('a 502 that the panel words as a server that is offline', () => {
-  // A proxy in front of the node that answers 502 gets these very words, and may have passed the command on.
+describe("a 502 with the panel's message for an offline server", () => {
+  // A 502 of a proxy in front of the node gets the same message, although the node may have received the command.
   const answer = failure(502, 'HttpException', 'Server must be online in order to send commands.');
-  const isLookUp = ({ path }: Seen): boolean => path.endsWith('/resources');
+  const isLookup = ({ path }: Seen): boolean => path.endsWith('/resources');
   const count = (upstream: PanelUpstream) => [
     upstream.seen.filter(({ method }) => method === 'POST').length,
-    upstream.seen.filter(isLookUp).length,
+    upstream.seen.filter(isLookup).length,
   ];
 
-  test('is believed of a server that is offline, after one look', async () => {
+  test('is trusted if one lookup confirms that the server is offline', async () => {
     const { upstream, game, ref } = await prepare();
     upstream.wings.become('offline');
     expect(await failureOf(game.command(ref, 'list'))).toMatchObject({
@@ -147,7 +147,7 @@ describe('a 502 that the panel words as a server that is offline', () => {
   });
 
   test.each(['running', 'starting', 'stopping', 'missing'])(
-    'leaves open what happened where the server is %s, and sends nothing again',
+    'has an unknown outcome if the server is %s, and the command is not repeated',
     async (state) => {
       const { upstream, game, ref } = await prepare();
       upstream.wings.become(state);
@@ -164,29 +164,29 @@ describe('a 502 that the panel words as a server that is offline', () => {
     ['is the same', { status: 502 }],
     ['never comes', 'hang'],
     ['breaks off', 'drop'],
-  ] as const)('leaves open what happened where the answer to the look %s', async (_, fault) => {
+  ] as const)('has an unknown outcome if the answer to the lookup %s', async (_, fault) => {
     const { upstream, game, ref } = await prepare({ timeoutMs: 2000 });
     upstream.wings.become('offline');
-    upstream.fail(fault, isLookUp);
+    upstream.fail(fault, isLookup);
     const error = await failureOf(game.command(ref, 'list'));
     expect(error).toMatchObject({ outcome: 'unknown', message: 'The request could not be completed' });
     expect(count(upstream)).toEqual([1, 1]);
   });
 
-  test('is looked into no longer than the action may take', async () => {
+  test('is looked up within the deadline of the action', async () => {
     const { upstream, game, ref } = await prepare();
     const deadline = new AbortController();
-    upstream.fail('hang', isLookUp);
+    upstream.fail('hang', isLookup);
     upstream.wings.become('offline');
     const failing = failureOf(game.command(ref, 'list', deadline.signal));
-    await until('the look has begun', () => upstream.seen.some(isLookUp));
+    await until('the lookup was sent', () => upstream.seen.some(isLookup));
     deadline.abort();
     expect(await failing).toMatchObject({ outcome: 'unknown', message: 'The request could not be completed' });
   });
 });
 
 describe('Pelican', () => {
-  test('a look-up that fails does not keep a command back', async () => {
+  test('a failed lookup does not block a command', async () => {
     const upstream = await createPanelUpstream({ isPelican: true });
     upstream.wings.become('running');
     upstream.fail('drop', ({ path }) => path.endsWith('/resources'));
@@ -194,7 +194,7 @@ describe('Pelican', () => {
     expect(upstream.commands).toEqual(['list']);
   });
 
-  test('a state that is not known does not keep a command back', async () => {
+  test('an unknown state does not block a command', async () => {
     const upstream = await createPanelUpstream({ isPelican: true });
     upstream.wings.become('missing');
     await createPanel(upstream, { token: panelKeys.pelican }).game!.command(upstream.wings.uuid, 'list');
@@ -203,7 +203,7 @@ describe('Pelican', () => {
 });
 
 describe('the latest log', () => {
-  test('is the file that the record names, or the usual one', async () => {
+  test("is the file in the server's record, or the default one", async () => {
     const { upstream, game, ref } = await prepare();
     upstream.files.set('/logs/latest.log', 'usual\n').set('/server logs/a&b.log', 'other\n');
     expect(await game.latestLog(ref, null)).toBe('usual\n');
@@ -213,7 +213,7 @@ describe('the latest log', () => {
     expect(await game.latestLog(ref, null)).toBe('');
   });
 
-  test('is handed over to its newest 2 MiB, from a line start on', async () => {
+  test('returns its last 2 MiB, from a line start', async () => {
     const { upstream, game, ref } = await prepare();
     const line = `\u001B[33m${'é'.repeat(50)}\u001B[0m\n`;
     upstream.files.set('/logs/latest.log', line.repeat(30_000));
@@ -221,7 +221,7 @@ describe('the latest log', () => {
     expect(log).toBe(line.repeat(Math.floor((2 * 1024 * 1024) / Buffer.byteLength(line))));
   });
 
-  test('is undefined where there is none, where it is too large, and where the key may not read it', async () => {
+  test('is undefined if it is missing, too large or not readable with the key', async () => {
     const { upstream, game, ref } = await prepare();
     expect(await game.latestLog(ref, null)).toBeUndefined();
     upstream.files.set('/logs/latest.log', 'x'.repeat(4 * 1024 * 1024 + 1));
@@ -233,11 +233,11 @@ describe('the latest log', () => {
 
   test.each([
     ['a page of a proxy', { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' }],
-    ['a node that is away', failure(504, 'DaemonConnectionException', 'Could not establish a connection')],
-    ['a key that is not accepted', failure(401, 'AuthenticationException', 'Unauthenticated.')],
+    ['an unreachable node', failure(504, 'DaemonConnectionException', 'Could not establish a connection')],
+    ['a rejected key', failure(401, 'AuthenticationException', 'Unauthenticated.')],
     ['a key of the wrong kind', failure(403, 'AccessDeniedHttpException', 'This is an application API key')],
     ['a suspended server', failure(409, 'ServerStateConflictException', 'This server is currently suspended')],
-  ])('%s is a failure, not an empty log', async (_, answer) => {
+  ])('%s is an error, not an empty log', async (_, answer) => {
     const { upstream, game, ref } = await prepare();
     upstream.fail(answer);
     expect(await failureOf(game.latestLog(ref, null))).toMatchObject({ code: 'provider_error', outcome: 'refused' });

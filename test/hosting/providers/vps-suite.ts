@@ -2,20 +2,20 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Provider, VpsAction } from '../../../server/hosting/providers/types.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
 
-/** A provider of VPS, and what can be seen of its upstream. */
+/** A provider of VPS, with access to its upstream. */
 export interface VpsHarness {
   readonly provider: Provider;
-  /** A VPS that it runs. */
+  /** A VPS of the provider. */
   readonly ref: string;
-  /** One that it does not. */
+  /** A VPS that the provider does not have. */
   readonly unknownRef: string;
-  /** Resolves once an action has been carried out. */
+  /** Resolves when the upstream has executed an action. */
   readonly arrived: (action: VpsAction) => Promise<unknown>;
-  /** How often anything was done to a VPS. */
+  /** The number of executed actions. */
   readonly actions: () => number;
 }
 
-/** What holds for every provider of VPS. */
+/** Tests that apply to every provider of VPS. */
 export function testVpsProvider(name: string, setUp: () => Promise<VpsHarness>): void {
   const prepare = async () => {
     const harness = await setUp();
@@ -33,7 +33,7 @@ export function testVpsProvider(name: string, setUp: () => Promise<VpsHarness>):
       }
     });
 
-    test('an unknown VPS is refused in words that say nothing', async () => {
+    test('an unknown VPS is refused with a generic message', async () => {
       const { vps, unknownRef, actions } = await prepare();
       const error = await failureOf(vps.power(unknownRef, 'stop'));
       expect(error).toMatchObject({ code: 'provider_error', outcome: 'refused' });
@@ -42,7 +42,7 @@ export function testVpsProvider(name: string, setUp: () => Promise<VpsHarness>):
     });
 
     test.each(['', '.', '..', '../42', '42/../7', '42?x=1', '42#', '42 ', '%2e%2e', '042', '__proto__', '-1', '4e2'])(
-      'the reference %j never becomes a part of a path',
+      'the reference %j never becomes part of a path',
       async (ref) => {
         const { vps, actions } = await prepare();
         const error = await failureOf(vps.power(ref, 'stop'));
@@ -51,13 +51,13 @@ export function testVpsProvider(name: string, setUp: () => Promise<VpsHarness>):
       },
     );
 
-    test('the credentials are looked at without an action', async () => {
+    test('a check of the credentials runs no action', async () => {
       const { provider, actions } = await prepare();
       expect(await provider.check()).toMatchObject([{ level: 'info' }]);
       expect(actions()).toBe(0);
     });
 
-    test('what is closed is closed, also twice', async () => {
+    test('a provider can be closed twice', async () => {
       const { provider, vps, ref, actions } = await prepare();
       await provider.close();
       await provider.close();
