@@ -28,7 +28,7 @@ const states: Readonly<Record<string, SessionState>> = {
   opening: { at: 'opening', memory: first, grant: here },
   authenticating: sent('authenticating', 10, first),
   live: sent('live', 15_000),
-  'recently authenticated': sent('live', 14_999),
+  'live (recently authenticated)': sent('live', 14_999),
   renewing: sent('renewing', 480_000),
   'renewing (gap, lines, 2 failures)': sent('renewing', 480_000, lossy),
   deferred: sent('deferred', 480_000),
@@ -143,7 +143,7 @@ const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     expired: 'renewing (gap lines) | renew | emit gap (renewed)',
     nodeFailed: 'live (lines) | emit error the game panel reported an error',
   },
-  'recently authenticated': {
+  'live (recently authenticated)': {
     ...follow('live'),
     renewalDue: 'renewing (lines) | renew',
     expired: 'renewing (gap lines) | renew | emit gap (renewed)',
