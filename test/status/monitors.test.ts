@@ -197,8 +197,8 @@ test('closing aborts running checks, starts no more and clears the state', async
   await expect(source.read()).rejects.toThrow('no monitor has a result');
 });
 
-test('a URL that is only a path is one of this server', async () => {
+test('a path as URL refers to this server', async () => {
   const world = createWorld({ monitors: [monitor('A', { url: '/v1/info' }), monitor('B')] });
-  await pass(0);
+  await advance(0);
   expect(world.checked).toContain('http://self.example/v1/info');
 });
