@@ -29,20 +29,20 @@ describe('Markdown ends a check within 10 s of CPU and 1 GiB where it is', () =>
       guide('A', 'Lorem ipsum dolor sit amet.\n\n'.repeat(700_000)),
       '1:1  the file has 20300047 bytes, more than the limit of 524288 (split it up)',
     ],
-    ['1,500 lists in one another, on one line', guide('A', `${'- '.repeat(1500)}x\n`), `6:1  ${tooNested}`],
+    ['1,500 nested lists, on one line', guide('A', `${'- '.repeat(1500)}x\n`), `6:1  ${tooNested}`],
     [
-      '700 lists in one another, line by line',
+      '700 nested lists, line by line',
       guide(
         'A',
         lines(700, (level) => `${'  '.repeat(level)}- x`),
       ),
       `106:1  ${tooNested}`,
     ],
-    ['1,500 quotes in one another', guide('A', `${'>'.repeat(1500)} x\n`), `6:1  ${tooNested}`],
+    ['1,500 nested quotes', guide('A', `${'>'.repeat(1500)} x\n`), `6:1  ${tooNested}`],
     ['750 lists in quotes in one another', guide('A', `Text.\n\n${'> - '.repeat(750)}x\n`), `8:1  ${tooNested}`],
-    ['10,000 elements in one another', guide('A', `${'<div>'.repeat(10_000)}x\n`), tooDeep],
-    ['10,000 elements in one another, line by line', guide('A', '<div>\n\n'.repeat(10_000)), tooDeep],
-    ['5,000 drawings in one another', guide('A', `${'<svg><foreignObject>'.repeat(5000)}x\n`), tooDeep],
+    ['10,000 nested elements', guide('A', `${'<div>'.repeat(10_000)}x\n`), tooDeep],
+    ['10,000 nested elements, line by line', guide('A', '<div>\n\n'.repeat(10_000)), tooDeep],
+    ['5,000 nested drawings', guide('A', `${'<svg><foreignObject>'.repeat(5000)}x\n`), tooDeep],
     ['55,000 of a]', guide('A', `${'a]'.repeat(55_000)}\n`), tooSlow],
     ['28,000 of *a_', guide('A', `${'*a_ '.repeat(28_000)}\n`), tooSlow],
     [
@@ -84,7 +84,7 @@ describe('front matter ends a check within 10 s of CPU and 1 GiB where it is', (
 
   test.each([
     ['a billion laughs', lists.join('\n'), '3:8  YAML aliases (*name) are not allowed (write the value out)'],
-    ['10,000 lists in one another', `title: ${'['.repeat(10_000)}`, '1:1  the YAML is nested too deeply'],
+    ['10,000 nested lists', `title: ${'['.repeat(10_000)}`, '1:1  the YAML is nested too deeply'],
     ['50,000 fields', lines(50_000, (index) => `k${index}: v`), tooLong],
     ['200,000 blank lines', `title: A\n${'\t\n'.repeat(200_000)}`, tooLong],
     ['400 kB in a quote that never ends', `title: "${'\\a'.repeat(200_000)}`, tooLong],
