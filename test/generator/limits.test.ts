@@ -4,7 +4,7 @@ import { buildProject, createProject, guide } from '../helpers/project.ts';
 test.each([
   ['101 nested lists', `${'- '.repeat(101)}x\n`, '6: lists or quotes are nested more than 100 levels deep'],
   [
-    '101 nested quotes, below a text',
+    '101 nested quotes below a text',
     `Text.\n\n${'>'.repeat(101)} x\n`,
     '8: lists or quotes are nested more than 100 levels deep',
   ],
@@ -20,7 +20,7 @@ test.each([
   ],
   ['10,000 nested elements', `${'<div>'.repeat(10_000)}x\n`, '6: the article is nested too deeply'],
   ['55,000 of a]', `${'a]'.repeat(55_000)}\n`, '6: the article takes more than 5 s to render'],
-])('an article of %s is refused at its line', async (_, markdown, problem) => {
+])('an article of %s is refused with its line', async (_, markdown, problem) => {
   const root = createProject({ 'content/knowledgebase/vps/large.md': guide('Large', markdown) });
   const { diagnostics, release } = await buildProject(root);
   expect(diagnostics.map(({ line, message }) => `${line}: ${message}`)).toEqual([problem]);
@@ -36,7 +36,7 @@ test.each([
   expect((await buildProject(root)).diagnostics).toEqual([]);
 });
 
-test('an article that takes too long is refused alone, and those that came with it are not', async () => {
+test('an article that takes too long is refused, and articles of the same batch are not', async () => {
   const root = createProject({
     'content/knowledgebase/vps/a-slow.md': guide('Slow', `${'*a_'.repeat(2000)}\n`),
     'content/knowledgebase/vps/b-too-slow.md': guide('Too slow', `${'*a_'.repeat(20_000)}\n`),
