@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 export interface Checkout {
   readonly name: 'ours' | 'before';
   readonly root: string;
-  /** The program of the generator. */
+  /** The entry file of the generator. */
   readonly generator: string;
   /** The arguments of Node.js that start the server, as `npm run serve` does. */
   readonly server: readonly string[];

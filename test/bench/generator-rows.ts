@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { Checkout } from './checkouts.ts';
 import type { Command } from './processes.ts';
 
-/** Where the corpus is, and how it is built. */
+/** The location of the corpus, and the options to build it. */
 export interface Corpus {
-  /** A folder for everything, with `content` and `catalog`. */
+  /** The working folder; it contains `content` and `catalog`. */
   readonly work: string;
   readonly articles: number;
   /** Whether its dead links are only warnings. */

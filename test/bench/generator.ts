@@ -10,7 +10,7 @@ import type { Choice, Figures, Row } from './rows.ts';
 import type { Column, Section } from './section.ts';
 import { createWays } from './ways.ts';
 
-/** What is measured, and how often. */
+/** The options of this part of the benchmark. */
 export interface GeneratorOptions extends Corpus {
   readonly checkouts: readonly Checkout[];
   readonly rounds: number;

@@ -6,12 +6,12 @@ import type { Socket } from 'node:net';
 import { lengthOf } from './http-answer.ts';
 import { readCpu, readResident } from './measure.ts';
 
-/** What the client does. */
+/** The load that the client creates. */
 export interface Load {
   readonly port: number;
   /** The process of the server, measured from the first request to the last response. */
   readonly pid: number;
-  /** The request, to the last byte. */
+  /** The full text of the request. */
   readonly request: string;
   /** The status that every response must have. */
   readonly status: number;
@@ -24,7 +24,7 @@ export interface Load {
 export interface Measured {
   readonly seconds: number;
   readonly cpuSeconds: number;
-  /** While all connections are open. */
+  /** Measured while all connections are open. */
   readonly residentMegabytes: number;
   readonly p99Milliseconds: number;
   /** The first error, if any. */

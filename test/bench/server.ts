@@ -12,9 +12,9 @@ import type { Column, Section } from './section.ts';
 import { serverNames, startServers } from './servers.ts';
 import type { Served, ServerCase } from './servers.ts';
 
-/** What is measured, and how often. */
+/** The options of this part of the benchmark. */
 export interface ServerOptions {
-  /** A folder for everything. */
+  /** The working folder. */
   readonly work: string;
   readonly served: readonly Served[];
   readonly rounds: number;

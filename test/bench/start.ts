@@ -15,9 +15,9 @@ import type { Column, Section } from './section.ts';
 import { serverNames, toOwn, toPeer } from './servers.ts';
 import type { Served } from './servers.ts';
 
-/** What is measured, and how often. */
+/** The options of this part of the benchmark. */
 export interface StartOptions {
-  /** A folder for everything. */
+  /** The working folder. */
   readonly work: string;
   /** The releases of the corpus. */
   readonly served: readonly Served[];

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { switchTo } from './checkouts.ts';
 import { lengthOf } from './http-answer.ts';
 
-/** What the client does. */
+/** The load that the client creates. */
 export interface SteadyLoad {
   readonly port: number;
-  /** The request, to the last byte. */
+  /** The full text of the request. */
   readonly request: string;
   /** The link to the served release, and the release to switch it to; undefined if it stays. */
   readonly change?: { readonly link: string; readonly release: string } | undefined;

@@ -16,7 +16,7 @@ import type { Served } from './servers.ts';
 import { firstAnswer } from './start.ts';
 import type { SteadyLoad, SteadyMeasured } from './steady.ts';
 
-/** What is measured, and how often. */
+/** The options of this part of the benchmark. */
 export interface TakeUpOptions extends Corpus {
   readonly served: readonly Served[];
   readonly rounds: number;

@@ -104,7 +104,7 @@ describeChromium((browser) => {
     await expectToast(stage, shown);
   });
 
-  test('the fallback is read while the API cannot be reached, but not if the API has no status', async () => {
+  test('the fallback is read while the API cannot be reached, but not if the API reports an error status', async () => {
     const stage = await createStage(browser());
     stage.answer('down');
     stage.answerFallback(web);

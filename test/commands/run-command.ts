@@ -15,7 +15,7 @@ import type { CommandResult } from '../helpers/project.ts';
 export interface CommandLine {
   /** The settings of the commands. */
   readonly env: Readonly<Record<string, string>>;
-  /** The same store, as a running server has it open. */
+  /** A second handle on the same store, like that of a running server. */
   readonly store: Store;
   /** Runs a command in this process; process.test.ts runs the commands as child processes. */
   readonly run: (...args: string[]) => Promise<CommandResult>;

@@ -14,8 +14,8 @@ const files = Object.fromEntries(
   ]),
 );
 
-describe('rendered by several threads', () => {
-  test.each([1, 2, 5])('such as %i, a release is the same to the byte', async (threads) => {
+describe('rendering in several threads', () => {
+  test.each([1, 2, 5])('gives the same release to the byte with %i', async (threads) => {
     const plain = await buildAndRead(createProject(files), { noCache: true });
     expect(await buildAndRead(createProject(files), { noCache: true, threads })).toEqual(plain);
   });

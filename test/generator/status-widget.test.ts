@@ -27,7 +27,7 @@ test('a release has the widget under a plain and a versioned name, and the data 
   }
 });
 
-test('a build prints the versioned path of the widget and its integrity, for people and for programs', async () => {
+test('a build prints the versioned path of the widget and its integrity, as text and as JSON', async () => {
   const root = createProject();
   const { embed } = await compileStatusWidget();
   const text = await runGenerator(['build'], { cwd: root });

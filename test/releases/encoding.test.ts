@@ -41,7 +41,7 @@ describe('the bytes of a release', () => {
     }
   });
 
-  test('have an own ETag for each file and encoding', async () => {
+  test('have a different ETag for each file and encoding', async () => {
     const app = await serveShared();
     const etags = new Set<string>();
     const files = servedFiles(app.root);

@@ -13,7 +13,7 @@ import { readManifest, servedFiles } from '../server/targets.ts';
 import type { ServedFile } from '../server/targets.ts';
 
 /** The time within which the server must serve a new release. */
-const promised = { timeout: 2_000, interval: 10 };
+const within2Seconds = { timeout: 2_000, interval: 10 };
 
 /** Changes the title of an article, which is also in the list. */
 function change(app: TestApp, title: string): void {
@@ -49,7 +49,7 @@ describe('a new release', () => {
     expect(await titles(app)).toEqual(['First', 'First']);
     change(app, 'Changed');
     const { release } = await buildProject(app.root);
-    await expectServed(app, 'Changed', promised);
+    await expectServed(app, 'Changed', within2Seconds);
     expect(app.log()).toContainEqual(
       expect.objectContaining({ level: 'info', release: release!.id, msg: 'new release' }),
     );
@@ -83,7 +83,7 @@ describe('a new release', () => {
     expect(unchanged.status).toBe(304);
   });
 
-  test('of a rollback is served again', async () => {
+  test('that a rollback made current is served', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const first = readManifest(app.root).id;
     change(app, 'Changed');

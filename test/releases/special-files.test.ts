@@ -173,7 +173,7 @@ const served = [
 ] as const;
 
 /** Ways to damage a file of the served release, and to repair it. */
-const losses: Readonly<
+const faults: Readonly<
   Record<string, { damage: (path: string) => void; repair: (path: string, kept: Buffer) => void }>
 > = {
   'with a flipped byte': { damage: flip, repair: flip },
@@ -188,7 +188,7 @@ const losses: Readonly<
   },
 };
 
-test.each(Object.entries(losses))('a file of the served release %s is never sent', async (_, loss) => {
+test.each(Object.entries(faults))('a file of the served release %s is never sent', async (_, fault) => {
   // Too small for any file, so that each response is read from the disk.
   const server = await start({ RELEASE_CACHE_BYTES: '1' });
   const release = join(server.root, 'dist/current');
@@ -200,7 +200,7 @@ test.each(Object.entries(losses))('a file of the served release %s is never sent
     const whole = await request();
     expect({ file, status: whole.status, same: whole.body.equals(kept) }).toEqual({ file, status: 200, same: true });
 
-    loss.damage(path);
+    fault.damage(path);
     for (let time = 1; time <= 3; time += 1) {
       const began = performance.now();
       const { status, text, headers } = await request();
@@ -216,7 +216,7 @@ test.each(Object.entries(losses))('a file of the served release %s is never sent
     expect([200, 500]).toContain((await request('HEAD')).status);
     expect((await ask(server, '/v1/kb/list')).status).toBe(200);
 
-    loss.repair(path, kept);
+    fault.repair(path, kept);
     await expect.poll(async () => (await request()).status, eventually).toBe(200);
     const again = await request();
     expect({ file, same: again.body.equals(kept), etag: again.headers.etag }).toEqual({

@@ -74,7 +74,7 @@ describePostgres((server) => {
     expect(await store.apiKeys.revoke('AbCdEfGhIj01', 1)).toBe(true);
   });
 
-  test('starts with a user who may not create tables if they exist', async () => {
+  test('starts as a user without CREATE rights if the tables exist', async () => {
     const url = await server().createDatabase();
     await (await openPostgresStore(url)).close();
     await withClient(url, async (client) => {
