@@ -128,7 +128,7 @@ describe('the history', () => {
 
 describe('a rollback without an id', () => {
   /** Rolls back until there is no earlier release; returns the number of the release after each rollback. */
-  async function goBack(dist: string, ids: readonly string[]): Promise<number[]> {
+  async function rollBackAll(dist: string, ids: readonly string[]): Promise<number[]> {
     const seen: number[] = [];
     for (;;) {
       const id = await rollback(dist).catch((error: unknown) => error);
@@ -147,7 +147,7 @@ describe('a rollback without an id', () => {
     const { dist, ids } = await createReleases(4);
     await makeCurrent(dist, ids[history.at(-1)!]!);
     writeHistory(dist, ...history.map((number, index): [number, string] => [index, ids[number]!]));
-    expect(await goBack(dist, ids)).toEqual(expected);
+    expect(await rollBackAll(dist, ids)).toEqual(expected);
   });
 
   test('skips releases that no longer exist', async () => {

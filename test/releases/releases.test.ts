@@ -34,7 +34,7 @@ async function expectServed(app: TestApp, title: string, within = eventually): P
 }
 
 /** Expects every file to be served in every encoding. */
-async function expectWhole(app: TestApp, files: readonly ServedFile[]): Promise<void> {
+async function expectAllServed(app: TestApp, files: readonly ServedFile[]): Promise<void> {
   for (const { target } of files) {
     for (const encoding of ['identity', 'gzip', 'br']) {
       const { status } = await ask(app, target, { headers: { 'Accept-Encoding': encoding } });
@@ -53,7 +53,7 @@ describe('a new release', () => {
     expect(app.log()).toContainEqual(
       expect.objectContaining({ level: 'info', release: release!.id, msg: 'new release' }),
     );
-    await expectWhole(app, servedFiles(app.root));
+    await expectAllServed(app, servedFiles(app.root));
   });
 
   test('adds and removes articles, categories and former paths', async () => {
@@ -156,7 +156,7 @@ describe('the release that is served', () => {
     const files = servedFiles(app.root);
     remove(join(app.root, 'dist'));
     expect((await ask(app, '/ready')).status).toBe(200);
-    await expectWhole(app, files);
+    await expectAllServed(app, files);
     change(app, 'Changed');
     await buildProject(app.root);
     await expectServed(app, 'Changed');
@@ -190,7 +190,7 @@ describe('the release that is served', () => {
     const { release } = await buildProject(app.root);
     // A release that was current within the last hour is kept, since a server may still serve it.
     expect(await pruneReleases(join(app.root, 'dist'), 1)).toEqual([]);
-    await expectWhole(app, files);
+    await expectAllServed(app, files);
     await expectServed(app, 'Changed');
     expect(app.log()).toContainEqual(expect.objectContaining({ release: release!.id, msg: 'new release' }));
   });
