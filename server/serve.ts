@@ -8,9 +8,12 @@ import { EnvError } from './settings.ts';
 import { startServer } from './start.ts';
 import { StoreError } from './store/error.ts';
 
+/** With these defaults, the whole example of docs/customers.md can be pasted at once. */
+const demoSettings = { POWER_RATELIMIT_BURST: '20' };
+
 try {
   loadEnvFile();
-  const env = readEnv(process.env);
+  const env = readEnv(process.argv.includes('--demo') ? { ...demoSettings, ...process.env } : process.env);
   const format = env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json');
   const log = createLog({ level: env.LOG_LEVEL, format });
 

@@ -89,7 +89,7 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   const base: Base = { env, log, opened, lifecycle, releases, store, limits };
   const { hosting, idempotency, relay } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
   const { domains, registries, livePrices } = openDomains(base);
-  const status = openStatus(base);
+  const status = openStatus(base, () => url);
   const feedback = openFeedback(base);
   const version = env.SERVICE_VERSION;
   const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, hosting, idempotency });
@@ -214,7 +214,7 @@ function openDomains({ env, log, opened, releases }: Base) {
 }
 
 /** Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. */
-function openStatus({ env, log, opened, releases }: Base): Status {
+function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string): Status {
   const { UPTIME_KUMA_URL: kuma, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const source =
     kuma !== undefined && page !== undefined
@@ -222,6 +222,7 @@ function openStatus({ env, log, opened, releases }: Base): Status {
       : {
           source: createMonitors({
             catalog: () => releases.current().status,
+            ownUrl,
             probe,
             onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
           }),

@@ -56,9 +56,11 @@ const Monitor = z
   .strictObject({
     name: Line.describe('Name shown to visitors.'),
     url: z
-      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .union([z.url({ protocol: /^https?$/ }), z.string().regex(/^\/(?![/\\])[\x21-\x7E]*$/)], {
+        error: 'must be an http or https URL, or a path of this server',
+      })
       .optional()
-      .describe('URL to fetch.'),
+      .describe('URL to fetch; a path such as /health is one of this server.'),
     tcp: HostPort.regex(/:[0-9]+$/, 'must end in a port')
       .optional()
       .describe('host:port to connect to.'),

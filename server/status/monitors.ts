@@ -22,6 +22,8 @@ export type Probe = typeof probeOnce;
 export interface MonitorsOptions {
   /** The catalog of the served release; the same object until it changes. */
   readonly catalog: () => StatusCatalog;
+  /** The base of URLs that are only a path. */
+  readonly ownUrl: () => string;
   readonly probe: Probe;
   /** Called when a monitor changes for visitors, with the reason if it goes down. */
   readonly onChange?: (name: string, up: boolean, reason: string | undefined) => void;
@@ -124,7 +126,7 @@ interface Shared extends MonitorsOptions {
 /** Creates a monitor that is not started. */
 function createMonitor(settings: MonitorSettings, state: MonitorState, shared: Shared): Monitor {
   const { name, url, tcp, interval_seconds: interval = 60, timeout_seconds: timeout = 5, failures = 2 } = settings;
-  const { probe, onChange, random, limitChecks, updateCatalog, isInMaintenance } = shared;
+  const { ownUrl, probe, onChange, random, limitChecks, updateCatalog, isInMaintenance } = shared;
   const intervalMs = interval * 1000;
   const controller = new AbortController();
   const { signal } = controller;
@@ -132,7 +134,12 @@ function createMonitor(settings: MonitorSettings, state: MonitorState, shared: S
   const check = async (): Promise<void> => {
     updateCatalog();
     const reason = await limitChecks(async () =>
-      signal.aborted ? undefined : await probe({ url, tcp }, { timeoutMs: timeout * 1000, signal }),
+      signal.aborted
+        ? undefined
+        : await probe(
+            { url: url?.startsWith('/') ? new URL(url, ownUrl()).href : url, tcp },
+            { timeoutMs: timeout * 1000, signal },
+          ),
     );
     if (signal.aborted) return;
     const { up: before } = monitor.state;

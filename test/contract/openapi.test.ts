@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
@@ -6,6 +7,9 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
+
+import { findBreakingChanges } from './breaking-changes.ts';
+import type { OpenApiDocument } from './breaking-changes.ts';
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 
@@ -27,7 +31,13 @@ interface Operation {
   readonly description?: string;
   readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, Content>> };
   readonly security: unknown[];
-  readonly parameters: readonly { name: string; in: string; required: boolean; description: string }[];
+  readonly parameters: readonly {
+    name: string;
+    in: string;
+    required: boolean;
+    description: string;
+    schema: Record<string, unknown>;
+  }[];
   readonly responses: Readonly<Record<string, Response>>;
 }
 
@@ -44,6 +54,8 @@ interface Document {
 
 /** The document after a JSON round trip, as clients receive it. */
 const document = JSON.parse(JSON.stringify(renderOpenApi())) as Document;
+const reviewedFile = new URL('__snapshots__/openapi.json', import.meta.url);
+const majorOf = ({ info }: OpenApiDocument): number => Number.parseInt(info.version, 10);
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
 );
@@ -53,7 +65,11 @@ const contents = operations.flatMap(({ operationId, responses }) =>
   ),
 );
 
-test('the document equals the reviewed snapshot', async () => {
+test('the document equals the reviewed snapshot, and a breaking change needs a higher major version', async () => {
+  // The comparison comes first, so that `vitest -u` cannot replace a document that the new one breaks.
+  const reviewed = JSON.parse(readFileSync(reviewedFile, 'utf8')) as OpenApiDocument;
+  const breaking = findBreakingChanges(reviewed, document);
+  if (majorOf(document) === majorOf(reviewed)) expect(breaking).toEqual([]);
   await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/openapi.json');
 });
 

@@ -11,6 +11,7 @@ function problemsOfStatus(yaml: string): Promise<string[]> {
 describe('a monitor is refused if', () => {
   const either = '2:5  "monitors[0]" must have either url or tcp';
   const url = 'url: "https://a.example"';
+  const notUrl = '2:21  "monitors[0].url" must be an http or https URL, or a path of this server';
   const host = '2:21  "monitors[0].tcp" must be a host name, with an optional :port';
 
   test.each([
@@ -18,9 +19,10 @@ describe('a monitor is refused if', () => {
     ['it has neither url nor tcp', 'name: A', either],
     ['it has no name', url, '2:5  missing field "monitors[0].name"'],
     ['its name is empty', `name: "", ${url}`, '2:13  "monitors[0].name" must not be empty'],
-    ['its URL is not a URL', 'name: A, url: a.example', '2:21  "monitors[0].url" must be an http or https URL'],
-    ['its URL is a file', 'name: A, url: "file:///etc/passwd"', '2:21  "monitors[0].url" must be an http or https URL'],
-    ['its URL is left out', 'name: A, url: null', '2:21  "monitors[0].url" must be text, not empty'],
+    ['its URL is not a URL', 'name: A, url: a.example', notUrl],
+    ['its URL is a file', 'name: A, url: "file:///etc/passwd"', notUrl],
+    ['its URL names only another host', 'name: A, url: "//a.example/"', notUrl],
+    ['its URL is left out', 'name: A, url: null', notUrl],
     ['its TCP address has no port', 'name: A, tcp: a.example', '2:21  "monitors[0].tcp" must end in a port'],
     ['its TCP address has a space', 'name: A, tcp: "a b:1"', host],
     ['its TCP port is 0', 'name: A, tcp: "a.example:0"', host],

@@ -61,6 +61,7 @@ export function createWorld(catalog: Partial<StatusCatalog>, hold?: Promise<void
   };
   const source = createMonitors({
     catalog: () => world.catalog,
+    ownUrl: () => 'http://self.example',
     probe: answer,
     onChange: (name, up, reason) => told.push(`${name} ${up ? 'up' : `down: ${reason}`}`),
     random: () => 0.5,

@@ -69,7 +69,7 @@ test('a server that flaps 50 times changes what visitors see at most twice', asy
   const upstream = await createUpstream(() => ({ status: up ? 200 : 503 }));
   const seen: string[] = [];
   const catalog = { monitors: [monitor('A', { url: upstream.url, interval_seconds: 5 })], maintenance: [] };
-  const source = createMonitors({ catalog: () => catalog, probe, random: () => 0.5 });
+  const source = createMonitors({ catalog: () => catalog, ownUrl: () => '', probe, random: () => 0.5 });
   onTestFinished(() => source.close());
   source.start?.();
   const checkNext = async (state: boolean): Promise<void> => {
@@ -160,6 +160,7 @@ test('monitors of one interval do not stay at one moment', async () => {
   let seed = 0;
   const source = createMonitors({
     catalog: () => catalog,
+    ownUrl: () => '',
     probe() {
       times.push(Date.now() - start);
       return Promise.resolve(undefined);
@@ -179,6 +180,7 @@ test('when it is closed, checks are ended, none begins, and nothing is known', a
   const catalog = { monitors: [monitor('A')], maintenance: [] };
   const source = createMonitors({
     catalog: () => catalog,
+    ownUrl: () => '',
     probe(_, { signal }) {
       signals.push(signal);
       const { promise, resolve } = Promise.withResolvers<string>();
@@ -193,4 +195,10 @@ test('when it is closed, checks are ended, none begins, and nothing is known', a
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   expect(vi.getTimerCount()).toBe(0);
   await expect(source.read()).rejects.toThrow('no monitor has a result');
+});
+
+test('a URL that is only a path is one of this server', async () => {
+  const world = createWorld({ monitors: [monitor('A', { url: '/v1/info' }), monitor('B')] });
+  await pass(0);
+  expect(world.checked).toContain('http://self.example/v1/info');
 });
