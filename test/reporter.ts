@@ -1,16 +1,16 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** Ends a run with one line that people and programs can read: `N passed, N failed`, and `, N skipped` if any were. */
+/** Prints one line at the end of a run: `N passed, N failed`, and `, N skipped` if tests were skipped. */
 export default class SummaryReporter implements Reporter {
   #line = '';
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
-    // What no test was there to catch.
+    // Errors outside of tests count as failed.
     const counts = { passed: 0, failed: unhandled.length, skipped: 0 };
     for (const module of modules) {
-      // A file that cannot even be loaded holds no test that could say so.
+      // A file that cannot be loaded has no tests, so it counts as one failure.
       if (module.errors().length > 0) counts.failed += 1;
-      // Nor do the tests of a group that cannot be set up: they count as skipped.
+      // Tests of a group whose setup fails count as skipped, so the group counts as one failure.
       for (const suite of module.children.allSuites()) if (suite.errors().length > 0) counts.failed += 1;
       for (const test of module.children.allTests()) {
         const { state } = test.result();

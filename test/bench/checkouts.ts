@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** A checkout of this project, with its packages installed: this one, or another that it is compared with. */
+/** A checkout of this project with its packages installed: this one, or the one given by `--before`. */
 export interface Checkout {
   readonly name: 'ours' | 'before';
   readonly root: string;
-  /** The program of the generator. */
+  /** The entry file of the generator. */
   readonly generator: string;
   /** The arguments of Node.js that start the server, as `npm run serve` does. */
   readonly server: readonly string[];
@@ -28,7 +28,7 @@ function readServeFlags(root: string): string[] {
   return scripts.serve.split(' ').filter((part) => part.startsWith('--'));
 }
 
-/** This checkout, and the one before where a folder is given. Throws where that one cannot be run. */
+/** This checkout, and the one of `--before` if a folder is given. Throws if that one cannot be run. */
 export function openCheckouts(before: string | undefined): Checkout[] {
   const ours = toCheckout('ours', resolve(import.meta.dirname, '../..'));
   if (before === undefined) return [ours];
@@ -39,28 +39,28 @@ export function openCheckouts(before: string | undefined): Checkout[] {
   return [ours, other];
 }
 
-/** The name of a row of one checkout, from that of the same row of ours. */
+/** Turns the name of a row of ours into the name of the same row of another checkout. */
 export function toName({ name }: Pick<Checkout, 'name'>, row: string): string {
   return row.replace('ours', name);
 }
 
-/** The row of the checkout before that a row of ours is compared with; nothing for other rows. */
+/** The row of the `before` checkout that a row of ours is compared with; undefined for other rows. */
 export function toBefore(row: string): string | undefined {
   return row.includes('ours') ? toName({ name: 'before' }, row) : undefined;
 }
 
-/** The name of the same row of ours; rows of peers have one name only. */
+/** Turns a row name of any checkout into that of ours; rows of peers keep their name. */
 export function toOurs(row: string): string {
   return row.replace('before', 'ours');
 }
 
-/** The folder of a release, or of what `dev` wrote, that holds the files of `v1`: releases of before have no `public`. */
+/** The folder with the `v1` files of a release or a `dev` output. Releases of an older checkout have no `public`. */
 export function publicFolder(release: string): string {
   const folder = join(release, 'public');
   return existsSync(folder) ? folder : release;
 }
 
-/** Makes a link lead to another release in one step, as a build does. */
+/** Switches a link to another release atomically, as a build does. */
 export function switchTo(link: string, release: string): void {
   const next = `${link}.next`;
   symlinkSync(release, next);

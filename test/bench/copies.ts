@@ -3,9 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { createRandom } from './random.ts';
 
 /**
- * Makes a content folder `copies` times as large: each copy of an article stands in a category of the copy's own, and
- * other words stand in its prose, so that nothing that was rendered for one can serve another. Links still lead to the
- * articles that they led to.
+ * Makes a content folder `copies` times as large. Each copy of an article is in a category of its own and has changed
+ * words in its prose, so that no render cache entry fits two copies. Links keep their targets.
  */
 export function multiplyContent(content: string, copies: number): void {
   const files = globSync('{blog,knowledgebase}/*/*.{md,yaml}', { cwd: content }).toSorted();
@@ -23,14 +22,14 @@ export function multiplyContent(content: string, copies: number): void {
   }
 }
 
-/** What is not prose: code, HTML, brackets and their targets, and whatever has more than letters in it. */
-const kept = /`+[^`]*`+|<[^>]*>|\]\([^)]*\)|!?\[[^\]]*\]|\S*[^\s\p{L}.,;:?"*()-]\S*/gu;
+/** What is not prose: code, HTML, brackets and their targets, and words with characters other than letters. */
+const notProse = /`+[^`]*`+|<[^>]*>|\]\([^)]*\)|!?\[[^\]]*\]|\S*[^\s\p{L}.,;:?"*()-]\S*/gu;
 const word = /(?<!\p{L})\p{Ll}{5,}(?!\p{L})/gu;
 const fence = /^[\s>]*(`{3,}(?!.*`)|~{3,})/;
 
-/** Turns the letters of about half of the longer words of an article, and names its category. */
+/** Rotates the letters of about half of the longer words of an article, and sets its category. */
 function changeWords(text: string, category: string, copy: number, random: () => number): string {
-  const turn = (letters: string): string => {
+  const rotate = (letters: string): string => {
     if (random() < 0.5) return letters;
     const by = 1 + (copy % (letters.length - 1));
     return letters.slice(by) + letters.slice(0, by);
@@ -38,11 +37,11 @@ function changeWords(text: string, category: string, copy: number, random: () =>
   const change = (line: string): string => {
     let done = 0;
     let changed = '';
-    for (const match of line.matchAll(kept)) {
-      changed += line.slice(done, match.index).replace(word, turn) + match[0];
+    for (const match of line.matchAll(notProse)) {
+      changed += line.slice(done, match.index).replace(word, rotate) + match[0];
       done = match.index + match[0].length;
     }
-    return changed + line.slice(done).replace(word, turn);
+    return changed + line.slice(done).replace(word, rotate);
   };
 
   let closes: string | undefined = '---';
@@ -59,11 +58,11 @@ function changeWords(text: string, category: string, copy: number, random: () =>
         return line;
       }
       closes = mark;
-      // Of headings, the ids are what links lead to; an indented line may be code, and one with an angle HTML.
+      // Headings stay, since links point to their ids. An indented line may be code, a line with < may be HTML.
       const isProse = mark === undefined && !/^(?: {4}|\t|#)|[<|]/.test(line);
       return isProse ? change(line) : line;
     })
     .join('\n');
-  // There may be no longer word in an article, or none in letters that have two cases.
+  // An article may have no word that was changed, so one line always differs.
   return `${changed}\n\nCopy ${copy}.\n`;
 }

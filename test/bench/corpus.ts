@@ -19,7 +19,7 @@ const code = {
   '': 'plain output, line one\n    indented & <escaped>\n',
 } as const;
 
-/** Where an article stands, below content/. */
+/** The location of an article below content/. */
 interface Place {
   readonly folder: 'blog' | 'knowledgebase';
   readonly category: string;
@@ -34,8 +34,8 @@ function placeOf(index: number): Place {
 const pathOf = ({ folder, category, slug }: Place): string => `/${folder}/${category}/${slug}`;
 
 /**
- * Writes a folder of articles that are the same in every run: the constructs of Markdown in about the mixture, and
- * articles of about the sizes (half of them below 4 kB, a tenth above 16 kB), of public documentation.
+ * Writes a folder of articles, the same in every run. The mix of Markdown constructs and the sizes (half below 4 kB, a
+ * tenth above 16 kB) are about those of public documentation.
  */
 export function writeCorpus(content: string, articles: number): void {
   const random = createRandom(6);
@@ -100,7 +100,7 @@ export function writeCorpus(content: string, articles: number): void {
     const place = placeOf(index);
     const front = [`title: ${sentence(4).slice(0, -1)}`, `description: ${sentence(9)}`];
     if (place.folder === 'blog') front.push(`date: ${day()}`, 'author: Marit', 'cover: /media/picture.svg');
-    // Sizes are spread as those of written articles are: evenly on a logarithmic scale around 3.8 kB.
+    // Sizes have a log-normal distribution around 3.8 kB, as those of written articles do.
     const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     const bytes = Math.min(200_000, 3800 * Math.exp(1.15 * normal));
     write(join(content, `${pathOf(place)}.md`), `---\n${front.join('\n')}\n---\n\n${body(bytes)}`);
@@ -112,7 +112,7 @@ function write(path: string, text: string): void {
   writeFileSync(path, text);
 }
 
-/** Writes the least that a release needs beside its articles; nothing in it is asked or checked over a network. */
+/** Writes the smallest catalog that a release needs; the server sends no network request for anything in it. */
 export function writeCatalog(catalog: string): void {
   const plan = '{ name: A, ram: 1, storage: 10, price: 2.49, orderLink: "https://www.example.com/", soldOut: false }';
   const plans = `name: Plans\nsoldOut: false\nsoldOutMessage: ""\nplans:\n  - ${plan}\n`;

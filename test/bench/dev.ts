@@ -12,7 +12,7 @@ import { measureInTurn } from './rows.ts';
 import type { Figures } from './rows.ts';
 import type { Column, Section } from './section.ts';
 
-/** How the rows are called. */
+/** The names of the rows. */
 export const devNames = {
   ours: 'dev: ours, article and lists',
   velite: `dev: ${names.velite}, its collection`,
@@ -34,41 +34,41 @@ interface Watcher {
   readonly name: string;
   readonly content: string;
   readonly command: Command;
-  /** What it says when it has compiled everything and waits. */
+  /** What it prints when it has compiled everything and watches. */
   readonly ready: RegExp;
-  /** The files that must hold what was written, once the edit is through; asked for when it waits. */
+  /** The files that must hold the new text after an edit; called when the watcher is ready. */
   readonly outputs: () => readonly string[];
 }
 
-/** An article, without folder and ending. */
+/** An article, without its folder and file extension. */
 interface Edited {
   readonly category: string;
   readonly slug: string;
 }
 
 /**
- * Starts every watcher, saves an article for each in turn, and measures until its output holds the new text. Throws
- * where a watcher does not start, or does not see an edit for a minute.
+ * Starts every watcher, saves an article for each in turn, and measures the time until its output holds the new text.
+ * Throws if a watcher does not start, or does not pick up an edit within a minute.
  */
 export async function runDev(options: GeneratorOptions): Promise<Section> {
-  const { rounds, chosen, say } = options;
+  const { rounds, chosen, report } = options;
   const notes = [
-    'ms: from saving an article until its output and the lists, where the row names them, hold the new text.',
+    'ms: from saving an article until its output, and the lists if the row names them, hold the new text.',
   ];
   const edited = pickArticle(join(options.work, 'content'));
   const watchers = createWatchers(options, edited).filter(({ name }) => chosen(toOurs(name)) || chosen(name));
   const running = new Map<Watcher, Started>();
   try {
     for (const watcher of watchers) {
-      say(`starting ${watcher.name}`);
+      report(`starting ${watcher.name}`);
       copyFolder(join(options.work, 'content'), watcher.content);
       running.set(watcher, start(watcher.command));
       // oxlint-disable-next-line no-await-in-loop -- So that they do not slow each other down.
-      await becomeReady(watcher, running.get(watcher)!);
+      await waitUntilReady(watcher, running.get(watcher)!);
     }
-    // The first edit compiles code that the others find compiled, and is not counted.
+    // The first edit also compiles code (JIT), so it is not counted.
     const rows = await measureInTurn(watchers, rounds + 1, async (watcher, round) => {
-      say(`dev, edit ${round} of ${rounds}: ${watcher.name}`);
+      report(`dev, edit ${round} of ${rounds}: ${watcher.name}`);
       return edit(watcher, running.get(watcher)!, edited, `edit${round}`);
     });
     return { name: 'dev', columns, rows: rows.map(({ name, rounds: [, ...rest] }) => ({ name, rounds: rest })), notes };
@@ -77,7 +77,7 @@ export async function runDev(options: GeneratorOptions): Promise<Section> {
   }
 }
 
-/** An article of the knowledge base of about 4 kB, half of all being smaller. */
+/** Picks an article of the knowledge base of about 4 kB, the median size. */
 function pickArticle(content: string): Edited {
   const folder = join(content, 'knowledgebase');
   const distance = (file: string): number => Math.abs(statSync(join(folder, file)).size - 4000);
@@ -131,30 +131,30 @@ function createWatchers(options: GeneratorOptions, { category, slug }: Edited): 
         '--incremental',
       ),
       ready: /Watching/,
-      // Its list is not written again: what uses a collection is not seen as depending on each of its articles.
+      // Eleventy does not rewrite its list here: it does not track that a list depends on each article.
       outputs: () => [join(at('dev-eleventy'), 'knowledgebase', category, `${slug}.json`)],
     },
   ];
 }
 
-async function becomeReady({ name, ready }: Watcher, { child, said }: Started): Promise<void> {
-  for (const end = performance.now() + 900_000; !ready.test(said());) {
-    if (child.exitCode !== null || performance.now() > end) throw new Error(`${name} does not start: ${said()}`);
+async function waitUntilReady({ name, ready }: Watcher, { child, printed }: Started): Promise<void> {
+  for (const end = performance.now() + 900_000; !ready.test(printed());) {
+    if (child.exitCode !== null || performance.now() > end) throw new Error(`${name} does not start: ${printed()}`);
     // oxlint-disable-next-line no-await-in-loop
     await sleep(20);
   }
-  await settle(child.pid!);
+  await waitUntilIdle(child.pid!);
 }
 
-/** Waits until a process and its children have nothing to do. */
-async function settle(pid: number): Promise<void> {
+/** Waits until a process and its children are idle. */
+async function waitUntilIdle(pid: number): Promise<void> {
   for (let [before, cpu] = [-1, readTreeCpu(pid)]; cpu - before > 0.005; [before, cpu] = [cpu, readTreeCpu(pid)]) {
     // oxlint-disable-next-line no-await-in-loop
     await sleep(200);
   }
 }
 
-async function edit(watcher: Watcher, { child, said }: Started, edited: Edited, token: string): Promise<Figures> {
+async function edit(watcher: Watcher, { child, printed }: Started, edited: Edited, token: string): Promise<Figures> {
   const pid = child.pid!;
   const file = join(watcher.content, 'knowledgebase', edited.category, `${edited.slug}.md`);
   const text = readFileSync(file, 'utf8').replace(/^title:.*$/m, `title: Title ${token}`);
@@ -165,21 +165,21 @@ async function edit(watcher: Watcher, { child, said }: Started, edited: Edited, 
   while (waiting.size > 0) {
     for (const [output, seen] of waiting) {
       const stats = statSync(output, { throwIfNoEntry: false });
-      // The time alone is too coarse: a file may be begun and ended within one tick of the kernel.
+      // The mtime alone is too coarse: a file may be created and completed within one tick of the kernel.
       const state = stats ? `${stats.mtimeMs} ${stats.size}` : '';
       if (state === seen) continue;
       waiting.set(output, state);
-      if (isWhole(readFileSync(output, 'utf8'), token)) waiting.delete(output);
+      if (isComplete(readFileSync(output, 'utf8'), token)) waiting.delete(output);
     }
     if (child.exitCode !== null || performance.now() - saved > 60_000) {
-      throw new Error(`${watcher.name} does not see an edit: ${said()}`);
+      throw new Error(`${watcher.name} does not see an edit: ${printed()}`);
     }
     // oxlint-disable-next-line no-await-in-loop
     await sleep(1);
   }
   const latencyMilliseconds = performance.now() - saved;
-  // What it still does behind the new text is part of what an edit costs.
-  await settle(pid);
+  // Work after the new text is written is part of the cost of an edit.
+  await waitUntilIdle(pid);
   return {
     latencyMilliseconds,
     cpuMilliseconds: (readTreeCpu(pid) - cpu) * 1000,
@@ -187,7 +187,7 @@ async function edit(watcher: Watcher, { child, said }: Started, edited: Edited, 
   };
 }
 
-/** Whether a JSON file holds a text and was written to its end. */
-function isWhole(json: string, token: string): boolean {
+/** Whether a JSON file contains a text and is complete. */
+function isComplete(json: string, token: string): boolean {
   return json.includes(token) && /[\]}]\s*$/.test(json.slice(-10));
 }

@@ -3,24 +3,24 @@ import { join } from 'node:path';
 import type { Checkout } from './checkouts.ts';
 import type { Command } from './processes.ts';
 
-/** Where the corpus is, and how it is built. */
+/** The location of the corpus, and the options to build it. */
 export interface Corpus {
-  /** A folder for everything, with `content` and `catalog`. */
+  /** The working folder; it contains `content` and `catalog`. */
   readonly work: string;
   readonly articles: number;
-  /** Whether dead links in it are only warnings. */
+  /** Whether its dead links are only warnings. */
   readonly lenient: boolean;
 }
 
 const folder = import.meta.dirname;
-/** The Node.js that runs everything. */
+/** The Node.js binary that runs everything. */
 export const node = process.execPath;
-/** What the noise of the machine is read from. */
+/** A fixed workload; its variation is the noise of the machine. */
 export const fixedLoop: Command = {
   program: node,
   args: ['-e', "crypto.pbkdf2Sync('noise', 'salt', 4_000_000, 32, 'sha256')"],
 };
-/** How the rows are called that others are compared with, that are computed from, or that have a target. */
+/** The names of the rows that others are compared with or computed from, or that have a target. */
 export const names = {
   plain: 'plain unified, one thread',
   compression: 'compression alone, of what ours writes',
@@ -37,29 +37,29 @@ export const names = {
   hugo: 'Hugo',
 } as const;
 
-/** The options that tell the generator what to compile. */
+/** The generator options for the source folders. */
 export function toSources({ work, lenient }: Corpus, content = join(work, 'content')): string[] {
   const sources = ['--content', content, '--catalog', join(work, 'catalog')];
   return [...sources, ...(lenient ? ['--lenient'] : [])];
 }
 
-/** Compiles content into a folder, which is not measured; from the same folder as the others, which messages name. */
+/** Compiles content into a folder, unmeasured. The working directory is the same for all, since messages contain it. */
 export function buildRelease(checkout: Checkout, corpus: Corpus, out: string, content?: string): void {
   const args = [checkout.generator, 'build', ...toSources(corpus, content), '--out', out];
   execFileSync(node, args, { cwd: corpus.work, stdio: ['ignore', 'ignore', 'pipe'], maxBuffer: 1e9 });
 }
 
-/** Copies a folder with its links and times. */
+/** Copies a folder with its links and timestamps. */
 export function copyFolder(from: string, to: string): void {
   execFileSync('cp', ['-a', from, to]);
 }
 
-/** The arguments of Eleventy, which takes its folders from where it is started. */
+/** The arguments of Eleventy; it takes folders relative to its working directory. */
 export function toEleventy(input: string, output: string): string[] {
   return [`--input=${input}`, `--output=${output}`, `--config=${join(folder, 'peers/eleventy.config.js')}`];
 }
 
-/** Whether a program of the system can be run; `argument` makes it say something and end. */
+/** Whether a system program can be run; `argument` makes it print something and exit. */
 export function isInstalled(program: string, argument: string): boolean {
   try {
     execFileSync(program, [argument], { stdio: 'ignore' });

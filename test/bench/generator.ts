@@ -10,12 +10,12 @@ import type { Choice, Figures, Row } from './rows.ts';
 import type { Column, Section } from './section.ts';
 import { createWays } from './ways.ts';
 
-/** What is measured, and how often. */
+/** The options of this part of the benchmark. */
 export interface GeneratorOptions extends Corpus {
   readonly checkouts: readonly Checkout[];
   readonly rounds: number;
   readonly chosen: Choice;
-  readonly say: (line: string) => void;
+  readonly report: (line: string) => void;
 }
 
 const toPlain = (): string => names.plain;
@@ -36,18 +36,18 @@ const columns: readonly Column[] = [
 ];
 
 /**
- * Compiles the corpus in every way in turn. Throws where a way fails, or where a peer did not make every article: its
- * time would say nothing.
+ * Compiles the corpus in every way in turn. Throws if a way fails, or if a peer did not render every article: its time
+ * would mean nothing.
  */
 export async function runGenerator(options: GeneratorOptions): Promise<Section> {
-  const { rounds, articles, checkouts, chosen, say } = options;
+  const { rounds, articles, checkouts, chosen, report } = options;
   const { ways, notes } = createWays(options, checkouts);
   const needed = new Set<string>([noise, names.plain]);
   if (chosen(names.coldTwo)) needed.add(names.cold);
   if (chosen(toLessCompression(names.cold))) needed.add(names.cold).add(names.compression);
-  const taken = ways.filter(({ name }) => needed.has(toOurs(name)) || chosen(toOurs(name)) || chosen(name));
-  const rows = await measureInTurn(taken, rounds, async ({ name, prepare, command, peerOutput, failure }, round) => {
-    say(`generator, round ${round + 1} of ${rounds}: ${name}`);
+  const selected = ways.filter(({ name }) => needed.has(toOurs(name)) || chosen(toOurs(name)) || chosen(name));
+  const rows = await measureInTurn(selected, rounds, async ({ name, prepare, command, peerOutput, failure }, round) => {
+    report(`generator, round ${round + 1} of ${rounds}: ${name}`);
     prepare?.(round);
     const cost = await measure(command, failure);
     if (peerOutput !== undefined) checkOutput(name, peerOutput, articles);
@@ -57,10 +57,10 @@ export async function runGenerator(options: GeneratorOptions): Promise<Section> 
   return { name: 'generator', columns, rows: [...rows, ...computed], notes };
 }
 
-/** How the row is called that {@link lessCompression} computes. */
+/** The name of the row that {@link lessCompression} computes. */
 export const toLessCompression = (name: string): string => `${name}, less compression (computed)`;
 
-/** What a cold build costs without compressing, which no peer does: computed in each round, and marked so. */
+/** The cost of a cold build without compression, since no peer compresses. Computed in each round and marked so. */
 function lessCompression(checkout: Checkout, rows: readonly Row[]): Row[] {
   const find = (name: string): Row | undefined => rows.find((row) => row.name === toName(checkout, name));
   const [cold, compression] = [find(names.cold), find(names.compression)];

@@ -1,4 +1,4 @@
-/** How long an answer is in all; unknown while its head is not there, and 0 where it does not say. */
+/** The total length of a response. Undefined until its head is complete; 0 if it has no Content-Length. */
 export function lengthOf(answer: Buffer, status: number): number | undefined {
   const ended = answer.indexOf('\r\n\r\n');
   if (ended < 0) return undefined;

@@ -1,32 +1,33 @@
-// A client that keeps its connections and asks on each again as soon as it is answered; what to ask comes over IPC.
+// A closed-loop client: on each keep-alive connection, it sends the next request as soon as the response is complete.
+// The request comes over IPC.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { lengthOf } from './http-answer.ts';
 import { readCpu, readResident } from './measure.ts';
 
-/** What the client does. */
+/** The load that the client creates. */
 export interface Load {
   readonly port: number;
-  /** The process of the server, which is measured from the first request to the last answer. */
+  /** The process of the server, measured from the first request to the last response. */
   readonly pid: number;
-  /** The request, to the last byte. */
+  /** The full text of the request. */
   readonly request: string;
-  /** The status that every answer must have. */
+  /** The status that every response must have. */
   readonly status: number;
   readonly connections: number;
-  /** How many requests in all: a number and not a time, so that a machine that is busy with others changes less. */
+  /** The number of requests in all. It is not a duration, so that other load on the machine changes less. */
   readonly requests: number;
 }
 
-/** What came of it. */
+/** The measured result. */
 export interface Measured {
   readonly seconds: number;
   readonly cpuSeconds: number;
-  /** While all connections are open. */
+  /** Measured while all connections are open. */
   readonly residentMegabytes: number;
   readonly p99Milliseconds: number;
-  /** What went wrong first, if anything did. */
+  /** The first error, if any. */
   readonly failure?: string | undefined;
 }
 
@@ -41,7 +42,7 @@ async function drive({ port, pid, request, status, connections, requests }: Load
   const sockets: Socket[] = [];
   for (let count = 0; count < connections; count += 1) {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    // One after the other: more at once than a server's backlog holds would wait for a second try of the kernel.
+    // One after the other: connections beyond the listen backlog would wait for a SYN retransmission.
     // oxlint-disable-next-line no-await-in-loop
     await once(socket, 'connect');
     sockets.push(socket);
@@ -50,21 +51,21 @@ async function drive({ port, pid, request, status, connections, requests }: Load
   const bytes = Buffer.from(request, 'latin1');
   const expected = Buffer.from(`HTTP/1.1 ${status} `);
   let failure: string | undefined;
-  /** How long the last answer was: the next is mostly as long and comes at once, and is not parsed then. */
-  let usual = 0;
+  /** The length of the last response. A chunk of the same length is taken as a complete response without parsing. */
+  let lastLength = 0;
 
   const cpuBefore = readCpu(pid);
   const started = performance.now();
   let sent = 0;
-  const converse = (socket: Socket): Promise<void> =>
+  const exchange = (socket: Socket): Promise<void> =>
     new Promise((done) => {
       let isFirst = true;
-      let kept: Buffer[] = [];
-      let asked = 0;
-      const ask = (): void => {
+      let chunks: Buffer[] = [];
+      let sentAt = 0;
+      const send = (): void => {
         sent += 1;
-        kept = [];
-        asked = performance.now();
+        chunks = [];
+        sentAt = performance.now();
         socket.write(bytes);
       };
       const fail = (message: string): void => {
@@ -72,36 +73,36 @@ async function drive({ port, pid, request, status, connections, requests }: Load
         done();
       };
       const next = (): void => {
-        // The first requests of all come at once, and how long they wait for each other is how many they are.
-        if (!isFirst) times.push(performance.now() - asked);
+        // All first requests are sent at once, so their latency only shows the number of connections.
+        if (!isFirst) times.push(performance.now() - sentAt);
         isFirst = false;
-        if (sent < requests && failure === undefined) ask();
+        if (sent < requests && failure === undefined) send();
         else done();
       };
       socket.on('error', ({ message }) => fail(message));
       socket.setTimeout(30_000, () => fail('no answer for 30 s'));
       socket.on('close', () => fail('the server closed a connection'));
       socket.on('data', (chunk) => {
-        const isUsual = kept.length === 0 && chunk.length === usual;
-        if (isUsual && chunk.compare(expected, 0, expected.length, 0, expected.length) === 0) {
+        const isSameLength = chunks.length === 0 && chunk.length === lastLength;
+        if (isSameLength && chunk.compare(expected, 0, expected.length, 0, expected.length) === 0) {
           next();
           return;
         }
-        kept.push(chunk);
-        const answer = kept.length === 1 ? chunk : Buffer.concat(kept);
+        chunks.push(chunk);
+        const answer = chunks.length === 1 ? chunk : Buffer.concat(chunks);
         const length = lengthOf(answer, status);
         if (length === undefined || answer.length < length) return;
         if (answer.length > length || !answer.subarray(0, expected.length).equals(expected)) {
           fail(`expected ${status}, not: ${answer.toString('latin1', 0, 500)}`);
           return;
         }
-        usual = length;
+        lastLength = length;
         next();
       });
-      ask();
+      send();
     });
 
-  await Promise.all(sockets.map(converse));
+  await Promise.all(sockets.map(exchange));
   const seconds = (performance.now() - started) / 1000;
   const cpuSeconds = readCpu(pid) - cpuBefore;
   const residentMegabytes = readResident(pid);

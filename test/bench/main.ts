@@ -21,11 +21,11 @@ import { formatJudgements, judge } from './targets.ts';
 const usage = `npm run bench -- [--quick] [--json] [--only generator|dev|server] [--before DIR] [--articles N]
     [--corpus DIR] [--copies N] [--rounds N] [--rows A,B]
   --quick       60 articles and three rounds, in about a minute; else 1,000 articles and seven rounds
-  --before DIR  another checkout of this project, with its packages, measured in turn with this one in every row
-  --corpus DIR  a content folder of your own instead of generated articles; dead links in it are warnings
-  --copies N    the content so many times, in each copy with other words
+  --before DIR  another checkout of this project with its packages; every row is measured for both
+  --corpus DIR  a content folder instead of generated articles; its dead links are warnings
+  --copies N    repeat the content N times, with different words in each copy
   --rounds N    how often each row is measured
-  --rows A,B    only rows whose name holds one of these; what they are compared with is measured all the same
+  --rows A,B    only rows whose name contains one of these, and the rows that they are compared with
 `;
 const parts = ['generator', 'dev', 'server'] as const;
 
@@ -46,19 +46,19 @@ const { values } = parseArgs({
 const count = Number(values.articles ?? (values.quick ? 60 : 1000));
 const rounds = Number(values.rounds ?? (values.quick ? 3 : 7));
 const copies = Number(values.copies);
-const isSound =
+const isValid =
   [count, rounds, copies].every((number) => Number.isInteger(number) && number > 0) &&
   (values.only === undefined || parts.some((part) => part === values.only));
-if (!isSound) process.exitCode = 2;
-if (values.help || !isSound) process.stdout.write(usage);
+if (!isValid) process.exitCode = 2;
+if (values.help || !isValid) process.stdout.write(usage);
 else await main();
 
 async function main(): Promise<void> {
   const checkouts = openCheckouts(values.before);
   installPeers();
   const work = mkdtempSync(join(tmpdir(), 'hosting-api-bench-'));
-  const say = (line: string): unknown => process.stderr.isTTY && process.stderr.write(`\r\u001B[K${line}`);
-  // However it ends; a process that is just being killed may still write there.
+  const report = (line: string): unknown => process.stderr.isTTY && process.stderr.write(`\r\u001B[K${line}`);
+  // On every exit. It retries, since a process that is being killed may still write there.
   process.once('exit', () => rmSync(work, { recursive: true, force: true, maxRetries: 5 }));
   for (const [signal, code] of [
     ['SIGINT', 130],
@@ -77,16 +77,16 @@ async function main(): Promise<void> {
   const bytes = articles.reduce((sum, file) => sum + statSync(join(content, file)).size, 0);
   const lenient = values.corpus !== undefined;
   const corpus = { work, articles: articles.length, lenient };
-  const options = { ...corpus, checkouts, rounds, chosen: parseChoice(values.rows), say };
+  const options = { ...corpus, checkouts, rounds, chosen: parseChoice(values.rows), report };
   const sections = await measureSections(options);
-  say('');
+  report('');
   print(sections, { articles: articles.length, bytes, rounds });
 }
 
-/** Measures every part that is asked for; each section says how long it took. */
+/** Measures every selected part; each section notes how long it took. */
 async function measureSections(options: GeneratorOptions): Promise<Section[]> {
   const { work, checkouts } = options;
-  const isAsked = (part: (typeof parts)[number]): boolean => values.only === undefined || values.only === part;
+  const isSelected = (part: (typeof parts)[number]): boolean => values.only === undefined || values.only === part;
   const sections: Section[] = [];
   const measure = async (run: () => Promise<Section>): Promise<void> => {
     const started = performance.now();
@@ -94,9 +94,9 @@ async function measureSections(options: GeneratorOptions): Promise<Section[]> {
     const took = `Measured in ${((performance.now() - started) / 1000).toFixed(0)} s.`;
     sections.push({ ...section, notes: [...section.notes, took] });
   };
-  if (isAsked('generator')) await measure(() => runGenerator(options));
-  if (isAsked('dev')) await measure(() => runDev({ ...options, rounds: Math.max(5, options.rounds) }));
-  if (isAsked('server')) {
+  if (isSelected('generator')) await measure(() => runGenerator(options));
+  if (isSelected('dev')) await measure(() => runDev({ ...options, rounds: Math.max(5, options.rounds) }));
+  if (isSelected('server')) {
     const served = checkouts.map((checkout) => ({ checkout, dist: join(work, `served-${checkout.name}`) }));
     for (const { checkout, dist } of served) buildRelease(checkout, options, dist);
     let recording = '';
@@ -121,13 +121,13 @@ function print(sections: readonly Section[], corpus: { articles: number; bytes: 
   process.stdout.write(
     `Node.js ${machine.node}, ${machine.cores} cores; ${corpus.articles} articles, ` +
       `${(corpus.bytes / 1e6).toFixed(2)} MB; medians of ${corpus.rounds} rounds, ` +
-      `± is half the way from the least to the greatest\n`,
+      `± is half the range from minimum to maximum\n`,
   );
   for (const section of sections) process.stdout.write(`\n${formatSection(section)}\n`);
   process.stdout.write(`\n${formatJudgements(targets)}\n`);
 }
 
-/** The peers are installed on first use, and again when their lock file has changed. */
+/** Installs the peers on first use, and again after their lock file has changed. */
 function installPeers(): void {
   const folder = import.meta.dirname;
   const changedAt = (file: string): number => statSync(join(folder, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;

@@ -3,12 +3,12 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { start } from './processes.ts';
 import type { Command } from './processes.ts';
 
-/** What a command cost, with all processes that it started. */
+/** The cost of a command and all processes that it started. */
 interface Cost {
   /** User and system time. */
   readonly cpuSeconds: number;
   readonly wallSeconds: number;
-  /** The peaks of resident memory (VmHWM) of its processes, added up. */
+  /** The sum of the peaks of resident memory (VmHWM) of its processes. */
   readonly peakMegabytes: number;
 }
 
@@ -17,8 +17,8 @@ const ticksPerSecond = 100;
 const sampleMs = 10;
 
 /**
- * The time that the threads of a process have run so far, in seconds: to the nanosecond, where `stat` counts in ticks
- * that are too coarse for a start or a short window. Those that have ended are not in it.
+ * The CPU time of the live threads of a process so far, in seconds. It has nanosecond resolution; the ticks of `stat`
+ * are too coarse for a start or a short window. Threads that have ended are not counted.
  */
 export function readCpu(pid: number): number {
   const tasks = `/proc/${pid}/task`;
@@ -28,7 +28,7 @@ export function readCpu(pid: number): number {
   return times.reduce((sum, nanoseconds) => sum + nanoseconds, 0) / 1e9;
 }
 
-/** The same of a process and all its descendants that have not ended. */
+/** The CPU time of a process and all its live descendants. */
 export function readTreeCpu(pid: number): number {
   return readCpu(pid) + childrenOf(pid).reduce((sum, child) => sum + readTreeCpu(child), 0);
 }
@@ -49,10 +49,10 @@ function readStatus(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   return Number(kilobytes ?? 0) / 1024;
 }
 
-/** The time of a process itself, and of the children that it has waited for. */
+/** The CPU time of a process itself, and of the children that it has waited for. */
 function readTimes(pid: number | 'self'): [own: number, waited: number] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name before the last bracket may hold anything.
+  // The process name before the last bracket may contain any character.
   const fields = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
@@ -66,28 +66,28 @@ function childrenOf(pid: number): number[] {
 }
 
 /**
- * Runs a command and measures it; one at a time, since the kernel tells the time of ended children only as a sum.
- * Throws with all that the command said where it fails, or where it does not fail with the expected words.
+ * Runs a command and measures it. Only one may run at a time, since the kernel gives the time of ended children only as
+ * a sum. Throws with the output if the command fails, or if it does not fail with the expected message.
  */
 export async function measure(command: Command, failure?: string): Promise<Cost> {
   const peaks = new Map<number, number>();
   let helpers = new Map<number, number>();
-  let known = 0;
+  let sampledSeconds = 0;
   const sample = (pid: number, cpu: Map<number, number>, depth: number): void => {
     try {
       peaks.set(pid, Math.max(peaks.get(pid) ?? 0, readPeak(pid)));
       const [own, waited] = readTimes(pid);
       if (depth > 0) cpu.set(pid, own);
-      else known = own + waited;
+      else sampledSeconds = own + waited;
       for (const child of childrenOf(pid)) sample(child, cpu, depth + 1);
     } catch {
-      // It has just ended.
+      // The process has just ended.
     }
   };
 
   const [, before] = readTimes('self');
   const started = performance.now();
-  const { child, said } = start(command);
+  const { child, printed } = start(command);
   const timer = setInterval(() => {
     const alive = new Map<number, number>();
     sample(child.pid!, alive, 0);
@@ -96,15 +96,15 @@ export async function measure(command: Command, failure?: string): Promise<Cost>
   let wall = 0;
   child.once('exit', () => (wall = (performance.now() - started) / 1000));
   const [code] = (await once(child, 'close').finally(() => clearInterval(timer))) as [number | null];
-  const ended = failure === undefined ? code === 0 : code === 1 && said().includes(failure);
-  if (!ended) throw new Error(`${command.program} ${command.args.join(' ')} ended with ${code}:\n${said()}`);
+  const ended = failure === undefined ? code === 0 : code === 1 && printed().includes(failure);
+  if (!ended) throw new Error(`${command.program} ${command.args.join(' ')} ended with ${code}:\n${printed()}`);
   const [, after] = readTimes('self');
-  // Helpers that outlive the command by a moment, such as esbuild's, are not waited for here. Those that it did
-  // wait for at its very end have made its own time leap since it was last looked at.
+  // Helpers that outlive the command by a moment, such as esbuild's, are missing from the time of ended children. If
+  // the command waited for them at its end, its own time has grown by theirs since the last sample.
   const helped = [...helpers.values()].reduce((sum, cpu) => sum + cpu, 0);
   const waited = after - before;
   return {
-    cpuSeconds: waited - known < helped ? waited + helped : waited,
+    cpuSeconds: waited - sampledSeconds < helped ? waited + helped : waited,
     wallSeconds: wall,
     peakMegabytes: [...peaks.values()].reduce((sum, peak) => sum + peak, 0),
   };

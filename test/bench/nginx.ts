@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import type { Recorded, Recording } from './peers/answers.ts';
 import type { Command } from './processes.ts';
 
-/** Headers that nginx makes itself from the file. */
+/** Headers that nginx itself derives from the file. */
 const own = /^(?:content-type|content-length|content-encoding|etag|vary|last-modified)$/i;
 
 /**
- * Writes the recorded article as a file with a compressed one beside it, and a configuration that serves them with
- * the recorded headers; the ETag is nginx's own.
+ * Writes the recorded article as a plain file and a .gz file, and a configuration that serves them with the recorded
+ * headers; the ETag is nginx's own.
  */
 export function prepareNginx(work: string, { target, identity, gzip }: Recording): (port: number) => Command {
   const folder = join(work, 'nginx');
@@ -35,7 +35,7 @@ function configure({ folder, port, file, location, headers }: Settings): string 
   const [, type] = headers.find(([name]) => name.toLowerCase() === 'content-type')!;
   const added = headers.filter(([name]) => !own.test(name)).map(([name, value]) => `add_header ${name} '${value}';`);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  // Without a master, the one process is the worker: it can be measured by its number, and leaves no process behind when killed.
+  // Without a master, the one process is the worker: it can be measured by its pid, and a kill leaves no process behind.
   return `
 daemon off;
 master_process off;

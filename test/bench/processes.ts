@@ -1,36 +1,36 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 
-/** A program, and how it is started. */
+/** A program and how to start it. */
 export interface Command {
   readonly program: string;
   readonly args: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether what it writes to standard output is thrown away, as a long log is; it is kept otherwise. */
+  /** Whether standard output is discarded, as for a long log; it is kept by default. */
   readonly dropsOutput?: boolean;
 }
 
 const alive = new Set<ChildProcess>();
-// However this one ends, nothing that it started outlives it.
+// No child outlives this process, however it exits.
 process.once('exit', () => alive.forEach((child) => child.kill('SIGKILL')));
 
-/** Sees to it that a process ends with this one. */
+/** Kills a child when this process exits. */
 export function track<Child extends ChildProcess>(child: Child): Child {
   alive.add(child);
   child.once('exit', () => alive.delete(child));
   return child;
 }
 
-/** A process that was started, and all that it said so far. */
+/** A started process, and its output so far. */
 export interface Started {
   readonly child: ChildProcess;
-  readonly said: () => string;
-  /** Ends when the process has: at once. */
+  readonly printed: () => string;
+  /** Sends SIGKILL and waits until the process has ended. */
   readonly kill: () => Promise<void>;
 }
 
-/** Starts a program whose words are kept; the environment of the caller is left out, so that it changes nothing. */
+/** Starts a program and keeps its output. The environment of the caller is not passed on, so that runs are alike. */
 export function start({ program, args, cwd, env, dropsOutput = false }: Command): Started {
   const child = track(
     spawn(program, args, {
@@ -39,16 +39,17 @@ export function start({ program, args, cwd, env, dropsOutput = false }: Command)
       stdio: ['ignore', dropsOutput ? 'ignore' : 'pipe', 'pipe'],
     }),
   );
-  let said = '';
-  child.on('error', (error) => (said += error.message));
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  let printed = '';
+  child.on('error', (error) => (printed += error.message));
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   const ended = new Promise<void>((done) => {
     child.once('error', () => done());
     child.once('exit', () => done());
   });
   return {
     child,
-    said: () => said,
+    printed: () => printed,
     kill: async () => {
       child.kill('SIGKILL');
       await ended;

@@ -7,21 +7,21 @@ import { buffer } from 'node:stream/consumers';
 import { publicFolder } from './checkouts.ts';
 import type { Recorded, Recording, Refusal } from './peers/answers.ts';
 
-/** A request that all servers are asked, and the status of its answer. */
+/** A request that is sent to all servers, and the status of its response. */
 export interface Case {
   readonly name: string;
   readonly method: string;
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly status: number;
-  /** Its answer. */
+  /** Its recorded response. */
   readonly recorded: Recorded;
 }
 
-/** What every server writes itself. */
+/** Headers that every server writes itself. */
 const own = /^(?:date|connection|keep-alive)$/i;
 
-/** Asks for something once, and keeps the answer. */
+/** Sends one request and records the response. */
 export async function record(
   port: number,
   target: string,
@@ -37,12 +37,12 @@ export async function record(
   return { status: response.statusCode!, headers: pairs, body: (await buffer(response)).toString('base64') };
 }
 
-/** The header of an answer that is known to have it. */
+/** A header of a response; it must have it. */
 export function headerOf({ headers }: Recorded, name: string): string {
   return headers.find(([other]) => other.toLowerCase() === name)![1];
 }
 
-/** The target of an article of about 10 kB in a release. Throws where it has no article of the knowledge base. */
+/** The target of an article of about 10 kB in a release. Throws if the knowledge base has no article. */
 export function findTarget(dist: string): string {
   const folder = join(publicFolder(join(dist, 'current')), 'v1/kb/article');
   const distance = (file: string): number => Math.abs(statSync(join(folder, file)).size - 10_000);
@@ -55,8 +55,8 @@ const limitedTarget = '/v1/kb/list';
 const absent = '/v1/kb/article?path=/knowledgebase/nowhere/nothing';
 
 /**
- * Asks our server once for everything, so that its peers answer with the same bytes; and a second one, which allows
- * one request a day, for what it says to all others.
+ * Records one response of our server for each case, so that peers send the same bytes. A second server allows one
+ * request a day; its response to the next request is the recorded 429.
  */
 export async function recordAnswers(
   port: number,
@@ -86,14 +86,14 @@ export async function recordAnswers(
       refusal(port, 'GET', '/v1/hosting/game/logs/demo/latest'),
     ]),
   };
-  const toCase = (name: string, status: number, recorded: Recorded, asked: Partial<Case> = {}): Case => ({
+  const toCase = (name: string, status: number, recorded: Recorded, changes: Partial<Case> = {}): Case => ({
     name,
     method: 'GET',
     target,
     headers: {},
     status,
     recorded,
-    ...asked,
+    ...changes,
   });
   const cases = [
     toCase('gzip', 200, recording.gzip, { headers: gzipOnly }),

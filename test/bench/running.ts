@@ -4,7 +4,7 @@ import { findFreePort } from '../helpers/free-port.ts';
 import { start } from './processes.ts';
 import type { Command } from './processes.ts';
 
-/** A server that listens. */
+/** A running server. */
 export interface Running {
   readonly name: string;
   readonly pid: number;
@@ -12,16 +12,16 @@ export interface Running {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a server at a free port and waits until it listens. Throws with what it said where it does not. */
+/** Starts a server at a free port and waits until it listens. Throws with its output if it does not. */
 export async function startServer(name: string, toCommand: (port: number) => Command): Promise<Running> {
   const port = await findFreePort();
-  const { child, said, kill } = start(toCommand(port));
+  const { child, printed, kill } = start(toCommand(port));
   for (const end = performance.now() + 30_000; ;) {
     // oxlint-disable-next-line no-await-in-loop
     if (await isListening(port)) break;
     if (child.pid === undefined || child.exitCode !== null || performance.now() > end) {
       child.kill('SIGKILL');
-      throw new Error(`${name} does not start: ${said()}`);
+      throw new Error(`${name} does not start: ${printed()}`);
     }
     // oxlint-disable-next-line no-await-in-loop
     await sleep(20);

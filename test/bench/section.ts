@@ -7,20 +7,20 @@ export interface Column {
   readonly head: string;
   readonly figure: Figure;
   readonly digits: number;
-  /** Tells the name of the row that this one is compared with; nothing where that would say nothing. */
+  /** Returns the name of the row that a row is compared with; undefined if there is none. */
   readonly base?: (name: string) => string | undefined;
-  /** Whether it is not the figure that is shown, but how far its rounds lie apart. */
+  /** Whether the column shows the spread over the rounds instead of the figure. */
   readonly isSpread?: boolean;
 }
 
-/** A table of what was measured together. */
+/** A table of rows that were measured together. */
 export interface Section {
   readonly name: string;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
-  /** The fixed loop, where it has no place in the table. */
+  /** The row of the fixed workload, if it is not in the table. */
   readonly noise?: Row;
-  /** What must be known to read it, in a line each; also what was left out, and why. */
+  /** Explanations, one a line; also what was left out, and why. */
   readonly notes: readonly string[];
 }
 
@@ -37,10 +37,10 @@ function toValue(section: Section, row: Row, { figure, base, isSpread }: Column)
   return other && medianRatio(own, other);
 }
 
-/** A section as people read it. */
+/** Formats a section as text for people. */
 export function formatSection(section: Section): string {
   const { name, rows, noise } = section;
-  // Such as what the code before took, where that was not measured.
+  // Columns without a value are dropped, such as `before` without --before.
   const columns = section.columns.filter((column) => rows.some((row) => toValue(section, row, column) !== undefined));
   const cell = (row: Row, column: Column): string => {
     const value = toValue(section, row, column);
@@ -60,7 +60,7 @@ function formatNoise(row: Row): string {
   return `${row.name}: ${median(cpu).toFixed(2)} s CPU ± ${(spread(cpu) * 100).toFixed(0)} %, ${median(wall).toFixed(2)} s wall`;
 }
 
-/** A section as programs read it: the columns, as medians, and every round. */
+/** Formats a section for programs: the columns, as medians, and every round. */
 export function toJson(section: Section): object {
   const { name, columns, rows, noise, notes } = section;
   return {
@@ -80,7 +80,7 @@ export function toJson(section: Section): object {
   };
 }
 
-/** A table of text, its first column to the left and the others to the right. */
+/** Formats a text table, with the first column aligned left and the others right. */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));

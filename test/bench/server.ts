@@ -10,26 +10,26 @@ import { measureInTurn, noise } from './rows.ts';
 import type { Choice, Figures } from './rows.ts';
 import type { Column, Section } from './section.ts';
 import { serverNames, startServers } from './servers.ts';
-import type { Asked, Served } from './servers.ts';
+import type { Served, ServerCase } from './servers.ts';
 
-/** What is measured, and how often. */
+/** The options of this part of the benchmark. */
 export interface ServerOptions {
-  /** A folder for everything. */
+  /** The working folder. */
   readonly work: string;
   readonly served: readonly Served[];
   readonly rounds: number;
   readonly chosen: Choice;
-  /** How often each server is asked in each case and round. */
+  /** The number of requests for each server, case and round. */
   readonly requests: number;
-  readonly say: (line: string) => void;
+  readonly report: (line: string) => void;
 }
 
 const many = 1000;
-/** The case in which a thousand connections ask at once. */
+/** The case with a thousand connections at once. */
 export const crowdedCase = `gzip, ${many} connections`;
 const toBase = (base: string) => (name: string) => `${name.split(': ')[0]}: ${base}`;
 const toRaw = toBase(serverNames.raw);
-/** Only what does the same work is held against h3. */
+/** Only rows that do the same work are compared with h3. */
 const toH3 = (name: string) => (/: (?:ours|before)$/.test(name) ? toBase(serverNames.h3)(name) : undefined);
 const columns: readonly Column[] = [
   { head: 'CPU us', figure: 'cpuMicroseconds', digits: 1 },
@@ -45,20 +45,24 @@ const columns: readonly Column[] = [
   { head: 'peak MB', figure: 'peakMegabytes', digits: 0 },
 ];
 
-/** A row, how it is asked, or the noise between them. */
+/** A row: requests to a server, or the fixed workload if it has no server case. */
 interface Turn {
   readonly name: string;
-  readonly asked?: Asked;
+  readonly serverCase?: ServerCase;
   readonly connections: number;
 }
 
-/** Starts all servers on one release, and asks them in turn. Throws where one answers otherwise than it should. */
+/** Starts all servers on one release, and measures them in turn. Throws if one sends an unexpected response. */
 export async function runServer(options: ServerOptions): Promise<{ section: Section; recording: string }> {
-  const { work, served, rounds, chosen, requests, say } = options;
-  const { asked, recording, notes, stop } = await startServers(work, served);
+  const { work, served, rounds, chosen, requests, report } = options;
+  const { serverCases, recording, notes, stop } = await startServers(work, served);
   const driver = track(fork(join(import.meta.dirname, 'load.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
   const driverEnded = once(driver, 'exit').then(() => [{ failure: 'the client ended' }]);
-  const ask = async ({ name, case: one, server }: Asked, connections: number, count: number): Promise<Figures> => {
+  const drive = async (
+    { name, case: one, server }: ServerCase,
+    connections: number,
+    count: number,
+  ): Promise<Figures> => {
     const headers = Object.entries({ Host: `127.0.0.1:${server.port}`, ...one.headers });
     const lines = headers.map(([header, value]) => `${header}: ${value}\r\n`).join('');
     const request = `${one.method} ${one.target} HTTP/1.1\r\n${lines}\r\n`;
@@ -78,12 +82,14 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
   };
 
   try {
-    const isTaken = ({ name, server }: Asked): boolean =>
+    const isSelected = ({ name, server }: ServerCase): boolean =>
       server.name === serverNames.raw || chosen(toOurs(name)) || chosen(name);
-    const turns: Turn[] = asked.filter(isTaken).map((one) => ({ name: one.name, asked: one, connections: 64 }));
-    const crowd = [serverNames.raw, serverNames.fastify, serverNames.nginx, serverNames.ours, 'before'];
+    const turns: Turn[] = serverCases
+      .filter(isSelected)
+      .map((serverCase) => ({ name: serverCase.name, serverCase, connections: 64 }));
+    const crowdServers = [serverNames.raw, serverNames.fastify, serverNames.nginx, serverNames.ours, 'before'];
     const compressed = turns.filter(
-      (turn) => turn.asked!.case.name === 'gzip' && crowd.includes(turn.asked!.server.name),
+      (turn) => turn.serverCase!.case.name === 'gzip' && crowdServers.includes(turn.serverCase!.server.name),
     );
     const crowded = compressed.map((turn) => ({
       ...turn,
@@ -91,19 +97,19 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
       connections: many,
     }));
     const all: Turn[] = [{ name: noise, connections: 0 }, ...turns, ...crowded];
-    for (const server of new Set(turns.map((turn) => turn.asked!.server))) {
-      say(`server: warming up ${server.name}`);
-      const own = turns.filter((turn) => turn.asked!.server === server);
+    for (const server of new Set(turns.map((turn) => turn.serverCase!.server))) {
+      report(`server: warming up ${server.name}`);
+      const own = turns.filter((turn) => turn.serverCase!.server === server);
       // oxlint-disable-next-line no-await-in-loop -- One at a time, as they are measured.
-      await warmUp(own, async (turn) => (await ask(turn.asked!, turn.connections, requests)).cpuMicroseconds!);
+      await warmUp(own, async (turn) => (await drive(turn.serverCase!, turn.connections, requests)).cpuMicroseconds!);
     }
     const [first, ...rows] = await measureInTurn(all, rounds, async (turn, round) => {
-      say(`server, round ${round + 1} of ${rounds}: ${turn.name}`);
-      if (turn.asked === undefined) return measure(fixedLoop);
-      // Each of a thousand connections must be asked more than a few times.
-      return ask(turn.asked, turn.connections, turn.connections === many ? requests * 3 : requests);
+      report(`server, round ${round + 1} of ${rounds}: ${turn.name}`);
+      if (turn.serverCase === undefined) return measure(fixedLoop);
+      // Each of a thousand connections must send more than a few requests.
+      return drive(turn.serverCase, turn.connections, turn.connections === many ? requests * 3 : requests);
     });
-    const more = `64 connections where the row names none, each asked again as soon as it is answered; CPU for each request.`;
+    const more = `64 connections if the row names no number; each sends the next request after the response; CPU for each request.`;
     return { section: { name: 'server', columns, rows, noise: first!, notes: [more, ...notes] }, recording };
   } finally {
     driver.kill();
@@ -111,15 +117,15 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
   }
 }
 
-/** Asks a server for everything until that gets no cheaper: the more code one has, the later all of it is compiled. */
-async function warmUp(turns: readonly Turn[], ask: (turn: Turn) => Promise<number>): Promise<void> {
+/** Repeats all cases of a server until they get no cheaper: the more code a server has, the later the JIT is done. */
+async function warmUp(turns: readonly Turn[], run: (turn: Turn) => Promise<number>): Promise<void> {
   const atLeast = 3;
   const atMost = 15;
   let least = Infinity;
   for (let pass = 1; pass <= atMost; pass += 1) {
     let cost = 0;
     // oxlint-disable-next-line no-await-in-loop
-    for (const turn of turns) cost += await ask(turn);
+    for (const turn of turns) cost += await run(turn);
     if (pass >= atLeast && cost > least * 0.97) return;
     least = Math.min(least, cost);
   }

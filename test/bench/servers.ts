@@ -23,13 +23,13 @@ export const serverNames = {
   ours: 'ours',
 };
 
-/** A checkout, and where its generator has built the release that its server serves. */
+/** A checkout, and the folder of the release that its generator built and its server serves. */
 export interface Served {
   readonly checkout: Checkout;
   readonly dist: string;
 }
 
-/** How a server of ours is started on a release. */
+/** The command that starts a server of ours on a release. */
 export function toOwn({ checkout, dist }: Served, data: string, settings: Readonly<Record<string, string>> = {}) {
   return (port: number): Command => ({
     program: node,
@@ -50,8 +50,8 @@ export function toOwn({ checkout, dist }: Served, data: string, settings: Readon
 }
 
 /**
- * How a peer is started on recorded answers: as JavaScript, since to strip its types at each start would take longer than
- * the rest of the start of raw node:http.
+ * The command that starts a peer on recorded responses. It is compiled to JavaScript: stripping types at each start
+ * takes longer than the rest of the start of raw node:http.
  */
 export function toPeer(name: string, recording: string, ...more: string[]) {
   const [file] = name.split(' ');
@@ -67,33 +67,33 @@ export function toPeer(name: string, recording: string, ...more: string[]) {
   return (port: number): Command => ({ program: node, args: [outfile, recording, String(port), ...more] });
 }
 
-/** A server that is asked in a case. */
-export interface Asked {
+/** A case, and the server that its requests go to. */
+export interface ServerCase {
   readonly name: string;
   readonly case: Case;
   readonly server: Running;
 }
 
-/** The servers that were started, and what each is asked. */
+/** The started servers, and their cases. */
 export interface Servers {
-  readonly asked: readonly Asked[];
-  /** A file of recorded answers. */
+  readonly serverCases: readonly ServerCase[];
+  /** The file of recorded responses. */
   readonly recording: string;
   readonly notes: readonly string[];
-  /** Kills them. */
+  /** Kills all servers. */
   readonly stop: () => Promise<void>;
 }
 
 type Run = (name: string, toCommand: (port: number) => Command) => Promise<Running>;
 
-/** One checkout's servers: without an access log, with one, and with one and a limit of one request a day. */
+/** The servers of one checkout: without access log, with it, and with it and a limit of one request a day. */
 interface OwnServers {
   readonly quiet: Running;
   readonly logged: Running;
   readonly limited: Running;
 }
 
-/** Starts all servers on one release, the peers on what ours answers. Throws where one does not start, or answers otherwise. */
+/** Starts all servers on one release; peers send our recorded responses. Throws if one does not start or differs. */
 export async function startServers(work: string, served: readonly Served[]): Promise<Servers> {
   const started: Running[] = [];
   const stop = async (): Promise<void> => void (await Promise.all(started.map((running) => running.stop())));
@@ -111,7 +111,7 @@ export async function startServers(work: string, served: readonly Served[]): Pro
 }
 
 async function startAll(work: string, served: readonly Served[], run: Run): Promise<Omit<Servers, 'stop'>> {
-  // In turn, so that each finds the processor free.
+  // One after the other, so that starts do not compete for the CPU.
   const own: OwnServers[] = [];
   // oxlint-disable-next-line no-await-in-loop
   for (const one of served) own.push(await startOwn(work, one, run));
@@ -126,25 +126,25 @@ async function startAll(work: string, served: readonly Served[], run: Run): Prom
   const limitedH3 = await run(serverNames.h3, dropOutput(toPeer(serverNames.h3, file, '1')));
   const nginx = isInstalled('nginx', '-v') && (await run(serverNames.nginx, prepareNginx(work, recording)));
 
-  const asked = cases.flatMap((one): Asked[] => {
-    const ask = (server: Running): Asked => ({ name: `${one.name}: ${server.name}`, case: one, server });
+  const serverCases = cases.flatMap((one): ServerCase[] => {
+    const toServerCase = (server: Running): ServerCase => ({ name: `${one.name}: ${server.name}`, case: one, server });
     if (one.target === recording.target) {
-      return [raw, fastify, hono, ...(nginx ? [nginx] : []), ...own.map(({ quiet }) => quiet)].map(ask);
+      return [raw, fastify, hono, ...(nginx ? [nginx] : []), ...own.map(({ quiet }) => quiet)].map(toServerCase);
     }
-    if (one.status === 429) return [raw, limitedH3, ...own.map(({ limited }) => limited)].map(ask);
-    return [raw, h3, ...own.map(({ logged }) => logged)].map(ask);
+    if (one.status === 429) return [raw, limitedH3, ...own.map(({ limited }) => limited)].map(toServerCase);
+    return [raw, h3, ...own.map(({ logged }) => logged)].map(toServerCase);
   });
-  // Once each, so that those with a limit have spent it.
+  // One request each, so that the limited servers have used up their limit.
   await Promise.all(
     [h3, limitedH3, ...own.map(({ limited }) => limited)].map(({ port }) => record(port, '/v1/kb/list')),
   );
   const kilobytes = ({ body }: Recorded): string => (Buffer.from(body, 'base64').length / 1000).toFixed(1);
   const notes = [
     `The article has ${kilobytes(recording.identity)} kB, compressed ${kilobytes(recording.gzip)} kB.`,
-    `What is no article is answered with an access log, by ${serverNames.raw} without; the logs go to /dev/null.`,
+    `Cases other than the article run with an access log to /dev/null; ${serverNames.raw} has none.`,
     ...(nginx ? [] : [`Left out: ${serverNames.nginx}; it is not installed.`]),
   ];
-  return { asked: await Promise.all(asked.map(checkAnswer)), recording: file, notes };
+  return { serverCases: await Promise.all(serverCases.map(checkAnswer)), recording: file, notes };
 }
 
 async function startOwn(work: string, served: Served, run: Run): Promise<OwnServers> {
@@ -162,10 +162,10 @@ function dropOutput(toCommand: (port: number) => Command) {
   return (port: number): Command => ({ ...toCommand(port), dropsOutput: true });
 }
 
-/** What differs from answer to answer, and how much of a limit is left. */
+/** Headers that differ between responses. */
 const varying = /^(?:x-request-id|retry-after|ratelimit.*)$/;
 
-/** The headers of an answer in a form in which those of two servers can be compared. */
+/** The headers of a response in a form that can be compared between servers. */
 function comparable({ headers }: Recorded): string {
   const lines = headers.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
   const toLine = ([name, value]: [string, string]): string =>
@@ -174,11 +174,11 @@ function comparable({ headers }: Recorded): string {
 }
 
 /**
- * Sees to it that a server answers as it should: peers with ours' bytes, h3 with its headers as well. The code before
- * and nginx have ETags of their own, and the code before may word an answer otherwise: it needs the status alone.
+ * Checks the response of a server: peers must send our bytes, h3 also our headers. The `before` checkout and nginx have
+ * ETags of their own. The `before` checkout may have other bodies, so only its status is checked.
  */
-async function checkAnswer(asked: Asked): Promise<Asked> {
-  const { name, case: one, server } = asked;
+async function checkAnswer(serverCase: ServerCase): Promise<ServerCase> {
+  const { name, case: one, server } = serverCase;
   const hasOwnTag = one.status === 304 && [serverNames.nginx, 'before'].includes(server.name);
   const headers = hasOwnTag
     ? { 'If-None-Match': headerOf(await record(server.port, one.target), 'etag') }
@@ -186,9 +186,7 @@ async function checkAnswer(asked: Asked): Promise<Asked> {
   const answer = await record(server.port, one.target, headers, one.method);
   const sameBody = server.name === 'before' || answer.body === one.recorded.body;
   const sameHeaders = server.name !== serverNames.h3 || comparable(answer) === comparable(one.recorded);
-  if (answer.status === one.status && sameBody && sameHeaders) return { ...asked, case: { ...one, headers } };
+  if (answer.status === one.status && sameBody && sameHeaders) return { ...serverCase, case: { ...one, headers } };
   const text = [comparable(answer), '', Buffer.from(answer.body, 'base64').toString()].join('\n');
-  throw new Error(
-    `${name} answers ${answer.status}, and not as it should:\n${text}\nbut:\n${comparable(one.recorded)}`,
-  );
+  throw new Error(`${name} sent ${answer.status}:\n${text}\nexpected:\n${comparable(one.recorded)}`);
 }

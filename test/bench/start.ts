@@ -15,29 +15,29 @@ import type { Column, Section } from './section.ts';
 import { serverNames, toOwn, toPeer } from './servers.ts';
 import type { Served } from './servers.ts';
 
-/** What is measured, and how often. */
+/** The options of this part of the benchmark. */
 export interface StartOptions {
-  /** A folder for everything. */
+  /** The working folder. */
   readonly work: string;
-  /** Releases of the corpus. */
+  /** The releases of the corpus. */
   readonly served: readonly Served[];
-  /** A file of recorded answers, for the peers. */
+  /** The file of recorded responses, for the peers. */
   readonly recording: string;
   readonly rounds: number;
   readonly chosen: Choice;
-  readonly say: (line: string) => void;
+  readonly report: (line: string) => void;
 }
 
-/** A server that is started in each round, and what is looked at then. */
+/** A server that is started in each round, and what is measured. */
 interface Turn {
   readonly name: string;
   readonly target: string;
   readonly toCommand: (port: number) => Command;
-  /** Takes the place of what the start cost. */
-  readonly look?: (server: Started, port: number) => Promise<Figures>;
+  /** If given, it measures the running server instead of its start. */
+  readonly measureRunning?: (server: Started, port: number) => Promise<Figures>;
 }
 
-/** How the rows are called that others are compared with, or that have a target. */
+/** The names of the rows that others are compared with, or that have a target. */
 export const startNames = {
   raw: `start: ${serverNames.raw}`,
   small: `start: ${serverNames.ours}, small release`,
@@ -59,11 +59,11 @@ const columns: readonly Column[] = [
 ];
 
 /**
- * Starts each server in each round, until it answers an article; and looks at the memory of ours with releases of two
- * sizes. Throws where one does not answer.
+ * Starts each server in each round and waits until it serves an article. Also measures the memory of ours with releases
+ * of two sizes. Throws if a server does not respond.
  */
 export async function runStart(options: StartOptions): Promise<Section> {
-  const { recording, served, rounds, chosen, say } = options;
+  const { recording, served, rounds, chosen, report } = options;
   const target = findTarget(served[0]!.dist);
   const turns: Turn[] = [
     ...[serverNames.raw, serverNames.fastify, serverNames.hono].map((name) => ({
@@ -74,32 +74,40 @@ export async function runStart(options: StartOptions): Promise<Section> {
     ...served.flatMap((one) => createTurns(options, one, target)),
   ];
   const always: readonly string[] = [startNames.raw, startNames.small];
-  const taken = turns.filter(({ name }) => always.includes(toOurs(name)) || chosen(toOurs(name)) || chosen(name));
-  const rows = await measureInTurn(taken, rounds, async ({ name, target: asked, toCommand, look }, round) => {
-    say(`start, round ${round + 1} of ${rounds}: ${name}`);
-    const port = await findFreePort();
-    const started = performance.now();
-    const server = start(toCommand(port));
-    try {
-      await firstAnswer(name, server, port, asked);
-      const latencyMilliseconds = performance.now() - started;
-      const pid = server.child.pid!;
-      const cpuMilliseconds = readCpu(pid) * 1000;
-      return (
-        (await look?.(server, port)) ?? { latencyMilliseconds, cpuMilliseconds, residentMegabytes: readResident(pid) }
-      );
-    } finally {
-      await server.kill();
-    }
-  });
+  const selected = turns.filter(({ name }) => always.includes(toOurs(name)) || chosen(toOurs(name)) || chosen(name));
+  const rows = await measureInTurn(
+    selected,
+    rounds,
+    async ({ name, target: article, toCommand, measureRunning }, round) => {
+      report(`start, round ${round + 1} of ${rounds}: ${name}`);
+      const port = await findFreePort();
+      const started = performance.now();
+      const server = start(toCommand(port));
+      try {
+        await firstAnswer(name, server, port, article);
+        const latencyMilliseconds = performance.now() - started;
+        const pid = server.child.pid!;
+        const cpuMilliseconds = readCpu(pid) * 1000;
+        return (
+          (await measureRunning?.(server, port)) ?? {
+            latencyMilliseconds,
+            cpuMilliseconds,
+            residentMegabytes: readResident(pid),
+          }
+        );
+      } finally {
+        await server.kill();
+      }
+    },
+  );
   const notes = [
-    'start: from the start of the process to its first 200, an article, and the resident memory then.',
-    'every article read: once each as it is, by gzip and by Brotli.',
+    'start: from the start of the process to its first 200, for an article, and the resident memory at that time.',
+    'every article read: once each uncompressed, with gzip and with Brotli.',
   ];
   return { name: 'start and memory', columns, rows, notes };
 }
 
-/** The turns of one checkout: the sample that stands in it, and the corpus. */
+/** The rows of one checkout: its sample content, and the corpus. */
 function createTurns({ work }: StartOptions, { checkout, dist }: Served, target: string): Turn[] {
   const small = join(work, `small-${checkout.name}`);
   mkdirSync(small);
@@ -111,12 +119,17 @@ function createTurns({ work }: StartOptions, { checkout, dist }: Served, target:
   return [
     { name: named(startNames.small), target: findTarget(sample.dist), toCommand: toOwn(sample, work) },
     { name: named(startNames.corpus), ...ofCorpus },
-    { name: named(startNames.read), ...ofCorpus, look: readAll(dist) },
+    { name: named(startNames.read), ...ofCorpus, measureRunning: readAll(dist) },
   ];
 }
 
-/** Waits for the first answer of a server that is starting. Throws where it gives none. */
-export async function firstAnswer(name: string, { child, said }: Started, port: number, target: string): Promise<void> {
+/** Waits for the first 200 of a server that is starting. Throws if there is none. */
+export async function firstAnswer(
+  name: string,
+  { child, printed }: Started,
+  port: number,
+  target: string,
+): Promise<void> {
   const request = `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`;
   for (const end = performance.now() + 60_000; performance.now() < end;) {
     if (child.pid === undefined || child.exitCode !== null) break;
@@ -135,7 +148,7 @@ export async function firstAnswer(name: string, { child, said }: Started, port: 
     // oxlint-disable-next-line no-await-in-loop
     await sleep(2);
   }
-  throw new Error(`${name} does not answer: ${said()}`);
+  throw new Error(`${name} does not answer: ${printed()}`);
 }
 
 function readAll(dist: string) {
@@ -151,7 +164,7 @@ function readAll(dist: string) {
   return async ({ child }: Started, port: number): Promise<Figures> => {
     for (const encoding of ['identity', 'gzip', 'br']) {
       for (const target of targets) {
-        // oxlint-disable-next-line no-await-in-loop -- As one reader would, so that nothing but the answers is kept.
+        // oxlint-disable-next-line no-await-in-loop -- One at a time, so that memory holds only the cached responses.
         const { status } = await record(port, target, { 'Accept-Encoding': encoding });
         if (status !== 200) throw new Error(`${serverNames.ours}: ${status} for ${target}`);
       }

@@ -1,16 +1,16 @@
-/** The middle of some figures. */
+/** The median. */
 export function median(figures: readonly number[]): number {
   const sorted = figures.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** How far some figures lie apart: half of the way from the least to the greatest, as a part of their median. */
+/** Half of the range from minimum to maximum, as a fraction of the median. */
 export function spread(figures: readonly number[]): number {
   return (Math.max(...figures) - Math.min(...figures)) / 2 / median(figures);
 }
 
-/** The median of ratios that were taken within rounds, so that what slows a whole round down drops out. */
+/** The median of the ratios of each round, so that a slow round does not count. */
 export function medianRatio(figures: readonly number[], base: readonly number[]): number {
   return median(figures.map((figure, round) => figure / base[round]!));
 }

@@ -1,4 +1,4 @@
-// A client that asks at a steady rate, whether the server keeps up or not; what to ask comes over IPC.
+// An open-loop client: it sends requests at a steady rate, whether or not the server keeps up. The request comes over IPC.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -6,32 +6,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { switchTo } from './checkouts.ts';
 import { lengthOf } from './http-answer.ts';
 
-/** What the client does. */
+/** The load that the client creates. */
 export interface SteadyLoad {
   readonly port: number;
-  /** The request, to the last byte. */
+  /** The full text of the request. */
   readonly request: string;
-  /** The link to the release that is served, and the release that it is made to lead to; nothing where it stays. */
+  /** The link to the served release, and the release to switch it to; undefined if it stays. */
   readonly change?: { readonly link: string; readonly release: string } | undefined;
 }
 
-/** What came of it, from the change until the first answer that is of the new release. */
+/** The measured result, from the switch until the first response of the new release. */
 export interface SteadyMeasured {
   readonly seconds: number;
   readonly p99Milliseconds: number;
-  /** What went wrong, if anything did. */
+  /** The first error, if any. */
   readonly failure?: string | undefined;
 }
 
 const perSecond = 500;
 const connections = 32;
 const settleMs = 1500;
-/** How long is measured where nothing changes. */
+/** How long is measured if the release is not switched. */
 const unchangedMs = 1000;
 const atMostMs = 120_000;
 
-/** An answer that came: when it should have been asked for, how long after that it was there, and its ETag. */
-interface Answered {
+/** A response: when its request was due, how long after that it was complete, and its ETag. */
+interface TimedResponse {
   readonly dueAt: number;
   readonly ms: number;
   readonly etag: string | undefined;
@@ -52,22 +52,22 @@ async function drive({ port, request, change }: SteadyLoad): Promise<SteadyMeasu
     await once(socket, 'connect');
     sockets.push(socket);
   }
-  const asking = askSteadily(sockets, Buffer.from(request, 'latin1'));
+  const sender = sendSteadily(sockets, Buffer.from(request, 'latin1'));
   try {
     await sleep(settleMs);
-    const before = asking.answered.at(-1)?.etag;
+    const before = sender.responses.at(-1)?.etag;
     const changed = performance.now();
     if (change) switchTo(change.link, change.release);
     const isOver = (): boolean =>
-      change ? asking.answered.at(-1)?.etag !== before : performance.now() - changed > unchangedMs;
+      change ? sender.responses.at(-1)?.etag !== before : performance.now() - changed > unchangedMs;
     while (!isOver()) {
       if (performance.now() - changed > atMostMs) throw new Error('the new release is not served');
       // oxlint-disable-next-line no-await-in-loop
       await sleep(5);
     }
     const over = performance.now();
-    await asking.stop();
-    const times = asking.answered.filter(({ dueAt }) => dueAt >= changed && dueAt <= over).map(({ ms }) => ms);
+    await sender.stop();
+    const times = sender.responses.filter(({ dueAt }) => dueAt >= changed && dueAt <= over).map(({ ms }) => ms);
     const p99Milliseconds = times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)]!;
     return { seconds: (over - changed) / 1000, p99Milliseconds };
   } finally {
@@ -76,23 +76,23 @@ async function drive({ port, request, change }: SteadyLoad): Promise<SteadyMeasu
 }
 
 /**
- * Asks whenever a request is due, on a connection that is free; one that finds none waits, and its wait counts, as it
- * does for those who ask.
+ * Sends each request when it is due, on a free connection. If no connection is free, the request waits, and the wait
+ * counts as latency, as it does for real clients.
  */
-function askSteadily(sockets: readonly Socket[], bytes: Buffer) {
-  const answered: Answered[] = [];
+function sendSteadily(sockets: readonly Socket[], bytes: Buffer) {
+  const responses: TimedResponse[] = [];
   const due: number[] = [];
   const free = [...sockets];
   const started = performance.now();
   let count = 0;
   let failure: Error | undefined;
-  const askAll = (): void => {
+  const sendDue = (): void => {
     while (due.length > 0 && free.length > 0) {
       const [socket, dueAt] = [free.pop()!, due.shift()!];
       readAnswer(socket, (etag) => {
-        answered.push({ dueAt, ms: performance.now() - dueAt, etag });
+        responses.push({ dueAt, ms: performance.now() - dueAt, etag });
         free.push(socket);
-        askAll();
+        sendDue();
       });
       socket.write(bytes);
     }
@@ -104,11 +104,11 @@ function askSteadily(sockets: readonly Socket[], bytes: Buffer) {
   const timer = setInterval(() => {
     const reached = Math.floor(((performance.now() - started) * perSecond) / 1000);
     for (; count < reached; count += 1) due.push(started + (count * 1000) / perSecond);
-    askAll();
+    sendDue();
   }, 1);
   return {
-    answered: answered as readonly Answered[],
-    /** Asks for no more, and waits for what was asked for. */
+    responses: responses as readonly TimedResponse[],
+    /** Sends no more requests, and waits for the open ones. */
     async stop() {
       clearInterval(timer);
       for (const end = performance.now() + 10_000; due.length > 0 || free.length < sockets.length;) {

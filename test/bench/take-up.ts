@@ -16,18 +16,18 @@ import type { Served } from './servers.ts';
 import { firstAnswer } from './start.ts';
 import type { SteadyLoad, SteadyMeasured } from './steady.ts';
 
-/** What is measured, and how often. */
+/** The options of this part of the benchmark. */
 export interface TakeUpOptions extends Corpus {
   readonly served: readonly Served[];
   readonly rounds: number;
   readonly chosen: Choice;
-  readonly say: (line: string) => void;
+  readonly report: (line: string) => void;
 }
 
-/** How the rows are called. */
+/** The names of the rows. */
 export const takeUpNames = {
   unchanged: `no new release: ${serverNames.ours}`,
-  changed: `a new release is taken up: ${serverNames.ours}`,
+  changed: `a new release is selected up: ${serverNames.ours}`,
 } as const;
 const columns: readonly Column[] = [
   { head: 'p99 ms', figure: 'p99Milliseconds', digits: 1 },
@@ -36,29 +36,29 @@ const columns: readonly Column[] = [
   { head: 'until it is served s', figure: 'wallSeconds', digits: 2 },
 ];
 
-/** A server whose release is changed while it is asked, or is not. */
+/** A server whose release is switched under load, or is not. */
 interface Turn extends Served {
   readonly name: string;
-  /** What `current` leads to at first. */
+  /** The target of `current` at first. */
   readonly first: string;
-  /** What it is changed to. */
+  /** The target that it is switched to. */
   readonly second?: string;
 }
 
 /**
- * Asks a server for an article at a steady rate while `current` is switched to a release in which one article has
- * changed: this one. Throws where the new release is not served in the end.
+ * Requests an article at a steady rate while `current` is switched to a release in which this article has changed.
+ * Throws if the new release is not served in the end.
  */
 export async function runTakeUp(options: TakeUpOptions): Promise<Section> {
-  const { work, served, rounds, chosen, say } = options;
+  const { work, served, rounds, chosen, report } = options;
   const target = findTarget(served[0]!.dist);
-  const changedContent = join(work, 'taken-up-content');
+  const changedContent = join(work, 'selected-up-content');
   copyFolder(join(work, 'content'), changedContent);
   appendFileSync(join(changedContent, `${new URL(target, 'http://x').searchParams.get('path')}.md`), '\nIt changed.\n');
   const turns = served.flatMap(({ checkout, dist }): Turn[] => {
     const [unchanged, changed] = [takeUpNames.unchanged, takeUpNames.changed].map((name) => toName(checkout, name));
     const first = readlinkSync(join(dist, 'current'));
-    say(`take-up: building the second release of ${checkout.name}`);
+    report(`take-up: building the second release of ${checkout.name}`);
     buildRelease(checkout, options, dist, changedContent);
     const second = readlinkSync(join(dist, 'current'));
     const one = { checkout, dist, first };
@@ -67,12 +67,14 @@ export async function runTakeUp(options: TakeUpOptions): Promise<Section> {
       { ...one, name: changed!, second },
     ];
   });
-  const taken = turns.filter(({ name }) => chosen(toOurs(name)) || chosen(name));
-  const rows = await measureInTurn(taken, rounds, async (turn, round) => {
-    say(`take-up, round ${round + 1} of ${rounds}: ${turn.name}`);
+  const selected = turns.filter(({ name }) => chosen(toOurs(name)) || chosen(name));
+  const rows = await measureInTurn(selected, rounds, async (turn, round) => {
+    report(`take-up, round ${round + 1} of ${rounds}: ${turn.name}`);
     return takeUp(turn, work, target);
   });
-  const notes = ['p99: of an article by gzip, asked for 500 times a second; from the switch to the first new answer.'];
+  const notes = [
+    'p99: an article with gzip, 500 requests/s; from the switch to the first response of the new release.',
+  ];
   return { name: 'take-up', columns, rows, notes };
 }
 
@@ -92,7 +94,7 @@ async function takeUp({ name, checkout, dist, first, second }: Turn, work: strin
     const answer = Promise.race([once(client, 'message'), ended]);
     client.send(load);
     const [measured] = (await answer) as [SteadyMeasured];
-    if (measured.failure !== undefined) throw new Error(`${name}: ${measured.failure}; ${server.said()}`);
+    if (measured.failure !== undefined) throw new Error(`${name}: ${measured.failure}; ${server.printed()}`);
     return { p99Milliseconds: measured.p99Milliseconds, wallSeconds: measured.seconds };
   } finally {
     client.kill();

@@ -12,22 +12,22 @@ import { startNames } from './start.ts';
 import { median, medianRatio } from './statistics.ts';
 import { takeUpNames } from './take-up.ts';
 
-/** What a figure of a row, or its ratio to that of another row, has to be. */
+/** The limit for a figure of a row, or for its ratio to another row. */
 interface Target {
   readonly row: string;
   readonly figure: Figure;
   readonly of?: string;
   readonly atMost?: number;
   readonly atLeast?: number;
-  /** The corpora that it is meant for, where it is not meant for all. */
+  /** The size of corpus that it applies to; all if left out. */
   readonly size?: 'thousand' | 'ten thousand';
 }
 
-/** A target, what was measured, and whether that is enough; both are left out where it was not measured. */
+/** A target, the measured value, and whether it is reached; both are left out if it was not measured. */
 export interface Judgement extends Target {
   readonly value?: number;
   readonly reached?: boolean;
-  /** The same of the code before, where that was measured. */
+  /** The value of the `before` checkout, if it was measured. */
   readonly before?: number;
 }
 
@@ -46,7 +46,7 @@ const inSeconds = (row: string, atMost: number): Target => ({
   size: 'ten thousand',
 });
 
-/** What this project holds on any machine: ratios within a run, but for times that people wait. */
+/** The targets of this project on any machine: ratios within a run, except for times that people wait. */
 const targets: readonly Target[] = [
   toPeer('gzip', serverNames.raw, 'cpuMicroseconds', 1.12),
   { row: of('gzip'), figure: 'requestsPerSecond', of: of('gzip', serverNames.fastify), atLeast: 1 },
@@ -82,7 +82,7 @@ const words: Readonly<Record<Figure, string>> = {
   cpuMilliseconds: 'CPU',
 };
 
-/** Holds what was measured against every target that is meant for a corpus of so many articles. */
+/** Compares the sections with every target that applies to a corpus of this many articles. */
 export function judge(sections: readonly Section[], articles: number): Judgement[] {
   const rows = sections.flatMap((section) => section.rows);
   const find = (name: string, figure: Figure): number[] | undefined =>
@@ -109,7 +109,7 @@ export function judge(sections: readonly Section[], articles: number): Judgement
     });
 }
 
-/** The judgements as people read them; those on rows that were not measured are left out. */
+/** Formats the judgements as a table; rows that were not measured are left out. */
 export function formatJudgements(judgements: readonly Judgement[]): string {
   const measured = judgements.filter(({ value }) => value !== undefined);
   const hasBefore = measured.some(({ before }) => before !== undefined);
@@ -124,7 +124,7 @@ export function formatJudgements(judgements: readonly Judgement[]): string {
     ]),
   );
   const missing = judgements.length - measured.length;
-  const notes = ["The generator's are meant for 10,000 articles: with few, what it takes to start weighs more."];
+  const notes = ['The targets of the generator are for 10,000 articles: with few articles, the start weighs more.'];
   if (missing > 0) notes.push(`Not measured in this run: ${missing} of ${judgements.length} targets.`);
   return [...(measured.length > 0 ? [table, ''] : []), ...notes].join('\n');
 }

@@ -14,11 +14,11 @@ import { noise } from './rows.ts';
 export interface Way {
   readonly name: string;
   readonly command: Command;
-  /** What is done before each run, and not measured. */
+  /** Runs before each measured run, unmeasured. */
   readonly prepare?: (round: number) => void;
-  /** Where a peer writes: what it made is counted. */
+  /** The output folder of a peer; its articles are counted. */
   readonly peerOutput?: string;
-  /** What it must say as it fails, where it must. */
+  /** The message that it must fail with, if it must fail. */
   readonly failure?: string;
 }
 
@@ -28,7 +28,7 @@ const script = (file: string, ...args: string[]): Command => ({
   args: [join(folder, 'peers', file), ...args],
 });
 
-/** Every way that there is on this machine, and what was left out; those of each checkout stand together. */
+/** All ways that this machine can run, and notes on those left out. The rows of the checkouts are interleaved. */
 export function createWays(corpus: Corpus, checkouts: readonly Checkout[]): { ways: Way[]; notes: string[] } {
   const at = (name: string): string => join(corpus.work, name);
   const edited = pickArticle(at('content'));
@@ -38,18 +38,18 @@ export function createWays(corpus: Corpus, checkouts: readonly Checkout[]): { wa
 
   const { ways, notes } = createPeerWays(corpus);
   const own = checkouts.map((checkout) => createOwnWays(corpus, checkout, join(at('edited'), edited)));
-  // What ours is and what it is compared with run one right after the other.
+  // The same row of both checkouts runs one right after the other.
   return { ways: [...ways, ...own[0]!.flatMap((_, index) => own.map((list) => list[index]!))], notes };
 }
 
 const unknownField = 'nonsense';
 
-/** The article that is changed, and in another copy of the content broken, below the content folder. */
+/** The article that is changed in one copy of the content and broken in another; its path below the content folder. */
 function pickArticle(content: string): string {
   return globSync('knowledgebase/*/*.md', { cwd: content }).toSorted()[0]!;
 }
 
-/** Not deleted: for half a minute, ext4 searches its way around whatever was just freed, file by file. */
+/** Moves a folder away instead of deleting it: for half a minute after a deletion, ext4 allocates new files slower. */
 function setAside(work: string, name: string): void {
   const aside = join(work, 'aside');
   mkdirSync(aside, { recursive: true });
@@ -72,7 +72,7 @@ function createOwnWays(corpus: Corpus, checkout: Checkout, edited: string): Way[
     command: build('cold', 'content', '--threads', threads),
     prepare: () => aside('cold'),
   });
-  /** An output folder that has nothing but the render cache, as CI restores it. */
+  /** Leaves only the render cache in an output folder, as CI restores it. */
   const keepRenders = (out: string) => (): void => {
     aside(out);
     cpSync(join(at('same'), '.cache/renders.sqlite'), join(at(out), '.cache/renders.sqlite'));

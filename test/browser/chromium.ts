@@ -4,7 +4,7 @@ import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-/** Why a machine has no browser tests; on CI that is a failure. */
+/** The reason why the browser tests are skipped; on CI that is a failure. */
 const missing = 'Chromium is not installed (Debian: apt-get install chromium)';
 
 const flags = [
@@ -18,17 +18,17 @@ const flags = [
   '--disable-sync',
 ];
 
-/** A group of tests with a real browser of their own, whose profile is new. */
+/** A group of tests that share one real browser with a new profile. */
 export function describeChromium(body: (browser: () => Browser) => void): void {
   const executablePath = findChromium();
   if (executablePath === undefined) process.stderr.write(`the browser tests are skipped, because ${missing}\n`);
-  test('Chromium is installed wherever this runs on CI', () => {
+  test('Chromium is installed on CI', () => {
     expect({ CI: process.env.CI, executablePath }).not.toEqual({ CI: 'true', executablePath: undefined });
   });
   describe.skipIf(executablePath === undefined)('in Chromium', () => {
     let browser: Browser | undefined;
     beforeAll(async () => {
-      // Playwright turns off the back/forward cache, which a widget has to live with.
+      // Playwright disables the back/forward cache by default; the widget is tested with it.
       const ignoreDefaultArgs = ['--disable-back-forward-cache'];
       browser = await chromium.launch({ executablePath: executablePath!, args: flags, ignoreDefaultArgs });
     });

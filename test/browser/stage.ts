@@ -7,60 +7,60 @@ import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-c
 import { expect, onTestFinished, vi } from 'vitest';
 import { compileStatusWidget } from '../../generator/release/status-widget.ts';
 
-/** What the API answers: JSON with 200, something else, or no answer at all. */
+/** A response of the API: JSON with 200, another response, a closed connection, or none at all. */
 export type Answer =
   | object
   | { readonly code: number; readonly headers?: Record<string, string>; readonly text?: string }
   | 'down'
   | 'hang';
 
-/** A site and, on another origin, the API whose widget it embeds; and a page of the site in a real browser. */
+/** The fixture of one test: a site, the API on another origin whose widget it embeds, and a page in a real browser. */
 export interface Stage {
   readonly page: Page;
   readonly site: string;
   readonly api: string;
-  /** How often the API was asked for the status. */
-  asked(): number;
-  /** What the API answers from now on. */
+  /** How many requests for the status the API received. */
+  requestCount(): number;
+  /** Sets the next responses of the API. */
   answer(answer: Answer): void;
-  /** What the site's own copy of the status answers from now on. */
+  /** Sets the next responses of the site's own copy of the status. */
   answerFallback(answer: Answer): void;
-  /** The paths that the site was asked for. */
+  /** The paths of the requests to the site. */
   readonly visited: readonly string[];
-  /** Lets the site have this page, without opening it. */
+  /** Sets the page of the site without opening it. */
   publish(html: string): void;
-  /** Opens a page of the site, whose `{api}` stands for the origin of the API, and waits for its first answer. */
+  /** Opens a page of the site and waits for the first responses. `{api}` in the HTML becomes the origin of the API. */
   open(html: string, options?: { headers?: Record<string, string>; times?: number }): Promise<void>;
-  /** Turns the clock of the page, and waits until the API was asked `times` more and has answered. */
-  pass(ms: number, times?: number): Promise<void>;
-  /** What the toast shows. */
+  /** Advances the clock of the page, and waits until the API has answered `times` more requests. */
+  advance(ms: number, times?: number): Promise<void>;
+  /** Reads the toast. */
   toast(): Promise<Toast>;
-  /** Runs a function on an element inside the closed shadow root, and answers with its JSON. */
+  /** Runs a function on an element inside the closed shadow root, and returns its result through JSON. */
   inside<Result>(selector: string, run: (element: HTMLElement) => Result): Promise<Result>;
 }
 
-/** The toast as it is seen. */
+/** The visible toast. */
 export interface Toast {
-  /** Empty while nothing is shown. */
+  /** Empty if the toast is hidden. */
   readonly text: string;
   readonly box: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
 }
 
-/** The usual way to embed the widget, with attributes. */
+/** A page that embeds the widget the usual way, with attributes. */
 export function embed(attributes = ''): string {
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Site</title><h1>Site</h1>
     <p><button id="own">Own button</button> Text of the site.</p>
     <script src="{api}/v1/service-status.js" ${attributes}></script></html>`;
 }
 
-/** Sets the stage until the test ends; the clock of its page goes on by itself, and can be turned. */
+/** Starts both servers and opens a page until the test ends. The clock of the page runs, and can be advanced. */
 export async function createStage(browser: Browser, options: BrowserContextOptions = {}): Promise<Stage> {
   const { script } = await compileStatusWidget();
   let answer: Answer = { status: 'up' };
   let fallback: Answer = 'down';
   let html = '';
   let headers: Record<string, string> = {};
-  let asked = 0;
+  let requestCount = 0;
   const visited: string[] = [];
   const api = await serve((request, response) => {
     response.setHeader('Access-Control-Allow-Origin', '*');
@@ -68,20 +68,20 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
     if (request.url === '/v1/service-status.js') {
       response.setHeader('Content-Type', 'application/javascript').end(script);
     } else {
-      asked += 1;
-      give(request, response, answer);
+      requestCount += 1;
+      respond(request, response, answer);
     }
   });
   const site = await serve((request, response) => {
     visited.push(request.url!);
-    if (request.url === '/status.json') return give(request, response, fallback);
+    if (request.url === '/status.json') return respond(request, response, fallback);
     response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', ...headers });
     response.end(html.replaceAll('{api}', api));
   });
   const context = await browser.newContext({ locale: 'en-GB', ...options });
   onTestFinished(() => context.close());
   const page = await context.newPage();
-  // Every delay is then the interval to the millisecond, as 15 % less and 15 % more meet at a half.
+  // At 0.5, the jitter of ±15 % is zero, so that every delay is exactly the interval.
   await context.addInitScript('Math.random = () => 0.5');
   await page.clock.install();
 
@@ -89,13 +89,13 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
   page.on('request', (request) => pending.add(request));
   page.on('requestfinished', (request) => pending.delete(request));
   page.on('requestfailed', (request) => pending.delete(request));
-  // What is not answered yet would look like a hanging API to the next turn of the clock.
+  // An open request would look like a hanging API when the clock is advanced again.
   const settle = async (expected: number): Promise<void> => {
     await vi.waitFor(() => {
-      if (asked < expected) throw new Error(`asked ${asked} times instead of ${expected}`);
-      if (answer !== 'hang' && pending.size > 0) throw new Error('there are requests without an answer');
+      if (requestCount < expected) throw new Error(`${requestCount} requests instead of ${expected}`);
+      if (answer !== 'hang' && pending.size > 0) throw new Error('there are requests without a response');
     }, 5000);
-    // From the last byte to what the widget makes of it.
+    // The widget renders a moment after the last byte.
     await delay(20);
   };
 
@@ -103,19 +103,19 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
     page,
     site,
     api,
-    asked: () => asked,
+    requestCount: () => requestCount,
     answer: (next) => (answer = next),
     answerFallback: (next) => (fallback = next),
     visited,
     publish: (next) => (html = next),
     async open(next, { headers: added = {}, times = 1 } = {}) {
       [html, headers] = [next, added];
-      const expected = asked + times;
+      const expected = requestCount + times;
       await page.goto(site);
       await settle(expected);
     },
-    async pass(ms, times = 0) {
-      const expected = asked + times;
+    async advance(ms, times = 0) {
+      const expected = requestCount + times;
       await page.clock.runFor(ms);
       await settle(expected);
     },
@@ -128,7 +128,7 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
     async inside<Result>(selector: string, run: (element: HTMLElement) => Result): Promise<Result> {
       const session = await context.newCDPSession(page);
       try {
-        // The shadow root is closed to scripts, but not to the tools of a developer.
+        // Scripts cannot read a closed shadow root, but the DevTools protocol can.
         const { root } = await session.send('DOM.getDocument', { depth: -1, pierce: true });
         const host = findNode(root, 'service-status');
         const nodeId = host?.shadowRoots?.[0]?.nodeId;
@@ -150,7 +150,7 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
   return stage;
 }
 
-/** Waits until the toast shows this text, or fails. */
+/** Expects the toast to show this text soon. */
 export async function expectToast(stage: Stage, text: string): Promise<void> {
   await vi.waitFor(async () => expect((await stage.toast()).text).toBe(text), 5000);
 }
@@ -181,7 +181,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-function give(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
   if (answer === 'hang') return;
   if (answer === 'down') {
     request.socket.destroy();

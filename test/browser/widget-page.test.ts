@@ -7,7 +7,7 @@ import { createStage, embed, expectToast } from './stage.ts';
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const trouble = 'Some services are disrupted';
 
-test('the widget has at most 3 KB, gzipped as it is served', async () => {
+test('the widget has at most 3 KB, gzipped as served', async () => {
   const { script } = await compileStatusWidget();
   const gzipped = gzipSync(script, { level: 6 }).length;
   process.stderr.write(`the status widget: ${script.length} bytes minified, ${gzipped} gzipped\n`);
@@ -15,11 +15,11 @@ test('the widget has at most 3 KB, gzipped as it is served', async () => {
 });
 
 describeChromium((browser) => {
-  test('may have a strict content security policy', async () => {
+  test('the widget works under a strict content security policy', async () => {
     const stage = await createStage(browser());
-    const complaints: string[] = [];
-    stage.page.on('console', (message) => complaints.push(message.text()));
-    stage.page.on('pageerror', (error) => complaints.push(error.message));
+    const errors: string[] = [];
+    stage.page.on('console', (message) => errors.push(message.text()));
+    stage.page.on('pageerror', (error) => errors.push(error.message));
     stage.answer(web);
     const policy = `default-src 'none'; script-src ${stage.api}; connect-src ${stage.api}; require-trusted-types-for 'script'`;
     const { embed: served } = await compileStatusWidget();
@@ -27,10 +27,10 @@ describeChromium((browser) => {
     await stage.open(html, { headers: { 'Content-Security-Policy': policy } });
     await expectToast(stage, `${trouble} Web`);
     expect(await stage.inside('.box', (box) => getComputedStyle(box).position)).toBe('fixed');
-    expect(complaints).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
-  test('runs on old browsers by a style with the nonce of the script', async () => {
+  test('in a browser without constructable stylesheets, the style gets the nonce of the script', async () => {
     const stage = await createStage(browser());
     await stage.page.addInitScript(() => Object.assign(window, { CSSStyleSheet: undefined }));
     stage.answer(web);
@@ -39,7 +39,7 @@ describeChromium((browser) => {
     expect(await stage.inside('.box', (box) => getComputedStyle(box).position)).toBe('fixed');
   });
 
-  test('gets no global name, also where the script is included twice, and one widget', async () => {
+  test('a page that includes the script twice gets one widget, and no global name', async () => {
     const stage = await createStage(browser());
     const names = () => stage.page.evaluate(() => [Object.getOwnPropertyNames(window), Object.keys(window)].flat());
     await stage.open('<!doctype html><title>Site</title>', { times: 0 });
@@ -51,14 +51,14 @@ describeChromium((browser) => {
     );
     await expectToast(stage, `${trouble} Web`);
     await stage.page.addScriptTag({ url: `${stage.api}/v1/service-status.js` });
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     expect(await names()).toEqual(before);
     expect(await stage.page.evaluate(() => document.querySelectorAll('service-status').length)).toBe(1);
     expect(await stage.page.evaluate(() => customElements.get('service-status'))).toBeUndefined();
-    expect(stage.asked()).toBe(2);
+    expect(stage.requestCount()).toBe(2);
   });
 
-  test('does not move, and takes every click beside the toast', async () => {
+  test('the widget shifts no layout, and takes no click outside the toast', async () => {
     const stage = await createStage(browser());
     await stage.page.addInitScript(() => {
       const shifts: number[] = [];
@@ -70,7 +70,7 @@ describeChromium((browser) => {
     await stage.open(`${embed()}${'<p>More text.</p>'.repeat(200)}`);
     for (const answer of [web, { ...web, maintenance: ['Games'] }, { status: 'up' }]) {
       stage.answer(answer);
-      await stage.pass(10_000, 1);
+      await stage.advance(10_000, 1);
     }
     const shifts = () => stage.page.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
     expect(await shifts()).toEqual([]);
@@ -80,12 +80,12 @@ describeChromium((browser) => {
       height - 20,
     ] as [number, number]);
     expect(hit).not.toBe('service-status');
-    // What does move the page is seen.
+    // The observer does report a real layout shift.
     await stage.page.evaluate(() => document.body.prepend(document.createElement('hr')));
     await vi.waitFor(async () => expect(await shifts()).toHaveLength(1), 5000);
   });
 
-  test('names the widget and its parts in the accessibility tree, before there is text', async () => {
+  test('the accessibility tree names the widget and its parts, also before there is text', async () => {
     const stage = await createStage(browser());
     const session = await stage.page.context().newCDPSession(stage.page);
     const named = async () => {
@@ -97,7 +97,7 @@ describeChromium((browser) => {
     await stage.open(embed('data-href="https://status.example.com/"'));
     expect(await named()).toEqual(['button: Own button', 'status: Service status']);
     stage.answer(web);
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     expect(await named()).toEqual(['button: Own button', 'status: Service status', 'link: Details', 'button: Dismiss']);
     const { width, height } = await stage.inside(
       'button',
@@ -106,7 +106,7 @@ describeChromium((browser) => {
     expect(Math.min(width, height)).toBeGreaterThanOrEqual(24);
   });
 
-  test('cannot hide or restyle the widget by its own styles, but for the custom properties', async () => {
+  test('styles of the page cannot hide or restyle the widget, except by the custom properties', async () => {
     const stage = await createStage(browser());
     stage.answer(web);
     await stage.open(
@@ -135,7 +135,7 @@ describeChromium((browser) => {
     ['data-theme="auto"', 'dark', true],
     ['data-theme="light"', 'dark', false],
     ['data-theme="dark"', 'light', true],
-  ] as const)('with %s in a %s system', async (attribute, colorScheme, dark) => {
+  ] as const)('with "%s" in a %s system, the toast is dark: %s', async (attribute, colorScheme, dark) => {
     const stage = await createStage(browser(), { colorScheme });
     stage.answer(web);
     await stage.open(embed(attribute));
@@ -153,7 +153,7 @@ describeChromium((browser) => {
     expect((Math.max(background, text) + 0.05) / (Math.min(background, text) + 0.05)).toBeGreaterThan(7);
   });
 
-  test('keeps still for those who want it so, shows its edge in forced colours, and is not printed', async () => {
+  test('the toast respects reduced motion, has a border in forced colours, and is not printed', async () => {
     const stage = await createStage(browser(), { reducedMotion: 'reduce', forcedColors: 'active' });
     stage.answer(web);
     await stage.open(embed());
@@ -175,7 +175,7 @@ describeChromium((browser) => {
     ['lang="en"', 'data-position="top-start"', 'left', 'top'],
     ['lang="ar" dir="rtl"', 'data-position="top-start"', 'right', 'top'],
     ['lang="en"', 'data-position="bottom-start"', 'left', 'bottom'],
-  ])('in <html %s> with %s stands to the %s at the %s', async (html, position, side, edge) => {
+  ])('in <html %s> with "%s", the toast is at the %s %s', async (html, position, side, edge) => {
     const stage = await createStage(browser(), { viewport: { width: 800, height: 600 } });
     stage.answer(web);
     await stage.open(embed(position).replace('lang="en"', html));
@@ -192,13 +192,16 @@ describeChromium((browser) => {
     ['lang="constructor"', '', 'es-ES', 'es', 'Algunos servicios tienen problemas Web'],
     ['lang="ja"', '', 'ja-JP', 'en', `${trouble} Web`],
     ['lang="hu"', 'data-text-disrupted="Zavar &lt;b&gt;"', 'de-DE', 'hu', 'Zavar <b> Web'],
-  ])('in <html %s> with %s, in a browser of %s, speaks %s', async (html, attributes, locale, lang, text) => {
-    const stage = await createStage(browser(), { locale });
-    stage.answer(web);
-    await stage.open(embed(attributes).replace('lang="en"', html));
-    await expectToast(stage, text);
-    expect(await stage.inside('.box', (box) => box.lang)).toBe(lang);
-  });
+  ])(
+    'in <html %s> with "%s" and the browser language %s, the toast is in %s',
+    async (html, attributes, locale, lang, text) => {
+      const stage = await createStage(browser(), { locale });
+      stage.answer(web);
+      await stage.open(embed(attributes).replace('lang="en"', html));
+      await expectToast(stage, text);
+      expect(await stage.inside('.box', (box) => box.lang)).toBe(lang);
+    },
+  );
 });
 
 /** WCAG 2.2, relative luminance. */

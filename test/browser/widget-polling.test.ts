@@ -15,96 +15,96 @@ describeChromium((browser) => {
     ['data-interval="1"', 5000],
     ['data-interval="soon"', 10_000],
     ['data-interval="1e99"', 86_400_000],
-  ])('with the attribute "%s" asks every %i ms', async (attribute, ms) => {
+  ])('with the attribute "%s", the widget polls every %i ms', async (attribute, ms) => {
     const stage = await createStage(browser());
     await stage.open(embed(attribute));
-    await stage.pass(ms - 1000);
-    expect(stage.asked()).toBe(1);
-    await stage.pass(1000, 1);
-    await stage.pass(ms - 1000);
-    expect(stage.asked()).toBe(2);
-    await stage.pass(1000, 1);
+    await stage.advance(ms - 1000);
+    expect(stage.requestCount()).toBe(1);
+    await stage.advance(1000, 1);
+    await stage.advance(ms - 1000);
+    expect(stage.requestCount()).toBe(2);
+    await stage.advance(1000, 1);
   });
 
   test.each([
     [0, 8500],
     [1, 11_500],
-  ])('varies the interval by 15 per cent: at a draw of %i it is %i ms', async (draw, ms) => {
+  ])('the interval varies by 15 %%: with the random number %i it is %i ms', async (random, ms) => {
     const stage = await createStage(browser());
-    await stage.page.addInitScript(`Math.random = () => ${draw}`);
+    await stage.page.addInitScript(`Math.random = () => ${random}`);
     await stage.open(embed());
-    await stage.pass(ms - 800);
-    expect(stage.asked()).toBe(1);
-    await stage.pass(800, 1);
+    await stage.advance(ms - 800);
+    expect(stage.requestCount()).toBe(1);
+    await stage.advance(800, 1);
   });
 
   test.each<[string, Answer]>([
-    ['a connection that is cut', 'down'],
+    ['a closed connection', 'down'],
     ['503 {"status":"error"}', { code: 503, text: '{"status":"error"}' }],
     ['502 with HTML', { code: 502, text: '<h1>Bad gateway</h1>' }],
-    ['a status of the future', { status: 'excellent' }],
+    ['an unknown status', { status: 'excellent' }],
     ['null', { code: 200, text: 'null' }],
     ['an incident with a wrong status code', { code: 500, text: '{"status":"disrupted","disrupted":["Games"]}' }],
-  ])('keeps what it knew at %s, asks less and less, and comes back', async (_, failure) => {
+  ])('after %s, the widget keeps the last status, backs off, and recovers', async (_, failure) => {
     const stage = await createStage(browser());
     const errors: string[] = [];
     stage.page.on('pageerror', (error) => errors.push(error.message));
     stage.answer(web);
     await stage.open(embed());
     stage.answer(failure);
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     for (const seconds of [20, 40, 80, 160, 300, 300]) {
-      await stage.pass((seconds - 1) * 1000);
-      const before = stage.asked();
-      await stage.pass(1000, 1);
-      expect(stage.asked()).toBe(before + 1);
+      await stage.advance((seconds - 1) * 1000);
+      const before = stage.requestCount();
+      await stage.advance(1000, 1);
+      expect(stage.requestCount()).toBe(before + 1);
     }
     await expectToast(stage, shown);
     stage.answer({ status: 'up' });
-    await stage.pass(300_000, 1);
+    await stage.advance(300_000, 1);
     await expectToast(stage, '');
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     expect(errors).toEqual([]);
   });
 
-  test('shows nothing at all where the API was never reached', async () => {
+  test('nothing is shown if the API was never reached', async () => {
     const stage = await createStage(browser());
     stage.answer('down');
     await stage.open(embed());
-    await stage.pass(20_000, 1);
+    await stage.advance(20_000, 1);
     await expectToast(stage, '');
   });
 
-  test('gives up after 8 s, and asks again', async () => {
+  test('a request is aborted after 8 s, and repeated', async () => {
     const stage = await createStage(browser());
     await stage.open(embed());
     stage.answer('hang');
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     const failed = stage.page.waitForEvent('requestfailed');
-    await stage.pass(8000);
+    await stage.advance(8000);
     await failed;
     stage.answer(web);
-    await stage.pass(20_000, 1);
+    await stage.advance(20_000, 1);
     await expectToast(stage, shown);
   });
 
   test.each([
     ['seconds', () => '120'],
     ['a date', () => new Date(Date.now() + 121_000).toUTCString()],
-  ])('waits as long as Retry-After says in %s, also when the page is seen again', async (_, wait) => {
+  ])('a Retry-After in %s is respected, also when the page becomes visible again', async (_, wait) => {
     const stage = await createStage(browser());
     stage.answer({ code: 429, headers: { 'Retry-After': wait() }, text: 'rate limit exceeded\n' });
     await stage.open(embed());
     stage.answer(web);
-    await stage.pass(60_000);
+    await stage.advance(60_000);
     await stage.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
-    await stage.pass(55_000);
-    expect(stage.asked()).toBe(1);
-    await stage.pass(7000, 1);
+    await stage.advance(55_000);
+    expect(stage.requestCount()).toBe(1);
+    await stage.advance(7000, 1);
     await expectToast(stage, shown);
   });
 
-  test('reads the fallback while the API cannot be reached, but not where nobody knows', async () => {
+  test('the fallback is read while the API cannot be reached, but not if the API reports an error status', async () => {
     const stage = await createStage(browser());
     stage.answer('down');
     stage.answerFallback(web);
@@ -112,25 +112,25 @@ describeChromium((browser) => {
     await expectToast(stage, shown);
     stage.answerFallback({ status: 'up' });
     stage.answer({ code: 503, text: '{"status":"error"}' });
-    await stage.pass(20_000, 1);
+    await stage.advance(20_000, 1);
     await expectToast(stage, shown);
     stage.answer({ code: 502, text: '<h1>Bad gateway</h1>' });
-    await stage.pass(40_000, 1);
+    await stage.advance(40_000, 1);
     await expectToast(stage, '');
   });
 
-  test('asks another API where it is told of one', async () => {
+  test('data-api sets another API', async () => {
     const stage = await createStage(browser());
     stage.answerFallback(web);
     await stage.open(embed('data-api="/status.json"'), { times: 0 });
     await expectToast(stage, shown);
-    expect(stage.asked()).toBe(0);
+    expect(stage.requestCount()).toBe(0);
   });
 
-  test('asks nothing for 30 s in a hidden tab, and at once when it is seen again', async () => {
+  test('a hidden tab sends no request for 30 s, and polls at once when it becomes visible again', async () => {
     const stage = await createStage(browser());
-    // Playwright lets its pages believe that they are in front: these tabs are none of them. In the page, a second
-    // passes in 10 ms, and it tells the site when it is seen and when not.
+    // Pages of Playwright always report as visible, so these tabs are created without it. In the page, a second passes
+    // in 10 ms. The page sends its visibility to the site.
     stage.publish(
       `<!doctype html><script>
         const real = setTimeout;
@@ -140,46 +140,46 @@ describeChromium((browser) => {
     );
     const session = await browser().newBrowserCDPSession();
     const { targetId } = await session.send('Target.createTarget', { url: stage.site });
-    await vi.waitFor(() => expect(stage.asked()).toBeGreaterThan(3), 5000);
+    await vi.waitFor(() => expect(stage.requestCount()).toBeGreaterThan(3), 5000);
     const other = await session.send('Target.createTarget', { url: 'about:blank' });
     await vi.waitFor(() => expect(stage.visited).toContain('/hidden'), 5000);
-    const asked = stage.asked();
+    const requests = stage.requestCount();
     await delay(3000);
-    expect(stage.asked()).toBe(asked);
+    expect(stage.requestCount()).toBe(requests);
     await session.send('Target.activateTarget', { targetId });
-    await vi.waitFor(() => expect(stage.asked()).toBeGreaterThan(asked + 3), 5000);
+    await vi.waitFor(() => expect(stage.requestCount()).toBeGreaterThan(requests + 3), 5000);
     expect(stage.visited).toContain('/visible');
     for (const tab of [targetId, other.targetId]) await session.send('Target.closeTarget', { targetId: tab });
   });
 
-  test('asks nothing where a page opens in a hidden tab', async () => {
+  test('a page that opens in a hidden tab sends no request', async () => {
     const stage = await createStage(browser());
     await stage.page.addInitScript(() => {
       Object.defineProperty(document, 'hidden', { get: () => !('seen' in window), configurable: true });
     });
     await stage.open(embed(), { times: 0 });
-    await stage.pass(600_000);
-    expect(stage.asked()).toBe(0);
+    await stage.advance(600_000);
+    expect(stage.requestCount()).toBe(0);
     await stage.page.evaluate(() => {
       Object.assign(window, { seen: true });
       document.dispatchEvent(new Event('visibilitychange'));
     });
-    await vi.waitFor(() => expect(stage.asked()).toBe(1), 5000);
+    await vi.waitFor(() => expect(stage.requestCount()).toBe(1), 5000);
   });
 
-  test('goes on when the page comes back from the back/forward cache', async () => {
+  test('polling continues when the page is restored from the back/forward cache', async () => {
     const stage = await createStage(browser());
     const { page } = stage;
     await stage.open(embed());
     await page.evaluate(() => Object.assign(window, { mark: 1 }));
     await page.goto('about:blank');
     stage.answer(web);
-    const asked = stage.asked();
+    const requests = stage.requestCount();
     await page.goBack({ waitUntil: 'commit' });
     expect(await page.evaluate(() => 'mark' in window)).toBe(true);
-    await stage.pass(1, asked + 1 - stage.asked());
+    await stage.advance(1, requests + 1 - stage.requestCount());
     await expectToast(stage, shown);
-    await stage.pass(10_000, 1);
-    expect(stage.asked()).toBe(asked + 2);
+    await stage.advance(10_000, 1);
+    expect(stage.requestCount()).toBe(requests + 2);
   });
 });

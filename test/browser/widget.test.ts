@@ -7,28 +7,28 @@ const both = { status: 'disrupted', disrupted: ['Web', 'Games'] };
 const trouble = 'Some services are disrupted';
 
 describeChromium((browser) => {
-  test('shows an incident, and clears it when it is over', async () => {
+  test('an incident is shown, and cleared when it is over', async () => {
     const stage = await createStage(browser());
     await stage.open(embed());
     expect(await stage.toast()).toEqual({ text: '', box: expect.objectContaining({ width: 0, height: 0 }) as unknown });
     stage.answer({ ...both, maintenance: ['Backups'] });
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     await expectToast(stage, `${trouble} Web Games Maintenance in progress Backups`);
     stage.answer({ status: 'maintenance', maintenance: ['Backups'] });
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     await expectToast(stage, 'Maintenance in progress Backups');
     stage.answer({ status: 'disrupted' });
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     await expectToast(stage, trouble);
     stage.answer({ status: 'up' });
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     await expectToast(stage, '');
-    // What nobody dismissed need not be stored.
+    // Without a dismissal nothing is stored.
     expect(await stage.page.evaluate(() => sessionStorage.length)).toBe(0);
   });
 
   test.each(['<script src="{api}/v1/service-status.js"', '<script defer', '<script async'])(
-    'works from the head: %s',
+    'the script works in the head: %s',
     async (tag) => {
       const stage = await createStage(browser());
       stage.answer(web);
@@ -39,37 +39,37 @@ describeChromium((browser) => {
     },
   );
 
-  test('stays dismissed on every page of a session, until the incident is another', async () => {
+  test('a dismissed incident stays dismissed on all pages of the session, until it changes', async () => {
     const stage = await createStage(browser());
     stage.answer(web);
     await stage.open(embed());
     await expectToast(stage, `${trouble} Web`);
     await stage.inside('button', (button) => button.click());
     await expectToast(stage, '');
-    await stage.pass(10_000, 1);
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
+    await stage.advance(10_000, 1);
     await expectToast(stage, '');
     await stage.open(embed());
     await expectToast(stage, '');
     stage.answer(both);
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     await expectToast(stage, `${trouble} Web Games`);
   });
 
-  test('shows the same incident again when it comes back after a recovery', async () => {
+  test('the same incident is shown again if it returns after a recovery', async () => {
     const stage = await createStage(browser());
     stage.answer(web);
     await stage.open(embed());
     await stage.inside('button', (button) => button.click());
     await expectToast(stage, '');
     stage.answer({ status: 'up' });
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     stage.answer(web);
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     await expectToast(stage, `${trouble} Web`);
   });
 
-  test('remembers for the page what was dismissed where storage is blocked', async () => {
+  test('if storage is blocked, a dismissal lasts for the page', async () => {
     const stage = await createStage(browser());
     await stage.page.addInitScript(() => {
       Object.defineProperty(window, 'sessionStorage', {
@@ -82,20 +82,20 @@ describeChromium((browser) => {
     await stage.open(embed());
     await stage.inside('button', (button) => button.click());
     await expectToast(stage, '');
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     await expectToast(stage, '');
     stage.answer(both);
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     await expectToast(stage, `${trouble} Web Games`);
   });
 
-  test('takes no focus; Escape dismisses it only from within, and gives the focus back', async () => {
+  test('the toast takes no focus; Escape dismisses it only from inside, and returns the focus', async () => {
     const stage = await createStage(browser());
     const { page } = stage;
     await stage.open(embed('data-href="https://status.example.com/"'));
     await page.focus('#own');
     stage.answer(web);
-    await stage.pass(10_000, 1);
+    await stage.advance(10_000, 1);
     const focused = () => page.evaluate(() => document.activeElement?.id || document.activeElement?.localName);
     expect(await focused()).toBe('own');
     await page.keyboard.press('Escape');
@@ -109,7 +109,7 @@ describeChromium((browser) => {
     expect(await focused()).toBe('own');
   });
 
-  test('keeps hostile and endless names text, within the box', async () => {
+  test('hostile and very long names stay text inside the box', async () => {
     const stage = await createStage(browser(), { viewport: { width: 360, height: 640 } });
     const dialogs: string[] = [];
     stage.page.on('dialog', (dialog) => {
@@ -135,7 +135,7 @@ describeChromium((browser) => {
     expect(dialogs).toEqual([]);
   });
 
-  test('tells the page of every change, and only of changes', async () => {
+  test('the widget dispatches an event for each change, and only for changes', async () => {
     const stage = await createStage(browser());
     await stage.page.addInitScript(() => {
       document.addEventListener('statuschange', (event) => {
@@ -144,14 +144,14 @@ describeChromium((browser) => {
         console.log(JSON.stringify([detail.status, ...detail.disrupted, composed, localName]));
       });
     });
-    const heard: string[] = [];
-    stage.page.on('console', (message) => heard.push(message.text()));
+    const messages: string[] = [];
+    stage.page.on('console', (message) => messages.push(message.text()));
     await stage.open(embed());
     for (const answer of [{ status: 'up' }, web, web, both, both]) {
       stage.answer(answer);
-      await stage.pass(10_000, 1);
+      await stage.advance(10_000, 1);
     }
-    expect(heard).toEqual([
+    expect(messages).toEqual([
       '["up",true,"service-status"]',
       '["disrupted","Web",true,"service-status"]',
       '["disrupted","Web","Games",true,"service-status"]',
@@ -164,7 +164,7 @@ describeChromium((browser) => {
     ['backups', { status: 'disrupted', disrupted: ['Web'], maintenance: ['Games'] }, 'up: ; '],
     ['backups', { status: 'disrupted' }, 'disrupted: ; '],
     [' , ', { status: 'maintenance', maintenance: ['Games'] }, 'maintenance: ; Games'],
-  ])('with data-only="%s" takes %j for %s', async (only, answer, expected) => {
+  ])('data-only="%s" turns %j into %s', async (only, answer, expected) => {
     const stage = await createStage(browser());
     await stage.page.addInitScript(() => {
       document.addEventListener('statuschange', (event) => {

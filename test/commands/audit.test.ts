@@ -20,14 +20,14 @@ async function createLog(): Promise<CommandLine> {
   return line;
 }
 
-async function printed(line: CommandLine, ...args: string[]): Promise<unknown[]> {
+async function readPrinted(line: CommandLine, ...args: string[]): Promise<unknown[]> {
   const { stdout } = await line.run('audit', '--json', ...args);
   return stdout.split('\n').flatMap((text) => (text === '' ? [] : [JSON.parse(text) as unknown]));
 }
 
-test('the log is printed as one object a line, with its times in ISO', async () => {
+test('--json prints one object a line, with ISO times', async () => {
   const line = await createLog();
-  expect(await printed(line)).toEqual([
+  expect(await readPrinted(line)).toEqual([
     { ...auditEntry(), at: '2026-11-20T12:00:00.000Z' },
     { ...auditEntry(), at: '2026-11-20T12:00:00.250Z', phase: 'finished', outcome: 'ok', ms: 250 },
     {
@@ -40,7 +40,7 @@ test('the log is printed as one object a line, with its times in ISO', async () 
   ]);
 });
 
-test('the log is printed for people, with nothing that a terminal would obey', async () => {
+test('the log is printed as text, without control characters', async () => {
   const line = await createLog();
   expect((await line.run('audit')).stdout.split('\n')).toEqual([
     '2026-11-20T12:00:00.000Z  requested  game-power:start  game:survival  key=AbCdEfGhIj01  ip=2001:db8::1  request=a-request',
@@ -50,23 +50,23 @@ test('the log is printed for people, with nothing that a terminal would obey', a
   ]);
 });
 
-test('a filter leaves the entries of a server, and those from a time on', async () => {
+test('the log can be filtered by server and by start time', async () => {
   const line = await createLog();
-  expect(await printed(line, '--server', 'game:survival')).toHaveLength(2);
-  expect(await printed(line, '--server', 'vps:survival')).toEqual([]);
-  expect(await printed(line, '--since', '2026-11-20')).toHaveLength(3);
-  expect(await printed(line, '--since', '2026-11-21')).toHaveLength(1);
-  expect(await printed(line, '--since', '2026-11-20T12:00:00.250Z')).toHaveLength(2);
-  expect(await printed(line, '--since', '2026-11-20T14:00:00.251+02:00')).toHaveLength(1);
+  expect(await readPrinted(line, '--server', 'game:survival')).toHaveLength(2);
+  expect(await readPrinted(line, '--server', 'vps:survival')).toEqual([]);
+  expect(await readPrinted(line, '--since', '2026-11-20')).toHaveLength(3);
+  expect(await readPrinted(line, '--since', '2026-11-21')).toHaveLength(1);
+  expect(await readPrinted(line, '--since', '2026-11-20T12:00:00.250Z')).toHaveLength(2);
+  expect(await readPrinted(line, '--since', '2026-11-20T14:00:00.251+02:00')).toHaveLength(1);
 });
 
-test('--since takes a time back from now', async () => {
+test('--since accepts a duration before now', async () => {
   const line = await createCommandLine();
   await line.store.audit.append(auditEntry({ at: Date.now() - 3_600_000, requestId: 'an hour ago' }));
   await line.store.audit.append(auditEntry({ at: Date.now() - 60_000, requestId: 'a minute ago' }));
-  expect(await printed(line, '--since', '30m')).toMatchObject([{ requestId: 'a minute ago' }]);
-  expect(await printed(line, '--since', '1d')).toHaveLength(2);
-  expect(await printed(line, '--since', '999999d')).toHaveLength(2);
+  expect(await readPrinted(line, '--since', '30m')).toMatchObject([{ requestId: 'a minute ago' }]);
+  expect(await readPrinted(line, '--since', '1d')).toHaveLength(2);
+  expect(await readPrinted(line, '--since', '999999d')).toHaveLength(2);
 });
 
 test.each([
@@ -79,7 +79,7 @@ test.each([
   expect(await line.run('audit', ...args)).toEqual({ status: 1, stdout: '', stderr });
 });
 
-test('an unknown server is warned of if the log has no entry of it', async () => {
+test('an unknown server without log entries gives a warning', async () => {
   const line = await createLog();
   await line.run('servers', 'add', 'game:quiet', '--provider', 'p', '--ref', 'r');
   const warning = 'warning: there is no server game:queit (did you mean "game:quiet"?)\n';
@@ -88,12 +88,12 @@ test('an unknown server is warned of if the log has no entry of it', async () =>
   expect((await line.run('audit', '--server', 'game:other')).stderr).toBe('');
 });
 
-test('a log that was being written when its reader went away ends without an error', async () => {
+test('a closed pipe ends the command without an error', async () => {
   const line = await createLog();
   expect(await runHere(['audit'], line.env, { out: brokenOutput('EPIPE') })).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('a log that cannot be written is not taken for a whole one', async () => {
+test('a write error of the output ends the command with status 1', async () => {
   const line = await createLog();
   const { status, stderr } = await runHere(['audit'], line.env, { out: brokenOutput('ENOSPC') });
   expect({ status, stderr }).toEqual({ status: 1, stderr: 'the output cannot be written: ENOSPC\n' });

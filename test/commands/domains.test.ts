@@ -8,7 +8,7 @@ import { runHere } from './run-command.ts';
 const price = '{ EUR: { 1: { register: 10, renew: 12, transfer: 0 } } }';
 const offline = { DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' };
 
-/** A release whose TLDs are asked where the test says. */
+/** The settings for a release whose TLDs have these look-ups. */
 async function settingsOf(lookups: Readonly<Record<string, string>>): Promise<Record<string, string>> {
   const lines = Object.entries(lookups).map(([tld, lookup]) => `  ${tld}: { prices: ${price}, lookup: ${lookup} }`);
   const root = createProject({
@@ -18,7 +18,7 @@ async function settingsOf(lookups: Readonly<Record<string, string>>): Promise<Re
   return { ...offline, DIST_DIR: join(root, 'dist') };
 }
 
-test('TLDs that all work are a table, and status 0', async () => {
+test('if all TLDs work, doctor prints a table and exits with status 0', async () => {
   const rdap = await createRdapUpstream();
   const settings = await settingsOf({ '.com': `{ rdap: "${rdap.base}" }` });
   const { status, stdout, stderr } = await runHere(['domains', 'doctor'], settings);
@@ -29,14 +29,14 @@ test('TLDs that all work are a table, and status 0', async () => {
   expect(more).toEqual([]);
 });
 
-test('one that would answer 502 or wrongly is told, and the status is 1', async () => {
-  const [rdap, liar] = await Promise.all([
+test('if a TLD would answer 502 or wrongly, doctor reports it and exits with status 1', async () => {
+  const [rdap, wrong] = await Promise.all([
     createRdapUpstream(),
     createUpstream(() => ({ status: 404, body: '{"errorCode":404}' })),
   ]);
   const settings = await settingsOf({
     '.com': `{ rdap: "${rdap.base}" }`,
-    '.net': `{ rdap: "${liar.url}/" }`,
+    '.net': `{ rdap: "${wrong.url}/" }`,
     '.org': 'none',
   });
   const { status, stdout, stderr } = await runHere(['domains', 'doctor', '--json'], settings);
@@ -51,17 +51,13 @@ test('one that would answer 502 or wrongly is told, and the status is 1', async 
 
 test.each([
   ['without a release', { DIST_DIR: '/nowhere' }, /\/nowhere\/current/],
+  ['with an invalid setting', { DOMAIN_PRICES: 'free' }, /^DOMAIN_PRICES: must be catalog, whmcs or fossbilling$/m],
   [
-    'with a setting that is wrong',
-    { DOMAIN_PRICES: 'free' },
-    /^DOMAIN_PRICES: must be catalog, whmcs or fossbilling$/m,
-  ],
-  [
-    'with a billing system that is not there',
+    'with an unreachable billing system',
     { DOMAIN_PRICES: 'fossbilling', FOSSBILLING_URL: 'http://127.0.0.1:65530' },
     /The request could not be completed/,
   ],
-])('%s it says so', async (_, changes, message) => {
+])('%s, doctor prints the reason and exits with status 1', async (_, changes, message) => {
   const settings = { ...(await settingsOf({ '.com': 'none' })), DATA_DIR: temporaryFolder(), ...changes };
   const { status, stdout, stderr } = await runHere(['domains', 'doctor'], settings);
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });

@@ -15,7 +15,7 @@ async function createVotes() {
   return line;
 }
 
-test('the articles that help least come first', async () => {
+test('the report lists the least helpful articles first', async () => {
   const { run } = await createVotes();
   const { stdout, status } = await run('feedback', 'report');
   expect(status).toBe(0);
@@ -36,7 +36,7 @@ test.each(['30d', '2026-06-01'])('votes before --since %s are left out', async (
   ]);
 });
 
-test('a day that is none is refused', async () => {
+test('an invalid --since is refused', async () => {
   const { run } = await createVotes();
   const { stderr, status } = await run('feedback', 'report', '--since', 'yesterday');
   expect({ stderr, status }).toEqual({

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { generateApiKey, parseApiKey } from '../../server/keys/key.ts';
 import { brokenOutput, createCommandLine, createKey, onlyKey, runHere } from './run-command.ts';
 
-test('prints the key alone to stdout, and keeps only its hash', async () => {
+test('the key is printed alone to stdout, and only its hash is stored', async () => {
   const line = await createCommandLine();
   const before = Date.now();
   const servers = ['--server', 'game:a', '--server=vps:42', '--server', 'game:a'];
@@ -31,7 +31,7 @@ test('prints the key alone to stdout, and keeps only its hash', async () => {
   expect(key.createdAt).toBeLessThanOrEqual(Date.now());
 });
 
-test('prints an object for machines', async () => {
+test('--json prints an object', async () => {
   const line = await createCommandLine();
   const shown = await createKey(line, '--expires', '2999-12-31', '--label', 'x');
   expect(shown).toEqual({
@@ -50,13 +50,13 @@ test.each([
   ['2999-02-28T12:30:00Z', '2999-02-28T12:30:00.000Z'],
   ['2999-02-28T12:30', '2999-02-28T12:30:00.000Z'],
   ['2999-02-28T12:30:00.5+02:00', '2999-02-28T10:30:00.500Z'],
-])('takes %s for %s', async (text, expected) => {
+])('--expires %s means %s', async (text, expected) => {
   const line = await createCommandLine();
   await createKey(line, '--expires', text);
   expect((await onlyKey(line)).expiresAt).toBe(Date.parse(expected));
 });
 
-test('warns of a server that is not known, with the nearest, and of a scope without a server', async () => {
+test('an unknown server and a scope without a server give warnings, the first with the nearest name', async () => {
   const line = await createCommandLine();
   await line.store.servers.put({ server: 'game:survival', provider: 'panel', ref: '1', logFile: null });
   const servers = ['--server', 'game:survivl', '--server', 'game:survival'];
@@ -96,7 +96,7 @@ test.each([
   [['-l', 'x'], "unknown option '-l'"],
   [['--no-json'], "unknown option '--no-json' (Did you mean --json?)"],
   [['extra'], "too many arguments for 'create'. Expected 0 arguments but got 1: extra."],
-])('refuses %j in one line, and makes no key', async (args, message) => {
+])('%j is refused in one line, and no key is created', async (args, message) => {
   const line = await createCommandLine();
   const result = await line.run('keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', ...args);
   expect(result).toMatchObject({ status: 1, stdout: '' });
@@ -105,7 +105,7 @@ test.each([
   expect(await line.store.apiKeys.list()).toEqual([]);
 });
 
-test('refuses a key for no server, or for nothing', async () => {
+test('a key without a server or without a scope is refused', async () => {
   const line = await createCommandLine();
   const withoutServer = await line.run('keys', 'create', '--scope', 'game-power:read');
   expect(withoutServer).toMatchObject({
@@ -116,7 +116,7 @@ test('refuses a key for no server, or for nothing', async () => {
   expect(withoutScope).toMatchObject({ status: 1, stderr: '--scope is missing: a key allows at least one thing\n' });
 });
 
-test('an output that takes nothing is told, with the way to a secret that somebody has', async () => {
+test('if the output cannot be written, the error says how to get a new secret', async () => {
   const line = await createCommandLine();
   const args = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'];
   for (const code of ['ENOSPC', 'EPIPE']) {
@@ -132,17 +132,17 @@ test('an output that takes nothing is told, with the way to a secret that somebo
 
 test.each([
   ['keys', 'KEY'],
-  ['keys', 'revoke', 'nobody000000', 'KEY'],
+  ['keys', 'revoke', 'missing00000', 'KEY'],
   ['keys', 'revoke', '--KEY'],
   ['keys', 'revoke', 'xKEY'],
   ['keys', 'create', '--server', 'KEY', '--scope', 'game-power:read'],
   ['keys', 'create', '--server', 'game:a', '--scope', 'KEY'],
   ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--label', 'is KEY'],
   ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--expires', 'KEY'],
-  ['keys', 'rotate', 'nobody000000', '--overlap', 'KEY'],
+  ['keys', 'rotate', 'missing00000', '--overlap', 'KEY'],
   ['servers', 'add', 'game:a', '--provider', 'KEY', '--ref', 'x'],
   ['audit', '--since', 'KEY'],
-])('a whole key that strays into %s %s %s is refused, and not repeated', async (...args) => {
+])('a full key in the wrong place of %s %s %s is refused, and not printed', async (...args) => {
   const line = await createCommandLine();
   const { text, secret } = generateApiKey();
   const { status, stdout, stderr } = await line.run(...args.map((arg) => arg.replace('KEY', text)));

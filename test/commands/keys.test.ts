@@ -7,7 +7,7 @@ import type { ShownKey } from './run-command.ts';
 const hour = 60 * 60 * 1000;
 
 describe('keys list', () => {
-  test('prints all there is to know of the keys but their secrets', async () => {
+  test('prints all fields of the keys except their secrets', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line, '--label', 'first');
     const other = await createKey(line, '--label', 'second', '--expires', '2999-12-31');
@@ -51,12 +51,12 @@ describe('keys list', () => {
     expect(table.stdout).not.toContain(first.secretHash);
   });
 
-  test('prints an empty array where there are no keys', async () => {
+  test('prints an empty array if there are no keys', async () => {
     const line = await createCommandLine();
     expect(await line.json('keys', 'list', '--json')).toEqual([]);
   });
 
-  test('says which key has expired', async () => {
+  test('marks an expired key, which cannot be rotated', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     const key = await onlyKey(line);
@@ -69,7 +69,7 @@ describe('keys list', () => {
 });
 
 describe('keys rotate', () => {
-  test('gives a new secret, and ends the old one at once', async () => {
+  test('creates a new secret, and the old one ends at once', async () => {
     const line = await createCommandLine();
     const { id, key } = await createKey(line, '--label', 'x');
     const { status, stdout, stderr } = await line.run('keys', 'rotate', id);
@@ -88,7 +88,7 @@ describe('keys rotate', () => {
     ['24h', 24 * hour],
     ['7d', 7 * 24 * hour],
     ['0', 0],
-  ])('keeps the old secret for --overlap %s', async (overlap, ms) => {
+  ])('keeps the old secret valid for --overlap %s', async (overlap, ms) => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     const before = Date.now();
@@ -107,7 +107,7 @@ describe('keys rotate', () => {
     expect(previousUntil).toBeLessThanOrEqual(after + ms);
   });
 
-  test('says which older secret the overlap does not keep, and no longer end than that of the key', async () => {
+  test('warns that the overlap ends an older secret, and does not exceed the expiry of the key', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line, '--expires', new Date(Date.now() + 48 * hour).toISOString());
     const first = await line.run('keys', 'rotate', id, '--overlap', '24h');
@@ -121,7 +121,7 @@ describe('keys rotate', () => {
     ]);
   });
 
-  test('refuses what is no time, an unknown key and a revoked one', async () => {
+  test('refuses an invalid overlap, an unknown key and a revoked key', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     for (const overlap of ['24', '1w', '-1h', '1.5h', 'h', '']) {
@@ -145,7 +145,7 @@ describe('keys rotate', () => {
 });
 
 describe('keys revoke', () => {
-  test('ends a key by its id, or by the whole of a leaked key, which it does not repeat', async () => {
+  test('revokes a key by its id, or by a full leaked key, which it does not print', async () => {
     const line = await createCommandLine();
     const [one, other] = [await createKey(line), await createKey(line)];
     expect(await line.run('keys', 'revoke', one.id)).toEqual({
@@ -158,13 +158,13 @@ describe('keys revoke', () => {
     for (const { revokedAt } of await line.store.apiKeys.list()) expect(revokedAt).toBeGreaterThan(0);
   });
 
-  test('prints the id for machines', async () => {
+  test('prints the id as JSON with --json', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     expect(await line.json('keys', 'revoke', id, '--json')).toEqual({ id });
   });
 
-  test('ends a key whose record is damaged, which no list shows, and tells one that there is not', async () => {
+  test('revokes a key whose record is damaged, and refuses one that does not exist', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     damage(line, `UPDATE hosting_api_keys SET scopes = 'damaged'`);
@@ -174,15 +174,15 @@ describe('keys revoke', () => {
       stderr: `the record "${id}" of hosting_api_keys is corrupted\n`,
     });
     expect(await line.run('keys', 'revoke', id)).toMatchObject({ status: 0 });
-    expect((await line.run('keys', 'revoke', 'nobody000000')).stderr).toBe('no API key has the id nobody000000\n');
+    expect((await line.run('keys', 'revoke', 'missing00000')).stderr).toBe('no API key has the id missing00000\n');
   });
 
-  test('refuses an unknown key, and what is no id', async () => {
+  test('refuses an unknown key, and an invalid id', async () => {
     const line = await createCommandLine();
-    expect(await line.run('keys', 'revoke', 'nobody000000')).toMatchObject({
+    expect(await line.run('keys', 'revoke', 'missing00000')).toMatchObject({
       status: 1,
       stdout: '',
-      stderr: 'no API key has the id nobody000000\n',
+      stderr: 'no API key has the id missing00000\n',
     });
     expect(await line.run('keys', 'revoke', 'not-an-id')).toMatchObject({
       status: 1,

@@ -12,7 +12,8 @@ import { auditEntry } from '../store/samples.ts';
 import { createCommandLine, environment, main, runCommand } from './run-command.ts';
 import type { ShownKey } from './run-command.ts';
 
-// The other files here run the commands in their own process, which is quicker; this one, where a process matters.
+// The commands run as child processes here. The other files of this folder run them in the process of the test, which
+// is faster.
 
 const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-logs:read'];
 
@@ -24,7 +25,7 @@ async function keyIds(dataDir: string): Promise<string[]> {
 }
 
 describe('the settings', () => {
-  test('are not needed: the store is in .data of the folder, and a new one is told', async () => {
+  test('are optional: the store is in .data of the working directory, and a new one is noted', async () => {
     const cwd = temporaryFolder();
     const first = await runCommand(create, { cwd, env: {} });
     expect(await keyIds(join(cwd, '.data'))).toEqual([parseApiKey(first.stdout.trim())!.id]);
@@ -34,7 +35,7 @@ describe('the settings', () => {
     expect((await runCommand(['keys', 'list'], { cwd, env: {} })).stderr).toBe('');
   });
 
-  test('of .env are read, and those of the environment go before them', async () => {
+  test('are read from .env, and the environment overrides them', async () => {
     const cwd = temporaryFolder();
     writeFileSync(join(cwd, '.env'), 'DATA_DIR=from-file\n');
     await runCommand(create, { cwd, env: {} });
@@ -43,7 +44,7 @@ describe('the settings', () => {
     expect(await keyIds(join(cwd, 'from-environment'))).toHaveLength(1);
   });
 
-  test('in an .env that cannot be read are an error in one line, but not for the usage', async () => {
+  test('in an unreadable .env give an error in one line, but --help still works', async () => {
     const cwd = temporaryFolder();
     mkdirSync(join(cwd, '.env'));
     expect(await runCommand(create, { cwd, env: {} })).toEqual({
@@ -56,7 +57,7 @@ describe('the settings', () => {
   });
 });
 
-test('npm run gives the commands their arguments, and their status back', async () => {
+test('npm run passes on the arguments and the exit status', async () => {
   const { env, store } = await createCommandLine();
   const npm = (...args: string[]) =>
     promisify(execFile)('npm', ['run', '--silent', ...args], {
@@ -72,7 +73,7 @@ test('npm run gives the commands their arguments, and their status back', async 
   expect((await npm('audit', '--', '--json')).stdout).toBe('');
 });
 
-test('a running server obeys from the next request on', async () => {
+test('a running server applies changes of keys from the next request on', async () => {
   const dataDir = join(temporaryFolder(), 'data');
   const app = await createTestApp({ settings: { DATA_DIR: dataDir } });
   const keys = async (...args: string[]): Promise<string> => {
@@ -83,7 +84,7 @@ test('a running server obeys from the next request on', async () => {
     expect(status).toBe(0);
     return stdout.trim();
   };
-  const isGood = async (key: string): Promise<boolean> => {
+  const isAccepted = async (key: string): Promise<boolean> => {
     const { status } = await app.request('/v1/hosting/game/logs/a/latest', {
       headers: { authorization: `Bearer ${key}` },
     });
@@ -91,17 +92,17 @@ test('a running server obeys from the next request on', async () => {
   };
   const first = await keys(...create.slice(1));
   const { id } = parseApiKey(first)!;
-  expect(await isGood(first)).toBe(true);
+  expect(await isAccepted(first)).toBe(true);
   const second = await keys('rotate', id, '--overlap', '1h');
-  expect([await isGood(first), await isGood(second)]).toEqual([true, true]);
+  expect([await isAccepted(first), await isAccepted(second)]).toEqual([true, true]);
   const third = await keys('rotate', id);
-  expect([await isGood(first), await isGood(second), await isGood(third)]).toEqual([false, false, true]);
+  expect([await isAccepted(first), await isAccepted(second), await isAccepted(third)]).toEqual([false, false, true]);
   await keys('revoke', id);
-  expect(await isGood(third)).toBe(false);
+  expect(await isAccepted(third)).toBe(false);
 });
 
 describe('the output', () => {
-  test('may be closed by a reader that has read enough', async () => {
+  test('may be closed early by its reader', async () => {
     const { env, store } = await createCommandLine();
     for (let index = 0; index < 3000; index += 1) await store.audit.append(auditEntry({ requestId: `r${index}` }));
     const child = spawn(process.execPath, [main, 'audit'], { env: environment(env) });
@@ -112,7 +113,7 @@ describe('the output', () => {
     expect(stderr).toBe('');
   });
 
-  test('reaches a pipe whole, however long', async () => {
+  test('reaches a pipe completely, however long it is', async () => {
     const { env, store } = await createCommandLine();
     const ids = Array.from({ length: 2500 }, (_, index) => `r${index}`);
     for (const requestId of ids) await store.audit.append(auditEntry({ requestId }));
@@ -122,7 +123,7 @@ describe('the output', () => {
   });
 
   test.runIf(existsSync('/dev/full'))(
-    'is missed where it goes to a full disk, and the explanation is not',
+    'on a full disk gives status 1 for stdout, and status 0 for stderr alone',
     async () => {
       const { env, store } = await createCommandLine();
       const full = openSync('/dev/full', 'w');
@@ -138,13 +139,13 @@ describe('the output', () => {
         `the output cannot be written: ENOSPC, so this secret is lost: run keys rotate ${id} to get a new one\n`,
       );
 
-      const deaf = spawn(process.execPath, [main, ...create], {
+      const withoutStderr = spawn(process.execPath, [main, ...create], {
         env: environment(env),
         stdio: ['ignore', 'pipe', full],
       });
       let stdout = '';
-      deaf.stdout!.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-      expect(await once(deaf, 'close')).toEqual([0, null]);
+      withoutStderr.stdout!.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+      expect(await once(withoutStderr, 'close')).toEqual([0, null]);
       expect(parseApiKey(stdout.trim())).toBeDefined();
       closeSync(full);
     },

@@ -11,19 +11,19 @@ import type { ApiKeyRecord, Store } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult } from '../helpers/project.ts';
 
-/** The operator's command line over a store of one test. */
+/** The operator's command line with a store for one test. */
 export interface CommandLine {
-  /** The settings that the commands have. */
+  /** The settings of the commands. */
   readonly env: Readonly<Record<string, string>>;
-  /** The same store, as a running server has it open. */
+  /** A second handle on the same store, like that of a running server. */
   readonly store: Store;
-  /** Runs a command in this process; as processes the commands are in process.test.ts. */
+  /** Runs a command in this process; process.test.ts runs the commands as child processes. */
   readonly run: (...args: string[]) => Promise<CommandResult>;
-  /** Runs a command that must succeed, and answers what it printed, parsed. */
+  /** Runs a command that must succeed, and returns its output parsed as JSON. */
   readonly json: (...args: string[]) => Promise<unknown>;
 }
 
-/** Makes an empty store, in a SQLite file unless the settings say otherwise. */
+/** Creates an empty store, in a SQLite file unless the settings name another database. */
 export async function createCommandLine(settings: Readonly<Record<string, string>> = {}): Promise<CommandLine> {
   const env = { DATA_DIR: join(temporaryFolder(), 'data'), ...settings };
   const store = await openStore(readSettings(StoreSettings, env));
@@ -41,26 +41,26 @@ export async function createCommandLine(settings: Readonly<Record<string, string
   };
 }
 
-/** What `create` and `rotate` print for machines, as far as tests ask for it. */
+/** The fields of the JSON output of `create` and `rotate` that tests use. */
 export interface ShownKey {
   readonly id: string;
   readonly key: string;
 }
 
-/** Creates a key that may see the power of one game server, but for what the arguments say. */
+/** Creates a key with read access to the power of one game server; the arguments can change that. */
 export async function createKey({ json }: CommandLine, ...args: string[]): Promise<ShownKey> {
   const key = ['--server', 'game:a', '--scope', 'game-power:read'];
   return (await json('keys', 'create', ...key, '--json', ...args)) as ShownKey;
 }
 
-/** The one key that there is. */
+/** Reads the only key of the store. */
 export async function onlyKey({ store }: CommandLine): Promise<ApiKeyRecord> {
   const [key, ...others] = await store.apiKeys.list();
   expect(others).toEqual([]);
   return key!;
 }
 
-/** Runs one of the operator's commands in this process, with these settings and no others. */
+/** Runs one of the operator's commands in this process, with only these settings. */
 export async function runHere(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -82,28 +82,28 @@ export async function runHere(
   return { status, ...written };
 }
 
-/** Changes the database of the commands behind their back. */
+/** Changes the database directly, without the store. */
 export function damage({ env }: CommandLine, statement: string): void {
   const database = new DatabaseSync(join(env.DATA_DIR!, 'hosting.sqlite'));
   database.exec(statement);
   database.close();
 }
 
-/** An output that nothing can be written to. */
+/** An output that fails at every write. */
 export function brokenOutput(code: string): Writable {
   return new Writable({ write: (_chunk, _encoding, done) => done(Object.assign(new Error(code), { code })) });
 }
 
-/** The entry of the operator's commands. */
+/** The entry file of the operator's commands. */
 export const main = resolve(import.meta.dirname, '../../server/commands/main.ts');
 
-/** The environment of the tests with these settings, and no others of the commands. */
+/** The environment of the tests with only these settings of the commands. */
 export function environment(env: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const clean = Object.entries(process.env).filter(([name]) => !/^(?:DATA_DIR|DATABASE_URL|PROVIDERS_FILE)/.test(name));
   return { ...Object.fromEntries(clean), ...env };
 }
 
-/** Runs one of the operator's commands as a process of its own, as npm would. */
+/** Runs one of the operator's commands as a child process, as npm does. */
 export function runCommand(
   args: readonly string[],
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },

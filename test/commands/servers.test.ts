@@ -39,7 +39,7 @@ test('a server is added, listed, changed and removed', async () => {
   expect(await line.store.servers.list()).toHaveLength(1);
 });
 
-test('a mistyped server is not removed, and the nearest is named', async () => {
+test('a mistyped server is not removed, and the error names the nearest', async () => {
   const line = await createCommandLine();
   await line.run('servers', 'add', 'game:survival', '--provider', 'p', '--ref', 'r');
   expect(await line.run('servers', 'remove', 'game:survivla')).toMatchObject({
@@ -49,19 +49,19 @@ test('a mistyped server is not removed, and the nearest is named', async () => {
   expect(await line.store.servers.list()).toHaveLength(1);
 });
 
-test('what was added and removed is printed for machines', async () => {
+test('add and remove print JSON with --json', async () => {
   const line = await createCommandLine();
   const record = { server: 'game:a', provider: 'p', ref: 'r', logFile: null };
   expect(await line.json('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r', '--json')).toEqual(record);
   expect(await line.json('servers', 'remove', 'game:a', '--json')).toEqual({ server: 'game:a' });
 });
 
-test('a damaged record is replaced or removed, and stands in the way of no other', async () => {
+test('a damaged record can be replaced or removed, and does not affect other records', async () => {
   const line = await createCommandLine();
   const add = ['servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r'];
-  const spoil = () => damage(line, `UPDATE hosting_servers SET provider = ''`);
+  const damageRecord = () => damage(line, `UPDATE hosting_servers SET provider = ''`);
   await line.run(...add);
-  spoil();
+  damageRecord();
   expect((await line.run('servers', 'list')).stderr).toBe('the record "game:a" of hosting_servers is corrupted\n');
   expect(await line.run('keys', 'create', '--server', 'game:b', '--scope', 'game-power:read')).toMatchObject({
     status: 0,
@@ -69,11 +69,11 @@ test('a damaged record is replaced or removed, and stands in the way of no other
   });
   expect((await line.run('servers', 'remove', 'game:b')).stderr).toBe('there is no server game:b\n');
   expect((await line.run(...add)).stdout).toBe('game:a is changed\n');
-  spoil();
+  damageRecord();
   expect((await line.run('servers', 'remove', 'game:a')).status).toBe(0);
 });
 
-test('a provider that PROVIDERS_FILE does not name is doubted, with the nearest, and the server is added', async () => {
+test('a provider that is not in PROVIDERS_FILE gives a warning with the nearest, and the server is added', async () => {
   const file = join(temporaryFolder(), 'providers.yaml');
   const line = await createCommandLine({ PROVIDERS_FILE: file });
   const add = (provider: string) => line.run('servers', 'add', 'game:a', '--provider', provider, '--ref', 'r');

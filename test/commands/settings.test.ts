@@ -23,11 +23,11 @@ test.each([
   expect(await runHere(create, env)).toEqual({ status: 1, stdout: '', stderr });
 });
 
-test('a data folder of another user is refused, with the user to be', async () => {
+test('a data folder of another user is refused, and the error says which user to be', async () => {
   const { env, run } = await createCommandLine();
   chmodSync(env.DATA_DIR!, 0);
   const isRoot = process.getuid?.() === 0;
-  // Root may open what it likes: 65534 is nobody.
+  // File modes do not stop root, so the command runs as an unprivileged user, 65534.
   if (isRoot) process.seteuid?.(65534);
   const result = await run('keys', 'list').finally(() => isRoot && process.seteuid?.(0));
   chmodSync(env.DATA_DIR!, 0o700);
@@ -38,7 +38,7 @@ test('a data folder of another user is refused, with the user to be', async () =
   });
 });
 
-test('a defect is not made to look like a mistake of the operator', async () => {
+test('an unexpected error is thrown, and not reported as a mistake of the operator', async () => {
   const out = brokenOutput('EIO');
   const settings = (): never => {
     throw new TypeError('a defect');
@@ -46,7 +46,7 @@ test('a defect is not made to look like a mistake of the operator', async () => 
   await expect(runCommandLine(['keys', 'list'], { out, err: out, settings })).rejects.toThrow('a defect');
 });
 
-test('a command that does not exist is answered with the nearest', async () => {
+test('an unknown command is refused with the nearest name', async () => {
   const { run } = await createCommandLine();
   expect(await run('kyes')).toEqual({ status: 1, stdout: '', stderr: "unknown command 'kyes' (Did you mean keys?)\n" });
   expect(await run('keys', 'creaet')).toEqual({
@@ -60,7 +60,7 @@ test.each([
   [[], ['keys', 'servers', 'audit', 'feedback', 'domains']],
   [['keys'], ['create', 'list', 'rotate', 'revoke']],
   [['servers'], ['add', 'list', 'remove']],
-])('%j, which names no command, is answered with all there are', async (args, names) => {
+])('%j without a command prints the list of commands', async (args, names) => {
   const { run } = await createCommandLine();
   const { status, stdout, stderr } = await run(...args);
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
@@ -91,7 +91,7 @@ test.each([
 });
 
 describePostgres((server) => {
-  test('all commands work on the database that DATABASE_URL_FILE leads to', async () => {
+  test('all commands work on the database of DATABASE_URL_FILE', async () => {
     const file = join(temporaryFolder(), 'url');
     writeFileSync(file, `${await server().createDatabase()}\n`);
     const { run, json, store } = await createCommandLine({ DATABASE_URL_FILE: file });

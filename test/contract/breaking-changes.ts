@@ -1,6 +1,6 @@
 type Json = Readonly<Record<string, unknown>>;
 
-/** An OpenAPI 3.1 document, as far as clients depend on it. */
+/** The parts of an OpenAPI 3.1 document that clients depend on. */
 export interface OpenApiDocument {
   readonly info: { readonly version: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -121,7 +121,7 @@ function findExcess(inner: Json, outer: Json, resolveInner: Resolve, resolveOute
   const allowed = valuesOf(other);
   if (allowed && !valuesOf(one)?.every((value) => allowed.includes(value))) report('enum' in other ? 'enum' : 'const');
   for (const keyword of ['pattern', 'format']) {
-    // An enum or a constant says more than either.
+    // An enum or a constant is stricter than both.
     if (keyword in other && one[keyword] !== other[keyword] && !valuesOf(one)) report(keyword);
   }
   for (const keyword of upperBounds) {

@@ -6,18 +6,18 @@ import type { Fields } from './shapes.ts';
 
 type Path = readonly (string | number)[];
 
-/** The places of all values inside of a value, its own place among them. */
-function placesIn(value: unknown, at: Path = []): Path[] {
+/** The paths of all values inside a value, including its own path. */
+function pathsIn(value: unknown, at: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [at];
   const entries: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
-  return [at, ...entries.flatMap(([key, inner]) => placesIn(inner, [...at, key]))];
+  return [at, ...entries.flatMap(([key, inner]) => pathsIn(inner, [...at, key]))];
 }
 
 function read(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((inner, key) => (inner as Fields)[key], value);
 }
 
-/** The value with another one at a place; undefined takes away what is there. */
+/** A copy of the value with another value at a path; undefined removes what is there. */
 function replace(value: unknown, [key, ...rest]: Path, by: unknown): unknown {
   if (key === undefined) return by;
   const inner = replace((value as Fields)[key], rest, by);
@@ -30,64 +30,64 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value;
 }
 
-/** Values of every other type of JSON. */
-function strangersTo(value: unknown): unknown[] {
-  return ['text', 1, true, null, [], { strange: 1 }].filter((other) => kindOf(other) !== kindOf(value));
+/** One value of every other JSON type. */
+function valuesOfOtherTypes(value: unknown): unknown[] {
+  return ['text', 1, true, null, [], { other: 1 }].filter((other) => kindOf(other) !== kindOf(value));
 }
 
-describe.each(shapes)('$name', ({ name, schema, whole, optional = [], maps = [] }) => {
+describe.each(shapes)('$name', ({ name, schema, valid, optional = [], maps = [] }) => {
   const accepts = (value: unknown) => schema.safeParse(value).success;
   const isMap = (path: Path) => path.length === 1 && maps.includes(String(path[0]));
-  const objects = placesIn(whole).filter((path) => {
-    const value = read(whole, path);
+  const objects = pathsIn(valid).filter((path) => {
+    const value = read(valid, path);
     return typeof value === 'object' && value !== null && !Array.isArray(value);
   });
 
   test('has the fields of the specification, and its name', () => {
-    expect(Object.keys(schema.shape).toSorted()).toEqual(Object.keys(whole).toSorted());
+    expect(Object.keys(schema.shape).toSorted()).toEqual(Object.keys(valid).toSorted());
     expect(schemas.get(schema)?.id).toBe(name);
     const { required } = z.toJSONSchema(schema);
     expect(required?.toSorted()).toEqual(
-      Object.keys(whole)
+      Object.keys(valid)
         .filter((field) => !optional.includes(field))
         .toSorted(),
     );
   });
 
-  test('keeps a whole value as it is, and one without the optional fields', () => {
-    expect(schema.parse(whole)).toEqual(whole);
-    const least = optional.reduce<unknown>((value, field) => replace(value, [field], undefined), whole);
+  test('parses a complete value unchanged, and one without the optional fields', () => {
+    expect(schema.parse(valid)).toEqual(valid);
+    const least = optional.reduce<unknown>((value, field) => replace(value, [field], undefined), valid);
     expect(schema.parse(least)).toEqual(least);
   });
 
-  test('refuses an extra field, at any depth', () => {
-    const places = objects.filter((place) => !isMap(place));
+  test('refuses an extra field at any depth', () => {
+    const paths = objects.filter((path) => !isMap(path));
     for (const extra of ['extra', 'constructor', 'Success']) {
-      expect(places.filter((path) => accepts(replace(whole, [...path, extra], 'x')))).toEqual([]);
+      expect(paths.filter((path) => accepts(replace(valid, [...path, extra], 'x')))).toEqual([]);
     }
-    expect(accepts(JSON.parse(`{"__proto__":1,${JSON.stringify(whole).slice(1)}`))).toBe(false);
+    expect(accepts(JSON.parse(`{"__proto__":1,${JSON.stringify(valid).slice(1)}`))).toBe(false);
   });
 
-  test('refuses the lack of a required field, at any depth', () => {
+  test('refuses a missing required field at any depth', () => {
     const fields = objects
-      .filter((place) => !isMap(place))
-      .flatMap((place) => Object.keys(read(whole, place) as Fields).map((field) => [...place, field]));
-    const lacked = fields.filter((path) => accepts(replace(whole, path, undefined)));
-    expect(lacked).toEqual(optional.map((field) => [field]));
+      .filter((path) => !isMap(path))
+      .flatMap((path) => Object.keys(read(valid, path) as Fields).map((field) => [...path, field]));
+    const acceptedWithout = fields.filter((path) => accepts(replace(valid, path, undefined)));
+    expect(acceptedWithout).toEqual(optional.map((field) => [field]));
   });
 
-  test('refuses a value of another type, at any place', () => {
-    const taken = placesIn(whole).flatMap((path) =>
-      strangersTo(read(whole, path))
-        .filter((stranger) => accepts(replace(whole, path, stranger)))
-        .map((stranger) => ({ path, stranger })),
+  test('refuses a value of another type at any path', () => {
+    const accepted = pathsIn(valid).flatMap((path) =>
+      valuesOfOtherTypes(read(valid, path))
+        .filter((other) => accepts(replace(valid, path, other)))
+        .map((other) => ({ path, other })),
     );
-    expect(taken).toEqual([]);
+    expect(accepted).toEqual([]);
   });
 });
 
-/** Values that one field takes and does not take, beside those of its type. */
-const values: readonly (readonly [shape: string, field: string, taken: unknown[], refused: unknown[]])[] = [
+/** Values of the right type that a field accepts, and values that it refuses. */
+const values: readonly (readonly [shape: string, field: string, accepted: unknown[], refused: unknown[]])[] = [
   ['CatalogPlan', 'ram', [0.25, 1, 512], [0, -1, NaN, Infinity]],
   ['CatalogPlan', 'storage', [1, 10_000], [0, -1, 1.5, NaN]],
   ['CatalogPlan', 'price', [0, 2.5, 19.99], [-1, 1.999, NaN]],
@@ -124,10 +124,11 @@ const values: readonly (readonly [shape: string, field: string, taken: unknown[]
   ['ForceRequest', 'force', [true, false], ['true', 1]],
 ];
 
-test.each(values)('%s.%s takes the values of the specification, and no others', (shape, field, taken, refused) => {
-  const { schema, whole } = shapes.find(({ name }) => name === shape)!;
-  for (const value of taken) expect(schema.parse({ ...whole, [field]: value })).toEqual({ ...whole, [field]: value });
-  expect(refused.filter((value) => schema.safeParse({ ...whole, [field]: value }).success)).toEqual([]);
+test.each(values)('%s.%s accepts the values of the specification, and no others', (shape, field, accepted, refused) => {
+  const { schema, valid } = shapes.find(({ name }) => name === shape)!;
+  for (const value of accepted)
+    expect(schema.parse({ ...valid, [field]: value })).toEqual({ ...valid, [field]: value });
+  expect(refused.filter((value) => schema.safeParse({ ...valid, [field]: value }).success)).toEqual([]);
 });
 
 test.each([
@@ -135,7 +136,7 @@ test.each([
   ['ws://127.0.0.1:3000/stream', true],
   ['https://api.example.com/stream', false],
   ['/stream', false],
-])('a console stream is opened at a websocket URL (%s)', (socketUrl, taken) => {
-  const { schema, whole } = shapes.find(({ name }) => name === 'GameConsoleWebsocketResponse')!;
-  expect(schema.safeParse(replace(whole, ['websocket', 'socket_url'], socketUrl)).success).toBe(taken);
+])('socket_url must be a websocket URL (%s)', (socketUrl, accepted) => {
+  const { schema, valid } = shapes.find(({ name }) => name === 'GameConsoleWebsocketResponse')!;
+  expect(schema.safeParse(replace(valid, ['websocket', 'socket_url'], socketUrl)).success).toBe(accepted);
 });

@@ -52,7 +52,7 @@ interface Document {
   };
 }
 
-/** The document as its readers get it, which is as JSON. */
+/** The document after a JSON round trip, as clients receive it. */
 const document = JSON.parse(JSON.stringify(renderOpenApi())) as Document;
 const reviewedFile = new URL('__snapshots__/openapi.json', import.meta.url);
 const majorOf = ({ info }: OpenApiDocument): number => Number.parseInt(info.version, 10);
@@ -65,7 +65,7 @@ const contents = operations.flatMap(({ operationId, responses }) =>
   ),
 );
 
-test('the document is the reviewed one, and breaks no client of it unless the major version is higher', async () => {
+test('the document equals the reviewed snapshot, and a breaking change needs a higher major version', async () => {
   // The comparison comes first, so that `vitest -u` cannot replace a document that the new one breaks.
   const reviewed = JSON.parse(readFileSync(reviewedFile, 'utf8')) as OpenApiDocument;
   const breaking = findBreakingChanges(reviewed, document);
@@ -73,13 +73,13 @@ test('the document is the reviewed one, and breaks no client of it unless the ma
   await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/openapi.json');
 });
 
-test('the document is the same at every call, and plain JSON', () => {
+test('the document is deterministic, and has the expected versions', () => {
   expect(JSON.stringify(renderOpenApi())).toBe(JSON.stringify(renderOpenApi()));
   expect(document.openapi).toBe('3.1.1');
   expect(document.info.version).toBe('1.0.0');
 });
 
-test('every path is an endpoint, and every endpoint a path', () => {
+test('the paths of the document are the endpoints of the contract', () => {
   const described = operations.map(({ path, method, operationId }) => [operationId, method.toUpperCase(), path]);
   const served = Object.entries(endpoints).map(([name, { method, path }]) => [name, method, path.replace('*}', '}')]);
   expect(new Set(described.map(String))).toEqual(new Set(served.map(String)));
@@ -87,7 +87,7 @@ test('every path is an endpoint, and every endpoint a path', () => {
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
 });
 
-test('every reference leads to a component, and every component is referred to', () => {
+test('every reference resolves to a component, and every component is referenced', () => {
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference);
   const schemes = operations.flatMap(({ security }) => security.flatMap((one) => Object.keys(one as object)));
   references.push(...schemes.map((scheme) => `#/components/securitySchemes/${scheme}`));
@@ -97,7 +97,7 @@ test('every reference leads to a component, and every component is referred to',
   expect(new Set(references)).toEqual(new Set(components));
 });
 
-test('every object is closed, and says which of its fields are required', () => {
+test('every object refuses unknown fields, and lists its required fields', () => {
   const open: string[] = [];
   const walk = (value: unknown, at: string): void => {
     if (typeof value !== 'object' || value === null) return;
@@ -124,13 +124,13 @@ describe.each(operations)('$operationId', (operation) => {
   const { operationId, summary, security, parameters, requestBody, responses } = operation;
   const endpoint: Endpoint = endpoints[operationId as keyof typeof endpoints];
 
-  test('says what it is, and whether it needs a key', () => {
+  test('has a summary, and says whether it needs a key', () => {
     expect(summary).toMatch(/^[A-Z].+[^.]$/);
     expect(security).toEqual(endpoint.access ? [{ apiKey: [] }] : []);
     if (endpoint.access) expect(operation.description).toContain(endpoint.access.scope);
   });
 
-  test('describes its body, where it takes one, by a component', () => {
+  test('describes its body, if it has one, by a component', () => {
     expect(requestBody?.required).toBe(endpoint.body?.required);
     const content = requestBody?.content['application/json'];
     expect(content?.schema).toEqual(endpoint.body && { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) });
@@ -152,7 +152,7 @@ describe.each(operations)('$operationId', (operation) => {
     for (const { description } of parameters) expect(description).toMatch(/\.$/);
   });
 
-  test('has every status that it may answer, and no other', () => {
+  test('lists every status that it may send, and no other', () => {
     const codes: ProblemCode[] = [...endpoint.problems, 'method_not_allowed', endpoint.failure];
     if (endpoint.access) codes.push('unauthorized', 'forbidden', 'insufficient_scope');
     if (takesIdempotencyKey(endpoint)) codes.push('validation_error', 'in_progress', 'idempotency_mismatch');
@@ -165,7 +165,7 @@ describe.each(operations)('$operationId', (operation) => {
     expect(Object.keys(responses).toSorted()).toEqual([...expected].toSorted());
   });
 
-  test('shows each error as it is sent', () => {
+  test('shows an example of each error as it is sent', () => {
     const style = endpoint.errorStyle;
     const type = errorMediaTypes[style].split(';')[0]!;
     const errors = Object.entries(responses).filter(
@@ -175,15 +175,15 @@ describe.each(operations)('$operationId', (operation) => {
       const examples = Object.entries(content![type]!.examples!);
       expect(examples.length).toBeGreaterThan(0);
       for (const [code, { value }] of examples) {
-        const known = code as keyof typeof problems;
-        expect(String(problems[known].status)).toBe(status);
-        const sent = renderProblem(style, known);
+        const problemCode = code as ProblemCode;
+        expect(String(problems[problemCode].status)).toBe(status);
+        const sent = renderProblem(style, problemCode);
         expect(value).toEqual(style === 'json' ? JSON.parse(sent) : sent);
       }
     }
   });
 
-  test('names the headers that its answers carry', () => {
+  test('lists the headers of its responses', () => {
     for (const [status, { headers, description }] of Object.entries(responses)) {
       expect(description).not.toBe('');
       expect(headers).toHaveProperty('X-Request-Id');
@@ -196,7 +196,7 @@ describe.each(operations)('$operationId', (operation) => {
   });
 });
 
-test.each(contents.filter(({ schema }) => schema))('$name has examples that its schema takes', (content) => {
+test.each(contents.filter(({ schema }) => schema))('the examples of $name match its schema', (content) => {
   const { schema, example, examples } = content;
   const values = examples ? Object.values(examples).map(({ value }) => value) : [example];
   const [local, definitions] = JSON.parse(

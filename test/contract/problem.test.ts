@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { errorMediaTypes, ErrorResponse, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
-/** The codes of the specification, section 7, and of the decisions, section 1; text bodies have codes of our own. */
+/** All codes with their statuses. The specification does not name the codes of text bodies; those are our own. */
 const statuses: Readonly<Record<ProblemCode, number>> = {
   validation_error: 400,
   confirmation_required: 400,
@@ -37,18 +37,18 @@ test('every code has the status of the specification', () => {
   expect(Object.fromEntries(Object.entries(problems).map(([code, { status }]) => [code, status]))).toEqual(statuses);
 });
 
-/** The sentences that the decisions write out. */
+/** Text bodies that are part of the contract. */
 test.each<[ProblemCode, string]>([
   ['method_not_allowed', 'method not allowed\n'],
   ['rate_limited', 'rate limit exceeded\n'],
   ['path_required', 'path is required\n'],
   ['article_not_found', 'article not found\n'],
   ['content_unavailable', 'content could not be loaded\n'],
-])('%s is written as text as it was decided', (code, text) => {
+])('%s has the agreed text body', (code, text) => {
   expect(renderProblem('text', code)).toBe(text);
 });
 
-test('an unknown route is written as it was decided', () => {
+test('an unknown route has the agreed JSON body', () => {
   expect(renderProblem('json', 'not_found')).toBe(
     '{"success":false,"error":"not_found","message":"Endpoint not found"}\n',
   );
@@ -57,7 +57,7 @@ test('an unknown route is written as it was decided', () => {
 describe.each(codes)('%s', (code) => {
   const { message } = problems[code];
 
-  test('is a sentence of plain text, in lower case, on one line', () => {
+  test('is one line of lower-case text', () => {
     const text = renderProblem('text', code);
     expect(text).toBe(`${message[0]!.toLowerCase()}${message.slice(1)}\n`);
     expect(text).toMatch(/^[a-z][\x20-\x7e]{5,80}[^.\s]\n$/);
@@ -70,7 +70,7 @@ describe.each(codes)('%s', (code) => {
   });
 });
 
-test('a message of its own replaces the default, in both styles', () => {
+test('a given message replaces the default in both styles', () => {
   expect(renderProblem('text', 'forbidden', 'You do not have access to this VPS')).toBe(
     'you do not have access to this VPS\n',
   );

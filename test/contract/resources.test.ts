@@ -20,7 +20,7 @@ test.each<[string, ResourceName, string | undefined]>([
   ['private/domains.json', 'domains', undefined],
   ['private/status.json', 'status', undefined],
   ['public/schemas/blog.json', 'sourceSchema', undefined],
-])('%s is of the kind %s and answers %s', (file, name, target) => {
+])('%s is a %s, served at %s', (file, name, target) => {
   expect(matchResource(file)).toEqual({ name, target });
 });
 
@@ -48,7 +48,7 @@ test.each([
   'media/a.svg',
   'private/other.json',
   '__proto__',
-])('%j is no file of a release', (file) => {
+])('%j is not a file of a release', (file) => {
   expect(matchResource(file)).toBeUndefined();
 });
 
@@ -60,24 +60,24 @@ describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
   const { file, target, schema, mediaType }: Resource = resources[name];
   const params = { category: 'the-category', slug: 'the-slug', path: 'some/path.svg', source: 'plans', version: '0a' };
 
-  test('is found again by the file that its template makes', () => {
+  test('matches the file that its own template produces', () => {
     expect(matchResource(fillTemplate(file, params))).toEqual({
       name,
       target: target && fillTemplate(target, params),
     });
   });
 
-  test('has only names in its target that its file has', () => {
+  test('uses only template names in its target that its file has', () => {
     expect(namesIn(file)).toEqual(expect.arrayContaining(namesIn(target ?? '')));
   });
 
-  test('is answered by an endpoint, if it has a target at all', () => {
+  test('has an endpoint if it has a target', () => {
     const stored = Object.values(endpoints).filter((endpoint) => endpoint.stored === 'file');
     const paths = target === undefined ? [] : [target.split('?')[0]];
     expect(stored.map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
   });
 
-  test('says what its JSON must be, or else what it is, unless it is media', () => {
+  test('has a schema if it is JSON, and a media type if it is a script', () => {
     expect([schema !== undefined, mediaType !== undefined]).toEqual([
       name !== 'media' && !file.endsWith('.js'),
       file.endsWith('.js'),
@@ -85,7 +85,7 @@ describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
   });
 });
 
-test('every endpoint that answers with files has a kind of file', () => {
+test('every endpoint that serves files has a resource', () => {
   const targets = Object.values<Resource>(resources).flatMap(({ target }) => target?.split('?')[0] ?? []);
   const paths = Object.values(endpoints).flatMap(({ path, stored }) => (stored === 'file' ? [path] : []));
   expect([...new Set(targets)].toSorted()).toEqual(paths.toSorted());

@@ -18,13 +18,13 @@ import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 /** A JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** A shape of the specification, section 2: a value with all its fields, and those of them that may be left out. */
+/** A shape of the API: its schema, a complete value, and the names of its optional fields. */
 export interface Shape {
   readonly name: string;
   readonly schema: z.ZodObject;
-  readonly whole: Fields;
+  readonly valid: Fields;
   readonly optional?: readonly string[];
-  /** Fields whose value is a map: its keys are free. */
+  /** Fields whose value is a map with any keys. */
   readonly maps?: readonly string[];
 }
 
@@ -52,72 +52,72 @@ const order = 'https://clients.example.com/domain?name=example.com';
 const tld = { tld: '.co.uk', pricing, order_url: order };
 const power = { success: true, status: 'requested', message: 'Start action sent' };
 
-/** Every shape of the specification, in its order. */
+/** Every shape of the API, in the order of the specification. */
 export const shapes: readonly Shape[] = [
-  { name: 'CatalogPlan', schema: CatalogPlan, whole: plan },
-  { name: 'ServiceCatalog', schema: ServiceCatalog, whole: catalog },
-  { name: 'GameCatalog', schema: GameCatalog, whole: catalog },
+  { name: 'CatalogPlan', schema: CatalogPlan, valid: plan },
+  { name: 'ServiceCatalog', schema: ServiceCatalog, valid: catalog },
+  { name: 'GameCatalog', schema: GameCatalog, valid: catalog },
   {
     name: 'PlanCatalogResponse',
     schema: PlanCatalogResponse,
-    whole: { services: { web: catalog }, games: { minecraft: catalog } },
+    valid: { services: { web: catalog }, games: { minecraft: catalog } },
     maps: ['services', 'games'],
   },
-  { name: 'ContentItem', schema: ContentItem, whole: item },
-  { name: 'ContentArticle', schema: ContentArticle, whole: { ...item, ...text } },
-  { name: 'KnowledgeBaseSummary', schema: KnowledgeBaseSummary, whole: summary },
-  { name: 'KnowledgeBaseArticle', schema: KnowledgeBaseArticle, whole: { ...summary, ...text } },
-  { name: 'DomainPricing', schema: DomainPricing, whole: pricing },
-  { name: 'DomainTLD', schema: DomainTLD, whole: tld, optional: ['order_url'] },
+  { name: 'ContentItem', schema: ContentItem, valid: item },
+  { name: 'ContentArticle', schema: ContentArticle, valid: { ...item, ...text } },
+  { name: 'KnowledgeBaseSummary', schema: KnowledgeBaseSummary, valid: summary },
+  { name: 'KnowledgeBaseArticle', schema: KnowledgeBaseArticle, valid: { ...summary, ...text } },
+  { name: 'DomainPricing', schema: DomainPricing, valid: pricing },
+  { name: 'DomainTLD', schema: DomainTLD, valid: tld, optional: ['order_url'] },
   {
     name: 'DomainTLDListResponse',
     schema: DomainTLDListResponse,
-    whole: { success: true, tlds: [{ tld: '.com', pricing }] },
+    valid: { success: true, tlds: [{ tld: '.com', pricing }] },
   },
   {
     name: 'DomainSearchResponse',
     schema: DomainSearchResponse,
-    whole: { success: true, domain: 'example.co.uk', available: false, ...tld },
+    valid: { success: true, domain: 'example.co.uk', available: false, ...tld },
     optional: ['order_url'],
   },
   {
     name: 'ErrorResponse',
     schema: ErrorResponse,
-    whole: { success: false, error: 'tld_not_found', message: 'The TLD is not in the public catalog' },
+    valid: { success: false, error: 'tld_not_found', message: 'The TLD is not in the public catalog' },
   },
-  { name: 'SuccessResponse', schema: SuccessResponse, whole: { success: true } },
+  { name: 'SuccessResponse', schema: SuccessResponse, valid: { success: true } },
   {
     name: 'StatusResponse',
     schema: StatusResponse,
-    whole: { status: 'disrupted', maintenance: ['Node 1'], disrupted: [] },
+    valid: { status: 'disrupted', maintenance: ['Node 1'], disrupted: [] },
     optional: ['maintenance', 'disrupted'],
   },
-  { name: 'StatusErrorResponse', schema: StatusErrorResponse, whole: { status: 'error' } },
-  { name: 'HealthResponse', schema: HealthResponse, whole: { status: 'healthy', version: '1.4.0' } },
-  { name: 'InfoResponse', schema: InfoResponse, whole: { version: '1.4.0' } },
-  { name: 'ForceRequest', schema: ForceRequest, whole: { force: true } },
-  { name: 'VPSPowerResponse', schema: VPSPowerResponse, whole: { ...power, action: 'start', vps_id: '7' } },
-  { name: 'GamePowerResponse', schema: GamePowerResponse, whole: { ...power, action: 'start', server_id: '7' } },
-  { name: 'GameConsoleCommandRequest', schema: GameConsoleCommandRequest, whole: { command: 'list' } },
+  { name: 'StatusErrorResponse', schema: StatusErrorResponse, valid: { status: 'error' } },
+  { name: 'HealthResponse', schema: HealthResponse, valid: { status: 'healthy', version: '1.4.0' } },
+  { name: 'InfoResponse', schema: InfoResponse, valid: { version: '1.4.0' } },
+  { name: 'ForceRequest', schema: ForceRequest, valid: { force: true } },
+  { name: 'VPSPowerResponse', schema: VPSPowerResponse, valid: { ...power, action: 'start', vps_id: '7' } },
+  { name: 'GamePowerResponse', schema: GamePowerResponse, valid: { ...power, action: 'start', server_id: '7' } },
+  { name: 'GameConsoleCommandRequest', schema: GameConsoleCommandRequest, valid: { command: 'list' } },
   {
     name: 'GameConsoleCommandResponse',
     schema: GameConsoleCommandResponse,
-    whole: { success: true, server_id: '7', status: 'sent' },
+    valid: { success: true, server_id: '7', status: 'sent' },
   },
   {
     name: 'GameConsoleWebsocketResponse',
     schema: GameConsoleWebsocketResponse,
-    whole: { success: true, server_id: '7', websocket: { socket_url: 'wss://api.example.com/stream', token: 'x' } },
+    valid: { success: true, server_id: '7', websocket: { socket_url: 'wss://api.example.com/stream', token: 'x' } },
   },
   {
     name: 'GameLatestLogResponse',
     schema: GameLatestLogResponse,
-    whole: { success: true, server_id: '7', empty: true, content: '' },
+    valid: { success: true, server_id: '7', empty: true, content: '' },
   },
   {
     name: 'KBFeedbackRequest',
     schema: KBFeedbackRequest,
-    whole: { helpful: false, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
+    valid: { helpful: false, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
     optional: ['title', 'slug'],
   },
 ];

@@ -12,7 +12,7 @@ async function build(files: Files) {
   return { id: release?.id, diagnostics, counts, tree: readTree(realpathSync(join(root, 'dist/current'))) };
 }
 
-/** The sound project and an article whose line ends could matter: code, hard breaks, tables, a block in YAML. */
+/** The sound project with an article in which line ends matter: code, hard breaks, tables, a block in YAML. */
 const sources: Files = {
   ...soundProject,
   'content/blog/news/lines.md': article(
@@ -30,14 +30,14 @@ function everyText(change: (text: string) => string): Files {
   );
 }
 
-describe('a release is the same to the byte where the texts', () => {
+describe('a release is the same to the byte if the texts', () => {
   test.each([
     ['begin with a byte order mark', (text: string) => `\uFEFF${text}`],
-    ['end their lines as Windows does', (text: string) => text.replaceAll('\n', '\r\n')],
-    ['end their lines as an old Mac does', (text: string) => text.replaceAll('\n', '\r')],
-    ['do both', (text: string) => `\uFEFF${text.replaceAll('\n', '\r\n')}`],
+    ['have Windows line ends', (text: string) => text.replaceAll('\n', '\r\n')],
+    ['have old Mac line ends', (text: string) => text.replaceAll('\n', '\r')],
+    ['have a byte order mark and Windows line ends', (text: string) => `\uFEFF${text.replaceAll('\n', '\r\n')}`],
     [
-      'end their lines in more than one way',
+      'have mixed line ends',
       (text: string) => text.split('\n').reduce((all, line, index) => `${all}${index % 2 ? '\r\n' : '\n'}${line}`),
     ],
   ])('%s', async (_, change) => {
@@ -48,9 +48,9 @@ describe('a release is the same to the byte where the texts', () => {
     expect(changed).toEqual(plain);
   });
 
-  test('stand beside files that are passed over', async () => {
+  test('have ignored files next to them', async () => {
     const plain = await build(sources);
-    const beside = await build({
+    const withIgnored = await build({
       ...sources,
       'content/README.md': 'How this folder works.\n',
       'catalog/README.md': 'How this folder works.\n',
@@ -62,26 +62,26 @@ describe('a release is the same to the byte where the texts', () => {
       'catalog/.DS_Store': '\0',
       'catalog/games/.gitkeep': '',
     });
-    expect(beside).toEqual(plain);
+    expect(withIgnored).toEqual(plain);
   });
 });
 
-describe('a build is sound', () => {
-  test('without domains.yaml: no TLD is sold', async () => {
+describe('a build succeeds', () => {
+  test('without domains.yaml, and no TLD is sold', async () => {
     const { tree, diagnostics, counts } = await build({ 'catalog/domains.yaml': undefined });
     expect(diagnostics).toEqual([]);
     expect(counts.tlds).toBe(0);
     expect(Buffer.from(tree['private/domains.json']!, 'base64').toString()).toBe('{"tlds":{}}\n');
   });
 
-  test('without status.yaml: nothing is watched', async () => {
+  test('without status.yaml, and there are no monitors', async () => {
     const { tree, diagnostics, counts } = await build({ 'catalog/status.yaml': undefined });
     expect(diagnostics).toEqual([]);
     expect(counts.monitors).toBe(0);
     expect(Buffer.from(tree['private/status.json']!, 'base64').toString()).toBe('{"monitors":[],"maintenance":[]}\n');
   });
 
-  test('with empty folders: its lists are empty', async () => {
+  test('with empty folders, and its lists are empty', async () => {
     const root = createProject();
     for (const folder of ['content', 'catalog']) {
       rmSync(join(root, folder), { recursive: true });

@@ -8,7 +8,7 @@ function problemsOfDomains(yaml: string): Promise<string[]> {
   return problemsOf(createProject({ [file]: yaml }));
 }
 
-describe('domains.yaml is refused where', () => {
+describe('domains.yaml is refused if', () => {
   const order = '1:12  "order_url"';
 
   test.each([
@@ -25,7 +25,7 @@ describe('domains.yaml is refused where', () => {
       `${order} must be a URL that begins with https://`,
     ],
     ['its order_url is a number', 'order_url: 5\ntlds: {}\n', `${order} must be text, not a number (put it in quotes)`],
-    ['a TLD comes twice', 'tlds:\n  .com: {}\n  .com: {}\n', '3:3  ".com" is given twice (keep one of the two)'],
+    ['a TLD is listed twice', 'tlds:\n  .com: {}\n  .com: {}\n', '3:3  ".com" is given twice (keep one of the two)'],
     ['a TLD is __proto__', 'tlds:\n  __proto__: {}\n', '2:3  the key "__proto__" is not allowed'],
     [
       'a TLD is merged from another',
@@ -37,7 +37,7 @@ describe('domains.yaml is refused where', () => {
       'tlds: {\n',
       '2:1  Flow map in block collection must be sufficiently indented and end with a }',
     ],
-    ['it is two documents', 'tlds: {}\n---\ntlds: {}\n', '2:1  there is more than one YAML document'],
+    ['it has two documents', 'tlds: {}\n---\ntlds: {}\n', '2:1  there is more than one YAML document'],
   ])('%s', async (_, yaml, problem) => {
     expect(await problemsOfDomains(yaml)).toEqual([`${file}:${problem}`]);
   });
@@ -54,7 +54,7 @@ describe('domains.yaml is refused where', () => {
   );
 });
 
-describe('a TLD is refused where', () => {
+describe('a TLD is refused if', () => {
   const oneOf = 'must be none, { rdap: URL }, { whois: "host[:port]" } or { das: "host[:port]" }';
   const host = 'must be a host name, with an optional :port';
   const prices = (currency: string, term: string, values = 'register: 8, renew: 9, transfer: 0') =>
@@ -65,7 +65,7 @@ describe('a TLD is refused where', () => {
     ['a field is mistyped', '{ activ: true }', '2:11  unknown field "tlds..com.activ" (did you mean "active"?)'],
     ['active is yes', '{ active: yes }', '2:19  "tlds..com.active" must be true or false, not text'],
     [
-      'its currency is in small letters',
+      'its currency is in lower case',
       prices('eur', '1'),
       '2:21  "tlds..com.prices.eur" must be a currency code of three capital letters',
     ],
@@ -74,7 +74,7 @@ describe('a TLD is refused where', () => {
       prices('€', '1'),
       '2:21  "tlds..com.prices.€" must be a currency code of three capital letters',
     ],
-    ['its currency is constructor', prices('constructor', '1'), '2:21  the key "constructor" is not allowed'],
+    ['its currency is "constructor"', prices('constructor', '1'), '2:21  the key "constructor" is not allowed'],
     ['its term is 0 years', prices('EUR', '0'), '2:28  "tlds..com.prices.EUR.0" must be a number of years'],
     ['its term has its unit', prices('EUR', '1y'), '2:28  "tlds..com.prices.EUR.1y" must be a number of years'],
     ['its term is a fraction', prices('EUR', '1.5'), '2:28  "tlds..com.prices.EUR.1.5" must be a number of years'],
@@ -100,7 +100,7 @@ describe('a TLD is refused where', () => {
       '2:43  "tlds..com.prices.EUR.1.register" must be a number, not NaN',
     ],
     [
-      'a term comes twice, once in quotes',
+      'a term is listed twice, once in quotes',
       '{ prices: { EUR: { 1: {register: 1, renew: 1, transfer: 1}, "1": {register: 2, renew: 2, transfer: 2} } } }',
       '2:69  "1" is given twice (keep one of the two)',
     ],
@@ -124,7 +124,7 @@ describe('a TLD is refused where', () => {
       `2:28  "tlds..com.lookup.whois" ${host}`,
     ],
     [
-      'its WHOIS port is beyond all ports',
+      'its WHOIS port is above 65535',
       '{ lookup: { whois: "whois.nic.uk:65536" } }',
       `2:28  "tlds..com.lookup.whois" ${host}`,
     ],

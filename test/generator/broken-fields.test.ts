@@ -8,7 +8,7 @@ const blogFields = 'title, description, date, author, cover, category, draft, up
 const noDate = 'must be a calendar date of the form YYYY-MM-DD';
 const noMedia = '"cover" must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores';
 
-describe('a field is refused where', () => {
+describe('a field is refused if', () => {
   test.each<[string, Record<string, string | undefined>, string[]]>([
     ['the title is missing', { title: undefined }, ['2:1  missing field "title"']],
     [
@@ -17,7 +17,7 @@ describe('a field is refused where', () => {
       ['2:1  missing field "title"', '6:1  unknown field "titel" (did you mean "title"?)'],
     ],
     ['its name has a capital', { Draft: 'true' }, ['7:1  unknown field "Draft" (did you mean "draft"?)']],
-    ['it is not known', { keywords: 'x' }, [`7:1  unknown field "keywords" (the fields are ${blogFields})`]],
+    ['it is unknown', { keywords: 'x' }, [`7:1  unknown field "keywords" (the fields are ${blogFields})`]],
     ['the title is a number', { title: '123' }, ['2:8  "title" must be text, not a number (put it in quotes)']],
     ['the title is a fraction', { title: '1.5' }, ['2:8  "title" must be text, not a number (put it in quotes)']],
     ['the title is true', { title: 'true' }, ['2:8  "title" must be text, not true or false (put it in quotes)']],
@@ -43,18 +43,18 @@ describe('a field is refused where', () => {
     ],
     ['the description is empty', { description: '""' }, ['3:14  "description" must not be empty']],
     ['the date does not exist', { date: '2026-02-30' }, [`4:7  "date" ${noDate}`]],
-    ['the date is no leap day', { date: '2027-02-29' }, [`4:7  "date" ${noDate}`]],
+    ['the date is 29 February of a common year', { date: '2027-02-29' }, [`4:7  "date" ${noDate}`]],
     ['the date is a word', { date: 'tomorrow' }, [`4:7  "date" ${noDate}`]],
-    ['the date is short', { date: '2026-1-2' }, [`4:7  "date" ${noDate}`]],
+    ['the date has single digits', { date: '2026-1-2' }, [`4:7  "date" ${noDate}`]],
     ['the date has a time', { date: '2026-01-02T10:00' }, [`4:7  "date" ${noDate}`]],
     ['the authors are a list', { author: '[Marit, Kees]' }, ['5:9  "author" must be text, not a list']],
     ['the cover is missing', { cover: undefined }, ['2:1  missing field "cover"']],
     ['the cover is a file name', { cover: 'cover.svg' }, [`6:8  ${noMedia}`]],
-    ['the cover is elsewhere', { cover: 'https://example.com/a.png' }, [`6:8  ${noMedia}`]],
-    ['the cover climbs out', { cover: '/media/../a.svg' }, [`6:8  ${noMedia}`]],
+    ['the cover is an external URL', { cover: 'https://example.com/a.png' }, [`6:8  ${noMedia}`]],
+    ['the cover leaves /media/', { cover: '/media/../a.svg' }, [`6:8  ${noMedia}`]],
     ['the cover does not exist', { cover: '/media/kb/none.png' }, ['6:8  there is no /media/kb/none.png in content/']],
     [
-      'the cover is in another case',
+      'the cover has another case',
       { cover: '/media/covers/Cover.svg' },
       ['6:8  there is no /media/covers/Cover.svg in content/ (did you mean "/media/covers/cover.svg"?)'],
     ],
@@ -79,13 +79,13 @@ describe('a field is refused where', () => {
     expect(await problemsOf(root)).toEqual(problems.map((problem) => `${file}:${problem}`));
   });
 
-  test('all of them are missing', async () => {
+  test('it is required and missing, for all required fields', async () => {
     const root = createProject({ [file]: '---\ndraft: true\n---\n\nText.\n' });
     const missing = ['title', 'description', 'date', 'author', 'cover'];
     expect(await problemsOf(root)).toEqual(missing.map((field) => `${file}:2:1  missing field "${field}"`));
   });
 
-  test('only a blog article has it', async () => {
+  test('it is a blog field in a knowledge base article', async () => {
     const root = createProject({ [guide]: '---\ntitle: A\ndescription: B\nauthor: Marit\n---\n\nText.\n' });
     expect(await problemsOf(root)).toEqual([
       `${guide}:4:1  unknown field "author" (the fields are title, description, category, draft, aliases)`,
@@ -94,7 +94,7 @@ describe('a field is refused where', () => {
 });
 
 describe('the name of a category', () => {
-  test('is refused where two articles disagree on it, at the second', async () => {
+  test('is refused if two articles give different names; the second is reported', async () => {
     const root = createProject({
       'content/blog/more/a.md': article({ category: 'Alpha' }, 'Text.\n'),
       'content/blog/more/b.md': article({ category: 'Beta' }, 'Text.\n'),
@@ -104,7 +104,7 @@ describe('the name of a category', () => {
     ]);
   });
 
-  test('is refused where an article disagrees with category.yaml', async () => {
+  test('is refused if an article gives another name than category.yaml', async () => {
     const root = createProject({ [guide]: '---\ntitle: A\ndescription: B\ncategory: VPS\n---\n\nText.\n' });
     expect(await problemsOf(root)).toEqual([
       `${guide}:4:11  "category" must be the same in all of vps/ (category.yaml says "Virtual servers")`,
@@ -116,7 +116,7 @@ describe('the name of a category', () => {
     ['is empty', '', ['1:1  the YAML must be a mapping of fields, not empty']],
     ['has an empty name', 'name: ""\n', ['1:7  "name" must not be empty']],
     ['has a name twice', 'name: A\nname: B\n', ['2:1  "name" is given twice (keep one of the two)']],
-  ])('is refused where category.yaml %s', async (_, text, problems) => {
+  ])('is refused if category.yaml %s', async (_, text, problems) => {
     const path = 'content/knowledgebase/vps/category.yaml';
     expect(await problemsOf(createProject({ [path]: text }))).toEqual(problems.map((problem) => `${path}:${problem}`));
   });

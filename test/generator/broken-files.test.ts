@@ -20,11 +20,11 @@ describe('the name of an article', () => {
     ['content/blog/news/日本.md', `"日本" ${bad}`],
     ['content/blog/news/README.md', `"README" ${bad} (rename it to "readme")`],
     ['content/blog/Our News/a.md', `"Our News" ${bad} (rename it to "our-news")`],
-  ])('is refused where it cannot be a path: %s', async (file, problem) => {
+  ])('is refused if it is not a valid path: %s', async (file, problem) => {
     expect(await problemsOf(createProject({ [file]: sound }))).toEqual([`${file}:1:1  ${problem}`]);
   });
 
-  test('is refused where it differs from another only in case', async () => {
+  test('is refused if it differs from another only in case', async () => {
     const root = createProject({ 'content/blog/news/Second.md': sound });
     expect(await problemsOf(root)).toEqual([
       `content/blog/news/Second.md:1:1  "Second" ${bad} (rename it to "second")`,
@@ -33,7 +33,7 @@ describe('the name of an article', () => {
     ]);
   });
 
-  test('is refused where it differs from another only in Unicode form', async () => {
+  test('is refused if it differs from another only in Unicode form', async () => {
     const [composed, decomposed] = ['content/blog/news/\u00E4.md', 'content/blog/news/a\u0308.md'];
     expect(await problemsOf(createProject({ [composed]: sound, [decomposed]: sound }))).toEqual([
       `${decomposed}:1:1  "a\u0308" ${bad} (rename it to "a")`,
@@ -42,7 +42,7 @@ describe('the name of an article', () => {
   });
 });
 
-describe('a file is refused where it is out of place:', () => {
+describe('a file in the wrong folder is refused:', () => {
   const articles = 'articles are blog/<category>/<slug>.md or knowledgebase/<category>/<slug>.md';
   const others = 'images and other files for readers belong in media/';
 
@@ -68,14 +68,14 @@ describe('a file is refused where it is out of place:', () => {
   });
 });
 
-describe('a media file is refused where', () => {
+describe('a media file is refused if', () => {
   const types = 'avif, gif, jpeg, jpg, mp4, pdf, png, svg, webm, webp';
   const badPath = 'a media path may contain only letters, digits, dots, hyphens and underscores';
 
   test.each([
-    ['its type is not known', 'content/media/kb/setup.exe', `".exe" is not a media type (use ${types})`],
-    ['a browser would run it', 'content/media/kb/page.html', `".html" is not a media type (use ${types})`],
-    ['its type is in capitals', 'content/media/kb/photo.PNG', `".PNG" is not a media type (use ${types})`],
+    ['its type is unknown', 'content/media/kb/setup.exe', `".exe" is not a media type (use ${types})`],
+    ['a browser would execute it', 'content/media/kb/page.html', `".html" is not a media type (use ${types})`],
+    ['its type is in upper case', 'content/media/kb/photo.PNG', `".PNG" is not a media type (use ${types})`],
     ['it has no type', 'content/media/kb/photo', `"" is not a media type (use ${types})`],
     ['its name has a space', 'content/media/kb/my photo.png', badPath],
     ['its name has an umlaut', 'content/media/kb/größe.png', badPath],
@@ -92,7 +92,7 @@ describe('a media file is refused where', () => {
   });
 });
 
-describe('what is not a plain file', () => {
+describe('a path that is not a regular file', () => {
   const link = 'symbolic links are not followed (put a copy of the file here)';
 
   test.each([
@@ -101,17 +101,17 @@ describe('what is not a plain file', () => {
     ['a directory', 'content/blog/system', '/etc'],
     ['its own folder', 'content/blog/news/up', '..'],
     ['itself', 'content/blog/news/loop.md', 'loop.md'],
-    ['nothing', 'content/blog/news/gone.md', 'nowhere.md'],
+    ['a missing file', 'content/blog/news/gone.md', 'nowhere.md'],
     ['a device', 'content/media/kb/zero.png', '/dev/zero'],
     ['a file of the system', 'catalog/services/passwd.yaml', '/etc/passwd'],
-  ])('is refused: a link to %s', async (_, path, target) => {
+  ])('is refused if it is a link to %s', async (_, path, target) => {
     const root = createProject({ 'outside.md': sound });
     symlinkSync(target, join(root, path));
     expect(await problemsOf(root)).toEqual([`${path}:1:1  ${link}`]);
   });
 
   test.each(['content/blog/news/pipe.md', 'content/media/kb/pipe.png', 'catalog/games/pipe.yaml'])(
-    'is refused: a named pipe, which is never opened (%s)',
+    'is refused if it is a named pipe, and the pipe is not opened (%s)',
     async (path) => {
       const root = createProject();
       execFileSync('sh', ['-c', 'mkfifo "$0"', join(root, path)]);
@@ -119,7 +119,7 @@ describe('what is not a plain file', () => {
     },
   );
 
-  test('is no article: a folder with the name of one is a folder', async () => {
+  test('is a folder even if it is named like an article', async () => {
     const root = createProject();
     mkdirSync(join(root, 'content/blog/news/folder.md'));
     expect(await problemsOf(root)).toEqual([]);
@@ -132,13 +132,13 @@ describe('what is not a plain file', () => {
 });
 
 describe('a folder of sources', () => {
-  test.each(['content', 'catalog'])('is refused where it does not exist (%s)', async (folder) => {
+  test.each(['content', 'catalog'])('is refused if it is missing (%s)', async (folder) => {
     const root = createProject();
     renameSync(join(root, folder), join(root, 'elsewhere'));
     expect(await problemsOf(root)).toContain(`${folder}:1:1  the folder does not exist`);
   });
 
-  test('is refused where it is a file', async () => {
+  test('is refused if it is a file', async () => {
     const root = createProject();
     rmSync(join(root, 'catalog'), { recursive: true });
     writeFileSync(join(root, 'catalog'), 'name: Web\n');

@@ -11,7 +11,7 @@ function problemsOfArticle(text: string): Promise<string[]> {
   return problemsOf(createProject({ [file]: text }));
 }
 
-/** An article whose YAML is given as it is. */
+/** An article with this YAML as its front matter. */
 function withYaml(yaml: string): string {
   return `---\n${yaml}\n---\n\nText.\n`;
 }
@@ -36,7 +36,7 @@ describe('the front matter of an article', () => {
     '---JS',
     '---javascript',
     '---Javascript',
-  ])('is refused where the first line is "%s"', async (line) => {
+  ])('is refused if the first line is "%s"', async (line) => {
     const text = `${line}\ntitle: A\n${line}\n\nText.\n`;
     expect(await problemsOfArticle(text)).toEqual([`${file}:${onlyYaml}`]);
   });
@@ -45,22 +45,22 @@ describe('the front matter of an article', () => {
     ['the file is empty', '', none],
     ['the file begins with its text', 'Text.\n', none],
     ['the first line is indented', ' ---\ntitle: A\n---\n\nText.\n', none],
-    ['the first line is all there is', '---', `1:1  ${unclosed}`],
+    ['the first line is the only one', '---', `1:1  ${unclosed}`],
     ['no line closes it', '---\ntitle: A\n\nText.\n', `1:1  ${unclosed}`],
-    ['a line of ---- is to close it', '---\ntitle: A\n----\n\nText.\n', `3:1  ${unclosed}`],
-    ['there is text behind the closing ---', '---\ntitle: A\n--- yes\n\nText.\n', `3:1  ${unclosed}`],
+    ['it is closed with ----', '---\ntitle: A\n----\n\nText.\n', `3:1  ${unclosed}`],
+    ['text follows the closing ---', '---\ntitle: A\n--- yes\n\nText.\n', `3:1  ${unclosed}`],
     ['it is empty', '---\n---\n\nText.\n', '1:1  the YAML must be a mapping of fields, not empty'],
     ['it is a list', withYaml('- title: A'), '2:1  the YAML must be a mapping of fields, not a list'],
     ['it is a sentence', withYaml('Hello there'), '2:1  the YAML must be a mapping of fields, not text'],
-  ])('is refused where %s', async (_, text, problem) => {
+  ])('is refused if %s', async (_, text, problem) => {
     expect(await problemsOfArticle(text)).toEqual([`${file}:${problem}`]);
   });
 
   test.each([
-    ['nothing', '', '9:1  the article has no text'],
-    ['nothing but a comment', '<!-- later -->\n', '9:1  the article has no text'],
-    ['nothing that may be shown', '<script>alert(1)</script>\n', '9:1  the article has no text'],
-  ])('is not enough where %s follows it', async (_, body, problem) => {
+    ['no text', '', '9:1  the article has no text'],
+    ['only a comment', '<!-- later -->\n', '9:1  the article has no text'],
+    ['only HTML that is removed', '<script>alert(1)</script>\n', '9:1  the article has no text'],
+  ])('must be followed by text, not by %s', async (_, body, problem) => {
     expect(await problemsOfArticle(article({}, body))).toEqual([`${file}:${problem}`]);
   });
 });
@@ -70,41 +70,41 @@ describe('code in front matter', () => {
     Reflect.deleteProperty(globalThis, 'executed');
   });
 
-  /** Code that leaves a mark in this process and on the disk as soon as it runs. */
-  function createTrap() {
+  /** Code that sets a global and writes a file when it runs. */
+  function createProbe() {
     const path = join(temporaryFolder(), 'executed');
     const code = `{ title: (globalThis.executed = true, require('node:fs').writeFileSync(${JSON.stringify(path)}, '')) }`;
-    return { code, sprung: () => ({ global: 'executed' in globalThis, file: existsSync(path) }) };
+    return { code, traces: () => ({ global: 'executed' in globalThis, file: existsSync(path) }) };
   }
 
-  test('would run if gray-matter were left to itself', () => {
-    const { code, sprung } = createTrap();
+  test('runs if gray-matter parses the file without our checks', () => {
+    const { code, traces } = createProbe();
     matter(`---js\n${code}\n---\n\nText.\n`);
-    expect(sprung()).toEqual({ global: true, file: true });
+    expect(traces()).toEqual({ global: true, file: true });
   });
 
   test.each(['js', 'js ', ' js', 'JS', 'javascript', 'Javascript', 'json', 'yaml', 'coffee', 'toml', 'cson'])(
-    'never runs behind "---%s"',
+    'never runs after "---%s"',
     async (language) => {
-      const { code, sprung } = createTrap();
+      const { code, traces } = createProbe();
       expect(await problemsOfArticle(`---${language}\n${code}\n---\n\nText.\n`)).toHaveLength(1);
-      expect(sprung()).toEqual({ global: false, file: false });
+      expect(traces()).toEqual({ global: false, file: false });
     },
   );
 
-  test('never runs in a second block, which is text', async () => {
-    const { code, sprung } = createTrap();
+  test('never runs in a second block, since that is text', async () => {
+    const { code, traces } = createProbe();
     expect(await problemsOfArticle(article({}, `---js\n${code}\n---\n`))).toEqual([]);
-    expect(sprung()).toEqual({ global: false, file: false });
+    expect(traces()).toEqual({ global: false, file: false });
   });
 
   test.each(['!!js/function', '!!js/undefined', '!!python/object/apply:os.system', '!code'])(
-    'never runs behind the YAML tag %s',
+    'never runs after the YAML tag %s',
     async (tag) => {
-      const { code, sprung } = createTrap();
+      const { code, traces } = createProbe();
       const problems = await problemsOfArticle(article({ title: `${tag} ${JSON.stringify(code)}` }, 'Text.\n'));
       expect(problems).toEqual([`${file}:2:8  Unresolved tag: ${tag.replace('!!', 'tag:yaml.org,2002:')}`]);
-      expect(sprung()).toEqual({ global: false, file: false });
+      expect(traces()).toEqual({ global: false, file: false });
     },
   );
 });

@@ -8,9 +8,9 @@ function problemsOfMarkdown(markdown: string): Promise<string[]> {
   return problemsOf(createProject({ [file]: article({}, markdown) }));
 }
 
-describe('a link is an error where', () => {
+describe('a link is an error if', () => {
   test.each([
-    ['no such file is beside it', 'See [x](none.md).', '9:5  there is no article /blog/news/none'],
+    ['the file does not exist in the same folder', 'See [x](none.md).', '9:5  there is no article /blog/news/none'],
     ['no article has the path', '[x](/blog/news/none)', '9:1  there is no article /blog/news/none'],
     [
       'the name is mistyped',
@@ -18,7 +18,7 @@ describe('a link is an error where', () => {
       '9:1  there is no article /blog/news/frist (did you mean "/blog/news/first"?)',
     ],
     [
-      'the case is another',
+      'its case is wrong',
       '[x](First.md)',
       '9:1  there is no article /blog/news/First (did you mean "/blog/news/first"?)',
     ],
@@ -38,24 +38,24 @@ describe('a link is an error where', () => {
       '9:1  there is no heading or anchor #detials in /blog/news/first (did you mean "details"?)',
     ],
     [
-      'no heading is like it',
+      'no heading is similar',
       '[x](first.md#installation)',
       '9:1  there is no heading or anchor #installation in /blog/news/first',
     ],
     ['its own page has no such heading', '[x](#nope)', '9:1  there is no heading or anchor #nope in /blog/news/links'],
+    ['it leaves content/', '[x](../../../etc/passwd)', '9:1  the link "../../../etc/passwd" leads out of content/'],
     [
-      'it climbs out of content/',
-      '[x](../../../etc/passwd)',
-      '9:1  the link "../../../etc/passwd" leads out of content/',
+      'it leads to a file outside the articles',
+      '[x](../../README.md)',
+      '9:1  the link "../../README.md" leads out of content/',
     ],
-    ['it leads to a source', '[x](../../README.md)', '9:1  the link "../../README.md" leads out of content/'],
     [
-      'it climbs out by way of media/',
+      'it leaves content/ through media/',
       '[x](../../media/../../catalog/domains.yaml)',
       '9:1  the link "../../media/../../catalog/domains.yaml" leads out of content/',
     ],
     [
-      'an escape hides where it leads',
+      'it leaves content/ by percent-encoding',
       '[x](%2e%2e/%2e%2e/x.md)',
       '9:1  the link "%2e%2e/%2e%2e/x.md" leads out of content/',
     ],
@@ -63,7 +63,7 @@ describe('a link is an error where', () => {
     ['it is in raw HTML', '<a href="none.md">x</a>', '9:1  there is no article /blog/news/none'],
     ['it is in a list', 'Text.\n\n- one\n- [x](none.md)', '12:3  there is no article /blog/news/none'],
     ['it is in a table', '| a |\n|-|\n| [x](none.md) |', '11:3  there is no article /blog/news/none'],
-    ['its target stands elsewhere', 'See [x].\n\n[x]: none.md', '9:5  there is no article /blog/news/none'],
+    ['its target is in a definition', 'See [x].\n\n[x]: none.md', '9:5  there is no article /blog/news/none'],
   ])('%s', async (_, markdown, problem) => {
     expect(await problemsOfMarkdown(`${markdown}\n`)).toEqual([`${file}:${problem}`]);
   });
@@ -79,7 +79,7 @@ describe('a link is an error where', () => {
     expect(await problemsOf(root)).toEqual([`${file}:9:7  ${problem}`]);
   });
 
-  test('each of several leads nowhere, at each of them', async () => {
+  test('its target does not exist; each such link is reported', async () => {
     expect(await problemsOfMarkdown('[a](a1.md) and [b](b2.md)\n\n[a](a1.md)\n')).toEqual([
       `${file}:9:1  there is no article /blog/news/a1`,
       `${file}:9:16  there is no article /blog/news/b2`,
@@ -88,7 +88,7 @@ describe('a link is an error where', () => {
   });
 });
 
-describe('media is an error where', () => {
+describe('media is an error if', () => {
   test.each([
     ['it does not exist', '![x](/media/kb/none.png)', '9:1  there is no /media/kb/none.png in content/'],
     [
@@ -96,15 +96,15 @@ describe('media is an error where', () => {
       '![x](../../media/kb/mpa.svg)',
       '9:1  there is no /media/kb/mpa.svg in content/ (did you mean "/media/kb/map.svg"?)',
     ],
-    ['a link leads to it', '[x](/media/kb/none.pdf)', '9:1  there is no /media/kb/none.pdf in content/'],
-    ['raw HTML shows it', '<img src="/media/kb/none.png" alt="">', '9:1  there is no /media/kb/none.png in content/'],
+    ['it is the target of a link', '[x](/media/kb/none.pdf)', '9:1  there is no /media/kb/none.pdf in content/'],
+    ['it is in raw HTML', '<img src="/media/kb/none.png" alt="">', '9:1  there is no /media/kb/none.png in content/'],
     [
-      'a picture offers it as its source',
+      'it is the source of a picture',
       '<picture><source srcset="/media/kb/none.webp"><img src="/media/kb/map.svg" alt=""></picture>',
       '9:10  there is no /media/kb/none.webp in content/',
     ],
     [
-      'it is looked for beside the article',
+      'its path is relative to the article',
       '![x](map.svg)',
       '9:1  the image "map.svg" is not in content/media/ (did you mean "/media/kb/map.svg"?)',
     ],
@@ -113,9 +113,9 @@ describe('media is an error where', () => {
   });
 });
 
-describe('a link is no error where', () => {
+describe('a link is not an error if', () => {
   test.each([
-    ['it leads to the list of a kind', '[x](/blog) [y](/knowledgebase/)'],
+    ['it leads to the list of a collection', '[x](/blog) [y](/knowledgebase/)'],
     ['it leads to a category', '[x](/blog/news) [y](/knowledgebase/vps/) [z](.)'],
     ['it leads to another page of the site', '[x](/pricing) [y](/#top)'],
     ['it leads to another site', '[x](https://example.com/none.md) [y](//example.com) [z](mailto:a@example.com)'],
@@ -124,7 +124,7 @@ describe('a link is no error where', () => {
     expect(await problemsOfMarkdown(`${markdown}\n`)).toEqual([]);
   });
 
-  test('a draft holds it, as what it leads to need not be there yet', async () => {
+  test('it is in a draft, since its target may not exist yet', async () => {
     expect(await problemsOf(createProject({ [file]: article({ draft: 'true' }, '[x](none.md)\n') }))).toEqual([]);
   });
 
@@ -136,7 +136,7 @@ describe('a link is no error where', () => {
     expect(await problemsOf(root)).toEqual([]);
   });
 
-  test('an article that it leads to is broken: that is said once, where it is broken', async () => {
+  test('its target article is broken: only the error in that article is reported', async () => {
     const root = createProject({
       [file]: article({}, '[x](broken.md) [y](/knowledgebase/vps/broken#part)\n'),
       'content/blog/news/broken.md': article({ title: '5' }, 'Text.\n'),
@@ -149,7 +149,7 @@ describe('a link is no error where', () => {
   });
 });
 
-describe('an alias is an error where', () => {
+describe('an alias is an error if', () => {
   const first = 'content/blog/news/first.md';
   const second = 'content/blog/news/second.md';
 
@@ -172,7 +172,12 @@ describe('an alias is an error where', () => {
       { aliases: '[/blog/old]' },
       `7:20  the alias /blog/old is taken by ${first}`,
     ],
-    ['it is given twice', { aliases: '[/blog/old, /blog/old]' }, {}, `7:22  the alias /blog/old is taken by ${second}`],
+    [
+      'it is listed twice',
+      { aliases: '[/blog/old, /blog/old]' },
+      {},
+      `7:22  the alias /blog/old is taken by ${second}`,
+    ],
   ])('%s', async (_, secondFields, firstFields, problem) => {
     const root = createProject({
       [first]: article(firstFields, 'Text.\n'),

@@ -4,7 +4,7 @@ import { problemsOf } from './problems.ts';
 
 const file = 'catalog/games/broken.yaml';
 
-/** A game with one plan; each field of the plan stands on a line of its own, from line 5 on. */
+/** A game with one plan; each field of the plan is on its own line, from line 5 on. */
 function game(fields: Readonly<Record<string, string | undefined>> = {}, top = 'soldOutMessage: ""'): string {
   const plan = {
     name: 'Small',
@@ -19,7 +19,7 @@ function game(fields: Readonly<Record<string, string | undefined>> = {}, top = '
   return `name: Broken\nsoldOut: false\n${top}\nplans:\n  - ${lines.join('\n    ')}\n`;
 }
 
-describe('a plan is refused where', () => {
+describe('a plan is refused if', () => {
   const price = '8:12  "plans[0].price"';
   const link = '9:16  "plans[0].orderLink" must be a URL that begins with https://';
 
@@ -33,7 +33,7 @@ describe('a plan is refused where', () => {
     ['its price is left out', { price: '' }, `${price} must be a number, not empty`],
     ['its price is .nan', { price: '.nan' }, `${price} must be a number, not NaN`],
     ['its price is .inf', { price: '.inf' }, `${price} must be a number, not Infinity`],
-    ['its price is beyond all numbers', { price: '1e999' }, `${price} must be a number, not Infinity`],
+    ['its price is too large for a number', { price: '1e999' }, `${price} must be a number, not Infinity`],
     ['it has no price', { price: undefined }, '5:5  missing field "plans[0].price"'],
     ['its order link is not encrypted', { orderLink: 'http://clients.example.com/1' }, link],
     ['its order link runs code', { orderLink: 'javascript:alert(1)' }, link],
@@ -49,13 +49,13 @@ describe('a plan is refused where', () => {
       '7:14  "plans[0].storage" must be a whole number, not a fraction',
     ],
     ['its storage is 0', { storage: '0' }, '7:14  "plans[0].storage" must be greater than 0'],
-    ['its storage is more than a number holds', { storage: '1e21' }, '7:14  "plans[0].storage" must be a whole number'],
+    ['its storage is too large', { storage: '1e21' }, '7:14  "plans[0].storage" must be a whole number'],
     ['it has no name', { name: '""' }, '5:11  "plans[0].name" must not be empty'],
-    ['it is named by a number', { name: '5' }, '5:11  "plans[0].name" must be text, not a number (put it in quotes)'],
-    ['it is sold out by no', { soldOut: 'no' }, '10:14  "plans[0].soldOut" must be true or false, not text'],
+    ['its name is a number', { name: '5' }, '5:11  "plans[0].name" must be text, not a number (put it in quotes)'],
+    ['soldOut is no', { soldOut: 'no' }, '10:14  "plans[0].soldOut" must be true or false, not text'],
     ['a field is mistyped', { orderlink: 'x' }, '11:5  unknown field "plans[0].orderlink" (did you mean "orderLink"?)'],
     [
-      'a field is not known',
+      'a field is unknown',
       { bandwidth: '1' },
       '11:5  unknown field "plans[0].bandwidth" (the fields are name, ram, storage, price, orderLink, soldOut)',
     ],
@@ -71,14 +71,14 @@ describe('a plan is refused where', () => {
   });
 });
 
-describe('a game is refused where', () => {
+describe('a game is refused if', () => {
   const all = ['name', 'soldOut', 'soldOutMessage', 'plans'];
 
   test.each([
     ['it is empty', '', ['1:1  the YAML must be a mapping of fields, not empty']],
-    ['it holds nothing but a comment', '# later\n', ['1:1  the YAML must be a mapping of fields, not empty']],
+    ['it has only a comment', '# later\n', ['1:1  the YAML must be a mapping of fields, not empty']],
     ['it is a list', '- a\n', ['1:1  the YAML must be a mapping of fields, not a list']],
-    ['all of it is missing', '{}\n', all.map((field) => `1:1  missing field "${field}"`)],
+    ['all fields are missing', '{}\n', all.map((field) => `1:1  missing field "${field}"`)],
     [
       'its order is a fraction',
       game({}, 'soldOutMessage: ""\norder: 1.5'),
@@ -101,7 +101,7 @@ describe('a game is refused where', () => {
       'plans: [\n',
       ['2:1  Flow sequence in block collection must be sufficiently indented and end with a ]'],
     ],
-    ['it is two documents', `${game()}---\n${game()}`, ['11:1  there is more than one YAML document']],
+    ['it has two documents', `${game()}---\n${game()}`, ['11:1  there is more than one YAML document']],
     [
       'it is indented with tabs',
       'name: A\nplans:\n\t- name: B\n',
@@ -127,13 +127,13 @@ describe('the key of a game', () => {
     ['__proto__', slug],
     ['constructor', 'the file name must not be constructor'],
     ['prototype', 'the file name must not be prototype'],
-  ])('is refused where it is "%s"', async (key, problem) => {
+  ])('is refused if it is "%s"', async (key, problem) => {
     const path = `catalog/games/${key}.yaml`;
     expect(await problemsOf(createProject({ [path]: game() }))).toEqual([`${path}:1:1  ${problem}`]);
   });
 });
 
-describe('a file is not part of the catalog where it is', () => {
+describe('a file is not part of the catalog if it is', () => {
   const all = 'the catalog is made of domains.yaml, status.yaml, services/<key>.yaml, games/<key>.yaml';
 
   test.each([
@@ -160,7 +160,7 @@ describe('a file is not part of the catalog where it is', () => {
   });
 });
 
-test('a catalog of domains and monitors without a plan is refused', async () => {
+test('a catalog without plans is refused', async () => {
   const root = createProject({ 'catalog/services/web.yaml': undefined, 'catalog/games/minecraft.yaml': undefined });
   expect(await problemsOf(root)).toEqual([
     'catalog:1:1  the catalog contains no plans (add services/<key>.yaml or games/<key>.yaml)',

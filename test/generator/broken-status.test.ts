@@ -8,7 +8,7 @@ function problemsOfStatus(yaml: string): Promise<string[]> {
   return problemsOf(createProject({ [file]: yaml }));
 }
 
-describe('a monitor is refused where', () => {
+describe('a monitor is refused if', () => {
   const either = '2:5  "monitors[0]" must have either url or tcp';
   const url = 'url: "https://a.example"';
   const notUrl = '2:21  "monitors[0].url" must be an http or https URL, or a path of this server';
@@ -19,14 +19,14 @@ describe('a monitor is refused where', () => {
     ['it has neither url nor tcp', 'name: A', either],
     ['it has no name', url, '2:5  missing field "monitors[0].name"'],
     ['its name is empty', `name: "", ${url}`, '2:13  "monitors[0].name" must not be empty'],
-    ['its URL is no URL', 'name: A, url: a.example', notUrl],
+    ['its URL is not a URL', 'name: A, url: a.example', notUrl],
     ['its URL is a file', 'name: A, url: "file:///etc/passwd"', notUrl],
     ['its URL names only another host', 'name: A, url: "//a.example/"', notUrl],
     ['its URL is left out', 'name: A, url: null', notUrl],
     ['its TCP address has no port', 'name: A, tcp: a.example', '2:21  "monitors[0].tcp" must end in a port'],
     ['its TCP address has a space', 'name: A, tcp: "a b:1"', host],
     ['its TCP port is 0', 'name: A, tcp: "a.example:0"', host],
-    ['its TCP port is beyond all ports', 'name: A, tcp: "a.example:65536"', host],
+    ['its TCP port is above 65535', 'name: A, tcp: "a.example:65536"', host],
     [
       'its interval is too short',
       `name: A, ${url}, interval_seconds: 4`,
@@ -47,7 +47,7 @@ describe('a monitor is refused where', () => {
       `name: A, ${url}, timeout_seconds: 61`,
       '2:59  "monitors[0].timeout_seconds" must be at most 60',
     ],
-    ['it counts no failure', `name: A, ${url}, failures: 0`, '2:52  "monitors[0].failures" must be at least 1'],
+    ['its number of failures is 0', `name: A, ${url}, failures: 0`, '2:52  "monitors[0].failures" must be at least 1'],
     [
       'a field is mistyped',
       `name: A, ${url}, failure: 1`,
@@ -57,14 +57,14 @@ describe('a monitor is refused where', () => {
     expect(await problemsOfStatus(`monitors:\n  - { ${fields} }\nmaintenance: []\n`)).toEqual([`${file}:${problem}`]);
   });
 
-  test('another has its name', async () => {
+  test('another monitor has the same name', async () => {
     const yaml =
       'monitors:\n  - { name: A, url: "https://a.example" }\n  - { name: A, tcp: "a.example:1" }\nmaintenance: []\n';
     expect(await problemsOfStatus(yaml)).toEqual([`${file}:3:13  two monitors are named "A" (rename one of them)`]);
   });
 });
 
-describe('maintenance is refused where', () => {
+describe('maintenance is refused if', () => {
   const form = 'must be a local time of the form YYYY-MM-DDTHH:MM';
   const order = 'the maintenance must end after it starts';
   const exist = 'start and end must be times that exist';
@@ -76,17 +76,21 @@ describe('maintenance is refused where', () => {
       { monitors: '[Webiste]' },
       '5:16  no monitor is named "Webiste" (did you mean "Website"?)',
     ],
-    ['one of its monitors is not known', { monitors: '[Website, Mail]' }, '5:25  no monitor is named "Mail"'],
+    ['one of its monitors is unknown', { monitors: '[Website, Mail]' }, '5:25  no monitor is named "Mail"'],
     ['it has no monitor', { monitors: '[]' }, '5:15  "maintenance[0].monitors" must name at least one monitor'],
-    ['its monitor is no list', { monitors: 'Website' }, '5:15  "maintenance[0].monitors" must be a list, not text'],
+    [
+      'its monitors are not a list',
+      { monitors: 'Website' },
+      '5:15  "maintenance[0].monitors" must be a list, not text',
+    ],
     ['it ends before it starts', { end: '2026-12-01T21:59' }, `7:10  ${order}`],
-    ['it ends as it starts', { end: '2026-12-01T22:00' }, `7:10  ${order}`],
-    ['it starts in a month that is not', { start: '2026-13-01T10:00' }, `6:12  ${exist}`],
-    ['it starts at an hour that is not', { start: '2026-12-01T25:00' }, `6:12  ${exist}`],
+    ['it ends when it starts', { end: '2026-12-01T22:00' }, `7:10  ${order}`],
+    ['it starts in month 13', { start: '2026-13-01T10:00' }, `6:12  ${exist}`],
+    ['it starts at hour 25', { start: '2026-12-01T25:00' }, `6:12  ${exist}`],
     ['it starts on 30 February', { start: '2026-02-30T10:00' }, `6:12  ${exist}`],
     ['it ends on 31 April', { end: '2027-04-31T10:00' }, `7:10  ${exist}`],
     ['it ends on 29 February of a common year', { end: '2027-02-29T10:00' }, `7:10  ${exist}`],
-    ['it ends at a minute that is not', { end: '2026-12-02T10:60' }, `7:10  ${exist}`],
+    ['it ends at minute 60', { end: '2026-12-02T10:60' }, `7:10  ${exist}`],
     ['its start has a space', { start: '2026-12-01 22:00' }, `6:12  "maintenance[0].start" ${form}`],
     ['its start has a zone', { start: '2026-12-01T22:00Z' }, `6:12  "maintenance[0].start" ${form}`],
     ['its end is a day', { end: '2026-12-02' }, `7:10  "maintenance[0].end" ${form}`],
@@ -113,6 +117,6 @@ describe('maintenance is refused where', () => {
 test.each([
   ['monitors', 'maintenance: []\n'],
   ['maintenance', 'monitors: []\n'],
-])('status.yaml is refused where it has no %s', async (field, yaml) => {
+])('status.yaml is refused if it has no %s', async (field, yaml) => {
   expect(await problemsOfStatus(yaml)).toEqual([`${file}:1:1  missing field "${field}"`]);
 });

@@ -13,7 +13,7 @@ function at(problems: readonly string[]): string[] {
   return problems.map((problem) => `${file}:${problem}`);
 }
 
-/** Lists that hold one another by alias: ten lines that stand for a billion words. */
+/** Nested lists of aliases: ten lines that expand to a billion words. */
 function billionLaughs(): string {
   const names = 'bcdefghij'.split('');
   const lines = names.map((name, index) => {
@@ -23,11 +23,11 @@ function billionLaughs(): string {
   return ['a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]', ...lines].join('\n');
 }
 
-describe('YAML is refused at its line and column where', () => {
+describe('YAML is refused with line and column if', () => {
   test.each([
     ['a quote is never closed', 'title: "unfinished\ndescription: x', ['3:15  Missing closing "quote']],
     [
-      'a text without quotes holds a colon',
+      'an unquoted text contains a colon',
       'title: News: the second',
       ['2:8  Nested mappings are not allowed in compact mappings (put text that contains ": " in quotes)'],
     ],
@@ -51,38 +51,34 @@ describe('YAML is refused at its line and column where', () => {
       'title: [a',
       ['2:10  Flow sequence in block collection must be sufficiently indented and end with a ]'],
     ],
-    ['a key comes twice', 'title: A\ntitle: B', ['3:1  "title" is given twice (keep one of the two)']],
+    ['a key is given twice', 'title: A\ntitle: B', ['3:1  "title" is given twice (keep one of the two)']],
     [
       'a line is indented with a tab',
       'title:\n\tname: A',
       ['3:1  Tabs are not allowed as indentation (indent with spaces)'],
     ],
     ['a value is an alias', 'title: &a A\ndescription: *a', [`3:14  ${noAlias}`]],
-    ['a value is an alias of nothing', 'title: *a', [`2:8  ${noAlias}`]],
+    ['a value is an alias without an anchor', 'title: *a', [`2:8  ${noAlias}`]],
     ['a mapping is merged', 'base: &b { title: A }\n<<: *b', [`3:5  ${noAlias}`]],
-    ['a value has a tag of its own', 'title: !upper a', ['2:8  Unresolved tag: !upper']],
-    [
-      'a value has a tag of another language',
-      'title: !!binary aGk=',
-      ['2:8  Unresolved tag: tag:yaml.org,2002:binary'],
-    ],
+    ['a value has a custom tag', 'title: !upper a', ['2:8  Unresolved tag: !upper']],
+    ['a value has a tag of YAML 1.1', 'title: !!binary aGk=', ['2:8  Unresolved tag: tag:yaml.org,2002:binary']],
     ['a key is __proto__', '__proto__: { draft: true }', ['2:1  the key "__proto__" is not allowed']],
     ['a key is constructor', 'constructor: x', ['2:1  the key "constructor" is not allowed']],
-    ['a key further in is prototype', 'title: { prototype: x }', ['2:10  the key "prototype" is not allowed']],
+    ['a nested key is prototype', 'title: { prototype: x }', ['2:10  the key "prototype" is not allowed']],
     ['a key is __proto__ in quotes', '"__proto__": x', ['2:1  the key "__proto__" is not allowed']],
     ['there is more than one document', 'title: A\n...\ntitle: B', ['4:1  there is more than one YAML document']],
-    ['a directive stands in it', '%YAML 1.1', ['2:10  Missing directives-end indicator line']],
+    ['it has a directive', '%YAML 1.1', ['2:10  Missing directives-end indicator line']],
   ])('%s', async (_, yaml, problems) => {
     expect(await problemsOfYaml(yaml)).toEqual(at(problems));
   });
 
-  test('a document is nested by the thousand, in one line', async () => {
+  test('it has thousands of nested levels in one line', async () => {
     for (const yaml of [`title: ${'['.repeat(10_000)}`, '? '.repeat(5000), `${'- '.repeat(5000)}x`]) {
       expect(await problemsOfYaml(yaml)).toEqual(at(['1:1  the YAML is nested too deeply']));
     }
   });
 
-  test('a mapping is merged without an alias: to YAML 1.2 << is a field like any other', async () => {
+  test('a mapping is merged without an alias: in YAML 1.2, << is an ordinary field', async () => {
     expect(await problemsOf(createProject({ [file]: article({ '<<': '{ draft: true }' }, 'Text.\n') }))).toEqual(
       at([
         '7:1  unknown field "<<" (the fields are title, description, date, author, cover, category, draft, updated, aliases)',
@@ -90,7 +86,7 @@ describe('YAML is refused at its line and column where', () => {
     );
   });
 
-  test('aliases multiply a billion times, at each of them', async () => {
+  test('aliases expand to a billion words; each alias is reported', async () => {
     const problems = await problemsOfYaml(billionLaughs());
     expect(problems).toHaveLength(81);
     expect(problems[0]).toBe(`${file}:3:8  ${noAlias}`);
@@ -98,18 +94,18 @@ describe('YAML is refused at its line and column where', () => {
   });
 });
 
-test('yes, no and on are text, as YAML 1.2 has them, and dates are text too', async () => {
+test('yes, no, on and dates are text, as in YAML 1.2', async () => {
   const root = createProject({ [file]: article({ title: 'on', author: 'no', category: '2026-01-01' }, 'Text.\n') });
   const problems = await problemsOf(root);
   expect(problems).toEqual([]);
 });
 
-test('an anchor without an alias and a comment do no harm', async () => {
+test('an anchor without an alias and a comment are accepted', async () => {
   const text = article({ title: '&a A # a comment', author: '"#1"' }, 'Text.\n');
   expect(await problemsOf(createProject({ [file]: text }))).toEqual([]);
 });
 
-test('a key that is a list brings no warning of a library to the terminal', async () => {
+test('a key that is a list prints no warning of a library', async () => {
   const root = createProject({ [file]: '---\n? [\u001Bcred]\n: x\n---\n\nText.\n' });
   const { stderr } = await runGenerator(['check'], { cwd: root });
   expect(stderr).not.toContain('Warning');

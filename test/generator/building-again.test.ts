@@ -13,11 +13,11 @@ type Options = Parameters<typeof buildProject>[1];
 const cached = { noCache: false } as const;
 const currentOf = (root: string): string => realpathSync(join(root, 'dist/current'));
 
-/** What was built, with everything that was said of it. */
+/** Builds, and reads the release and everything that the build reported. */
 async function buildAndRead(root: string, options: Options = cached) {
-  const { release, diagnostics, ...said } = await buildProject(root, options);
+  const { release, diagnostics, ...summary } = await buildProject(root, options);
   const found = diagnostics.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
-  return { id: release?.id, diagnostics: found, said, tree: release && readTree(currentOf(root)) };
+  return { id: release?.id, diagnostics: found, summary, tree: release && readTree(currentOf(root)) };
 }
 
 /** Writes files, and removes those that are undefined. */
@@ -26,7 +26,7 @@ function change(root: string, files: Files): void {
   for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path), { force: true });
 }
 
-/** The inode and the times of everything below a folder: what is written, even with the same bytes, has others. */
+/** The inode and the times of everything below a folder; they show a write even if the bytes are the same. */
 function readStates(root: string): Record<string, string> {
   const paths = readdirSync(root, { recursive: true, encoding: 'utf8' });
   const entries = paths.map((path): [string, string] => {
@@ -36,8 +36,8 @@ function readStates(root: string): Record<string, string> {
   return Object.fromEntries(entries);
 }
 
-describe('a build in which nothing has changed', () => {
-  test('writes nothing, and says the same', async () => {
+describe('a build without changes', () => {
+  test('writes nothing, and reports the same', async () => {
     const files = { 'content/blog/news/third.md': article({ date: '2027-01-01' }, '[gone](gone.md)\n') };
     const root = createProject(files);
     const first = await buildAndRead(root, { ...cached, lenient: true });
@@ -47,7 +47,7 @@ describe('a build in which nothing has changed', () => {
     expect(readStates(join(root, 'dist'))).toEqual(states);
   });
 
-  test('makes its release current again, where another one was', async () => {
+  test('makes its release current again if another one was current', async () => {
     const root = createProject();
     const first = await buildAndRead(root);
     writeFiles(root, { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') });
@@ -58,24 +58,24 @@ describe('a build in which nothing has changed', () => {
     expect(readTree(currentOf(root))).toEqual(second.tree);
   });
 
-  test('takes the day on which a scheduled article is due for a change, and an earlier day too', async () => {
+  test('publishes a scheduled article on its day, and removes it on an earlier day', async () => {
     const files = { 'content/blog/news/third.md': article({ date: '2027-01-01' }, 'Later.\n') };
     const root = createProject(files);
     const before = await buildAndRead(root);
-    expect(before.said).toMatchObject({ scheduled: 1, nextChangeAt: '2027-01-01' });
+    expect(before.summary).toMatchObject({ scheduled: 1, nextChangeAt: '2027-01-01' });
     expect(await buildAndRead(root, { ...cached, now: '2026-12-31' })).toEqual(before);
     const due = await buildAndRead(root, { ...cached, now: '2027-01-01' });
-    expect(due.said).toMatchObject({ scheduled: 0, nextChangeAt: null, counts: { blogArticles: 3 } });
+    expect(due.summary).toMatchObject({ scheduled: 0, nextChangeAt: null, counts: { blogArticles: 3 } });
     expect(await buildAndRead(root)).toEqual(before);
   });
 });
 
-describe('a build after a change gives what a first build gives, to the byte:', () => {
+describe('a build after a change equals a first build to the byte:', () => {
   const changes: [string, Files, Options?][] = [
     ['a text', { 'content/blog/news/first.md': article({ title: 'First' }, '# Details\n\nOther words.\n') }],
     ['a title', { 'content/blog/news/first.md': article({ title: 'Another' }, '# Details\n') }],
-    ['an article more', { 'content/knowledgebase/vps/new.md': guide('New', 'See [SSH](ssh.md).\n') }],
-    ['an article less', { 'content/blog/news/second.md': undefined }],
+    ['an added article', { 'content/knowledgebase/vps/new.md': guide('New', 'See [SSH](ssh.md).\n') }],
+    ['a removed article', { 'content/blog/news/second.md': undefined }],
     [
       'a renamed article',
       {
@@ -94,20 +94,20 @@ describe('a build after a change gives what a first build gives, to the byte:', 
     ['a scheduled article', { 'content/blog/news/second.md': article({ date: '2030-01-01' }, 'Not yet.\n') }],
     ['an alias', { 'content/blog/news/second.md': article({ aliases: '[/blog/news/old]' }, 'Text.\n') }],
     ['the name of a category', { 'content/knowledgebase/vps/category.yaml': 'name: Servers\n' }],
-    ['a category without its name', { 'content/knowledgebase/vps/category.yaml': undefined }],
+    ['a removed name of a category', { 'content/knowledgebase/vps/category.yaml': undefined }],
     [
-      'a name of the category that an article gives',
+      'a name of a category in an article',
       { 'content/blog/news/second.md': article({ category: 'Our news' }, 'Text.\n') },
     ],
     ['an image', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n' }],
-    ['an image more', { 'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n' }],
+    ['an added image', { 'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n' }],
     ['a plan', { 'catalog/games/minecraft.yaml': soundProject['catalog/services/web.yaml'] }],
-    ['no domains any more', { 'catalog/domains.yaml': undefined }],
+    ['removed domains', { 'catalog/domains.yaml': undefined }],
     ['another compression', {}, { compression: 'best' }],
     ['a dead link', { 'content/blog/news/second.md': article({}, '[x](first.md#no)\n') }, { lenient: true }],
-    ['a link whose heading is gone', { 'content/blog/news/first.md': article({}, 'No heading.\n') }, { lenient: true }],
-    ['a link whose article is gone', { 'content/blog/news/first.md': undefined }, { lenient: true }],
-    ['a link whose article is a draft', { 'content/blog/news/first.md': article({ draft: 'true' }, 'x\n') }],
+    ['a link to a removed heading', { 'content/blog/news/first.md': article({}, 'No heading.\n') }, { lenient: true }],
+    ['a link to a removed article', { 'content/blog/news/first.md': undefined }, { lenient: true }],
+    ['a link to a draft', { 'content/blog/news/first.md': article({ draft: 'true' }, 'x\n') }],
     ['an error', { 'content/blog/news/second.md': article({ date: 'soon' }, 'Text.\n') }],
   ];
   test.each(changes)('%s', async (_, files, options = {}) => {
@@ -116,27 +116,27 @@ describe('a build after a change gives what a first build gives, to the byte:', 
     await buildAndRead(root);
     change(root, files);
     expect(await buildAndRead(root, { ...cached, ...options })).toEqual(fresh);
-    // And back, from what that build left behind.
+    // And back again.
     change(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...soundProject });
     expect(await buildAndRead(root)).toEqual(await buildAndRead(createProject(), { noCache: true }));
   });
 
-  test('an article that was published, when the next build is of an earlier day', async () => {
+  test('a published article that is scheduled again, since the next build is for an earlier day', async () => {
     const root = createProject();
     await buildAndRead(root);
     const early = { now: '2026-02-01' };
     const fresh = await buildAndRead(createProject(), { noCache: true, ...early });
-    expect(fresh.said).toMatchObject({ scheduled: 1 });
+    expect(fresh.summary).toMatchObject({ scheduled: 1 });
     expect(await buildAndRead(root, { ...cached, ...early })).toEqual(fresh);
   });
 });
 
-describe('a file of the release before', () => {
+describe('a file of the previous release', () => {
   const edited = { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') };
   const unchanged = 'public/v1/kb/article/vps/ssh.json';
   const others = [unchanged, `${unchanged}.br`, 'public/v1/kb/list.json', 'public/media/kb/map.svg'];
 
-  test('that is the same is linked, and not written again', async () => {
+  test('is hard-linked if it is unchanged', async () => {
     const root = createProject();
     await buildAndRead(root);
     const before = currentOf(root);
@@ -151,11 +151,11 @@ describe('a file of the release before', () => {
   });
 
   test.each<[string, (file: string) => void]>([
-    ['is gone', (file) => rmSync(file)],
-    ['has become longer', (file) => appendFileSync(file, ' ')],
-    ['has a bit that is another', flipBit],
+    ['is missing', (file) => rmSync(file)],
+    ['is longer', (file) => appendFileSync(file, ' ')],
+    ['has a flipped bit', flipBit],
     ['was touched', (file) => utimesSync(file, new Date(), new Date(Date.now() + 60_000))],
-  ])('that %s is made anew', async (_, damage) => {
+  ])('that %s is written again', async (_, damage) => {
     for (const files of [{}, edited]) {
       for (const file of [...others, 'public/v1/openapi.json']) {
         const root = createProject();
@@ -176,11 +176,11 @@ describe('a file of the release before', () => {
 });
 
 test.each<[string, (file: string) => void]>([
-  ['is gone', (file) => rmSync(file)],
-  ['has a bit that is another', flipBit],
+  ['is missing', (file) => rmSync(file)],
+  ['has a flipped bit', flipBit],
   ['ends early', (file) => writeFileSync(file, '{"basis":')],
-  ['is of something else', (file) => writeFileSync(file, '{}')],
-])('a record of the build before that %s costs time, and nothing else', async (_, damage) => {
+  ['has other content', (file) => writeFileSync(file, '{}')],
+])('if the record of the previous build %s, the next build is correct', async (_, damage) => {
   for (const files of [{}, { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') }]) {
     const root = createProject();
     // oxlint-disable no-await-in-loop -- One project after the other.
@@ -200,7 +200,7 @@ test.each<[string, string, (root: string) => void]>([
   ['an article is removed', late, (root) => rmSync(join(root, late), { force: true })],
   ['an image is changed', image, (root) => writeFiles(root, { [image]: '<svg/>' })],
   ['an image is removed', image, (root) => rmSync(join(root, image), { force: true })],
-])('where %s while it is built, that is an error, and the release stays as it was', async (_, file, meanwhile) => {
+])('if %s during a build, the build fails, and the release stays as it was', async (_, file, meanwhile) => {
   const text = article({}, 'Text.\n');
   const more = Object.fromEntries(Array.from({ length: 90 }, (_none, at) => [`content/blog/news/page-${at}.md`, text]));
   const root = createProject(more);

@@ -51,7 +51,7 @@ describe('a command refuses', () => {
   test.each([
     [[], /build .*check .*dev .*releases /s],
     [['releases'], /list .*rollback .*diff .*prune /s],
-  ])('%j, and shows which commands there are', async (args, usage) => {
+  ])('%j, and prints the list of commands', async (args, usage) => {
     const { status, stdout, stderr } = await runGenerator(args, { cwd: createProject() });
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr).toMatch(usage);
@@ -87,7 +87,7 @@ describe('check', () => {
     expect(readdirSync(root).toSorted()).toEqual(['catalog', 'content']);
   });
 
-  test('takes its sources from where it is told', async () => {
+  test('reads the sources from --content and --catalog', async () => {
     const root = createProject();
     const args = ['--content', join(root, 'content'), `--catalog=${join(root, 'catalog')}`];
     expect((await runGenerator(['check', ...args], { cwd: createProject({ 'content/x': 'x' }) })).status).toBe(0);
@@ -95,7 +95,7 @@ describe('check', () => {
 });
 
 describe('build', () => {
-  test('says what it published and how to embed the widget, in two lines and without a word of its progress', async () => {
+  test('prints the release and how to embed the widget in two lines, without progress', async () => {
     const root = createProject();
     const { status, stdout, stderr } = await runGenerator(['build'], { cwd: root });
     expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
@@ -117,7 +117,7 @@ describe('build', () => {
     expect(existsSync(join(root, 'dist/.cache'))).toBe(false);
   });
 
-  test('is one JSON document with --format json', async () => {
+  test('prints one JSON document with --format json', async () => {
     const root = createProject();
     const { status, stdout, stderr } = await runGenerator(['build', '--format', 'json'], { cwd: root });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -126,7 +126,7 @@ describe('build', () => {
     expect(result.bytes).toBeGreaterThan(1000);
   });
 
-  test('compresses harder with --compress best, and publishes the same', async () => {
+  test('compresses better with --compress best, and publishes the same content', async () => {
     const sizes: Record<string, number> = {};
     const texts: Record<string, unknown> = {};
     for (const compress of ['fast', 'best']) {
@@ -151,7 +151,7 @@ describe('--lenient', () => {
     'content/blog/news/second.md:9:14  warning: there is no /media/kb/gone.png in content/',
   ];
 
-  test('takes dead links and missing media for warnings, and publishes', async () => {
+  test('reports dead links and missing media as warnings, and publishes', async () => {
     const root = createProject(broken);
     const { status, stderr } = await runGenerator(['build', '--lenient'], { cwd: root });
     expect(status).toBe(0);
@@ -162,7 +162,7 @@ describe('--lenient', () => {
     expect(strict.stderr.split('\n').slice(0, 3)).toEqual(problems.map((line) => line.replace('warning: ', '')));
   });
 
-  test('takes nothing else for a warning', async () => {
+  test('reports everything else as an error', async () => {
     const root = createProject({ ...broken, 'content/blog/news/first.md': article({ title: '5' }, '# Details\n') });
     const { status, stderr } = await runGenerator(['build', '--lenient'], { cwd: root });
     expect(status).toBe(1);

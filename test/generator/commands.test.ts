@@ -4,8 +4,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runGenerator } from '../../generator/commands/index.ts';
 import { article, createProject } from '../helpers/project.ts';
 
-// The same commands as processes are in command-line.test.ts and releases-commands.test.ts; here they run in this
-// process, one after the other, as an operator's day would have it.
+// The commands run in this process, one after the other. In command-line.test.ts and releases-commands.test.ts they run
+// as child processes.
 
 let written: { stdout: string; stderr: string };
 
@@ -76,7 +76,7 @@ test('a release is built, replaced, compared, listed, rolled back and pruned', a
   expect((await run('releases', 'prune', '--keep', '1', ...out)).stdout).toBe(`removed ${ids[1]!}\n`);
 });
 
-test('a check says what is wrong, for people and for a workflow, and fails', async () => {
+test('a check prints errors as text or as workflow annotations, and fails', async () => {
   const root = createProject({ 'content/blog/news/first.md': article({ titel: 'x' }, '## Details\n\n[x](none.md)\n') });
   const text = await run('check', ...foldersOf(root), '--now', '2026-11-20');
   expect(text.stderr).toMatch(
@@ -87,7 +87,7 @@ test('a check says what is wrong, for people and for a workflow, and fails', asy
   expect(github.stdout).toMatch(/^::error file=.*first\.md,line=7,col=1::unknown field "titel"/);
 });
 
-test('a lenient check takes a dead link for a warning', async () => {
+test('a lenient check reports a dead link as a warning', async () => {
   const root = createProject({ 'content/blog/news/first.md': article({}, '## Details\n\n[x](none.md)\n') });
   const { stderr, failed } = await run('check', ...foldersOf(root), '--lenient');
   expect(stderr).toMatch(
@@ -108,7 +108,7 @@ test.each([
   expect(failed).toBe(true);
 });
 
-test('a release that cannot be written is said so in a line, and the command fails', async () => {
+test('if the release cannot be written, the command prints one line and fails', async () => {
   const root = createProject({ dist: 'a file where the folder should be' });
   const { stderr, failed } = await run('build', ...foldersOf(root), '--out', join(root, 'dist'));
   expect(stderr).toMatch(
@@ -117,7 +117,7 @@ test('a release that cannot be written is said so in a line, and the command fai
   expect(failed).toBe(true);
 });
 
-test('releases are looked for in DIST_DIR where no folder is named', async () => {
+test('releases reads DIST_DIR without --out', async () => {
   const root = createProject();
   vi.stubEnv('DIST_DIR', join(root, 'dist'));
   expect((await run('releases', 'list')).stdout).toBe('');
@@ -125,7 +125,7 @@ test('releases are looked for in DIST_DIR where no folder is named', async () =>
   vi.unstubAllEnvs();
 });
 
-test('someone who waits at a terminal sees how far the build is', async () => {
+test('a terminal shows the progress of the build', async () => {
   const root = createProject();
   const terminal = Object.getOwnPropertyDescriptor(process.stderr, 'isTTY');
   Object.defineProperty(process.stderr, 'isTTY', { value: true, configurable: true });

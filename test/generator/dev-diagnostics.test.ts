@@ -10,28 +10,28 @@ import type { Files } from '../helpers/project.ts';
 const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
 const [records, map] = ['content/knowledgebase/dns/records.md', 'content/media/kb/map.svg'];
 
-/** Changes after which other articles than the one that was saved may have dead references, or none any more. */
+/** Changes that add or remove dead references in articles other than the saved one. */
 const changes: [string, Files, found: number][] = [
   ['a text', { [second]: article({}, 'See [first](first.md#details), once more.\n') }, 1],
-  ['a heading less', { [first]: article({}, 'No heading.\n') }, 2],
-  ['a heading more', { [first]: article({}, '# Details\n\nOne heading.\n') }, 1],
-  ['an article less', { [first]: undefined }, 2],
-  ['an article more', { [first]: article({}, '# Details\n\nBack.\n') }, 1],
+  ['a removed heading', { [first]: article({}, 'No heading.\n') }, 2],
+  ['an added heading', { [first]: article({}, '# Details\n\nOne heading.\n') }, 1],
+  ['a removed article', { [first]: undefined }, 2],
+  ['an added article', { [first]: article({}, '# Details\n\nBack.\n') }, 1],
   ['a draft', { [first]: article({ draft: 'true' }, '# Details\n') }, 2],
   ['a scheduled article', { [first]: article({ date: '2100-01-01' }, '# Details\n') }, 2],
-  ['another day for it', { [first]: article({ date: '2100-02-02' }, '# Details\n') }, 2],
-  ['what was missed as an alias', { [first]: article({ aliases: '[/blog/news/gone]' }, '# Details\n') }, 0],
-  ['the same for another', { [first]: article({ aliases: '[/blog/news/other]' }, '# Details\n') }, 1],
-  ['an image less', { [map]: undefined }, 2],
-  ['an image more', { [map]: soundProject[map] }, 1],
-  ['an article in what was a dead end', { 'content/blog/news/gone.md': article({}, 'Text.\n') }, 0],
-  ['the same broken', { 'content/blog/news/gone.md': article({ date: 'soon' }, 'Text.\n') }, 1],
-  ['the same gone', { 'content/blog/news/gone.md': undefined }, 1],
-  ['a link to a folder that is not there', { [second]: article({}, '[All](/knowledgebase/extra)\n') }, 2],
+  ['another day of a scheduled article', { [first]: article({ date: '2100-02-02' }, '# Details\n') }, 2],
+  ['a missing path as an alias', { [first]: article({ aliases: '[/blog/news/gone]' }, '# Details\n') }, 0],
+  ['another alias', { [first]: article({ aliases: '[/blog/news/other]' }, '# Details\n') }, 1],
+  ['a removed image', { [map]: undefined }, 2],
+  ['an added image', { [map]: soundProject[map] }, 1],
+  ['an article at a missing path', { 'content/blog/news/gone.md': article({}, 'Text.\n') }, 0],
+  ['the same article broken', { 'content/blog/news/gone.md': article({ date: 'soon' }, 'Text.\n') }, 1],
+  ['the same article removed', { 'content/blog/news/gone.md': undefined }, 1],
+  ['a link to a missing folder', { [second]: article({}, '[All](/knowledgebase/extra)\n') }, 2],
   ['that folder, without articles', { 'content/knowledgebase/extra/category.yaml': 'name: Extra\n' }, 1],
 ];
 
-test('what is saved changes what is found in all other articles, as in a first build', async () => {
+test('after each change, dev reports the problems that a first build reports', async () => {
   const root = createProject({
     [records]: guide('DNS records', '[Gone](/blog/news/gone) and [SSH](../vps/ssh.md).\n'),
   });

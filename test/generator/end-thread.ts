@@ -1,8 +1,8 @@
 import { syncBuiltinESMExports } from 'node:module';
 import workerThreads from 'node:worker_threads';
 
-// Loaded by --import into a process and each of its threads: what renders ends in the way that END_THREAD names, in the
-// middle of its articles or at its start. Rendering asks for the CPU time before each article.
+// Loaded with --import into a process and each of its threads. It ends render threads in the way of END_THREAD: at their
+// start, or after some articles. Rendering calls threadCpuUsage before each article, so the calls count articles.
 const { Worker, isMainThread } = workerThreads;
 const way = process.env.END_THREAD!;
 const article = 10;
@@ -12,7 +12,7 @@ function allocateAll(): never {
 }
 
 if (isMainThread) {
-  // A default thread would first take gigabytes.
+  // Without this limit, a thread would first allocate gigabytes.
   workerThreads.Worker = class extends Worker {
     constructor(file: string | URL, options?: workerThreads.WorkerOptions) {
       super(file, { ...options, resourceLimits: { ...options?.resourceLimits, maxOldGenerationSizeMb: 48 } });

@@ -7,12 +7,12 @@ import { ReleasesError, listReleases, pruneReleases, rollback } from '../../gene
 import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
-/** A minute of the day on which all of this happens. */
+/** A minute of the day of these tests. */
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 0, minute));
 
 const sources = (number: number): Files => ({ 'content/blog/news/second.md': article({}, `Number ${number}.\n`) });
 
-/** Releases that were made current one after the other, one each ten minutes: the first at 0:00. */
+/** Releases that were made current one after the other, ten minutes apart, the first at 0:00. */
 async function createReleases(count: number): Promise<{ root: string; dist: string; ids: string[] }> {
   const root = createProject();
   const dist = join(root, 'dist');
@@ -36,7 +36,7 @@ function readHistory(dist: string): string[] {
 const idsIn = (dist: string): string[] => readHistory(dist).map((line) => line.split(' ')[1] ?? '');
 
 describe('the history', () => {
-  test('gets a line for each switch: by a build, by one that publishes again, and by a rollback', async () => {
+  test('gets a line for each switch: by a build, by a build that republishes, and by a rollback', async () => {
     const root = createProject();
     const dist = join(root, 'dist');
     const started = Date.now();
@@ -61,7 +61,7 @@ describe('the history', () => {
     }
   });
 
-  test('gets none where nothing is switched', async () => {
+  test('gets no line if nothing is switched', async () => {
     const { root, dist, ids } = await createReleases(1);
     const before = readHistory(dist);
     await buildProject(root);
@@ -72,7 +72,7 @@ describe('the history', () => {
     expect(readHistory(dist)).toEqual(before);
   });
 
-  test('says when each release was last made current, and which was so last', async () => {
+  test('gives the last time each release was made current, and orders releases by it', async () => {
     const { dist, ids } = await createReleases(3);
     await rollback(dist, ids[0], at(90));
     expect((await listReleases(dist)).map(({ id, madeCurrentAt }) => [id, madeCurrentAt])).toEqual([
@@ -82,7 +82,7 @@ describe('the history', () => {
     ]);
   });
 
-  test('may have lines that cannot be read, which are skipped', async () => {
+  test('skips lines that cannot be parsed', async () => {
     const { dist, ids } = await createReleases(2);
     const [first, second] = readHistory(dist);
     const lines = ['', 'x', `2026-99-99T00:00:00.000Z ${ids[0]}`, first, `${first}x`, '\0\0\0', second, 'no line end'];
@@ -92,7 +92,7 @@ describe('the history', () => {
     expect(readHistory(dist)).toEqual([...lines, `${at(30).toISOString()} ${ids[0]}`, '']);
   });
 
-  test('may be missing: then releases count by the time of their folders, and the next switch writes it', async () => {
+  test('falls back to the times of the folders if it is missing, and the next switch writes it', async () => {
     const { dist, ids } = await createReleases(3);
     rmSync(join(dist, 'history'));
     for (const [index, id] of ids.entries()) utimesSync(join(dist, 'releases', id), at(index), at(index));
@@ -106,7 +106,7 @@ describe('the history', () => {
     expect(await rollback(dist)).toBe(ids[0]);
   });
 
-  test('gets the line of a build that ended before it wrote it', async () => {
+  test('gets the missing line of a build that ended before it wrote it', async () => {
     const { dist, ids } = await createReleases(3);
     writeHistory(dist, [0, ids[0]!], [10, ids[1]!]);
     const entries = await listReleases(dist);
@@ -116,7 +116,7 @@ describe('the history', () => {
     expect(readHistory(dist)[2]).toBe(`${entries[0]!.madeCurrentAt.toISOString()} ${ids[2]}`);
   });
 
-  test('that cannot be written leaves the current release as it is', async () => {
+  test('keeps the current release if it cannot be written', async () => {
     const { root, dist, ids } = await createReleases(1);
     rmSync(join(dist, 'history'));
     symlinkSync('/nowhere/history', join(dist, 'history'));
@@ -127,8 +127,8 @@ describe('the history', () => {
 });
 
 describe('a rollback without an id', () => {
-  /** What a number of rollbacks lead to, by number of the release, until there is none. */
-  async function goBack(dist: string, ids: readonly string[]): Promise<number[]> {
+  /** Rolls back until there is no earlier release; returns the number of the release after each rollback. */
+  async function rollBackAll(dist: string, ids: readonly string[]): Promise<number[]> {
     const seen: number[] = [];
     for (;;) {
       const id = await rollback(dist).catch((error: unknown) => error);
@@ -139,18 +139,18 @@ describe('a rollback without an id', () => {
 
   test.each<[string, number[], number[]]>([
     ['each release was built once', [0, 1, 2, 3], [2, 1, 0]],
-    ['it was rolled back before', [0, 1, 2, 3, 2], [1, 0]],
+    ['there was a rollback before', [0, 1, 2, 3, 2], [1, 0]],
     ['a release was built after a rollback', [0, 1, 2, 1, 3], [1, 0]],
     ['a rollback was undone by its id', [0, 1, 2, 0, 2], [0]],
-    ['what was rolled back was built again', [0, 1, 2, 1, 2], [1, 0]],
-  ])('goes further back each time where %s', async (_, history, expected) => {
+    ['a rolled-back release was built again', [0, 1, 2, 1, 2], [1, 0]],
+  ])('goes one release further back each time if %s', async (_, history, expected) => {
     const { dist, ids } = await createReleases(4);
     await makeCurrent(dist, ids[history.at(-1)!]!);
     writeHistory(dist, ...history.map((number, index): [number, string] => [index, ids[number]!]));
-    expect(await goBack(dist, ids)).toEqual(expected);
+    expect(await rollBackAll(dist, ids)).toEqual(expected);
   });
 
-  test('passes over releases that are gone', async () => {
+  test('skips releases that no longer exist', async () => {
     const { dist, ids } = await createReleases(4);
     rmSync(join(dist, 'releases', ids[2]!), { recursive: true });
     renameSync(join(dist, 'releases', ids[1]!), join(dist, 'releases/.stage-x'));
@@ -177,7 +177,7 @@ describe('prune', () => {
     [3, 9999, [1, 2, 3]],
     [9, 9999, [0, 1, 2, 3]],
   ])(
-    'that keeps %i leaves at minute %i what was current within the hour before: %j',
+    'with --keep %i at minute %i also keeps what was current within the last hour: %j',
     async (keep, minute, expected) => {
       const { dist, ids } = await createReleases(4);
       const removed = await pruneReleases(dist, keep, at(minute));
@@ -186,7 +186,7 @@ describe('prune', () => {
     },
   );
 
-  test('leaves what was rolled back within the last hour, and counts by the last time a release was current', async () => {
+  test('keeps what was rolled back within the last hour, by the last time a release was current', async () => {
     const { dist, ids } = await createReleases(4);
     await rollback(dist, ids[0], at(300));
     await pruneReleases(dist, 1, at(360));
@@ -195,7 +195,7 @@ describe('prune', () => {
     expect(left(dist, ids)).toEqual([0]);
   });
 
-  test('leaves all where the clock was set back', async () => {
+  test('keeps all releases if the clock was set back', async () => {
     const { dist, ids } = await createReleases(3);
     expect(await pruneReleases(dist, 1, at(-9999))).toEqual([]);
     expect(left(dist, ids)).toEqual([0, 1, 2]);

@@ -1,11 +1,11 @@
-/** Markdown that must not become HTML that runs, loads or hides anything: what it tries, and how. */
+/** Names and texts of Markdown that must not become HTML that runs, loads or hides anything. */
 export const hostileMarkdown: readonly (readonly [string, string])[] = [
   // Elements
   ['a script', '<script>alert(1)</script>'],
   ['a script in capitals', '<SCRIPT SRC="https://evil.example/x.js"></SCRIPT>'],
   ['a script with a slash', '<script/x>alert(1)</script>'],
   ['a script in a script', '<scr<script>ipt>alert(1)</scr</script>ipt>'],
-  ['a script that is never closed', '<script>alert(1)'],
+  ['an unclosed script', '<script>alert(1)'],
   ['a script of SVG', '<svg><script>alert(1)</script></svg>'],
   ['a style', '<style>body{background:url(javascript:alert(1))}</style>'],
   ['a style of SVG', '<svg><style><img src=x onerror=alert(1)></style></svg>'],
@@ -59,7 +59,7 @@ export const hostileMarkdown: readonly (readonly [string, string])[] = [
   ['a handler with a pointer', '<div onpointerrawupdate=alert(1) oncontentvisibilityautostatechange=alert(1)>x</div>'],
   ['a handler in a table', '<table onclick=alert(1)><tr onclick=alert(1)><td onclick=alert(1)>x</table>'],
   ['a style attribute', '<p style="position:fixed;inset:0;background:red">x</p>'],
-  // Addresses
+  // URLs
   ['a javascript link', '[x](javascript:alert(1))'],
   ['a javascript link in mixed case', '[x](JaVaScRiPt:alert(1))'],
   ['a javascript link behind a space', '[x](<  javascript:alert(1)>)'],
@@ -73,7 +73,7 @@ export const hostileMarkdown: readonly (readonly [string, string])[] = [
   ['a javascript autolink', '<javascript:alert(1)>'],
   ['a javascript definition', '[x]\n\n[x]: javascript:alert(1) "title"'],
   ['a javascript link with a fragment', '[x](javascript:alert(1)#https://example.com)'],
-  ['a javascript link that looks like the web', '[x](javascript://example.com/%0aalert(1))'],
+  ['a javascript link that looks like a web URL', '[x](javascript://example.com/%0aalert(1))'],
   ['a vbscript link', '[x](vbscript:msgbox(1)) <vbscript:msgbox(1)>'],
   ['a data link', '[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)'],
   ['a data image', '![x](data:image/svg+xml,<svg/onload=alert(1)>) <img src="data:text/html,x">'],
@@ -93,17 +93,17 @@ export const hostileMarkdown: readonly (readonly [string, string])[] = [
     'a link that opens a window and reports',
     '<a href="https://example.com" target=_blank ping="https://evil.example" download>x</a>',
   ],
-  // Ids and names
+  // IDs and names
   ['ids of the page', '<p id="location">x</p><img name="cookie" src=x><a id=body name=forms>x</a>'],
   ['ids of every object', '<p id="__proto__">x</p><p id="constructor">y</p><p id="toString">z</p>'],
   ['raw headings', '<h1 id="location">x</h1><h2 id="user">y</h2><h3 name="cookie">z</h3>'],
   ['headings of the page', '# Location\n\n# Name\n\n# Cookie\n\n# Body\n\n# constructor\n\n# \\_\\_proto\\_\\_'],
   ['a form of fields', '<form id=document><input name=cookie><input name=body type=checkbox></form>'],
   [
-    'labels that lead elsewhere',
+    'labels that refer to IDs of the page',
     '<label for=location>x</label><p aria-describedby="location" aria-labelledby=name>y</p>',
   ],
-  // Markdown that is written into attributes
+  // Markdown that becomes attributes
   ['an info string', '```js onload=alert(1)\nx\n```'],
   [
     'an info string of references',
@@ -134,10 +134,10 @@ export const hostileMarkdown: readonly (readonly [string, string])[] = [
     'https://example.com/"onclick=alert(1) www.example.com/<script>alert(1)</script> a@b.c"onclick=x',
   ],
   ['a task', '- [x] <input type=text autofocus onfocus=alert(1)>'],
-  // HTML that means something else the second time it is read
+  // HTML that changes its meaning when it is parsed again
   ['a comment that ends early', '<!--> <script>alert(1)</script> --> <!--!> <img src=x onerror=alert(1)> -->'],
   ['a comment that ends oddly', '<!-- --!><script>alert(1)</script><!-- -->'],
-  ['a comment that never ends', '<!-- <b>x'],
+  ['an unclosed comment', '<!-- <b>x'],
   ['CDATA', '<![CDATA[<script>alert(1)</script>]]><svg><![CDATA[<img src=x onerror=alert(1)>]]></svg>'],
   ['noscript', '<noscript><p title="</noscript><img src=x onerror=alert(1)>">x</p></noscript>'],
   [
@@ -159,9 +159,9 @@ export const hostileMarkdown: readonly (readonly [string, string])[] = [
   ],
   ['a select in a table', '<table><select><script>alert(1)</script><td><img src=x onerror=alert(1)></select></table>'],
   ['a template in a table', '<table><template><tr><td><script>alert(1)</script></template></table>'],
-  ['tags that cross', '<b><p><a href="first.md"><table><a href="javascript:alert(1)"></b></p></a></table>'],
-  ['tags that close what was never opened', '</p></div></main></body></html><footer onclick=alert(1)>x'],
-  ['a quote that never ends', '<img src="x\n\n<script>alert(1)</script>" onerror=alert(1)>'],
+  ['misnested tags', '<b><p><a href="first.md"><table><a href="javascript:alert(1)"></b></p></a></table>'],
+  ['closing tags without opening tags', '</p></div></main></body></html><footer onclick=alert(1)>x'],
+  ['an unclosed quote', '<img src="x\n\n<script>alert(1)</script>" onerror=alert(1)>'],
   ['a NUL reference', '<a href="java&#0;script:alert(1)" on&#0;click=alert(1)>x</a>'],
   ['characters that look like others', '＜script＞alert(1)＜/script＞ ‹img src=x onerror=alert(1)›'],
 ];

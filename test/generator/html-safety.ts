@@ -4,7 +4,7 @@ import type { DefaultTreeAdapterTypes } from 'parse5';
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
 
-/** GitHub's list of elements, written out: a change of the sanitiser's own list must show here. */
+/** GitHub's list of elements, written out so that a change in the list of the sanitiser fails a test. */
 const elements = new Set(
   (
     'a b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img input ins kbd li ol p picture pre q ' +
@@ -23,14 +23,14 @@ const addresses: Readonly<Record<string, ReadonlySet<string>>> = {
 const forbidden =
   /^(?:on.*|style|srcdoc|formaction|form|background|poster|data|ping|target|download|http-equiv|content|manifest|is|slot|xmlns.*|xlink:.*|autofocus|contenteditable)$/i;
 
-/** What of some HTML a browser could run, load or mistake; read with the parser that browsers follow. */
+/** Finds what a browser could run, load or misparse in HTML. It uses a parser that follows the HTML standard. */
 export function findDangers(html: string): string[] {
   const dangers = new Set<string>();
   for (const scriptingEnabled of [true, false]) {
     visit(parseFragment(html, { scriptingEnabled }), (node) => {
       for (const danger of dangersOf(node)) dangers.add(danger);
     });
-    // On a page the HTML must not close what it stands in, nor take in what follows it.
+    // In a page, the HTML must not close its parent element, nor include what follows.
     const page = parse(`<!doctype html><main>${html}</main><footer></footer>`, { scriptingEnabled });
     const order: string[] = [];
     visit(page, (node) => {
@@ -40,7 +40,7 @@ export function findDangers(html: string): string[] {
     });
     if (order.join(' ') !== 'main footer') dangers.add(`breaks out of its place: ${order.join(' ')}`);
   }
-  // What another serialiser makes of it, a browser's innerHTML for one, must mean the same.
+  // Parsing and serialising again, as innerHTML does in a browser, must not change it.
   const once = serialize(parseFragment(html));
   if (serialize(parseFragment(once)) !== once) dangers.add('means something else when it is written again');
   return [...dangers];
@@ -67,7 +67,7 @@ function dangersOf(node: Node): string[] {
 function dangersOfAttribute({ tagName }: Element, name: string, value: string): string[] {
   if (forbidden.test(name)) return [`${tagName} ${name}`];
   if (name === 'id' || name === 'name') {
-    // Headings get ids from their text; every other id, and those of raw headings, are the author's.
+    // The generator makes the ids of headings; authors write all other ids, also those of raw headings.
     const own = value.startsWith('user-content-') || (/^h[1-6]$/.test(tagName) && name === 'id' && !clobbers(value));
     return own ? [] : [`${tagName} ${name}=${value}`];
   }
@@ -79,7 +79,7 @@ function dangersOfAttribute({ tagName }: Element, name: string, value: string): 
     .map((url) => `${tagName} ${name}=${url}`);
 }
 
-/** Names by which scripts find the parts of a page, of an element and of every object. */
+/** Whether an id hides a property of the document, of a form or of every object (DOM clobbering). */
 function clobbers(id: string): boolean {
   const names =
     'location name cookie body forms images links scripts title domain history top self parent attributes nodename';

@@ -26,27 +26,27 @@ describe('a block of code', () => {
   const toBlock = (language: string, code: string) => `\`\`\`${language}\n${code}\n\`\`\`\n`;
   const pages = publishTable(samples.map(([language, code]) => toBlock(language, code)));
 
-  test.each(samples)('is highlighted by class names as its language says: %s', async (language, code, html) => {
+  test.each(samples)('is highlighted with the class names of its language: %s', async (language, code, html) => {
     expect((await pages(toBlock(language, code))).html).toBe(
       `<pre><code class="hljs language-${language}">${html}\n</code></pre>`,
     );
   });
 
-  test('has no class where it has no language', async () => {
+  test('has no class without a language', async () => {
     expect(await render('```\na < b\n```\n\n    c\n')).toBe(
       '<pre><code>a &#x3C; b\n</code></pre>\n<pre><code>c\n</code></pre>',
     );
     expect(await render('Run `a < b`.\n')).toBe('<p>Run <code>a &#x3C; b</code>.</p>');
   });
 
-  test('takes nothing but the first word for its language', async () => {
+  test('uses only the first word of the info string as language', async () => {
     expect(await render('```text title="x.js" {1,3}\na\n```\n')).toBe(
       '<pre><code class="hljs language-text">a\n</code></pre>',
     );
   });
 
   test.each([
-    ['in Markdown alone', ''],
+    ['in plain Markdown', ''],
     ['in an article with raw HTML', '<kbd>x</kbd>\n\n'],
   ])('keeps an empty first line, %s', async (_, before) => {
     const start = before ? '<p><kbd>x</kbd></p>\n' : '';
@@ -56,7 +56,7 @@ describe('a block of code', () => {
     );
   });
 
-  test('shows HTML as it is written', async () => {
+  test('shows HTML as text', async () => {
     expect(await render('```html\n<script>alert(1)</script>\n```\n')).toBe(
       '<pre><code class="hljs language-html"><span class="hljs-tag">&#x3C;<span class="hljs-name">script</span>></span>' +
         'alert(1)<span class="hljs-tag">&#x3C;/<span class="hljs-name">script</span>></span>\n</code></pre>',
@@ -66,7 +66,7 @@ describe('a block of code', () => {
   test.each([
     ['arrows', '>'.repeat(120)],
     ['dashes', '- '.repeat(120)],
-  ])('may hold a line of 120 %s, which nest nothing there', async (_, line) => {
+  ])('may contain a line of 120 %s, which do not count as nesting', async (_, line) => {
     const { body, html } = await publish(`\`\`\`\n${line}\n\`\`\`\n`);
     expect(body).toContain(line);
     expect(html).toBe(`<pre><code>${line}\n</code></pre>`);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { article, buildProject, createProject, guide } from '../helpers/project.ts';
 import { publish, publishTable, readPublished } from './render.ts';
 
-/** The address that the first link or image of an article has. */
+/** The URL of the first link or image of an article. */
 function addressIn(html: string): string | undefined {
   return / (?:href|src)="([^"]*)"/.exec(html)?.[1];
 }
@@ -28,11 +28,11 @@ describe('a link to an article', () => {
   ] as const;
   const pages = publishTable(links.map(([written]) => `[x](${written})\n`));
 
-  test.each(links)('written as %s leads to %s', async (written, address) => {
+  test.each(links)('written as %s has the URL %s', async (written, address) => {
     expect(addressIn((await pages(`[x](${written})\n`)).html)).toBe(address);
   });
 
-  test('may be defined elsewhere, or be raw HTML', async () => {
+  test('may have a definition, or be raw HTML', async () => {
     for (const markdown of ['See [x].\n\n[x]: first.md#details "Title"\n', '<a href="first.md#details">x</a>\n']) {
       expect(addressIn((await publish(markdown)).html)).toBe('/blog/news/first#details');
     }
@@ -56,7 +56,7 @@ describe('a link to another site', () => {
   ];
   const pages = publishTable(urls.map((url) => `[x](${url})\n`));
 
-  test.each(urls)('stays as it is written: %s', async (url) => {
+  test.each(urls)('is unchanged: %s', async (url) => {
     expect(addressIn((await pages(`[x](${url})\n`)).html)).toBe(url);
   });
 });
@@ -71,7 +71,7 @@ describe('media', () => {
   const inEveryWay = (written: string) => `![x](${written})\n\n[x](${written})\n\n<img src="${written}" alt="">\n`;
   const pages = publishTable(addresses.map(([written]) => inEveryWay(written)));
 
-  test.each(addresses)('written as %s is shown from %s', async (written, address) => {
+  test.each(addresses)('written as %s has the URL %s', async (written, address) => {
     const { html } = await pages(inEveryWay(written));
     expect([...html.matchAll(/ (?:href|src)="([^"]*)"/g)].map(([, url]) => url)).toEqual([address, address, address]);
   });
@@ -109,7 +109,7 @@ describe('a heading', () => {
     expect((await pages(markdown)).html).toBe(html);
   });
 
-  test('has an id of its own, however many have its text', async () => {
+  test('has a unique id, also if other headings have the same text', async () => {
     const { html } = await publish('# A\n\n# A\n\n# A-1\n\n# A\n\n# Name\n\n# Name\n');
     expect([...html.matchAll(/id="([^"]+)"/g)].map(([, id]) => id)).toEqual([
       'a',
@@ -143,13 +143,13 @@ describe('a link to a heading or an anchor', () => {
   const toOwnPage = (anchor: string) => `[x](#${anchor})\n\n${target}`;
   const pages = publishTable([...ofHeadings, ...ofElements].map(toOwnPage));
 
-  test.each([...ofHeadings, ...ofElements])('finds it on its own page: #%s', async (anchor) => {
+  test.each([...ofHeadings, ...ofElements])('works on the same page: #%s', async (anchor) => {
     const { html } = await pages(toOwnPage(anchor));
     const address = addressIn(html);
     expect(hasAnchor(html, address!), address).toBe(true);
   });
 
-  /** The address that a link to an anchor of another article gets, and whether it is there; the problems, if any. */
+  /** Links to an anchor of another article; returns the problems, and whether the target has the anchor. */
   async function linkFromAnother(anchor: string) {
     const root = createProject({
       'content/blog/news/page.md': article({}, `[x](../../knowledgebase/vps/target.md#${anchor})\n`),
@@ -162,18 +162,15 @@ describe('a link to a heading or an anchor', () => {
     return { problems: [], found: hasAnchor(readPublished(root, '/knowledgebase/vps/target').html, address!) };
   }
 
-  test.each(ofHeadings)('finds it in another article: #%s', async (anchor) => {
+  test.each(ofHeadings)('works in another article: #%s', async (anchor) => {
     expect(await linkFromAnother(anchor)).toEqual({ problems: [], found: true });
   });
 
-  // The sanitiser prefixed their ids, so that a link from elsewhere would lead nowhere.
-  test.each(ofElements)(
-    'is refused in another article, where its id is not what the author wrote: #%s',
-    async (anchor) => {
-      expect(await linkFromAnother(anchor)).toEqual({
-        problems: [`there is no heading or anchor #${anchor} in /knowledgebase/vps/target`],
-        found: false,
-      });
-    },
-  );
+  // The sanitiser prefixes these ids, so a link from another article would not find them.
+  test.each(ofElements)('is refused in another article if the sanitiser prefixed its id: #%s', async (anchor) => {
+    expect(await linkFromAnother(anchor)).toEqual({
+      problems: [`there is no heading or anchor #${anchor} in /knowledgebase/vps/target`],
+      found: false,
+    });
+  });
 });

@@ -37,10 +37,10 @@ describe('GitHub-flavoured Markdown', () => {
     ],
     ['hard breaks', 'a  \nb\\\nc\n', '<p>a<br>\nb<br>\nc</p>'],
     ['a list that begins with 3', '3. a\n4. b\n', '<ol start="3">\n<li>a</li>\n<li>b</li>\n</ol>'],
-    ['a quote that is no alert', '> a\n> b\n', '<blockquote>\n<p>a\nb</p>\n</blockquote>'],
+    ['a quote that is not an alert', '> a\n> b\n', '<blockquote>\n<p>a\nb</p>\n</blockquote>'],
     ['safe raw HTML', 'Press <kbd>Ctrl</kbd> on H<sub>2</sub>O.\n', '<p>Press <kbd>Ctrl</kbd> on H<sub>2</sub>O.</p>'],
     [
-      'a part that opens',
+      'a details element',
       '<details open><summary>More</summary>\n\n**Text.**\n\n</details>\n',
       '<details open><summary>More</summary>\n<p><strong>Text.</strong></p>\n</details>',
     ],
@@ -49,29 +49,29 @@ describe('GitHub-flavoured Markdown', () => {
       '<div align="center">\n\n*a*\n\n</div>\n',
       '<div align="center">\n<p><em>a</em></p>\n</div>',
     ],
-    ['characters that HTML reserves', 'a < b & "c"\n', '<p>a &#x3C; b &#x26; "c"</p>'],
+    ['reserved characters of HTML', 'a < b & "c"\n', '<p>a &#x3C; b &#x26; "c"</p>'],
   ] as const;
   const pages = publishTable(cases.map(([, markdown]) => markdown));
 
-  test.each(cases)('has %s', async (_, markdown, html) => {
+  test.each(cases)('supports %s', async (_, markdown, html) => {
     expect((await pages(markdown)).html).toBe(html);
   });
 
-  test('has the Markdown itself in body, without the front matter and the blank lines around it', async () => {
+  test('is in the field body without front matter and surrounding blank lines', async () => {
     const { body } = await publish('\n\n  First *line*.\n\nLast.\n');
     expect(body).toBe('  First *line*.\n\nLast.\n');
   });
 });
 
 describe('footnotes', () => {
-  /** The ids of a page, and the ids that its links within the page lead to. */
+  /** The ids of a page, and the ids that its links to the same page refer to. */
   function anchorsOf(html: string) {
     const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id!);
     const targets = [...html.matchAll(/ href="#([^"]+)"/g)].map(([, target]) => target!);
     return { ids, targets };
   }
 
-  test('stand at the end, and lead there and back', async () => {
+  test('are at the end, with links in both directions', async () => {
     const html = await render('One[^1] and two[^note].\n\n[^1]: First.\n[^note]: Second.\n');
     expect(html).toBe(
       '<p>One<sup><a href="#user-content-fn-1" id="user-content-fnref-1" data-footnote-ref ' +
@@ -89,7 +89,7 @@ describe('footnotes', () => {
   const toMarkdown = (label: string) => `A[^${label}] B[^${label}].\n\n[^${label}]: Text.\n`;
   const pages = publishTable(labels.map(toMarkdown));
 
-  test.each(labels)('lead to ids that exist where the label is %s', async (label) => {
+  test.each(labels)('have links to existing ids if the label is %s', async (label) => {
     const { ids, targets } = anchorsOf((await pages(toMarkdown(label))).html);
     expect(targets).toHaveLength(4);
     for (const target of targets) {
@@ -101,7 +101,7 @@ describe('footnotes', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test('may be shown where nothing refers to them: they are left out', async () => {
+  test('are left out if nothing refers to them', async () => {
     expect(await render('Text.\n\n[^1]: Unused.\n')).toBe('<p>Text.</p>');
   });
 });
@@ -141,14 +141,14 @@ describe('alerts', () => {
     );
   });
 
-  test('may stand in a list, and have no text', async () => {
+  test('may be in a list, and have no text', async () => {
     expect(await render('- > [!TIP]\n')).toBe(
       '<ul>\n<li>\n<div class="markdown-alert markdown-alert-tip">\n<p class="markdown-alert-title">Tip</p>\n</div>\n</li>\n</ul>',
     );
   });
 
   const nearMisses = [
-    ['the kind is not known', '> [!INFO]\n> Text.\n', '<blockquote>\n<p>[!INFO]\nText.</p>\n</blockquote>'],
+    ['the kind is unknown', '> [!INFO]\n> Text.\n', '<blockquote>\n<p>[!INFO]\nText.</p>\n</blockquote>'],
     ['text follows the marker', '> [!NOTE] Text.\n', '<blockquote>\n<p>[!NOTE] Text.</p>\n</blockquote>'],
     ['bold text follows it', '> [!NOTE] **a**\n', '<blockquote>\n<p>[!NOTE] <strong>a</strong></p>\n</blockquote>'],
     ['the marker is not first', '> a\n> [!NOTE]\n', '<blockquote>\n<p>a\n[!NOTE]</p>\n</blockquote>'],
@@ -159,7 +159,7 @@ describe('alerts', () => {
   ] as const;
   const quotes = publishTable(nearMisses.map(([, markdown]) => markdown));
 
-  test.each(nearMisses)('are quotes or text where %s', async (_, markdown, html) => {
+  test.each(nearMisses)('are quotes or text if %s', async (_, markdown, html) => {
     expect((await quotes(markdown)).html).toBe(html);
   });
 });

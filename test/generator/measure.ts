@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { runGenerator, temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult } from '../helpers/project.ts';
 
-/** What a command of the generator left behind, the CPU that it took and how much memory it had at most. */
+/** The result of a command of the generator, its CPU time and its peak memory. */
 export interface Measured extends CommandResult {
   readonly cpuSeconds: number;
   readonly peakMebibytes: number;
 }
 
-/** Runs a command of the generator as a process of its own, and measures it. */
+/** Runs a command of the generator as a child process, and measures it. */
 export async function measureGenerator(args: readonly string[], cwd: string): Promise<Measured> {
   const memory = join(temporaryFolder(), 'peak');
   const result = await runGenerator(args, {

@@ -62,13 +62,13 @@ const texts = [
 ];
 
 test.each([...texts, ...hostileMarkdown.map(([, markdown]) => markdown)])(
-  'a text is parsed as remark-gfm parses it whole: %j',
+  'a text is parsed as remark-gfm parses it: %j',
   (markdown) => {
     expect(parseMarkdown(markdown)).toEqual(reference.parse(markdown));
   },
 );
 
-/** A sequence that is the same in every run (mulberry32), of numbers below `limit`. */
+/** A seeded sequence of numbers below `limit` (mulberry32). */
 function createSequence(seed: number): (limit: number) => number {
   let state = seed;
   return (limit) => {
@@ -79,7 +79,7 @@ function createSequence(seed: number): (limit: number) => number {
   };
 }
 
-test('texts put together at random are parsed as remark-gfm parses them whole', () => {
+test('random combinations of texts are parsed as remark-gfm parses them', () => {
   const next = createSequence(1);
   const joints = ['', ' ', '\n', '\n', '\n\n', '\n> ', '\n- ', '\n  ', '\n    ', '|', '*', '[', '](', '(', '\\', ': '];
   const pick = (list: readonly string[]) => list[next(list.length)]!;

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 
-// Loaded into a process by --import: at its end it writes down the most memory that it ever had, in KiB, and its CPU in
-// microseconds.
+// Loaded into a process with --import. On exit, it writes the peak memory in KiB and the CPU time in microseconds to a
+// file.
 process.on('exit', () => {
   const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
   writeFileSync(process.env.PEAK_MEMORY_FILE!, `${maxRSS} ${userCPUTime + systemCPUTime}`);

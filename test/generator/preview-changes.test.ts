@@ -10,37 +10,37 @@ import { readTree } from './tree.ts';
 const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
 const [ssh, records] = ['content/knowledgebase/vps/ssh.md', 'content/knowledgebase/dns/records.md'];
 
-/** Changes in turn, each of what the ones before have left. */
+/** Changes that are applied one after the other. */
 const changes: [string, Files][] = [
   ['a text', { [ssh]: guide('SSH', 'Other words.\n') }],
-  ['a title that comes last', { [ssh]: guide('Zebra', 'Other words.\n') }],
-  ['a title that comes first', { [ssh]: guide('Aardvark', 'Other words.\n') }],
-  ['the same title as another', { [ssh]: guide('DNS records', 'Other words.\n') }],
+  ['a title that sorts last', { [ssh]: guide('Zebra', 'Other words.\n') }],
+  ['a title that sorts first', { [ssh]: guide('Aardvark', 'Other words.\n') }],
+  ['the same title as another article', { [ssh]: guide('DNS records', 'Other words.\n') }],
   ['two titles at once', { [ssh]: guide('B', 'Words.\n'), [records]: guide('A', 'Words.\n') }],
   ['another day', { [first]: article({ date: '2019-05-05' }, '# Details\n') }],
-  ['the same day as another', { [first]: article({ date: '2026-01-01' }, '# Details\n') }],
+  ['the same day as another article', { [first]: article({ date: '2026-01-01' }, '# Details\n') }],
   ['a draft', { [second]: article({ draft: 'true' }, 'Not yet.\n') }],
   ['a scheduled article', { [second]: article({ date: '2100-01-01' }, 'Not yet.\n') }],
   ['published again', { [second]: article({ date: '2026-02-02' }, 'Now.\n') }],
   ['an error', { [second]: article({ date: 'soon' }, 'Now.\n') }],
-  ['another change beside the error', { [ssh]: guide('Between', 'Words.\n') }],
-  ['the error mended', { [second]: article({ aliases: '[/blog/news/old]' }, 'Mended.\n') }],
+  ['another change while there is an error', { [ssh]: guide('Between', 'Words.\n') }],
+  ['the error fixed', { [second]: article({ aliases: '[/blog/news/old]' }, 'Fixed.\n') }],
   ['the name of a category', { 'content/knowledgebase/vps/category.yaml': 'name: Servers\n' }],
-  ['a category more', { 'content/knowledgebase/mail/spam.md': guide('C', 'Words.\n') }],
+  ['an added category', { 'content/knowledgebase/mail/spam.md': guide('C', 'Words.\n') }],
   ['that category with a name', { 'content/knowledgebase/mail/category.yaml': 'name: E-mail\n' }],
   ['an article moved there', { [records]: undefined, 'content/knowledgebase/mail/records.md': guide('A', 'Words.\n') }],
   [
-    'the category gone',
+    'the category removed',
     Object.fromEntries(
       ['category.yaml', 'spam.md', 'records.md'].map((name) => [`content/knowledgebase/mail/${name}`, undefined]),
     ),
   ],
   ['an image', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n' }],
   ['a plan', { 'catalog/games/minecraft.yaml': soundProject['catalog/services/web.yaml'] }],
-  ['all as it was', soundProject],
+  ['the original files', soundProject],
 ];
 
-test('a preview holds what a first build gives, to the byte, after every change', async () => {
+test('after every change, the preview equals a first build to the byte', async () => {
   const root = createProject();
   const results: BuildResult[] = [];
   const stop = await watchAndBuild({
@@ -59,7 +59,7 @@ test('a preview holds what a first build gives, to the byte, after every change'
     for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path));
     // oxlint-disable-next-line no-await-in-loop -- One change after the other.
     const fresh = await buildProject(root, { out: join(root, 'fresh'), now, lenient: true });
-    const told = ({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult) => [
+    const summarize = ({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult) => [
       diagnostics,
       counts,
       drafts,
@@ -67,7 +67,7 @@ test('a preview holds what a first build gives, to the byte, after every change'
       nextChangeAt,
     ];
     // oxlint-disable-next-line no-await-in-loop
-    await expect.poll(() => told(results.at(-1)!), { timeout: 10_000, message: what }).toEqual(told(fresh));
+    await expect.poll(() => summarize(results.at(-1)!), { timeout: 10_000, message: what }).toEqual(summarize(fresh));
     if (!fresh.release) continue;
     const { 'manifest.json': _, ...expected } = readTree(join(root, 'fresh/current'));
     const plain = Object.entries(expected).filter(([file]) => !/\.(?:gz|br)$/.test(file));

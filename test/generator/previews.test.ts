@@ -28,7 +28,7 @@ async function follow() {
   return { root, results, failures, close, read };
 }
 
-test('a preview holds what the folders hold, and its manifest says so', async () => {
+test('a preview follows the source folders, and its manifest is up to date', async () => {
   const { root, results, read } = await follow();
   expect(results.map(({ release }) => release?.id)).toHaveLength(1);
   writeFiles(root, {
@@ -44,7 +44,7 @@ test('a preview holds what the folders hold, and its manifest says so', async ()
   expect(JSON.parse(read('public/v1/blog/list.json'))).toHaveLength(1);
 });
 
-test('a preview stays as it was while there are errors, and after the watch is closed', async () => {
+test('a preview does not change while there are errors, nor after the watcher is closed', async () => {
   const { root, results, close, read } = await follow();
   const before = read('public/v1/blog/article/news/first.json');
   writeFiles(root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
@@ -53,12 +53,12 @@ test('a preview stays as it was while there are errors, and after the watch is c
   expect(results[1]!.release).toBeUndefined();
   expect(read('public/v1/blog/article/news/first.json')).toBe(before);
   await close();
-  writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nMended.\n') });
+  writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nFixed.\n') });
   await new Promise((resolve) => setTimeout(resolve, 300));
   expect(results).toHaveLength(2);
 });
 
-test('a preview that cannot be written is built with the next change', async () => {
+test('a preview that could not be written is written with the next change', async () => {
   const { root, results, failures, read } = await follow();
   const [first, second] = ['public/v1/blog/article/news/first.json', 'public/v1/blog/article/news/second.json'];
   const folder = previewFolderOf(join(root, 'dist'));
@@ -77,7 +77,7 @@ test('a preview that cannot be written is built with the next change', async () 
   expect([read(first), read(second)]).toEqual([expect.stringContaining('Once'), expect.stringContaining('Once')]);
 });
 
-test('what is saved while the first build is made is built behind it', async () => {
+test('a change that is saved during the first build is built after it', async () => {
   const text = guide('Page', 'Text. '.repeat(2000));
   const pages = Array.from({ length: 150 }, (_, index) => [`content/knowledgebase/dns/page-${index}.md`, text]);
   const root = createProject(Object.fromEntries(pages) as Record<string, string>);
@@ -93,7 +93,7 @@ test('what is saved while the first build is made is built behind it', async () 
     fail: (error) => failures.push(error),
   });
   const file = join(previewFolderOf(out), 'current/public/v1/kb/article/dns/page-59.json');
-  // The first articles are in the cache: the build is under way.
+  // The cache has the first articles, so the build is running.
   const sizeOfCache = (): number => statSync(articleCacheOf(out), { throwIfNoEntry: false })?.size ?? 0;
   await expect.poll(sizeOfCache, { ...eventually, interval: 1 }).toBeGreaterThan(50_000);
   expect(results).toEqual([]);

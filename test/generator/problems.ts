@@ -3,7 +3,7 @@ import { build } from '../../generator/build.ts';
 import type { BuildOptions } from '../../generator/build-options.ts';
 import { formatDiagnostic } from '../../generator/source/diagnostics.ts';
 
-/** What is wrong with a project: a line each, as a check prints them, with paths that begin at the project's folder. */
+/** Checks a project; returns its problems, one a line as `check` prints them, with paths relative to the project. */
 export async function problemsOf(
   root: string,
   options: Partial<Pick<BuildOptions, 'lenient' | 'now'>> = {},

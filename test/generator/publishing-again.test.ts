@@ -7,20 +7,20 @@ import { article, buildProject, createProject, runGenerator, soundProject, write
 import { flipBit } from './damage.ts';
 import { readTree } from './tree.ts';
 
-describe('a release that was damaged on the disk', () => {
+describe('a release that is damaged on the disk', () => {
   test.each<[string, RegExp, (release: string) => void]>([
     [
-      'a JSON file has a bit that is another',
+      'a JSON file has a flipped bit',
       /^public\/v1\/plans\.json has been/,
       (release) => flipBit(join(release, 'public/v1/plans.json')),
     ],
     [
-      'a compressed file has a bit that is another',
+      'a compressed file has a flipped bit',
       /^public\/v1\/kb\/list\.json\.br has been/,
       (release) => flipBit(join(release, 'public/v1/kb/list.json.br')),
     ],
     [
-      'an image has a bit that is another',
+      'an image has a flipped bit',
       /^public\/media\/kb\/map\.svg has been/,
       (release) => flipBit(join(release, 'public/media/kb/map.svg')),
     ],
@@ -35,8 +35,8 @@ describe('a release that was damaged on the disk', () => {
       (release) => writeFileSync(join(release, 'private/status.json'), ''),
     ],
     ['the manifest is missing', /ENOENT.*manifest\.json/, (release) => rmSync(join(release, 'manifest.json'))],
-    ['the manifest is cut off', /JSON/, (release) => writeFileSync(join(release, 'manifest.json'), '{"id":')],
-  ])('is mended by a build of the same sources where %s', async (_, reason, damage) => {
+    ['the manifest is truncated', /JSON/, (release) => writeFileSync(join(release, 'manifest.json'), '{"id":')],
+  ])('is repaired by a build of the same sources if %s', async (_, reason, damage) => {
     const root = createProject();
     const { release } = await buildProject(root);
     const sound = readTree(join(root, 'dist/releases'));
@@ -49,9 +49,9 @@ describe('a release that was damaged on the disk', () => {
 });
 
 test.each([
-  ['made again', true],
+  ['built again', true],
   ['found unchanged', false],
-])('an earlier release that is %s becomes the current one, and is not written anew', async (_, noCache) => {
+])('an earlier release that is %s becomes current, and is not written again', async (_, noCache) => {
   const second = 'content/blog/news/second.md';
   const root = createProject();
   const first = await buildProject(root, { noCache });

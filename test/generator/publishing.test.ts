@@ -24,7 +24,7 @@ import { readTree } from './tree.ts';
 
 const main = resolve(import.meta.dirname, '../../generator/main.js');
 
-/** Articles enough that writing them takes a while, the last of them 24 kB large; each says which version it is. */
+/** Writes enough articles that publishing takes a while, up to 24 kB each; each contains the version. */
 function writeVersion(root: string, version: number): void {
   for (let index = 0; index < 20; index += 1) {
     const body = `Version ${version}.\n\n${'Some words of text.\n'.repeat(index * 30)}`;
@@ -32,11 +32,11 @@ function writeVersion(root: string, version: number): void {
   }
 }
 
-/** Everything that a build could have left behind: all but the releases, the link to one, the history, and the cache. */
+/** Leftovers of a build: everything but the releases, the link to the current one, the history and the cache. */
 function leftoversIn(root: string): string[] {
   const kept = new Set(['current', 'history', 'releases', '.cache', '.lock']);
-  const beside = readdirSync(join(root, 'dist')).filter((name) => !kept.has(name));
-  return [...beside, ...readdirSync(join(root, 'dist/releases')).filter((name) => !/^[0-9a-f]{16}$/.test(name))];
+  const others = readdirSync(join(root, 'dist')).filter((name) => !kept.has(name));
+  return [...others, ...readdirSync(join(root, 'dist/releases')).filter((name) => !/^[0-9a-f]{16}$/.test(name))];
 }
 
 async function verifyAll(root: string): Promise<void> {
@@ -44,7 +44,7 @@ async function verifyAll(root: string): Promise<void> {
 }
 
 describe('a build that is killed', () => {
-  /** Starts a build, and answers when it has begun to write. */
+  /** Starts a build; resolves when it has begun to write. */
   async function startBuild(root: string) {
     const watcher = watch(join(root, 'dist/releases'));
     const child = spawn(process.execPath, [main, 'build', '--no-cache'], { cwd: root, stdio: 'ignore' });
@@ -55,7 +55,7 @@ describe('a build that is killed', () => {
   }
 
   test(
-    'leaves the release that was current, or its own and whole, at each of 20 moments',
+    'leaves the old release or its own complete release current, at each of 20 moments',
     { timeout: 180_000 },
     async () => {
       const root = createProject();
@@ -86,14 +86,14 @@ describe('a build that is killed', () => {
     },
   );
 
-  test('is tidied up by the next build, which leaves alone what is not its own', async () => {
+  test('is cleaned up by the next build, which keeps stages of other processes', async () => {
     const root = createProject();
     await buildProject(root);
     const child = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
     await once(child, 'exit');
     const abandoned = `${readMachineId()}-${child.pid}-0123abcd`;
     const running = `.stage-${readMachineId()}-${process.pid}-0123abcd`;
-    // Of a container, say, where that number is another's.
+    // Such as a container, in which this pid belongs to another process.
     const elsewhere = `.stage-${hostname()}-0123abcd-${child.pid}-0123abcd`;
     const longAgo = '.stage-another-machine-2-0123abcd';
     for (const name of [`.stage-${abandoned}`, running, elsewhere, longAgo]) {
@@ -107,7 +107,7 @@ describe('a build that is killed', () => {
 });
 
 describe('a build', () => {
-  test('switches the current release in one step: whoever looks all the time always finds one', async () => {
+  test('switches the current release atomically: a reader always finds one', async () => {
     const root = createProject();
     await buildProject(root);
     const manifest = join(root, 'dist/current/manifest.json');
@@ -117,7 +117,7 @@ describe('a build', () => {
       const finished = new AbortController();
       const build = runGenerator(['build', '--no-cache'], { cwd: root }).finally(() => finished.abort());
       while (!finished.signal.aborted) {
-        for (let look = 0; look < 500; look += 1) if (!existsSync(manifest)) missing += 1;
+        for (let attempt = 0; attempt < 500; attempt += 1) if (!existsSync(manifest)) missing += 1;
         await setImmediate();
       }
       expect((await build).status).toBe(0);
@@ -127,8 +127,8 @@ describe('a build', () => {
   });
 });
 
-describe('builds at once', () => {
-  test('of different sources all publish, the last of them is current, and a reader never sees a part', async () => {
+describe('concurrent builds', () => {
+  test('of different sources all publish, one of them is current, and a reader never sees a partial release', async () => {
     const roots = [1, 2, 3].map((version) => {
       const root = createProject();
       writeVersion(root, version);
@@ -169,7 +169,7 @@ describe('builds at once', () => {
     expect(leftoversIn(root)).toEqual([]);
   });
 
-  test('of the same sources mend a release that is damaged', async () => {
+  test('of the same sources repair a damaged release', async () => {
     const root = createProject();
     const { release } = await buildProject(root);
     for (let round = 0; round < 5; round += 1) {
@@ -180,7 +180,7 @@ describe('builds at once', () => {
     expect(readdirSync(join(root, 'dist/releases'))).toEqual([release!.id]);
   });
 
-  test('do not need the release before, which may be removed meanwhile', async () => {
+  test('do not need the previous release, which may be removed meanwhile', async () => {
     const root = createProject();
     await buildProject(root, { noCache: false });
     const former = join(root, 'dist/releases', (await readCurrent(join(root, 'dist')))!);
@@ -193,7 +193,7 @@ describe('builds at once', () => {
     expect(release!.id).toBe(await readCurrent(join(root, 'dist')));
   });
 
-  test('of the same sources leave the release that is there first where it is', async () => {
+  test('of the same sources keep the release that is in place first', async () => {
     const root = createProject();
     const { release } = await buildProject(root);
     const path = join(root, 'dist/releases', release!.id);
@@ -208,9 +208,9 @@ describe('builds at once', () => {
   });
 });
 
-describe('a build that the disk does not take', () => {
+describe('a build that cannot be written', () => {
   test.each([2, 8, 24, 40])(
-    'says so, ends with status 1 and leaves dist as it was (no file above %i blocks)',
+    'prints the error, ends with status 1 and leaves dist unchanged (file size limit of %i blocks)',
     async (blocks) => {
       const root = createProject();
       await buildProject(root);
@@ -229,7 +229,7 @@ describe('a build that the disk does not take', () => {
     },
   );
 
-  test('is published once there is room, though its cache has been filled in vain', async () => {
+  test('succeeds once there is space, although the cache was written by the failed build', async () => {
     const root = createProject();
     writeVersion(root, 1);
     const shell = ['-c', 'ulimit -f 8; exec "$0" "$@"', process.execPath, main, 'build'];
@@ -241,7 +241,7 @@ describe('a build that the disk does not take', () => {
     expect(leftoversIn(root)).toEqual([]);
   });
 
-  test('says so where dist is a file', async () => {
+  test('prints the error if dist is a file', async () => {
     const root = createProject({ dist: 'x' });
     const { status, stderr } = await runGenerator(['build', '--no-cache'], { cwd: root });
     expect(status).toBe(1);

@@ -16,8 +16,8 @@ import type { Files } from '../helpers/project.ts';
 import { buildAndRead } from './sound-build.ts';
 import { changedPaths, readTree } from './tree.ts';
 
-describe('the same sources give the same release, to the byte,', () => {
-  test('in another folder, whose files were written in another order and at another time', async () => {
+describe('the same sources give the same release to the byte', () => {
+  test('in another folder, with files written in another order and at another time', async () => {
     const first = await buildAndRead(createProject());
     const root = temporaryFolder();
     const source = createProject();
@@ -42,7 +42,7 @@ describe('the same sources give the same release, to the byte,', () => {
     expect(readTree(realpathSync(join(root, 'dist/current')))).toEqual(tree);
   });
 
-  test('built again, which adds nothing', async () => {
+  test('in a second build, which adds nothing', async () => {
     const root = createProject();
     await buildAndRead(root);
     const before = readTree(join(root, 'dist'));
@@ -50,7 +50,7 @@ describe('the same sources give the same release, to the byte,', () => {
     expect(readTree(join(root, 'dist'))).toEqual(before);
   });
 
-  test('and the same id however the articles are found, as long as they are the same', async () => {
+  test('if an article is a draft or does not exist', async () => {
     const changes: Files = { 'content/blog/news/first.md': article({ draft: 'true' }, 'Text.\n') };
     const without: Files = { 'content/blog/news/first.md': undefined };
     const other: Files = { 'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'Text.\n') };
@@ -118,7 +118,7 @@ describe('a change of the sources changes', () => {
       { 'catalog/status.yaml': 'monitors: []\nmaintenance: []\n' },
       withForms('private/status.json'),
     ],
-  ])('for %s, and the manifest', async (_, changes, files) => {
+  ])('%s, and the manifest', async (_, changes, files) => {
     const root = createProject();
     const before = await buildAndRead(root);
     writeFiles(root, changes);
@@ -134,7 +134,7 @@ describe('a change of the sources changes', () => {
   });
 });
 
-test('content that is compressed harder is another release, and the one before stays as it was', async () => {
+test('another compression level gives another release, and the previous one is unchanged', async () => {
   const root = createProject();
   const fast = await buildProject(root);
   const folder = join(root, 'dist/releases', fast.release!.id);

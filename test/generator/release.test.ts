@@ -17,7 +17,7 @@ function currentOf(root: string): string {
 
 let sound: Promise<{ tree: Readonly<Record<string, string>>; manifest: Manifest }> | undefined;
 
-/** The release of the sound project, file by file in base64; it is built once, as these tests only read it. */
+/** The release of the sound project, each file in base64. It is built once, since these tests only read it. */
 function readSound() {
   return (sound ??= (async () => {
     const root = createProject();
@@ -31,7 +31,7 @@ function decode(tree: Readonly<Record<string, string>>, path: string): Buffer {
 }
 
 describe('the release of the sound project', () => {
-  test('has exactly these files, with exactly this in them', async () => {
+  test('has the files and contents of the snapshot', async () => {
     const { tree } = await readSound();
     const paths = Object.keys(tree).filter((path) => !/\.(?:gz|br)$|^manifest\.json$/.test(path));
     const texts: Record<string, unknown> = {};
@@ -40,7 +40,7 @@ describe('the release of the sound project', () => {
       texts[path] = path.endsWith('.json') ? JSON.parse(text) : text;
     }
     expect(texts['public/v1/openapi.json']).toEqual(renderOpenApi());
-    // The description of the API is reviewed as a snapshot of its own, and the status widget tried in a browser.
+    // The OpenAPI document has its own snapshot, and the status widget is tested in a browser.
     delete texts['public/v1/openapi.json'];
     const { script, version, embed } = await compileStatusWidget();
     for (const path of [
@@ -54,7 +54,7 @@ describe('the release of the sound project', () => {
     await expect(`${JSON.stringify(texts, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/sound-release.json');
   });
 
-  test('has each JSON file on one line that ends, and like each script beside its compressed forms', async () => {
+  test('has each JSON file on one line, and JSON and scripts with their compressed forms', async () => {
     const { tree } = await readSound();
     const files = Object.keys(tree).filter((path) => /\.js(?:on)?$/.test(path) && path !== 'manifest.json');
     expect(files.length).toBeGreaterThan(17);
@@ -66,7 +66,7 @@ describe('the release of the sound project', () => {
     }
   });
 
-  test('has its media as they are, and not compressed', async () => {
+  test('has its media unchanged and not compressed', async () => {
     const { tree } = await readSound();
     const media = Object.keys(tree).filter((path) => path.startsWith('public/media/'));
     expect(media).toEqual(['public/media/covers/cover.svg', 'public/media/kb/map.svg']);
@@ -74,7 +74,7 @@ describe('the release of the sound project', () => {
       expect(decode(tree, path).toString()).toBe(soundProject[path.replace('public/', 'content/')]);
   });
 
-  test('is what current leads to, by a path that stays right when dist is moved', async () => {
+  test('is the only release, and the target of current', async () => {
     const root = createProject();
     const { release } = await buildProject(root);
     expect(readdirSync(join(root, 'dist')).toSorted()).toEqual(['.lock', 'current', 'history', 'releases']);
@@ -84,7 +84,7 @@ describe('the release of the sound project', () => {
 });
 
 describe('the manifest of a release', () => {
-  test('gives the size and SHA-256 of every file but itself', async () => {
+  test('has the size and SHA-256 of every file except itself', async () => {
     const { tree, manifest } = await readSound();
     expect(Manifest.parse(JSON.parse(decode(tree, 'manifest.json').toString()))).toEqual(manifest);
     const paths = Object.keys(tree).filter((path) => path !== 'manifest.json');
@@ -96,7 +96,7 @@ describe('the manifest of a release', () => {
     }
   });
 
-  test('says what there is, and of which contract', async () => {
+  test('has the id, the version of the contract and the counts', async () => {
     const { manifest } = await readSound();
     expect(manifest).toMatchObject({
       id: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
@@ -112,7 +112,7 @@ describe('the manifest of a release', () => {
     'public/v1/blog/list.json.br',
     'public/media/kb/map.svg',
     'private/domains.json',
-  ])('tells when one bit of %s is another', async (file) => {
+  ])('detects a flipped bit in %s', async (file) => {
     const root = createProject();
     await buildProject(root);
     await expect(verifyRelease(currentOf(root))).resolves.toBeDefined();
@@ -151,7 +151,7 @@ describe('the JSON Schemas for editors', () => {
     return schema.properties ? [schema, ...all] : all;
   }
 
-  test('are of draft 2020-12, one for each kind of source file', async () => {
+  test('follow draft 2020-12, one for each kind of source file', async () => {
     const schemas = await readSchemas();
     expect(Object.keys(schemas).toSorted()).toEqual([
       'blog.json',
@@ -170,7 +170,7 @@ describe('the JSON Schemas for editors', () => {
     }
   });
 
-  test('refuse unknown fields at every depth, and describe the known ones', async () => {
+  test('refuse unknown fields at every depth, and describe all others', async () => {
     const objects = Object.values(await readSchemas()).flatMap(objectsIn);
     expect(objects.length).toBeGreaterThan(10);
     for (const { properties, additionalProperties } of objects) {
@@ -190,7 +190,7 @@ describe('the JSON Schemas for editors', () => {
     ['plans.json', 'catalog/services/web.yaml'],
     ['domains.json', 'catalog/domains.yaml'],
     ['status.json', 'catalog/status.yaml'],
-  ])('know the fields of the sample and ask for no other: %s', async (name, sample) => {
+  ])('have the fields of the sample, and require no others: %s', async (name, sample) => {
     const { properties, required } = (await readSchemas())[name]!;
     const fields = [...String(soundProject[sample]).matchAll(/^(\w+):/gm)].map(([, field]) => field!);
     expect(Object.keys(properties!)).toEqual(expect.arrayContaining(fields));
@@ -198,7 +198,7 @@ describe('the JSON Schemas for editors', () => {
   });
 });
 
-test('a build that fails leaves no release', async () => {
+test('a failed build leaves no release', async () => {
   const root = createProject({ 'content/blog/news/first.md': 'x' });
   const { release } = await buildProject(root);
   expect(release).toBeUndefined();

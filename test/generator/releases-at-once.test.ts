@@ -7,10 +7,10 @@ import { ReleasesError, listReleases, pruneReleases, rollback } from '../../gene
 import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 
 const rounds = 15;
-/** No release was current within the last hour then. */
+/** A time at which no release was current within the last hour. */
 const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000);
 
-test('whatever prunes, lists and rolls back at once, the current release is there, and is the one that was said', async () => {
+test('during concurrent prunes, lists and rollbacks, the current release exists and is the reported one', async () => {
   const root = createProject();
   const dist = join(root, 'dist');
   for (let number = 0; number < 8; number += 1) {

@@ -9,11 +9,11 @@ import { readTree } from './tree.ts';
 
 interface Releases {
   readonly root: string;
-  /** Ids, the last made current first. */
+  /** Ids, latest first. */
   readonly ids: readonly string[];
 }
 
-/** A project that was published several times, a minute apart and long ago; each release says its number in an article. */
+/** A project that was published several times long ago, a minute apart; an article of each release has its number. */
 async function createReleases(count: number): Promise<Releases> {
   const root = createProject();
   const ids: string[] = [];
@@ -35,7 +35,7 @@ const out = (...lines: string[]) => ({ status: 0, stdout: lines.map((line) => `$
 const refusal = (message: string) => ({ status: 1, stdout: '', stderr: `${message}\n` });
 
 describe('releases list', () => {
-  test('shows the last made current first, and marks the current one', async () => {
+  test('lists the latest release first, and marks the current one', async () => {
     const { root, ids } = await createReleases(2);
     const kilobytes = ids.map((id) => {
       const { files } = JSON.parse(readFileSync(join(root, 'dist/releases', id, 'manifest.json'), 'utf8')) as {
@@ -51,7 +51,7 @@ describe('releases list', () => {
     );
   });
 
-  test('is a JSON array with --json', async () => {
+  test('prints a JSON array with --json', async () => {
     const { root, ids } = await createReleases(2);
     const { status, stdout } = await releases(root, 'list', '--json');
     expect(status).toBe(0);
@@ -73,13 +73,13 @@ describe('releases list', () => {
     ]);
   });
 
-  test('is empty where nothing was ever published', async () => {
+  test('prints nothing if nothing was ever published', async () => {
     const root = createProject();
     expect(await releases(root, 'list')).toEqual(out());
     expect(await releases(root, 'list', '--json')).toEqual(out('[]'));
   });
 
-  test('passes over what is no release', async () => {
+  test('skips folders that are not releases', async () => {
     const { root, ids } = await createReleases(1);
     mkdirSync(join(root, 'dist/releases/lost+found'));
     mkdirSync(join(root, 'dist/releases/.stage-other-1-00000000'));
@@ -89,7 +89,7 @@ describe('releases list', () => {
     expect(listed.map(({ id }) => id)).toEqual(ids);
   });
 
-  test('takes the folder that --out or DIST_DIR names', async () => {
+  test('reads the folder of --out or DIST_DIR', async () => {
     const { root, ids } = await createReleases(1);
     const elsewhere = createProject();
     const byFlag = await releases(elsewhere, 'list', '--out', join(root, 'dist'));
@@ -108,7 +108,7 @@ describe('releases rollback', () => {
     expect(await readCurrent(join(root, 'dist'))).toBe(ids[2]);
   });
 
-  test('goes to the release named, or the only one that begins so, back or forth', async () => {
+  test('goes to a release ID or a unique prefix of it, backwards or forwards', async () => {
     const { root, ids } = await createReleases(3);
     expect(await releases(root, 'rollback', ids[2]!)).toEqual(out(`release ${ids[2]} is current`));
     expect(await releases(root, 'rollback', ids[0]!.slice(0, 8))).toEqual(out(`release ${ids[0]} is current`));
@@ -117,24 +117,24 @@ describe('releases rollback', () => {
     );
   });
 
-  test('leaves every release as it is', async () => {
+  test('changes no release', async () => {
     const { root } = await createReleases(2);
     const before = readTree(join(root, 'dist/releases'));
     await releases(root, 'rollback');
     expect(readTree(join(root, 'dist/releases'))).toEqual(before);
   });
 
-  test('refuses a beginning that two releases share', async () => {
+  test('refuses a prefix of two releases', async () => {
     const { root, ids } = await createReleases(1);
     const other = `${ids[0]!.slice(0, 15)}${ids[0]!.endsWith('0') ? '1' : '0'}`;
     mkdirSync(join(root, 'dist/releases', other));
     const manifest = readFileSync(join(root, 'dist/current/manifest.json'), 'utf8');
     writeFileSync(join(root, 'dist/releases', other, 'manifest.json'), manifest);
-    const beginning = ids[0]!.slice(0, 15);
-    expect(await releases(root, 'rollback', beginning)).toEqual(refusal(`${beginning} matches 2 releases`));
+    const prefix = ids[0]!.slice(0, 15);
+    expect(await releases(root, 'rollback', prefix)).toEqual(refusal(`${prefix} matches 2 releases`));
   });
 
-  test.each(['0000000000000000', '..', 'current'])('refuses %s, which is no release', async (id) => {
+  test.each(['0000000000000000', '..', 'current'])('refuses %s, which is not a release', async (id) => {
     const { root, ids } = await createReleases(1);
     expect(await releases(root, 'rollback', id)).toEqual(refusal(`there is no release ${id}`));
     expect(await readCurrent(join(root, 'dist'))).toBe(ids[0]);
@@ -154,7 +154,7 @@ describe('releases rollback', () => {
       },
       'manifest.json has been changed',
     ],
-  ])('refuses a release of which %s', async (_, damage, reason) => {
+  ])('refuses a release if %s', async (_, damage, reason) => {
     const { root, ids } = await createReleases(2);
     damage(join(root, 'dist/releases', ids[1]!));
     const refused = refusal(`release ${ids[1]} is broken: ${reason}`);
@@ -163,7 +163,7 @@ describe('releases rollback', () => {
     expect(await readCurrent(join(root, 'dist'))).toBe(ids[0]);
   });
 
-  test('refuses a release of which a file is missing', async () => {
+  test('refuses a release with a missing file', async () => {
     const { root, ids } = await createReleases(2);
     rmSync(join(root, 'dist/releases', ids[1]!, 'public/media/kb/map.svg'));
     const { status, stderr } = await releases(root, 'rollback');
@@ -172,13 +172,13 @@ describe('releases rollback', () => {
     expect(await readCurrent(join(root, 'dist'))).toBe(ids[0]);
   });
 
-  test('refuses where nothing was ever published', async () => {
+  test('is refused if nothing was ever published', async () => {
     expect(await releases(createProject(), 'rollback')).toEqual(refusal('there is no earlier release to go back to'));
   });
 });
 
 describe('releases diff', () => {
-  test('names what was added, removed and changed, once for all forms of a file', async () => {
+  test('lists added, removed and changed files, without their compressed forms', async () => {
     const { root, ids } = await createReleases(1);
     writeFiles(root, {
       'content/blog/news/third.md': article({}, 'Text.\n'),
@@ -187,7 +187,7 @@ describe('releases diff', () => {
     });
     rmSync(join(root, 'content/knowledgebase/dns/records.md'));
     const { release } = await buildProject(root);
-    const forth = [
+    const addedAndRemoved = [
       '+ public/media/kb/new.svg',
       '+ public/v1/blog/article/news/third.json',
       '- public/v1/kb/article/dns/records.json',
@@ -198,25 +198,25 @@ describe('releases diff', () => {
       '~ public/v1/blog/list.json',
       '~ public/v1/kb/list.json',
     ];
-    expect(await releases(root, 'diff', ids[0]!, release!.id)).toEqual(out(...forth, ...changed));
+    expect(await releases(root, 'diff', ids[0]!, release!.id)).toEqual(out(...addedAndRemoved, ...changed));
     expect(await releases(root, 'diff', release!.id.slice(0, 10), ids[0]!.slice(0, 10))).toEqual(
       out(
-        ...forth.filter((line) => line.startsWith('-')).map((line) => line.replace('-', '+')),
-        ...forth.filter((line) => line.startsWith('+')).map((line) => line.replace('+', '-')),
+        ...addedAndRemoved.filter((line) => line.startsWith('-')).map((line) => line.replace('-', '+')),
+        ...addedAndRemoved.filter((line) => line.startsWith('+')).map((line) => line.replace('+', '-')),
         ...changed,
       ),
     );
     expect(await releases(root, 'diff', ids[0]!, ids[0]!)).toEqual(out());
   });
 
-  test('refuses a release that is not there', async () => {
+  test('refuses a release that does not exist', async () => {
     const { root, ids } = await createReleases(1);
     expect(await releases(root, 'diff', ids[0]!, 'zzz')).toEqual(refusal('there is no release zzz'));
   });
 });
 
 describe('releases prune', () => {
-  test('keeps the last that were current, and says what it removed', async () => {
+  test('keeps the latest releases, and prints the removed ones', async () => {
     const { root, ids } = await createReleases(4);
     expect(await releases(root, 'prune', '--keep', '2')).toEqual(out(`removed ${ids[2]}`, `removed ${ids[3]}`));
     expect(readdirSync(join(root, 'dist/releases')).toSorted()).toEqual([ids[0]!, ids[1]!].toSorted());

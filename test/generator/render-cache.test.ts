@@ -15,14 +15,14 @@ function readCache(root: string): unknown[] {
   return openCache(root).prepare('SELECT * FROM entries LEFT JOIN encodings USING (name) ORDER BY name').all();
 }
 
-/** Destroys a page of the cache: the first has the names of its tables, the next what is in them. */
+/** Overwrites a page of the database. The first page has the schema, the next ones the rows. */
 function overwrite(file: string, position: number): void {
   const descriptor = openSync(file, 'r+');
   writeSync(descriptor, Buffer.alloc(4096, 0xee), 0, 4096, position);
   closeSync(descriptor);
 }
 
-test('a release is the same when the render cache is filled, when it is used, and when it is of another build', async () => {
+test('a release is the same if the render cache is empty, filled, or from another build', async () => {
   const plain = await buildAndRead(createProject());
   const root = createProject();
   expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
@@ -36,7 +36,7 @@ test('a release is the same when the render cache is filled, when it is used, an
   expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
 });
 
-test('the render cache keeps apart what has the same text in different folders', async () => {
+test('the render cache distinguishes articles with the same text in different folders', async () => {
   const text = guide('Same', '[here](same.md) ![map](../../media/kb/map.svg) [there](../dns/records.md)\n');
   const files = { 'content/knowledgebase/vps/same.md': text, 'content/knowledgebase/dns/same.md': text };
   const plain = await buildAndRead(createProject(files));
@@ -46,21 +46,24 @@ test('the render cache keeps apart what has the same text in different folders',
 });
 
 test.each([
-  ['with another letter', `UPDATE entries SET text = replace(text, 'blog', 'blag')`],
-  ['that end early', 'UPDATE entries SET text = substr(text, 1, 100)'],
+  ['with a changed letter', `UPDATE entries SET text = replace(text, 'blog', 'blag')`],
+  ['that are truncated', 'UPDATE entries SET text = substr(text, 1, 100)'],
   ['that are empty', `UPDATE entries SET text = ''`],
-  ['that are nothing', 'UPDATE entries SET text = NULL'],
-  ['that go on too long', `UPDATE entries SET text = text || ' '`],
-  ['whose compressed encodings are exchanged', 'UPDATE encodings SET gz = br, br = gz'],
+  ['that are NULL', 'UPDATE entries SET text = NULL'],
+  ['that are too long', `UPDATE entries SET text = text || ' '`],
+  ['whose compressed encodings are swapped', 'UPDATE encodings SET gz = br, br = gz'],
   [
-    'whose compressed encodings are of another',
+    'with the compressed encodings of another entry',
     'UPDATE encodings SET gz = (SELECT gz FROM encodings ORDER BY name LIMIT 1)',
   ],
-  ['whose compressed encodings end early', 'UPDATE encodings SET br = substr(br, 1, 50)'],
-  ['whose compressed encodings are nothing', 'UPDATE encodings SET gz = NULL'],
-  ['whose compressed encodings are gone', 'DELETE FROM encodings'],
-  ['that stand for one another', 'UPDATE entries SET text = (SELECT text FROM entries AS other ORDER BY name LIMIT 1)'],
-])('entries of the render cache %s are made anew', async (_, damage) => {
+  ['whose compressed encodings are truncated', 'UPDATE encodings SET br = substr(br, 1, 50)'],
+  ['whose compressed encodings are NULL', 'UPDATE encodings SET gz = NULL'],
+  ['whose compressed encodings are missing', 'DELETE FROM encodings'],
+  [
+    'with the text of another entry',
+    'UPDATE entries SET text = (SELECT text FROM entries AS other ORDER BY name LIMIT 1)',
+  ],
+])('entries of the render cache %s are rendered again', async (_, damage) => {
   const root = createProject();
   const plain = await buildAndRead(root, { noCache: false });
   const sound = readCache(root);
@@ -72,9 +75,9 @@ test.each([
 });
 
 test.each<[string, (file: string) => void]>([
-  ['that is no database', (file) => writeFileSync(file, '{"html":"<script>alert(1)</script>"}')],
+  ['that is not a database', (file) => writeFileSync(file, '{"html":"<script>alert(1)</script>"}')],
   ['that is empty', (file) => truncateSync(file, 0)],
-  ['that ends early', (file) => truncateSync(file, 5000)],
+  ['that is truncated', (file) => truncateSync(file, 5000)],
   ['whose table is overwritten', (file) => overwrite(file, 4096)],
   ['whose index is overwritten', (file) => overwrite(file, 8192)],
   [
@@ -84,12 +87,12 @@ test.each<[string, (file: string) => void]>([
       new DatabaseSync(file).exec('CREATE TABLE entries (other TEXT)');
     },
   ],
-])('a render cache %s is made anew', async (_, damage) => {
+])('a render cache %s is created again', async (_, damage) => {
   const root = createProject();
   const plain = await buildAndRead(root, { noCache: false });
   const sound = readCache(root);
   damage(join(root, cacheFile));
-  for (const attempt of ['found out', 'filled again']) {
+  for (const attempt of ['damage detected', 'filled again']) {
     rmSync(join(root, 'dist/releases'), { recursive: true });
     // oxlint-disable-next-line no-await-in-loop -- One build after the other.
     expect(await buildAndRead(root, { noCache: false }), attempt).toEqual(plain);
@@ -97,7 +100,7 @@ test.each<[string, (file: string) => void]>([
   expect(readCache(root)).toEqual(sound);
 });
 
-test('a render cache that cannot be written costs time, and nothing else', async () => {
+test('if the render cache cannot be written, the release is the same', async () => {
   const root = createProject();
   mkdirSync(join(root, cacheFile), { recursive: true });
   expect(await buildAndRead(root, { noCache: false })).toEqual(await buildAndRead(createProject()));

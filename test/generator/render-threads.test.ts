@@ -14,17 +14,17 @@ const files = Object.fromEntries(
   ]),
 );
 
-describe('rendered by several threads', () => {
-  test.each([1, 2, 5])('as by %i, a release is the same to the byte', async (threads) => {
+describe('rendering in several threads', () => {
+  test.each([1, 2, 5])('gives the same release to the byte with %i', async (threads) => {
     const plain = await buildAndRead(createProject(files), { noCache: true });
     expect(await buildAndRead(createProject(files), { noCache: true, threads })).toEqual(plain);
   });
 
   test.each([
     ['200 quotes', `fine\n\n${'> '.repeat(200)}deep\n`, { line: 11, hint: 'flatten them' }],
-    // A thread has four times the stack of the main one, unless that is limited.
+    // Without a limit, a worker thread has four times the stack of the main thread.
     ['3,000 elements', `fine\n\n${'<div>'.repeat(3000)}deep\n`, { line: 9, hint: 'flatten it' }],
-  ])('an article with %s in one another is reported at its place', async (_, markdown, problem) => {
+  ])('an article with %s inside each other is reported with its line', async (_, markdown, problem) => {
     const deep = { 'content/blog/news/deep.md': article({}, markdown) };
     const one = await buildProject(createProject({ ...files, ...deep }), { noCache: true, threads: 1 });
     expect(one.diagnostics).toMatchObject([problem]);
@@ -35,7 +35,7 @@ describe('rendered by several threads', () => {
   });
 });
 
-describe('a thread that ends in the middle of a build', () => {
+describe('a render thread that ends during a build', () => {
   const preload = `--import=${new URL('./end-thread.ts', import.meta.url).href}`;
 
   test.each([
@@ -43,7 +43,7 @@ describe('a thread that ends in the middle of a build', () => {
     ['start', 'exit code 9'],
     ['throw', 'out of order'],
     ['memory', 'Worker terminated due to reaching memory limit: JS heap out of memory'],
-  ])('by %s is one error that says so, and the release stays as it was', async (way, reason) => {
+  ])('by %s gives one error, and the release stays as it was', async (way, reason) => {
     const root = createProject(files);
     const { id } = await buildAndRead(root);
     writeFiles(root, { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') });
@@ -58,13 +58,13 @@ describe('a thread that ends in the middle of a build', () => {
     expect(await runGenerator(args, { cwd: root })).toMatchObject({ status: 0 });
   });
 
-  test('is an error to each article that waits for it, and those that come later get other threads', async () => {
+  test('gives an error for each waiting article, and later articles get new threads', async () => {
     const threads: Worker[] = [];
-    const note = (thread: Worker): void => void threads.push(thread);
-    process.on('worker', note);
+    const onWorker = (thread: Worker): void => void threads.push(thread);
+    process.on('worker', onWorker);
     const renderer = createRenderer(2);
     onTestFinished(async () => {
-      process.off('worker', note);
+      process.off('worker', onWorker);
       await renderer.close();
     });
     const render = (): Promise<string> => renderer.render('Text.\n', '/blog/news/x').then(({ html }) => html);

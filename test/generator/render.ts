@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { article, buildProject, createProject } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
-/** What pages show of an article. */
+/** The fields of a published article that tests read. */
 export interface Published {
   readonly readTime: string;
   readonly body: string;
   readonly html: string;
 }
 
-/** Builds the sound project with a blog article more, and answers that article as it is published. */
+/** Builds the sound project with one more blog article, and returns that article as published. */
 export async function publish(markdown: string, files: Files = {}): Promise<Published> {
   const root = createProject({ 'content/blog/news/page.md': article({}, markdown), ...files });
   const { diagnostics } = await buildProject(root);
@@ -19,8 +19,8 @@ export async function publish(markdown: string, files: Files = {}): Promise<Publ
 }
 
 /**
- * Publishes the texts of a table as articles of one build, as a build for each would take most of a minute. Answers the
- * article of each text; the build is made when the first is asked for.
+ * Publishes all texts of a table in one build, since a build for each takes most of a minute. Returns a function that
+ * gets the article of a text; its first call runs the build.
  */
 export function publishTable(
   markdowns: readonly string[],

@@ -4,7 +4,7 @@ import { article, buildProject, createProject, guide, runGenerator, writeFiles }
 import type { Files } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
 
-/** Two problems of the catalog, the others of the content: of names, of front matter, of YAML, of links. */
+/** Files with problems of the catalog, of file names, of front matter, of YAML and of links. */
 const broken: Files = {
   'catalog/games/7.yaml': 'name: Seven\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n',
   'catalog/status.yaml': 'monitors: []\nmaintenance: soon\n',
@@ -27,7 +27,7 @@ const problems = [
   'content/knowledgebase/vps/ssh.md:6:3  there is no article /knowledgebase/vps/none',
 ];
 
-/** The sound project, built, and then broken; `knowledgebase/dns/records.md` no longer leads to the broken article. */
+/** Builds the sound project, then breaks it. `knowledgebase/dns/records.md` has no link to the broken article. */
 async function createBroken(): Promise<string> {
   const root = createProject({ 'content/knowledgebase/dns/records.md': guide('DNS records', 'Text.\n') });
   await buildProject(root);
@@ -55,14 +55,14 @@ describe('a build with problems in many files', () => {
     expect(readTree(join(root, 'dist'))).toEqual(before);
   });
 
-  test('reports the same from wherever it is started, with paths that can be opened from there', async () => {
+  test('reports the same in every working directory, with paths relative to it', async () => {
     const root = await createBroken();
     const args = ['--content', join(root, 'content'), '--catalog', join(root, 'catalog')];
     const { stderr } = await runGenerator(['check', ...args], { cwd: join(root, 'dist') });
     expect(stderr.split('\n').slice(0, -2)).toEqual(problems.map((line) => `../${line}`));
   });
 
-  test('is one JSON document on stdout with --format json, and nothing else', async () => {
+  test('prints only one JSON document to stdout with --format json', async () => {
     const root = await createBroken();
     const { status, stdout, stderr } = await runGenerator(['check', '--format', 'json'], { cwd: root });
     expect(status).toBe(1);
@@ -98,7 +98,7 @@ describe('a build with problems in many files', () => {
     });
   });
 
-  test('is an annotation for each problem with --format github', async () => {
+  test('prints an annotation for each problem with --format github', async () => {
     const root = await createBroken();
     const { status, stdout } = await runGenerator(['check', '--format', 'github'], { cwd: root });
     expect(status).toBe(1);
@@ -108,7 +108,7 @@ describe('a build with problems in many files', () => {
   });
 });
 
-describe('what a source file holds', () => {
+describe('the text of a source file', () => {
   const hostile = {
     'content/blog/news/a.md': article({ '"\\u001b[31m\\u009b2J\\r\\n::error::x%0A\\u202e"': 'x' }, 'Text.\n'),
     'content/blog/news/se,c:o%nd.md': 'x',
@@ -121,7 +121,7 @@ describe('what a source file holds', () => {
     expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202E]/u);
   });
 
-  test('never ends an annotation, begins another or names another place', async () => {
+  test('cannot end an annotation, begin another or change its file', async () => {
     const { stdout } = await runGenerator(['check', '--format', 'github'], { cwd: createProject(hostile) });
     const [first, second, ...others] = stdout.split('\n').slice(0, -1);
     expect(first).toMatch(/^::error file=content\/blog\/news\/a\.md,line=7,col=1::/);
@@ -138,7 +138,7 @@ describe('what a source file holds', () => {
   });
 });
 
-test('a title with control characters is published as it is, for the reader to escape', async () => {
+test('a title with control characters is accepted unchanged; clients must escape it', async () => {
   const root = createProject({
     'content/blog/news/first.md': article({ title: '"a\\u001b[31mb"' }, '# Details\n'),
   });

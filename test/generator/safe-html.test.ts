@@ -4,19 +4,19 @@ import { findDangers } from './html-safety.ts';
 import { publish, publishTable } from './render.ts';
 
 const toText = (markdown: string) => `The text begins.\n\n${markdown}\n`;
-// What they link to does not exist, which a lenient build only warns of.
+// The targets of their links do not exist, which is only a warning in a lenient build.
 const pages = publishTable(
   hostileMarkdown.map(([, markdown]) => toText(markdown)),
   { lenient: true },
 );
 
-test.each(hostileMarkdown)('no danger comes from %s', async (_, markdown) => {
+test.each(hostileMarkdown)('the HTML is safe for %s', async (_, markdown) => {
   const { html } = await pages(toText(markdown));
   expect(html).toMatch(/^<p>The text begins\.<\/p>/);
   expect(findDangers(html), html).toEqual([]);
 });
 
-describe('the search for dangers finds', () => {
+describe('findDangers reports', () => {
   test.each([
     ['<script>alert(1)</script>', '<script>'],
     ['<b onclick="x">x</b>', 'b onclick'],
@@ -39,7 +39,7 @@ describe('the search for dangers finds', () => {
   });
 });
 
-test('safe HTML is let through as it is', async () => {
+test('safe HTML is unchanged', async () => {
   const html = '<p><b>a</b> <del>b</del> <ruby>c<rt>d</rt></ruby> <a href="https://example.com" title="e">f</a></p>';
   expect((await publish(`${html}\n`)).html).toBe(html);
   expect(findDangers(html)).toEqual([]);

@@ -22,13 +22,13 @@ function pathsIn(root: string, list = 'public/v1/blog/list.json'): string[] {
 
 const sound = ['/blog/news/second', '/blog/news/first'];
 
-describe('an article that is not due', () => {
+describe('a scheduled article', () => {
   test.each([
     ['2026-11-19', sound],
     ['2026-12-31', sound],
     ['2027-01-01', ['/blog/news/later', ...sound]],
     ['2030-06-01', ['/blog/news/later', ...sound]],
-  ])('is published by the builds of its day and later ones: on %s', async (now, paths) => {
+  ])('is published by builds on its day and later: %s', async (now, paths) => {
     const root = createProject({ [file]: article({ date: '2027-01-01' }, 'Text.\n') });
     const { release, scheduled } = await buildProject(root, { now });
     expect(pathsIn(root)).toEqual(paths);
@@ -36,7 +36,7 @@ describe('an article that is not due', () => {
     expect(Object.hasOwn(release!.files, 'public/v1/blog/article/news/later.json')).toBe(paths.length === 3);
   });
 
-  test('is left out by the command until --now says that its day has come', async () => {
+  test('is left out by the command until the day of --now', async () => {
     const root = createProject({ [file]: article({ date: '2026-11-21' }, 'Text.\n') });
     const before = await runGenerator(['build', '--now', '2026-11-20'], { cwd: root });
     expect(before.stderr).toMatch(/^release \w+ in dist: 4 articles, 1 scheduled \(next 2026-11-21\), 0 warnings, /);
@@ -45,7 +45,7 @@ describe('an article that is not due', () => {
     expect(pathsIn(root)).toEqual(['/blog/news/later', ...sound]);
   });
 
-  test('is due by the day in UTC, whatever the zone of the machine', async () => {
+  test('is due by the day in UTC, in any time zone of the machine', async () => {
     const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
     for (const TZ of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
       let today: string;
@@ -62,7 +62,7 @@ describe('an article that is not due', () => {
     }
   });
 
-  test('gives the release the day of its next change: the first of all', async () => {
+  test('sets nextChangeAt of the release, to the earliest day', async () => {
     const root = createProject({
       [file]: article({ date: '2027-03-01' }, 'Text.\n'),
       'content/blog/news/sooner.md': article({ date: '2027-02-01' }, 'Text.\n'),
@@ -75,7 +75,7 @@ describe('an article that is not due', () => {
 });
 
 describe('a draft', () => {
-  test('is in no list and no file, whatever the day', async () => {
+  test('is in no list and no file, on any day', async () => {
     const root = createProject({
       [file]: article({ draft: 'true', aliases: '[/blog/old]' }, 'Text.\n'),
       'content/knowledgebase/vps/draft.md': guide('Draft', 'Text.\n').replace('---\n', '---\ndraft: true\n'),
@@ -88,7 +88,7 @@ describe('a draft', () => {
     expect(readJson(root, 'private/aliases.json')).toEqual({});
   });
 
-  test('is an article like any other where it says draft: false', async () => {
+  test('is published with draft: false', async () => {
     const root = createProject({ [file]: article({ draft: 'false', date: '2026-06-01' }, 'Text.\n') });
     await buildProject(root);
     expect(pathsIn(root)).toEqual(['/blog/news/later', ...sound]);
@@ -96,7 +96,7 @@ describe('a draft', () => {
 });
 
 describe('lists', () => {
-  test('of the blog begin with the newest; articles of a day go by path', async () => {
+  test('of the blog are sorted by date, newest first, and then by path', async () => {
     const names = ['b/x', 'a/y', 'a/b', 'news/a-b', 'news/a'];
     const files = names.map((name) => [`content/blog/${name}.md`, article({ date: '2026-03-04' }, 'Text.\n')]);
     const root = createProject(Object.fromEntries(files) as Files);
@@ -112,7 +112,7 @@ describe('lists', () => {
     ]);
   });
 
-  test('of the knowledge base go by title and then by path, in every language alike', async () => {
+  test('of the knowledge base are sorted by title and then by path, in code point order', async () => {
     const titles = { a: 'Ärger', b: 'Zebra', c: 'apple', d: 'Apple', e: 'Zebra', f: '10', g: '9' };
     const files = Object.entries(titles).map(([slug, title]) => [
       `content/knowledgebase/vps/${slug}.md`,
@@ -127,7 +127,7 @@ describe('lists', () => {
     expect(pathsIn(root, 'public/v1/kb/list.json')).toHaveLength(9);
   });
 
-  test('of plans go by order, and then by key', async () => {
+  test('of plans are sorted by order, and then by key', async () => {
     const game = (order?: number) =>
       `name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n${order === undefined ? '' : `order: ${order}\n`}`;
     const root = createProject({
@@ -148,16 +148,16 @@ describe('lists', () => {
 describe('the name of a category', () => {
   test.each<[string, Files, string]>([
     [
-      'is that of its category.yaml',
+      'is the name in category.yaml',
       { 'content/blog/more-news/category.yaml': 'name: Hot off the press\n' },
       'Hot off the press',
     ],
     [
-      'is else what its articles say',
+      'is otherwise the category of its articles',
       { 'content/blog/more-news/b.md': article({ category: 'News & more' }, 'Text.\n') },
       'News & more',
     ],
-    ['is else its folder in title case', {}, 'More News'],
+    ['is otherwise its folder in title case', {}, 'More News'],
   ])('%s', async (_, files, name) => {
     const root = createProject({ 'content/blog/more-news/a.md': article({}, 'Text.\n'), ...files });
     await buildProject(root);
@@ -168,7 +168,7 @@ describe('the name of a category', () => {
   });
 });
 
-test('aliases lead to the articles that have them, in the order of the aliases', async () => {
+test('aliases.json maps aliases to articles, sorted by alias', async () => {
   const root = createProject({
     'content/blog/news/first.md': article({ aliases: '[/blog/2019/Old_Name.html, /blog/b]' }, '# Details\n'),
     'content/blog/news/second.md': article({ aliases: '[/blog/a]' }, 'Text.\n'),

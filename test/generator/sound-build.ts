@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { buildProject } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
 
-/** Builds a project in which nothing is wrong, and reads the release, to the byte. */
+/** Builds a project without problems, and reads the bytes of the release. */
 export async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
   const { release, diagnostics } = await buildProject(root, options);
   expect(diagnostics).toEqual([]);

@@ -12,7 +12,7 @@ import { buildProject, createProject, runGenerator } from '../helpers/project.ts
 
 const repository = resolve(import.meta.dirname, '../..');
 
-test('a release has the widget under its plain and its versioned name, and says how to embed it', async () => {
+test('a release has the widget under a plain and a versioned name, and the data to embed it', async () => {
   const root = createProject();
   const { release, widget } = await buildProject(root);
   const current = realpathSync(join(root, 'dist/current'));
@@ -27,7 +27,7 @@ test('a release has the widget under its plain and its versioned name, and says 
   }
 });
 
-test('a build prints the versioned path of the widget and its integrity, for people and for programs', async () => {
+test('a build prints the versioned path of the widget and its integrity, as text and as JSON', async () => {
   const root = createProject();
   const { embed } = await compileStatusWidget();
   const text = await runGenerator(['build'], { cwd: root });
@@ -36,12 +36,12 @@ test('a build prints the versioned path of the widget and its integrity, for peo
   expect(JSON.parse(json.stdout)).toMatchObject({ widget: embed });
 });
 
-test('the widget is one classic script in ASCII that declares nothing, of at most 3 KB gzipped', async () => {
+test('the widget is one classic ASCII script of at most 3 KB gzipped that declares no globals', async () => {
   const { script } = await compileStatusWidget();
   expect(script).toMatch(/^[\t\n -~]+$/);
   expect(gzipSync(script, { level: 6 }).length).toBeLessThanOrEqual(3 * 1024);
   const context = createContext({});
-  // Without a page it fails at once, but what a script declares is there before it runs.
+  // Without a page the script fails at once, but its declarations exist before it runs.
   expect(() => runInContext(script, context) as unknown).toThrow('window is not defined');
   expect(Object.getOwnPropertyNames(context)).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { compareText } from '../../generator/source/diagnostics.ts';
 
-/** Every file below a folder by its path, with its bytes in base64; a link is the text of where it leads. */
+/** Every regular file below a folder, by path, with its bytes in base64. */
 export function readTree(root: string): Record<string, string> {
   const files = readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

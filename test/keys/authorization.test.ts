@@ -10,8 +10,8 @@ import type { Answer } from '../server/ask.ts';
 import { serveShared, sharedHosting } from '../server/shared.ts';
 import { endpointNames, describeEndpoint, requestOf } from '../server/targets.ts';
 
-/** What opens each endpoint (spec, 4 and 5; decisions, 2), written down once more: the contract is what is tested. */
-const opens: Record<string, readonly Scope[]> = {
+/** The scopes that each endpoint accepts, written out again, since this tests the contract. */
+const acceptedScopes: Record<string, readonly Scope[]> = {
   startVps: ['vps-power:read_write'],
   stopVps: ['vps-power:read_write'],
   resetVps: ['vps-power:read_write'],
@@ -29,7 +29,7 @@ const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access)
 test('every endpoint below /v1/hosting needs a key, and no other does', () => {
   const below = endpointNames.filter((name) => describeEndpoint(name).path.startsWith('/v1/hosting/'));
   expect(below).toEqual(keyedNames);
-  expect(Object.keys(opens).toSorted()).toEqual(keyedNames.toSorted());
+  expect(Object.keys(acceptedScopes).toSorted()).toEqual(keyedNames.toSorted());
 });
 
 describe.each(keyedNames)('%s', (name) => {
@@ -37,7 +37,7 @@ describe.each(keyedNames)('%s', (name) => {
   const { kind } = access!;
   const other = kind === 'vps' ? 'game' : 'vps';
 
-  /** Asks for a server with a key, or with what stands in its place. */
+  /** Sends a request for a server with this Authorization header. */
   async function askAs(authorization: string | undefined, server: string): Promise<Answer> {
     const app = await serveShared();
     const { target, ...usual } = requestOf(name, app);
@@ -61,27 +61,27 @@ describe.each(keyedNames)('%s', (name) => {
     ['an empty header', () => ''],
     ['no scheme', (key) => key],
     ['another scheme', (key) => `Basic ${Buffer.from(key).toString('base64')}`],
-  ])('is refused without a key, and without an error: %s', async (_, authorization) => {
+  ])('is refused without an error code if there is no key: %s', async (_, authorization) => {
     const { key } = await sharedHosting();
     await expectRefused(authorization(key), 'realm="hosting"');
   });
 
   test.each<[string, (key: string) => string]>([
-    ['a scheme and no key', () => 'Bearer '],
-    ['no key at all', () => 'Bearer nonsense'],
+    ['a scheme without a key', () => 'Bearer '],
+    ['an invalid key', () => 'Bearer nonsense'],
     ['two keys', (key) => `Bearer ${key} ${key}`],
     ['two keys and a comma', (key) => `Bearer ${key}, Bearer ${key}`],
     ['a key with a wrong checksum', (key) => `Bearer ${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`],
-    ['a key that was cut', (key) => `Bearer ${key.slice(0, -1)}`],
-    ['a key that goes on', (key) => `Bearer ${key}0`],
-    ['a key in capitals', (key) => `Bearer ${key.toUpperCase()}`],
+    ['a truncated key', (key) => `Bearer ${key.slice(0, -1)}`],
+    ['a key that is too long', (key) => `Bearer ${key}0`],
+    ['a key in upper case', (key) => `Bearer ${key.toUpperCase()}`],
     ['a key with a NUL', (key) => `Bearer ${key}%00`],
-  ])('is refused to %s', async (_, authorization) => {
+  ])('refuses %s', async (_, authorization) => {
     const { key } = await sharedHosting();
     await expectRefused(authorization(key), 'error="invalid_token"');
   });
 
-  test('is refused to a key that is unknown, revoked, expired or was rotated', async () => {
+  test('refuses a key that is unknown, revoked, expired or rotated', async () => {
     const { issueKey, store } = await sharedHosting();
     const now = Date.now();
     const unknown = (await createHostingWorld(temporaryFolder())).issueKey();
@@ -94,7 +94,7 @@ describe.each(keyedNames)('%s', (name) => {
     }
   });
 
-  test('is open to a secret that was rotated, while both are good', async () => {
+  test('accepts the old secret of a rotated key during the overlap', async () => {
     const { issueKey, store } = await sharedHosting();
     const key = await issueKey();
     await store.apiKeys.rotate(key.split('_')[1]!, 'a'.repeat(64), Date.now() + 60_000);
@@ -102,23 +102,23 @@ describe.each(keyedNames)('%s', (name) => {
   });
 
   test.each([...scopes.map((scope) => [scope]), [...scopes], []].map((held) => ({ held })))(
-    'with the scopes $held',
+    'checks the scopes of a key: $held',
     async ({ held }) => {
       const { issueKey } = await sharedHosting();
       const key = await issueKey({ scopes: held, servers: [`${kind}:mine`, `${other}:twin`] });
       const own = await askAs(`Bearer ${key}`, 'mine');
-      if (held.some((scope) => opens[name]!.includes(scope))) {
+      if (held.some((scope) => acceptedScopes[name]!.includes(scope))) {
         expect(own.status).toBe(200);
         expect(own.headers).not.toHaveProperty('www-authenticate');
       } else {
         const readOnly = held.some((scope) => scope === `${kind}-power:read`) && /Vps|Server/.test(name);
         const message = readOnly ? 'This API key only has read scope' : undefined;
         expect(own).toMatchObject({ status: 403, text: renderProblem('json', 'insufficient_scope', message) });
-        const needed = name === 'openGameConsole' ? 'game-console:read' : opens[name]![0];
+        const needed = name === 'openGameConsole' ? 'game-console:read' : acceptedScopes[name]![0];
         expect(own.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${needed}"`);
       }
 
-      // Whether a server is another customer's, is not there or is of the other kind: nobody is told.
+      // The response is the same for a server of another customer, a missing server and a server of the other kind.
       const message = `You do not have access to this ${kind === 'vps' ? 'VPS' : 'game server'}`;
       for (const server of ['theirs', 'nothing', 'twin']) {
         const { status, headers, text } = await askAs(`Bearer ${key}`, server);
@@ -133,23 +133,23 @@ describe.each(keyedNames)('%s', (name) => {
   );
 
   test.each([
-    ['in capitals', 'MINE'],
+    ['in upper case', 'MINE'],
     ['encoded', '%6dine', 200],
     ['encoded twice', '%256dine'],
-    ['with an encoded slash behind', 'mine%2f'],
-    ['with an encoded slash before', '%2fmine'],
-    ['by the way of another', 'theirs%2f..%2fmine'],
+    ['with an encoded slash at the end', 'mine%2f'],
+    ['with an encoded slash at the start', '%2fmine'],
+    ['through the path of another', 'theirs%2f..%2fmine'],
     ['with its kind', `${kind}:mine`],
     ['with a NUL', 'mine%00'],
     ['with a blank', 'mine%20'],
     ['with a query', 'mine%3f'],
-    ['with letters of another width', '%EF%BD%8Dine'],
-  ])('knows a server by its id alone, not %s', async (_, id, expected = 403) => {
+    ['with full-width letters', '%EF%BD%8Dine'],
+  ])('compares the exact id of a server, after one decoding: %s', async (_, id, expected = 403) => {
     const { key } = await sharedHosting();
     expect((await askAs(`Bearer ${key}`, id)).status).toBe(expected);
   });
 
-  test('learns nothing of servers, whatever is asked of it: foreign and unknown answer with the same bytes', async () => {
+  test('sends the same bytes for a server of another customer and for an unknown server', async () => {
     const app = await serveShared();
     const { target, ...usual } = requestOf(name, app);
     const question = { ...usual, headers: { ...usual.headers, 'X-Request-Id': 'order-4711' } };
@@ -165,7 +165,7 @@ describe.each(keyedNames)('%s', (name) => {
   });
 });
 
-describe('of several reasons to refuse a request the first is told', () => {
+describe('if a request has several problems, the response names the first:', () => {
   const path = '/v1/hosting/game/console';
   const cases: readonly [string, ProblemCode, { method?: string; target: string; key?: string; body?: string }][] = [
     ['the route', 'not_found', { method: 'POST', target: `${path}/theirs/commands` }],
@@ -191,7 +191,7 @@ describe('of several reasons to refuse a request the first is told', () => {
     expect((JSON.parse(text) as { error: string }).error).toBe(code);
   });
 
-  test('the rate of the address, before the key', async () => {
+  test('the rate limit of the IP address, before the key', async () => {
     const app = await serveShared({ RATELIMIT_RPS: '1', RATELIMIT_BURST: '1' });
     const target = '/v1/hosting/vps-custom/mine/start';
     const statuses = await Promise.all(

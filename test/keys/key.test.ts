@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { apiKeyPattern } from '#contract/api-keys.ts';
 import { generateApiKey, parseApiKey } from '../../server/keys/key.ts';
 
-/** Bytes that count up, from 0 to 255 and again. */
+/** Bytes that count from 0 to 255, repeatedly. */
 function countingBytes(): (size: number) => Uint8Array {
   let next = 0;
   return (size) => Uint8Array.from({ length: size }, () => next++ % 256);
@@ -14,21 +14,21 @@ test('a key is written as its id, secret and checksum', () => {
   expect(key).toEqual({
     id: '0123456789AB',
     secret: 'CDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs',
-    // Worked out with another program: the CRC-32 of all before it, by Python's zlib, in base 62.
+    // Computed with Python: the zlib CRC-32 of the text before it, in base 62.
     text: 'hk_0123456789AB_CDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs2g7aPq',
     hash: createHash('sha256').update('CDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs').digest('hex'),
   });
 });
 
-test('a small checksum is filled up with zeros', () => {
-  // One whose CRC-32 is below 62^4.
+test('a small checksum is padded with zeros', () => {
+  // A first character 0 means that the CRC-32 is below 62^5.
   const keys = Array.from({ length: 300 }, () => generateApiKey());
   const small = keys.find(({ text }) => text.at(-6) === '0')!;
   expect(small.text).toHaveLength(3 + 12 + 1 + 43 + 6);
   expect(parseApiKey(small.text)).toEqual({ id: small.id, secretHash: small.hash });
 });
 
-test('a key is read back as what is kept of it', () => {
+test('a key is parsed into its id and the hash of its secret', () => {
   for (let round = 0; round < 100; round += 1) {
     const { id, text, hash } = generateApiKey();
     expect(text).toMatch(apiKeyPattern);
@@ -36,7 +36,7 @@ test('a key is read back as what is kept of it', () => {
   }
 });
 
-test('a new secret for an id leaves the id', () => {
+test('a new secret for an id keeps the id', () => {
   const key = generateApiKey();
   const next = generateApiKey({ id: key.id });
   expect(next.id).toBe(key.id);
@@ -44,7 +44,7 @@ test('a new secret for an id leaves the id', () => {
   expect(parseApiKey(next.text)).toEqual({ id: key.id, secretHash: next.hash });
 });
 
-test('every single wrong character is noticed by the checksum alone', () => {
+test('the checksum detects every single wrong character', () => {
   const { text } = generateApiKey();
   for (let index = 0; index < text.length; index += 1) {
     for (const other of ['0', 'a', 'Z', '_']) {
@@ -54,7 +54,7 @@ test('every single wrong character is noticed by the checksum alone', () => {
   }
 });
 
-test('what is no key is not taken for one', () => {
+test('a text that is not a key is not parsed', () => {
   const { text, secret } = generateApiKey();
   const others = ['', 'hk_', secret, ` ${text}`, `${text} `, `${text}\n`, text.slice(0, -1), text + text];
   const written = [text.toLowerCase(), text.toUpperCase(), text.replace('hk', 'hK'), encodeURIComponent(`${text}=`)];
@@ -63,8 +63,8 @@ test('what is no key is not taken for one', () => {
   }
 });
 
-test('bytes that would favour some characters are thrown away', () => {
-  // 248 to 255 would fall on 0 to 7 a fifth time, where 62 has gone into 256 four times.
+test('random bytes that would bias the characters are rejected', () => {
+  // 4 * 62 = 248, so the bytes 248 to 255 would make the characters 0 to 7 more frequent.
   const { text } = generateApiKey({ randomBytes: sequence([255, 248, 247, 252, 0, 61]) });
   expect(text.slice(3, 15)).toBe('z0zz0zz0zz0z');
 });
@@ -77,7 +77,7 @@ test('all 62 characters are about equally frequent', () => {
   }
   const expected = (rounds * 43) / 62;
   expect(counts.size).toBe(62);
-  // Eight standard deviations: chance does not come this far, and a modulo without rejection would go past it.
+  // Eight standard deviations: chance stays below, and a modulo without rejection exceeds it.
   for (const count of counts.values()) expect(Math.abs(count - expected)).toBeLessThan(8 * Math.sqrt(expected));
 });
 

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../helpers/project.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Authenticates requests with a key, and counts how often the store is asked for one. */
+/** Authenticates requests with a key, and counts the look-ups in the store. */
 function createCounted({ store }: HostingWorld, now: () => number = Date.now) {
   let lookUps = 0;
   const find = (id: string) => {
@@ -38,7 +38,7 @@ function randomText(length: number): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
-/** A key that somebody mistyped: one character changed, left out, doubled, or two swapped. */
+/** A mistyped key: one character changed, left out or doubled, or two swapped. */
 function mistype(key: string): string {
   const at = randomInt(key.length - 1);
   const typed = [
@@ -50,7 +50,7 @@ function mistype(key: string): string {
   return typed === key ? mistype(key) : typed;
 }
 
-test('10,000 keys that are made up or mistyped open nothing, and cost no look-up', async () => {
+test('10,000 invented or mistyped keys are refused without a look-up', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
   const { ask, lookUps } = createCounted(world);
@@ -60,13 +60,13 @@ test('10,000 keys that are made up or mistyped open nothing, and cost no look-up
     answers.add(await ask(`hk_${key.slice(3, 15)}_${randomText(49)}`));
   }
   expect([...answers]).toEqual(['unauthorized']);
-  // A made-up checksum is right by chance in one of 57 thousand million.
+  // A random checksum is right by chance once in 57 billion (62^6).
   expect(lookUps()).toBe(0);
   expect(await ask(key)).toBe('ok');
   expect(lookUps()).toBe(1);
 });
 
-test('a key is good until the moment it expires, and a rotated secret until its own', async () => {
+test('a key is valid until it expires, and a rotated secret until the end of its overlap', async () => {
   const world = await createHostingWorld(temporaryFolder());
   let now = 1_800_000_000_000;
   const key = await world.issueKey({ expiresAt: now + 2_000 });
@@ -94,7 +94,7 @@ test('a key that is revoked is refused from the next request on', async () => {
   expect(await ask(key)).toBe('unauthorized');
 });
 
-test('the last use of a key is noted to the minute it was in', async () => {
+test('the last use of a key is stored to the minute', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const minute = 1_800_000_000_000;
   const key = await world.issueKey({ createdAt: minute });

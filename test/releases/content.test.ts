@@ -6,7 +6,7 @@ import { serveShared } from '../server/shared.ts';
 
 const json = (text: string): unknown => JSON.parse(text);
 
-test('the process says that it lives, that it wants traffic, and what version it is', async () => {
+test('/health, /ready and /v1/info report the process', async () => {
   const app = await serveShared();
   expect(json((await ask(app, '/health')).text)).toEqual({ status: 'healthy', version: '1.2.3' });
   expect(json((await ask(app, '/ready')).text)).toEqual({ status: 'ready' });
@@ -32,7 +32,7 @@ describe('a list', () => {
     ]);
   });
 
-  test('of the blog has an entry as the specification has it', async () => {
+  test('of the blog has entries as specified', async () => {
     const app = await serveShared();
     const list = json((await ask(app, '/v1/blog/list')).text) as unknown[];
     expect(list[1]).toEqual({
@@ -59,7 +59,7 @@ describe('a list', () => {
   });
 
   test.each(['/v1/kb/list', '/v1/kb/list?category=', '/v1/kb/list?category', '/v1/kb/list?other=vps'])(
-    'of the knowledge base without a category holds all (%s)',
+    'of the knowledge base without a category has all articles (%s)',
     async (target) => {
       const app = await serveShared();
       expect(json((await ask(app, target)).text)).toEqual([ssh, records]);
@@ -71,7 +71,7 @@ describe('a list', () => {
     '/v1/kb/list?category=%76ps',
     '/v1/kb/list?other=1&category=vps',
     '/v1/kb/list?category=vps&category=vps',
-  ])('of the knowledge base is cut to its category (%s)', async (target) => {
+  ])('of the knowledge base is filtered by category (%s)', async (target) => {
     const app = await serveShared();
     expect(json((await ask(app, target)).text)).toEqual([ssh]);
   });
@@ -128,8 +128,8 @@ describe.each([
     ['percent-encoded', `path=${encoded}`],
     ['percent-encoded in lower case', `path=${encoded.toLowerCase()}`],
     ['partly percent-encoded', `path=${path.replace('s', '%73')}`],
-    ['before other parameters', `path=${path}&utm_source=mail`],
-    ['behind other parameters', `utm_source=mail&path=${encoded}`],
+    ['followed by other parameters', `path=${path}&utm_source=mail`],
+    ['after other parameters', `utm_source=mail&path=${encoded}`],
     ['twice', `path=${path}&path=${path}`],
     ['twice, in two spellings', `path=${path}&path=${encoded}`],
   ])('finds an article by its path, %s', async (_, query) => {
@@ -141,7 +141,7 @@ describe.each([
   });
 
   test.each(['', '?', '?path', '?path=', '?path=&path=', '?PATH=%s', '?path%5B%5D=%s', '?other=%s'])(
-    'asks for the path where there is none (%j)',
+    'refuses a request without a path (%j)',
     async (query) => {
       const app = await serveShared();
       const answer = await ask(app, endpoint + query.replace('%s', path));
@@ -191,7 +191,7 @@ describe.each([
     '%c3%28',
     '%F0%9F%92%A9',
     'x'.repeat(8_000),
-  ])('knows no article %s', async (unknown) => {
+  ])('has no article %s', async (unknown) => {
     const app = await serveShared();
     const answer = await ask(app, `${endpoint}?path=${unknown}`);
     expect(answer.status).toBe(404);
@@ -205,7 +205,7 @@ describe('a former path of an article', () => {
   test.each([
     ['/v1/blog/article', '/blog/old/First.html', '/blog/news/first'],
     ['/v1/kb/article', '/knowledgebase/old/ssh', '/knowledgebase/vps/ssh'],
-  ])('of %s answers with it, and says where it is now', async (endpoint, from, path) => {
+  ])('of %s serves the article, and Content-Location has its current path', async (endpoint, from, path) => {
     const root = createProject(former);
     await buildProject(root);
     const app = await createTestApp({ root });

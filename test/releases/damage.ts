@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path';
 import { renderManifest, toReleaseId } from '#common/manifest.ts';
 import type { Manifest } from '#contract/release.ts';
 
-/** Something that befalls a release, and the file that whoever reads it must name. */
+/** A way to damage a release, and the file that the error must name. */
 export interface Damage {
   readonly name: string;
   readonly file: string;
-  /** Damages the release in a folder; answers the folder where that is another one then. */
+  /** Damages the release in a folder; returns its new folder if it was renamed. */
   readonly apply: (release: string) => string | void;
 }
 
@@ -25,8 +25,8 @@ const everyKind = [
   'manifest.json',
 ];
 
-/** A time zone of a later Node.js than the one that serves. */
-const elsewhere = {
+/** A status file with a time zone that this Node.js does not support. */
+const unsupportedTimeZone = {
   monitors: [{ name: 'Website', url: 'https://www.example.com' }],
   maintenance: [
     {
@@ -39,9 +39,9 @@ const elsewhere = {
   ],
 };
 
-/** Every kind of damage that a release may take. */
+/** Every kind of damage to a release. */
 export const damages: readonly Damage[] = [
-  // Near its beginning a manifest says what it holds; a wrong digest further on is told as the file that it is of.
+  // Damage near the start of a manifest is reported as the manifest; a wrong digest further on as the file it is for.
   ...everyKind.map((file) => ({
     name: `${file} has one wrong byte`,
     file,
@@ -101,7 +101,7 @@ export const damages: readonly Damage[] = [
   {
     name: 'maintenance is planned in a time zone that this machine does not know',
     file: 'private/status.json',
-    apply: replaceConsistently('private/status.json', JSON.stringify(elsewhere)),
+    apply: replaceConsistently('private/status.json', JSON.stringify(unsupportedTimeZone)),
   },
   ...['private/domains.json', 'private/aliases.json', 'public/v1/plans.json', 'public/v1/blog/list.json'].map(
     (file) => ({
@@ -120,7 +120,7 @@ export const damages: readonly Damage[] = [
   },
 ];
 
-/** Flips one bit of the byte at a place between 0, the first, and 1, the last. */
+/** Flips one bit of a byte. Its position is a fraction of the file: 0 is the first byte, 1 the last. */
 function flip(file: string, at: number): (release: string) => void {
   return (release) => {
     const bytes = readFileSync(join(release, file));
@@ -134,7 +134,7 @@ function write(file: string, content: string): (release: string) => void {
   return (release) => writeFileSync(join(release, file), content);
 }
 
-/** Replaces a file and its entry in the manifest, so that every byte is proved and only the content is wrong. */
+/** Replaces a file and its entry in the manifest, so that all digests match and only the content is invalid. */
 function replaceConsistently(file: string, content: string): (release: string) => string {
   return (release) => {
     write(file, content)(release);
@@ -147,7 +147,7 @@ function read(release: string): Manifest {
   return JSON.parse(readFileSync(join(release, 'manifest.json'), 'utf8')) as Manifest;
 }
 
-/** Writes the manifest for files, with the id that belongs to it, and names the folder after that. */
+/** Writes a manifest for the files with the matching id, and renames the folder to that id. */
 function seal(release: string, files: Manifest['files'], contractVersion?: string): string {
   const manifest = read(release);
   const body = { ...manifest, files, contractVersion: contractVersion ?? manifest.contractVersion };

@@ -22,7 +22,7 @@ function decode(answer: Answer): string {
 }
 
 describe('the bytes of a release', () => {
-  test.each(encodings)('are answered as they stand in its files (%s)', async (encoding) => {
+  test.each(encodings)('are served as they are in its files (%s)', async (encoding) => {
     const app = await serveShared();
     const files = servedFiles(app.root).filter(({ file }) => file.endsWith('.json'));
     expect(files).toHaveLength(10);
@@ -41,7 +41,7 @@ describe('the bytes of a release', () => {
     }
   });
 
-  test('have an ETag for each file and each encoding', async () => {
+  test('have a different ETag for each file and encoding', async () => {
     const app = await serveShared();
     const etags = new Set<string>();
     const files = servedFiles(app.root);
@@ -56,7 +56,7 @@ describe('the bytes of a release', () => {
     expect(etags.size).toBe((files.length - media) * encodings.length + media);
   });
 
-  test('are whole, whatever range is asked for', async () => {
+  test('are sent completely, since ranges are ignored', async () => {
     const app = await serveShared();
     const answer = await ask(app, '/v1/plans', { headers: { Range: 'bytes=0-3' } });
     expect(answer.status).toBe(200);
@@ -93,13 +93,13 @@ test.each([
   ['identity;q=0.5, gzip;q=0.2', 'identity'],
   ['identity;q=0, gzip', 'gzip'],
   ['identity;q=0, br;q=0.1, gzip;q=0.2', 'gzip'],
-  // Nothing is left that the client takes: an answer that it can read after all serves it better than none.
+  // The client accepts no encoding: it gets the body uncompressed instead of a 406.
   ['identity;q=0', 'identity'],
   [';;;,,=,q=1', 'identity'],
   ['gzipped, brotli, br2', 'identity'],
   ['__proto__, constructor', 'identity'],
   [`${'x, '.repeat(3_400)}gzip`, 'gzip'],
-])('a client that accepts %s is answered in %s', async (accepted, expected) => {
+])('Accept-Encoding: %s gets the encoding %s', async (accepted, expected) => {
   const app = await serveShared();
   const headers = accepted === undefined ? {} : { 'Accept-Encoding': accepted };
   const answer = await ask(app, '/v1/plans', { headers });
@@ -112,7 +112,7 @@ describe('a conditional request', () => {
   const unchanged: readonly [string, (etag: string) => string][] = [
     ['the ETag', (etag) => etag],
     ['the ETag in its weak form', (etag) => `W/${etag}`],
-    ['a list that holds the ETag', (etag) => `"one", W/"two",${etag} , "three"`],
+    ['a list that contains the ETag', (etag) => `"one", W/"two",${etag} , "three"`],
     ['a list with a comma inside of an ETag', (etag) => `"one,two", ${etag}`],
     ['any version', () => '*'],
   ];
@@ -120,12 +120,12 @@ describe('a conditional request', () => {
     ['another ETag', () => '"0123456789abcdef0123456789abcdef"'],
     ['the ETag without its quotes', (etag) => etag.slice(1, -1)],
     ['a part of the ETag', (etag) => `${etag.slice(0, -2)}"`],
-    ['nothing', () => ''],
+    ['an empty value', () => ''],
   ];
   const targets = ['/v1/blog/list', '/v1/blog/list?other=1', '/v1/kb/list?category=none', '/media/kb/map.svg'];
 
   describe.each(targets)('for %s', (target) => {
-    test.each(unchanged)('that names %s is 304, with nothing but what caches need', async (_, name) => {
+    test.each(unchanged)('with %s in If-None-Match gets 304 with only the headers for caches', async (_, name) => {
       const app = await serveShared();
       const whole = await ask(app, target, { headers: { 'Accept-Encoding': 'gzip' } });
       for (const method of ['GET', 'HEAD']) {
@@ -142,7 +142,7 @@ describe('a conditional request', () => {
       }
     });
 
-    test.each(changed)('that names %s is answered whole', async (_, name) => {
+    test.each(changed)('with %s in If-None-Match gets the full body', async (_, name) => {
       const app = await serveShared();
       const whole = await ask(app, target);
       const answer = await ask(app, target, { headers: { 'If-None-Match': name(whole.headers.etag!) } });
@@ -151,7 +151,7 @@ describe('a conditional request', () => {
     });
   });
 
-  test.each(encodings)('that names the ETag of another encoding than %s is answered whole', async (encoding) => {
+  test.each(encodings)('with the ETag of another encoding than %s gets the full body', async (encoding) => {
     const app = await serveShared();
     for (const other of encodings.filter((candidate) => candidate !== encoding)) {
       const { headers } = await ask(app, '/v1/plans', { headers: { 'Accept-Encoding': other } });
@@ -162,7 +162,7 @@ describe('a conditional request', () => {
     }
   });
 
-  test('by date is answered whole, as files of a release have no date', async () => {
+  test('with If-Modified-Since gets the full body, since files of a release have no date', async () => {
     const app = await serveShared();
     const headers = { 'If-Modified-Since': new Date(Date.now() + 1e9).toUTCString() };
     const answer = await ask(app, '/v1/plans', { headers });

@@ -7,13 +7,13 @@ import { buildProject, createProject } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import { serveShared } from '../server/shared.ts';
 
-/** Bytes that no text could hold, and that differ with the ending. */
+/** Bytes that are not valid text, different for each file extension. */
 function bytesOf(ending: string): Buffer {
   return Buffer.from([0, 255, 13, 10, ...Buffer.from(ending)]);
 }
 
 describe('a media file', () => {
-  test('is served byte by byte, with the type of its ending, and can do nothing in a browser', async () => {
+  test('is served unchanged, with the type of its extension and a sandbox policy', async () => {
     const endings = Object.entries(mediaTypes);
     const root = createProject(
       Object.fromEntries(endings.map(([ending]) => [`content/media/types/a_file-1.${ending}`, bytesOf(ending)])),
@@ -38,7 +38,7 @@ describe('a media file', () => {
   });
 
   test.each(['/media/kb/m%61p.svg', '/media/kb/map.svg?v=2', '/media/./kb/map.svg'])(
-    'is found by %s as well',
+    'is also found by %s',
     async (target) => {
       const app = await serveShared();
       const answer = await ask(app, target);
@@ -60,7 +60,7 @@ describe('a media file', () => {
     '/media/%zz',
     '/media/%',
     '/media/%c3%28',
-  ])('that does not exist is 404, as text (%s)', async (target) => {
+  ])('that does not exist gives a 404 as text (%s)', async (target) => {
     const app = await serveShared();
     const answer = await ask(app, target);
     expect(answer.status).toBe(404);
@@ -104,7 +104,7 @@ test.each([
   '/v1/kb/list/vps.json',
   '/package.json',
   '/server/main.js',
-])('no file can be reached by %s', async (target) => {
+])('%s serves no file', async (target) => {
   const app = await serveShared();
   const answer = await ask(app, target);
   expect(answer.status).toBe(404);

@@ -13,10 +13,10 @@ import { servedFiles } from '../server/targets.ts';
 
 const endings = { identity: '', gzip: '.gz', br: '.br' } as const;
 
-/** Far less than the sound project takes, so that little of it is in memory at a time. */
+/** Far less than the size of the sound project, so that little of it is cached. */
 const onDisk = { RELEASE_CACHE_BYTES: '16384' };
 
-test('a release that is too large for memory is served byte by byte, again and again', async () => {
+test('a release that is too large for the cache is served correctly, also repeatedly', async () => {
   const root = await copyProject();
   const files = servedFiles(root).flatMap(({ file, target }) =>
     Object.entries(endings)
@@ -33,7 +33,7 @@ test('a release that is too large for memory is served byte by byte, again and a
   }
 });
 
-/** Reads the bodies of a hundred answers that come one after the other. */
+/** Reads the bodies of pipelined responses of one size. */
 async function readBodies(socket: Socket, count: number, size: number): Promise<Buffer[]> {
   let received = Buffer.alloc(0);
   const bodies: Buffer[] = [];
@@ -49,7 +49,7 @@ async function readBodies(socket: Socket, count: number, size: number): Promise<
   return bodies;
 }
 
-test('a client that is slow to read gets what it asked for, whatever others read meanwhile', async () => {
+test('a slow reader gets the right bodies while other clients read other files', async () => {
   const size = 50_000;
   const images = Object.fromEntries(
     Array.from({ length: 30 }, (_, number) => [`content/media/${number}.png`, randomBytes(size)]),
@@ -73,7 +73,7 @@ test('a client that is slow to read gets what it asked for, whatever others read
   );
 });
 
-test('nothing of a release is left behind by a server that is killed', async () => {
+test('a killed server leaves no files of a release', async () => {
   const { root, settings } = await createServable();
   const data = join(root, 'data');
   const server = startProcess({ ...settings, ...onDisk, DATA_DIR: data });

@@ -12,10 +12,10 @@ import { copyProject, eventually } from '../server/shared.ts';
 import { readManifest, servedFiles } from '../server/targets.ts';
 import type { ServedFile } from '../server/targets.ts';
 
-/** The time within which a server takes up a new release. */
-const promised = { timeout: 2_000, interval: 10 };
+/** The time within which the server must serve a new release. */
+const within2Seconds = { timeout: 2_000, interval: 10 };
 
-/** Writes the next version of the project: a new title in an article, and with it in the list. */
+/** Changes the title of an article, which is also in the list. */
 function change(app: TestApp, title: string): void {
   writeFiles(app.root, {
     'content/blog/news/first.md': article({ title, date: '2026-01-02' }, `## Details\n\nThis is ${title}.\n`),
@@ -33,8 +33,8 @@ async function expectServed(app: TestApp, title: string, within = eventually): P
   await expect.poll(() => titles(app), within).toEqual([title, title]);
 }
 
-/** Every file can be asked for, in every encoding. */
-async function expectWhole(app: TestApp, files: readonly ServedFile[]): Promise<void> {
+/** Expects every file to be served in every encoding. */
+async function expectAllServed(app: TestApp, files: readonly ServedFile[]): Promise<void> {
   for (const { target } of files) {
     for (const encoding of ['identity', 'gzip', 'br']) {
       const { status } = await ask(app, target, { headers: { 'Accept-Encoding': encoding } });
@@ -44,19 +44,19 @@ async function expectWhole(app: TestApp, files: readonly ServedFile[]): Promise<
 }
 
 describe('a new release', () => {
-  test('is served within 2 s of its build, whole, and said in the log', async () => {
+  test('is served completely within 2 s of its build, and logged', async () => {
     const app = await createTestApp({ root: await copyProject() });
     expect(await titles(app)).toEqual(['First', 'First']);
     change(app, 'Changed');
     const { release } = await buildProject(app.root);
-    await expectServed(app, 'Changed', promised);
+    await expectServed(app, 'Changed', within2Seconds);
     expect(app.log()).toContainEqual(
       expect.objectContaining({ level: 'info', release: release!.id, msg: 'new release' }),
     );
-    await expectWhole(app, servedFiles(app.root));
+    await expectAllServed(app, servedFiles(app.root));
   });
 
-  test('brings and takes articles, categories and former paths', async () => {
+  test('adds and removes articles, categories and former paths', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const gone = '/v1/kb/article?path=/knowledgebase/dns/records';
     expect((await ask(app, gone)).status).toBe(200);
@@ -72,7 +72,7 @@ describe('a new release', () => {
     expect((await ask(app, '/v1/kb/list?category=dns')).text).toBe('[]\n');
   });
 
-  test('of the same bytes changes nothing', async () => {
+  test('with the same bytes keeps the ETags', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const { headers } = await ask(app, '/v1/plans');
     rmSync(join(app.root, 'dist/releases'), { recursive: true });
@@ -83,7 +83,7 @@ describe('a new release', () => {
     expect(unchanged.status).toBe(304);
   });
 
-  test('that is one of before is served again after a rollback', async () => {
+  test('that a rollback made current is served', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const first = readManifest(app.root).id;
     change(app, 'Changed');
@@ -93,7 +93,7 @@ describe('a new release', () => {
     await expectServed(app, 'First');
   });
 
-  test('is taken up no more once the server stops', async () => {
+  test('is not loaded after the server has stopped', async () => {
     const app = await createTestApp({ root: await copyProject() });
     await app.stop();
     change(app, 'Changed');
@@ -117,7 +117,7 @@ describe('a release that does not verify', () => {
     const app = await createTestApp({ root: await copyProject() });
     const dist = join(app.root, 'dist');
     change(app, 'Changed');
-    // Built elsewhere, so that the server meets it with its damage, and never without.
+    // Built in another folder and damaged there, so that the server never sees it undamaged.
     const elsewhere = join(app.root, 'elsewhere');
     const { release } = await buildProject(app.root, { out: elsewhere });
     const { file, apply } = damages.find((damage) => damage.name === name)!;
@@ -134,7 +134,7 @@ describe('a release that does not verify', () => {
     expect(await titles(app)).toEqual(['First', 'First']);
     expect((await ask(app, '/ready')).status).toBe(200);
 
-    // The same build again mends it.
+    // Building the same sources again repairs it.
     await buildProject(app.root);
     await expectServed(app, 'Changed');
     expect(refusals()).toHaveLength(1);
@@ -151,12 +151,12 @@ describe('the release that is served', () => {
         symlinkSync('releases/none', join(dist, 'current'));
       },
     ],
-  ])('stays where %s, and the next build is taken up', async (_, remove) => {
+  ])('stays if %s, and the next build is served', async (_, remove) => {
     const app = await createTestApp({ root: await copyProject() });
     const files = servedFiles(app.root);
     remove(join(app.root, 'dist'));
     expect((await ask(app, '/ready')).status).toBe(200);
-    await expectWhole(app, files);
+    await expectAllServed(app, files);
     change(app, 'Changed');
     await buildProject(app.root);
     await expectServed(app, 'Changed');
@@ -166,7 +166,7 @@ describe('the release that is served', () => {
   test.each<[string, (dist: string) => void]>([
     ['its folder is removed', (dist) => rmSync(join(dist, 'releases'), { recursive: true })],
     ['the whole folder is removed', (dist) => rmSync(dist, { recursive: true })],
-  ])('answers from memory where %s, else 500; and the next build is taken up', async (_, remove) => {
+  ])('is served from the cache if %s, other files are 500, and the next build is served', async (_, remove) => {
     const app = await createTestApp({ root: await copyProject() });
     const list = await ask(app, '/v1/blog/list');
     remove(join(app.root, 'dist'));
@@ -183,14 +183,14 @@ describe('the release that is served', () => {
     expect((await ask(app, '/v1/plans')).status).toBe(200);
   });
 
-  test('stays whole where it is pruned before the next one is taken up', async () => {
+  test('stays complete if releases are pruned before the next one is loaded', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const files = servedFiles(app.root);
     change(app, 'Changed');
     const { release } = await buildProject(app.root);
-    // What was current within the last hour stays, as a server may still serve it.
+    // A release that was current within the last hour is kept, since a server may still serve it.
     expect(await pruneReleases(join(app.root, 'dist'), 1)).toEqual([]);
-    await expectWhole(app, files);
+    await expectAllServed(app, files);
     await expectServed(app, 'Changed');
     expect(app.log()).toContainEqual(expect.objectContaining({ release: release!.id, msg: 'new release' }));
   });

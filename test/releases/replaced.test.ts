@@ -10,7 +10,7 @@ import { servedFiles } from '../server/targets.ts';
 
 const endings = { identity: '', gzip: '.gz', br: '.br' };
 
-/** The same article in the usual spellings and in one that takes the long way. */
+/** Targets of the same article: two that the fast path serves, and one that goes through h3. */
 const changed = [
   '/v1/blog/article?path=/blog/news/first',
   '/v1/blog/article?path=%2Fblog%2Fnews%2Ffirst',
@@ -26,7 +26,7 @@ const added = ['/v1/kb/article?path=/knowledgebase/vps/added', '/v1/kb/article?p
 test.each([
   ['in memory', {}],
   ['on disk', { RELEASE_CACHE_BYTES: '16384' }],
-])('what was asked for before a new release is answered from it, %s', async (_, settings) => {
+])('after a new release, targets that were requested before are served from it, %s', async (_, settings) => {
   const { root, settings: servable } = await createServable();
   const server = startProcess(
     { ...servable, RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000', ...settings },
@@ -50,7 +50,7 @@ test.each([
     etags.set(encoding, answer.headers.etag!);
   };
   const askAll = async (check: (encoding: keyof typeof endings) => Promise<void>): Promise<void> => {
-    // More than once, so that whatever is remembered is.
+    // Twice, so that the second request is served from the cache.
     for (let time = 0; time < 2; time += 1) for (const encoding of encodings) await check(encoding);
   };
 

@@ -27,11 +27,11 @@ import { createServable, startProcess } from '../server/process.ts';
 import type { ServerProcess } from '../server/process.ts';
 import { eventually } from '../server/shared.ts';
 
-/** How long any answer may take, whatever the server reads meanwhile. */
+/** The longest time for any response, also while the server reads a release. */
 const promptMs = 1_000;
-/** How long it may take until a release is refused. */
+/** The longest time until a release is refused. */
 const refusalMs = 15_000;
-/** Far more than any file of the sound project, and far less than what a device without an end would give. */
+/** Far more than any file of the sound project, and far less than an endless device gives. */
 const growthBytes = 100 * 1024 * 1024;
 
 async function start(settings: Readonly<Record<string, string>> = {}) {
@@ -40,7 +40,7 @@ async function start(settings: Readonly<Record<string, string>> = {}) {
   return { ...server, root: servable.root, port: await server.listening() };
 }
 
-/** The file of a release whose name ends so, by its manifest: where releases keep it may change. */
+/** Finds a file of a release by the end of its name, from the manifest, since folders of a release may change. */
 function findFile(release: string, ending: string): string {
   const { files } = Manifest.parse(JSON.parse(readFileSync(join(release, 'manifest.json'), 'utf8')));
   const found = Object.keys(files).filter((file) => file.endsWith(ending));
@@ -69,7 +69,7 @@ async function askPromptly(server: { port: number }, target: string): Promise<An
   return answer;
 }
 
-/** Flips one bit in the middle of a file, and leaves its size and its folder as they are. */
+/** Flips one bit in the middle of a file, in place. */
 function flip(path: string): void {
   const file = openSync(path, 'r+');
   const byte = Buffer.alloc(1);
@@ -86,19 +86,19 @@ function replaceBy(make: (path: string) => void): (path: string) => void {
   };
 }
 
-/** Node.js has no call for it. */
+/** Node.js has no function for this. */
 function makeFifo(path: string): void {
   execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', path]);
 }
 
-/** What may stand where the manifest has a file. */
+/** Ways to replace or damage a file of the manifest. */
 const kinds: Readonly<Record<string, (path: string) => void>> = {
   'a FIFO': replaceBy(makeFifo),
-  'a link to a device without an end': replaceBy((path) => symlinkSync('/dev/zero', path)),
+  'a link to an endless device': replaceBy((path) => symlinkSync('/dev/zero', path)),
   'a link to a device that never answers': replaceBy((path) => symlinkSync('/dev/tty', path)),
-  'a link that leads to itself': replaceBy((path) => symlinkSync(path, path)),
+  'a link to itself': replaceBy((path) => symlinkSync(path, path)),
   'a folder': replaceBy((path) => mkdirSync(path)),
-  nothing: (path) => rmSync(path),
+  'no file': (path) => rmSync(path),
   'an empty file': (path) => truncateSync(path),
   'a file that is one byte shorter': (path) => truncateSync(path, readFileSync(path).length - 1),
   'a file that is one byte longer': (path) => writeFileSync(path, ' ', { flag: 'a' }),
@@ -108,11 +108,11 @@ const kinds: Readonly<Record<string, (path: string) => void>> = {
 
 const endings = ['blog/article/news/first.json', 'covers/cover.svg'];
 
-/** Builds a release with a file in the place of which something else stands, and makes it the current one. */
+/** Builds a release, damages one of its files, and makes it the current one. */
 async function publishDamaged(root: string, round: number, damage: (path: string) => void): Promise<string> {
   const fields = { title: `Changed ${round}`, date: '2026-01-02' };
   writeFiles(root, { 'content/blog/news/first.md': article(fields, `## Details\n\nThis is ${round}.\n`) });
-  // Built elsewhere, so that the server meets it with its damage, and never without.
+  // Built in another folder and damaged there, so that the server never sees it undamaged.
   const elsewhere = join(root, `elsewhere-${round}`);
   const { release } = await buildProject(root, { out: elsewhere });
   const folder = join(elsewhere, 'releases', release!.id);
@@ -120,7 +120,7 @@ async function publishDamaged(root: string, round: number, damage: (path: string
   damage(join(folder, file));
   renameSync(folder, join(root, 'dist/releases', release!.id));
   await makeCurrent(join(root, 'dist'), release!.id);
-  // A reader that waits for the FIFO, against expectation, goes on then, and ends with the test.
+  // If a reader wrongly waits for the FIFO, opening it here lets the reader end with the test.
   const path = join(root, 'dist/releases', release!.id, file);
   onTestFinished(() => {
     if (lstatSync(path, { throwIfNoEntry: false })?.isFIFO()) {
@@ -149,20 +149,20 @@ async function expectRefused(settings: Readonly<Record<string, string>>, damage:
   expect(memoryOf(server) - before).toBeLessThan(growthBytes);
 }
 
-describe('a new release is refused, named and does no harm', () => {
-  test.each(Object.entries(kinds))('that holds %s in the place of a file', async (_, damage) => {
+describe('a new release is refused without harm, and the log names the file, if', () => {
+  test.each(Object.entries(kinds))('it has %s in the place of a file', async (_, damage) => {
     await expectRefused({}, damage);
   });
 
-  test.each(['a FIFO', 'a link to a device without an end', 'a file with a flipped byte'])(
-    'that holds %s in the place of a file, and is too large for memory',
+  test.each(['a FIFO', 'a link to an endless device', 'a file with a flipped byte'])(
+    'it has %s in the place of a file, and is too large for the cache',
     async (kind) => {
       await expectRefused({ RELEASE_CACHE_BYTES: '1' }, kinds[kind]!);
     },
   );
 });
 
-/** Files of the release that is served, with what is asked for and how their endpoint says that they cannot be read. */
+/** Files of the served release: the end of the name, a target, the error code if the file is unreadable, an encoding. */
 const served = [
   ['blog/article/news/first.json', '/v1/blog/article?path=/blog/news/first', 'content_unavailable', 'identity'],
   ['blog/article/news/second.json.br', '/v1/blog/article?path=/blog/news/second', 'content_unavailable', 'br'],
@@ -172,13 +172,13 @@ const served = [
   ['kb/map.svg', '/media/kb/map.svg', 'internal_error', 'identity'],
 ] as const;
 
-/** What may befall a file of the release that is served, and how it is put right. */
-const losses: Readonly<
+/** Ways to damage a file of the served release, and to repair it. */
+const faults: Readonly<
   Record<string, { damage: (path: string) => void; repair: (path: string, kept: Buffer) => void }>
 > = {
   'with a flipped byte': { damage: flip, repair: flip },
   'that was removed': { damage: (path) => rmSync(path), repair: (path, kept) => writeFileSync(path, kept) },
-  'that was cut': { damage: (path) => truncateSync(path, 10), repair: (path, kept) => writeFileSync(path, kept) },
+  'that was truncated': { damage: (path) => truncateSync(path, 10), repair: (path, kept) => writeFileSync(path, kept) },
   'that became a FIFO': {
     damage: replaceBy(makeFifo),
     repair(path, kept) {
@@ -188,8 +188,8 @@ const losses: Readonly<
   },
 };
 
-test.each(Object.entries(losses))('a file of the release that is served, %s, is never sent', async (_, loss) => {
-  // Too little for any file: each answer is read from the disk.
+test.each(Object.entries(faults))('a file of the served release %s is never sent', async (_, fault) => {
+  // Too small for any file, so that each response is read from the disk.
   const server = await start({ RELEASE_CACHE_BYTES: '1' });
   const release = join(server.root, 'dist/current');
   for (const [ending, target, code, encoding] of served) {
@@ -200,7 +200,7 @@ test.each(Object.entries(losses))('a file of the release that is served, %s, is 
     const whole = await request();
     expect({ file, status: whole.status, same: whole.body.equals(kept) }).toEqual({ file, status: 200, same: true });
 
-    loss.damage(path);
+    fault.damage(path);
     for (let time = 1; time <= 3; time += 1) {
       const began = performance.now();
       const { status, text, headers } = await request();
@@ -212,11 +212,11 @@ test.each(Object.entries(losses))('a file of the release that is served, %s, is 
     }
     const named = () => errors(server).filter((line) => JSON.stringify(line).includes(file));
     await expect.poll(named, eventually).not.toEqual([]);
-    // HEAD needs no bytes, so it may not notice.
+    // HEAD reads no bytes, so it may miss the damage.
     expect([200, 500]).toContain((await request('HEAD')).status);
     expect((await ask(server, '/v1/kb/list')).status).toBe(200);
 
-    loss.repair(path, kept);
+    fault.repair(path, kept);
     await expect.poll(async () => (await request()).status, eventually).toBe(200);
     const again = await request();
     expect({ file, same: again.body.equals(kept), etag: again.headers.etag }).toEqual({

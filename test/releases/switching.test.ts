@@ -17,7 +17,7 @@ const switches = 20;
 const rollbacks = 5;
 const endings = { identity: '', gzip: '.gz', br: '.br' };
 const list = '/v1/blog/list';
-/** What is read, and the file that it comes from: in the usual spelling, and in one that takes the long way. */
+/** Targets and their files. The fast path serves some targets; the one with another parameter goes through h3. */
 const files: Readonly<Record<string, string>> = {
   [list]: 'public/v1/blog/list.json',
   '/v1/blog/article?path=/blog/news/first': 'public/v1/blog/article/news/first.json',
@@ -25,7 +25,7 @@ const files: Readonly<Record<string, string>> = {
   '/media/kb/map.svg': 'public/media/kb/map.svg',
 };
 
-/** What tells the content of one release from that of all others. */
+/** Sources that make the content of each release different. */
 function version(number: number): Record<string, string> {
   const title = `Version ${number}`;
   return {
@@ -35,7 +35,7 @@ function version(number: number): Record<string, string> {
   };
 }
 
-/** Builds all releases, and answers their ids and the number of the release that each body belongs to. */
+/** Builds all releases; returns their ids, and for each body the number of its release. */
 async function buildAll(root: string): Promise<{ ids: string[]; numbers: Map<string, number> }> {
   const ids: string[] = [];
   const numbers = new Map<string, number>();
@@ -53,8 +53,12 @@ async function buildAll(root: string): Promise<{ ids: string[]; numbers: Map<str
   return { ids, numbers };
 }
 
-/** Reads on one connection without a pause until told to stop; answers how often, and everything that was wrong. */
-async function readOn(app: TestApp, numberOf: (target: string, answer: Answer) => number | undefined, phase: Phase) {
+/** Sends requests on one connection until the phase is over; returns their number, and all errors. */
+async function readContinuously(
+  app: TestApp,
+  numberOf: (target: string, answer: Answer) => number | undefined,
+  phase: Phase,
+) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const wrong: string[] = [];
   let count = 0;
@@ -81,7 +85,7 @@ async function readOn(app: TestApp, numberOf: (target: string, answer: Answer) =
   return { count, wrong };
 }
 
-/** How far the switching has come. */
+/** The progress of the switching. */
 interface Phase {
   backwards: boolean;
   over: boolean;
@@ -91,7 +95,7 @@ test.each([
   ['in memory', {}],
   ['on disk', { RELEASE_CACHE_BYTES: '16384' }],
 ])(
-  'while releases %s are switched and rolled back, no answer fails, and none is of two',
+  'while releases %s are switched and rolled back, no request fails, and no response mixes two releases',
   { timeout: 180_000 },
   async (_, settings) => {
     const root = createProject();
@@ -105,7 +109,7 @@ test.each([
     const expectServed = async (number: number): Promise<void> => {
       await expect.poll(async () => numberOf(list, await ask(app, list)), eventually).toBe(number);
     };
-    const readers = Array.from({ length: connections }, () => readOn(app, numberOf, phase));
+    const readers = Array.from({ length: connections }, () => readContinuously(app, numberOf, phase));
     for (const [number, id] of ids.entries()) {
       await makeCurrent(dist, id);
       await expectServed(number);

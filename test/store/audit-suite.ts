@@ -4,12 +4,12 @@ import type { CreateTarget } from './target.ts';
 
 const t0 = 1_800_000_000_000;
 
-/** What a store keeps of the audit log; for every kind of store. */
+/** Tests of the audit log, for every kind of store. */
 export function auditSuite(createTarget: CreateTarget): void {
   const open = async () => (await createTarget()).open();
 
   describe('the audit log', () => {
-    test('entries come back as they were, by time and then in the order they were written', async () => {
+    test('entries are read back unchanged, by time and then in the order of writing', async () => {
       const { audit } = await open();
       const detail = `say "hi" -- 100% 服务器`;
       const later = auditEntry({ at: t0 + 1, phase: 'finished', outcome: 'ok', ms: 12, detail });
@@ -20,7 +20,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await Array.fromAsync(audit.entries({}))).toEqual(entries);
     });
 
-    test('a filter leaves the entries of a server, and those from a time on', async () => {
+    test('entries can be filtered by server and by start time', async () => {
       const { audit } = await open();
       for (const at of [t0, t0 + 1, t0 + 2]) {
         await audit.append(auditEntry({ at }));
@@ -39,9 +39,9 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await Array.fromAsync(audit.entries({ server: 'game:none' }))).toEqual([]);
     });
 
-    test('a long log comes whole, without gaps or doubles, also where much of it happened at once', async () => {
+    test('a long log is read without gaps or duplicates, also if many entries have the same time', async () => {
       const { audit } = await open();
-      // The clock of the instance that wrote the second half was behind.
+      // The instance that wrote the second half had a clock that was behind.
       const entries = Array.from({ length: 2_400 }, (_, index) =>
         auditEntry({ at: index < 1_200 ? t0 + 1 : t0, requestId: String(index) }),
       );
@@ -49,7 +49,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await Array.fromAsync(audit.entries({}))).toEqual([...entries.slice(1_200), ...entries.slice(0, 1_200)]);
     });
 
-    test('a duration that is no whole number of milliseconds is rounded', async () => {
+    test('a duration with a fraction of a millisecond is rounded', async () => {
       const { audit } = await open();
       await audit.append(auditEntry({ ms: 12.6 }));
       expect(await Array.fromAsync(audit.entries({}))).toEqual([auditEntry({ ms: 13 })]);

@@ -25,17 +25,17 @@ const damages: readonly Damage[] = [
   ...[
     { name: 'servers that are not JSON', set: `servers = '["game:PRIVATE'` },
     { name: 'servers that are not a list', set: `servers = '"game:PRIVATE"'` },
-    { name: 'a server of no kind', set: `servers = '["PRIVATE"]'` },
-    { name: 'a scope that there is not', set: `scopes = '["PRIVATE:read"]'` },
-    { name: 'a hash that is none', set: `secret_hash = 'PRIVATE'` },
+    { name: 'a server without a kind', set: `servers = '["PRIVATE"]'` },
+    { name: 'an unknown scope', set: `scopes = '["PRIVATE:read"]'` },
+    { name: 'an invalid hash', set: `secret_hash = 'PRIVATE'` },
     { name: 'a time before 1970', set: 'created_at = -1' },
-    { name: 'a time past what a number can hold', set: 'expires_at = 9223372036854775807' },
-    { name: 'an old secret that never ends', set: 'previous_hash = secret_hash' },
+    { name: 'a time that is too large for a number', set: 'expires_at = 9223372036854775807' },
+    { name: 'an old secret without an end', set: 'previous_hash = secret_hash' },
   ].flatMap(({ name, set }) => {
     const statement = `UPDATE hosting_api_keys SET ${set}`;
     return [
-      { name: `a key with ${name}, when found,`, statement, message: keyMessage, read: find },
-      { name: `a key with ${name}, when listed,`, statement, message: keyMessage, read: list },
+      { name: `a key with ${name}, read by find,`, statement, message: keyMessage, read: find },
+      { name: `a key with ${name}, read by list,`, statement, message: keyMessage, read: list },
     ];
   }),
   {
@@ -45,13 +45,13 @@ const damages: readonly Damage[] = [
     read: ({ servers }) => servers.list(),
   },
   {
-    name: 'a server of no kind',
+    name: 'a server without a kind',
     statement: `UPDATE hosting_servers SET server = 'survival'`,
     message: 'the record "survival" of hosting_servers is corrupted',
     read: ({ servers }) => servers.list(),
   },
   {
-    name: 'an audit entry of no phase',
+    name: 'an audit entry with an unknown phase',
     statement: `UPDATE hosting_audit SET phase = 'PRIVATE'`,
     message: 'the record "1" of hosting_audit is corrupted',
     read: ({ audit }) => Array.fromAsync(audit.entries({})),
@@ -63,41 +63,44 @@ const damages: readonly Damage[] = [
     read: begin,
   },
   {
-    name: 'an answer of no status',
+    name: 'an answer with an invalid status',
     statement: 'UPDATE hosting_idempotency SET status = 42',
     message: idempotencyMessage,
     read: begin,
   },
   {
-    name: 'a secret that was cut',
+    name: 'an invalid secret',
     statement: `UPDATE hosting_secrets SET value = 'PRIVATE'`,
     message: 'the record "console" of hosting_secrets is corrupted',
     read: (store) => store.secret('console'),
   },
 ];
 
-/** What a store does with records that are not what they must be, and what it never writes; for every kind of store. */
+/** Tests of invalid records, and of what a store never writes, for every kind of store. */
 export function damageSuite(createTarget: CreateTarget): void {
-  test.each(damages)('$name is refused by its table and id alone', async ({ statement, message, read }) => {
-    const target = await createTarget();
-    const store = await target.open();
-    await store.apiKeys.create(apiKey());
-    await store.servers.put({ server: 'game:survival', provider: 'panel', ref: 'PRIVATE', logFile: null });
-    await store.audit.append(auditEntry({ detail: 'PRIVATE' }));
-    await begin(store);
-    await store.idempotency.finish('k', 'one', { status: 200, body: 'PRIVATE' });
-    await store.secret('console');
-    await read(store);
-    const query = await target.connect();
-    await query(statement);
-    const error = await read(store).then(
-      () => undefined,
-      (reason: unknown) => reason,
-    );
-    expect(error).toBeInstanceOf(StoreError);
-    expect(error).toHaveProperty('message', message);
-    expect(inspect(error, { depth: null, showHidden: true })).not.toContain('PRIVATE');
-  });
+  test.each(damages)(
+    '$name is refused with an error that contains only its table and id',
+    async ({ statement, message, read }) => {
+      const target = await createTarget();
+      const store = await target.open();
+      await store.apiKeys.create(apiKey());
+      await store.servers.put({ server: 'game:survival', provider: 'panel', ref: 'PRIVATE', logFile: null });
+      await store.audit.append(auditEntry({ detail: 'PRIVATE' }));
+      await begin(store);
+      await store.idempotency.finish('k', 'one', { status: 200, body: 'PRIVATE' });
+      await store.secret('console');
+      await read(store);
+      const query = await target.connect();
+      await query(statement);
+      const error = await read(store).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      expect(error).toBeInstanceOf(StoreError);
+      expect(error).toHaveProperty('message', message);
+      expect(inspect(error, { depth: null, showHidden: true })).not.toContain('PRIVATE');
+    },
+  );
 
   test('a key whose record is corrupted can still be revoked', async () => {
     const target = await createTarget();
@@ -109,7 +112,7 @@ export function damageSuite(createTarget: CreateTarget): void {
     expect(await query('SELECT id FROM hosting_api_keys WHERE revoked_at IS NOT NULL')).toHaveLength(1);
   });
 
-  test('the secret of an API key is in nothing that is kept, only its hash', async () => {
+  test('only the hash of the secret of an API key is stored', async () => {
     const target = await createTarget();
     const store = await target.open();
     const { id, hash, text, secret } = generateApiKey();

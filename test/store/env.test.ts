@@ -14,7 +14,7 @@ test('without settings the store is a file in .data', () => {
   });
 });
 
-test('the database is taken from its setting, or from the file that it names', () => {
+test('the URL of the database is in DATABASE_URL, or in the file of DATABASE_URL_FILE', () => {
   expect(readSettings(StoreSettings, { DATA_DIR: '/srv/data', DATABASE_URL: url })).toEqual({
     DATA_DIR: '/srv/data',
     DATABASE_URL: url,
@@ -34,12 +34,12 @@ test.each([
     message: 'DATABASE_URL: must be a URL such as postgres://user:password@host/database',
   },
   {
-    name: 'no URL',
+    name: 'a text that is not a URL',
     source: { DATABASE_URL: 'hunter2' },
     message: 'DATABASE_URL: must be a URL such as postgres://user:password@host/database',
   },
   {
-    name: 'a file that is not there, and a setting beside its file',
+    name: 'a missing file, and a setting given twice',
     source: { DATABASE_URL_FILE: '/nowhere/hunter2', DATA_DIR: 'a', DATA_DIR_FILE: '/nowhere/hunter2' },
     message: [
       'DATA_DIR: is set twice, directly and by DATA_DIR_FILE',
@@ -48,10 +48,10 @@ test.each([
     ].join('\n'),
   },
   {
-    name: 'a file that is empty',
+    name: 'an empty file',
     source: { DATABASE_URL_FILE: '/dev/null' },
     message: 'DATABASE_URL_FILE: the file cannot be read, or is empty',
   },
-])('$name is refused without its value', ({ source, message }) => {
+])('$name is refused, and the error does not contain the value', ({ source, message }) => {
   expect(() => readSettings(StoreSettings, source)).toThrow(new EnvError(message));
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { CreateTarget } from './target.ts';
 
-/** What a store keeps of the readers' votes; for every kind of store. */
+/** Tests of the votes of readers, for every kind of store. */
 export function feedbackSuite(createTarget: CreateTarget): void {
   const open = async () => (await createTarget()).open();
 
   describe('the votes of readers', () => {
-    test('are counted by article, from a day on or all', async () => {
+    test('are counted by article, all or from a start day', async () => {
       const { feedback } = await open();
       const vote = (path: string, day: string, helpful: boolean) => feedback.count({ path, day, helpful });
       await vote('/knowledgebase/vps/ssh', '2026-11-01', true);
@@ -26,7 +26,7 @@ export function feedbackSuite(createTarget: CreateTarget): void {
       expect(await feedback.report({ since: '2027-01-01' })).toEqual([]);
     });
 
-    test('given at once are all counted', async () => {
+    test('that are given concurrently are all counted', async () => {
       const target = await createTarget();
       const [one, other] = [await target.open(), await target.open()];
       const vote = { path: '/knowledgebase/vps/ssh', day: '2026-11-01', helpful: true };

@@ -21,7 +21,7 @@ describePostgres((server) => {
   sharingSuite(createTarget);
   damageSuite(createTarget);
 
-  test('says what is wrong with the connection, and nothing of the URL', async () => {
+  test('reports why the connection failed, without any part of the URL', async () => {
     const { port, password } = server();
     const cases = {
       [`postgres://postgres:wrong-secret@127.0.0.1:${port}/postgres`]:
@@ -49,7 +49,7 @@ describePostgres((server) => {
     }
   });
 
-  test('goes on after its connections were lost', async () => {
+  test('reconnects after its connections are lost', async () => {
     const url = await server().createDatabase();
     const store = await openPostgresStore(url);
     onTestFinished(() => store.close());
@@ -74,7 +74,7 @@ describePostgres((server) => {
     expect(await store.apiKeys.revoke('AbCdEfGhIj01', 1)).toBe(true);
   });
 
-  test('starts with a user who may not create tables, once they are there', async () => {
+  test('starts as a user without CREATE rights if the tables exist', async () => {
     const url = await server().createDatabase();
     await (await openPostgresStore(url)).close();
     await withClient(url, async (client) => {

@@ -5,14 +5,14 @@ import type { CreateTarget } from './target.ts';
 const minute = 60_000;
 const day = 24 * 60 * minute;
 const t0 = 1_800_000_000_000;
-const patience = { timeout: 10_000 };
+const eventually = { timeout: 10_000 };
 
-/** What a store keeps of keys, servers and requests, and gives back; for every kind of store. */
+/** Tests of the records of keys, servers and requests, for every kind of store. */
 export function recordsSuite(createTarget: CreateTarget): void {
   const open = async () => (await createTarget()).open();
 
   describe('API keys', () => {
-    test('a key is found as it was created, whatever is in it', async () => {
+    test('a key is read back as it was created, with any characters', async () => {
       const { apiKeys } = await open();
       const whole = apiKey({
         id: 'whole0000000',
@@ -29,7 +29,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ label: '', servers: [], scopes: [] }));
     });
 
-    test('an id is found only as it is written', async () => {
+    test('an id matches only exactly', async () => {
       const { apiKeys } = await open();
       await apiKeys.create(apiKey());
       expect(await apiKeys.find('abcdefghij01')).toBeUndefined();
@@ -39,7 +39,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await apiKeys.find(`' OR '1'='1`)).toBeUndefined();
     });
 
-    test('keys are listed from the oldest on', async () => {
+    test('keys are listed by creation, oldest first', async () => {
       const { apiKeys } = await open();
       expect(await apiKeys.list()).toEqual([]);
       await apiKeys.create(apiKey({ id: 'second000000', createdAt: t0 + 2 }));
@@ -48,14 +48,14 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect((await apiKeys.list()).map(({ id }) => id)).toEqual(['first0000000', 'second000000', 'third0000000']);
     });
 
-    test('a second key of the same id is refused, and the first stays', async () => {
+    test('a second key with the same id is refused, and the first is unchanged', async () => {
       const { apiKeys } = await open();
       await apiKeys.create(apiKey());
       await expect(apiKeys.create(apiKey({ secretHash: 'c'.repeat(64) }))).rejects.toThrow('cannot be used');
       expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
     });
 
-    test('rotation keeps the last secret until its time, and no older one', async () => {
+    test('rotation keeps the previous secret until its end, and no older one', async () => {
       const { apiKeys } = await open();
       await apiKeys.create(apiKey());
       expect(await apiKeys.rotate('AbCdEfGhIj01', 'b'.repeat(64), t0 + 1)).toBe(true);
@@ -63,31 +63,31 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(
         apiKey({ secretHash: 'c'.repeat(64), previousHash: 'b'.repeat(64), previousUntil: t0 + 2 }),
       );
-      expect(await apiKeys.rotate('nobody000000', 'd'.repeat(64), t0)).toBe(false);
+      expect(await apiKeys.rotate('missing00000', 'd'.repeat(64), t0)).toBe(false);
       expect(await apiKeys.list()).toHaveLength(1);
     });
 
-    test('a key stays revoked at the time it first was', async () => {
+    test('a second revocation keeps the time of the first', async () => {
       const { apiKeys } = await open();
       await apiKeys.create(apiKey());
       expect(await apiKeys.revoke('AbCdEfGhIj01', t0 + 1)).toBe(true);
       expect(await apiKeys.revoke('AbCdEfGhIj01', t0 + 2)).toBe(true);
       expect(await apiKeys.find('AbCdEfGhIj01')).toMatchObject({ revokedAt: t0 + 1 });
-      expect(await apiKeys.revoke('nobody000000', t0)).toBe(false);
+      expect(await apiKeys.revoke('missing00000', t0)).toBe(false);
     });
 
-    // A use is noted within a moment, which on a busy machine may come after the call.
-    test('the last use is noted to the minute, and never goes back', async () => {
+    // A use is stored asynchronously, on a busy machine possibly after the call.
+    test('the last use is stored to the minute, and never moves back', async () => {
       const target = await createTarget();
       const [one, other] = [await target.open(), await target.open()];
       await one.apiKeys.create(apiKey());
       await one.apiKeys.touch('AbCdEfGhIj01', t0 + minute + 59_999);
-      await expect.poll(() => one.apiKeys.find('AbCdEfGhIj01'), patience).toMatchObject({ lastUsedAt: t0 + minute });
+      await expect.poll(() => one.apiKeys.find('AbCdEfGhIj01'), eventually).toMatchObject({ lastUsedAt: t0 + minute });
       // The clock of another instance is behind.
       await other.apiKeys.touch('AbCdEfGhIj01', t0);
       await other.close();
       expect(await one.apiKeys.find('AbCdEfGhIj01')).toMatchObject({ lastUsedAt: t0 + minute });
-      await one.apiKeys.touch('nobody000000', t0);
+      await one.apiKeys.touch('missing00000', t0);
       expect(await one.apiKeys.list()).toHaveLength(1);
     });
 
@@ -103,7 +103,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
         await apiKeys.touch('AbCdEfGhIj01', t0 + 1);
         return apiKeys.find('AbCdEfGhIj01');
       };
-      await expect.poll(touchAndFind, patience).toMatchObject({ lastUsedAt: t0 });
+      await expect.poll(touchAndFind, eventually).toMatchObject({ lastUsedAt: t0 });
     });
 
     test('a use is written once a minute', async () => {
@@ -112,12 +112,12 @@ export function recordsSuite(createTarget: CreateTarget): void {
       const query = await target.connect();
       await apiKeys.create(apiKey());
       await Promise.all(Array.from({ length: 20 }, (_, second) => apiKeys.touch('AbCdEfGhIj01', t0 + second)));
-      await expect.poll(() => apiKeys.find('AbCdEfGhIj01'), patience).toMatchObject({ lastUsedAt: t0 });
+      await expect.poll(() => apiKeys.find('AbCdEfGhIj01'), eventually).toMatchObject({ lastUsedAt: t0 });
       await query('UPDATE hosting_api_keys SET last_used_at = NULL');
       await apiKeys.touch('AbCdEfGhIj01', t0 + minute - 1);
       expect(await apiKeys.find('AbCdEfGhIj01')).toMatchObject({ lastUsedAt: null });
       await apiKeys.touch('AbCdEfGhIj01', t0 + minute);
-      await expect.poll(() => apiKeys.find('AbCdEfGhIj01'), patience).toMatchObject({ lastUsedAt: t0 + minute });
+      await expect.poll(() => apiKeys.find('AbCdEfGhIj01'), eventually).toMatchObject({ lastUsedAt: t0 + minute });
     });
   });
 
@@ -125,7 +125,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
     const vps = { server: 'vps:42', provider: 'fsn', ref: '4711', logFile: null } as const;
     const game = { server: 'game:42', provider: 'panel', ref: '1a7ce997', logFile: 'logs/my.log' } as const;
 
-    test('a server is found as it was put, replaced as a whole, and removed once', async () => {
+    test('a server is read back as written, replaced completely, and removed once', async () => {
       const { servers } = await open();
       await servers.put(game);
       await servers.put(vps);
@@ -139,7 +139,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await servers.list()).toEqual([vps]);
     });
 
-    test('servers are listed by name in the order of code points, all or those of a kind', async () => {
+    test('servers are listed by name in code point order, all or those of one kind', async () => {
       const { servers } = await open();
       for (const server of ['game:b', 'vps:1', 'game:a-c', 'game:B', 'game:ab', 'game:a_b'] as const) {
         await servers.put({ ...game, server });
@@ -155,7 +155,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
     const deadline = t0 + 20_000;
     const answer = { status: 200, body: '{"success":true}\n' };
 
-    test('the first begins, later ones see it run, and then its answer', async () => {
+    test('the first request begins; later ones see that it runs, and then its answer', async () => {
       const { idempotency } = await open();
       expect(await idempotency.begin('k', 'one', 'print', t0, deadline)).toEqual({ state: 'begun' });
       expect(await idempotency.begin('k', 'one', 'other', t0 + 1, deadline + 1)).toEqual({
@@ -171,7 +171,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       });
     });
 
-    test('the same text under another API key is another key', async () => {
+    test('the same idempotency key of another API key is a different key', async () => {
       const { idempotency } = await open();
       for (const [apiKeyId, key] of [['k', 'one'] as const, ['l', 'one'] as const, ['k', 'One'] as const]) {
         expect(await idempotency.begin(apiKeyId, key, 'print', t0, deadline)).toEqual({ state: 'begun' });
@@ -180,7 +180,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await idempotency.begin('l', 'one', 'print', t0, deadline)).toMatchObject({ state: 'running' });
     });
 
-    test('a freed key begins anew, but an answer is neither freed nor replaced', async () => {
+    test('a released key can begin again, but an answer is neither released nor replaced', async () => {
       const { idempotency } = await open();
       await idempotency.begin('k', 'one', 'print', t0, deadline);
       await idempotency.release('k', 'one');
@@ -192,7 +192,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await idempotency.begin('k', 'one', 'print', t0, deadline)).toEqual(state);
     });
 
-    test('a record counts for 24 hours, answered or not, and then for nothing', async () => {
+    test('a record expires after 24 hours, answered or not', async () => {
       const { idempotency } = await open();
       for (const key of ['answered', 'running']) await idempotency.begin('k', key, 'print', t0, deadline);
       await idempotency.finish('k', 'answered', answer);
@@ -207,7 +207,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       }
     });
 
-    test('purging removes what was begun before a time, and no more', async () => {
+    test('purge removes only records that began before a time', async () => {
       const target = await createTarget();
       const { idempotency } = await target.open();
       await idempotency.begin('k', 'old', 'print', t0 - 1, deadline);

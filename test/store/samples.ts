@@ -1,6 +1,6 @@
 import type { ApiKeyRecord, AuditEntry } from '../../server/store/types.ts';
 
-/** A sound API key, but for the fields given. */
+/** A valid API key, with the given fields replaced. */
 export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
   return {
     id: 'AbCdEfGhIj01',
@@ -18,7 +18,7 @@ export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
   };
 }
 
-/** A line of the audit log, but for the fields given. */
+/** An entry of the audit log, with the given fields replaced. */
 export function auditEntry(fields: Partial<AuditEntry> = {}): AuditEntry {
   return {
     at: 1_800_000_000_000,

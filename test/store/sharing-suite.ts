@@ -8,11 +8,11 @@ import { runWorkers } from './target.ts';
 import type { CreateTarget, StoreTarget } from './target.ts';
 
 const t0 = 1_800_000_000_000;
-const patience = { timeout: 10_000 };
+const eventually = { timeout: 10_000 };
 
-/** What several stores and processes may expect of one database; for every kind of store. */
+/** Tests of several stores and processes on one database, for every kind of store. */
 export function sharingSuite(createTarget: CreateTarget): void {
-  test('what one store writes, another sees at its next call', async () => {
+  test('another store sees each write at its next call', async () => {
     const target = await createTarget();
     const [one, other] = [await target.open(), await target.open()];
     await one.apiKeys.create(apiKey());
@@ -23,11 +23,11 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(await one.apiKeys.list()).toHaveLength(1);
   });
 
-  test('of 100 callers of two stores at once exactly one begins', async () => {
+  test('exactly one of 100 concurrent callers of two stores begins', async () => {
     const target = await createTarget();
     const stores = [await target.open(), await target.open()];
     for (const [round, now] of [t0, t0 + 25 * 60 * 60 * 1000].entries()) {
-      // In the second round the record of the first has expired, and there is one to take over.
+      // In the second round, the record of the first has expired and is replaced.
       const states = await Promise.all(
         Array.from({ length: 100 }, (_, index) =>
           stores[index % 2]!.idempotency.begin('k', 'one', `${round}-${index}`, now, now + 20_000),
@@ -42,7 +42,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     }
   });
 
-  test('of 100 callers in four processes at once exactly one begins', async () => {
+  test('exactly one of 100 concurrent callers in four processes begins', async () => {
     const target = await createTarget();
     await target.open();
     const jobs = Array.from({ length: 4 }, () => ({ action: 'begin', count: 25 }));
@@ -50,7 +50,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(begun.reduce((sum, count) => sum + count)).toBe(1);
   });
 
-  test('processes that start at once on an empty database all start, and share its secrets', async () => {
+  test('processes that start concurrently on an empty database all start, and share its secrets', async () => {
     const target = await createTarget();
     const jobs = Array.from({ length: 6 }, () => ({ action: 'open' }));
     const secrets = await runWorkers(target, jobs);
@@ -60,7 +60,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(await query('SELECT version FROM hosting_migrations')).toHaveLength(migrations.length);
   });
 
-  test('nothing that processes write at once is lost', async () => {
+  test('no concurrent write of several processes is lost', async () => {
     const target = await createTarget();
     await runWorkers(
       target,
@@ -72,7 +72,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(new Set((await Array.fromAsync(store.audit.entries({}))).map(({ requestId }) => requestId)).size).toBe(300);
   });
 
-  test('each name has a secret of its own, the same for everyone', async () => {
+  test('each name has its own secret, the same in every store', async () => {
     const target = await createTarget();
     const [one, other] = [await target.open(), await target.open()];
     const made = await Promise.all([one.secret('console'), other.secret('console'), one.secret('cursor')]);
@@ -82,7 +82,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(await (await target.open()).secret('console')).toBe(made[0]);
   });
 
-  test('a write waits for another process without holding up anything else', async () => {
+  test('a write that waits for another process does not block the event loop', async () => {
     const target = await createTarget();
     const store = await target.open();
     await store.apiKeys.create(apiKey());
@@ -106,7 +106,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(await revoked).toBe(true);
   });
 
-  test('to note a use waits for no lock, and is made up for when the lock is gone', async () => {
+  test('storing a use does not wait for a lock, and is done after the lock is released', async () => {
     const target = await createTarget();
     const store = await target.open();
     await store.apiKeys.create(apiKey());
@@ -116,17 +116,17 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(performance.now() - started).toBeLessThan(3000);
     expect(await store.apiKeys.find('AbCdEfGhIj01')).toMatchObject({ lastUsedAt: null });
     await free();
-    await expect.poll(() => store.apiKeys.find('AbCdEfGhIj01'), patience).toMatchObject({ lastUsedAt: t0 });
+    await expect.poll(() => store.apiKeys.find('AbCdEfGhIj01'), eventually).toMatchObject({ lastUsedAt: t0 });
   });
 
-  test('a closed store refuses, and may be closed again', async () => {
+  test('a closed store refuses calls, and may be closed again', async () => {
     const store = await (await createTarget()).open();
     await store.close();
     await expect(store.apiKeys.list()).rejects.toThrow(StoreError);
     await store.close();
   });
 
-  test('migrations run one after the other, each once, however many run them', async () => {
+  test('migrations run in order, each once, also if several connections run them', async () => {
     const target = await createTarget();
     const list: Migration[] = [
       ({ text, tableEnd }) => [`CREATE TABLE hosting_test (name ${text})${tableEnd}`],
@@ -145,7 +145,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(versions.map(({ version }) => Number(version))).toEqual([1, 2, 3]);
   });
 
-  test('a migration that fails leaves the last version as it was', async () => {
+  test('a failed migration is rolled back to the last version', async () => {
     const target = await createTarget();
     const query = await target.connect();
     const list: Migration[] = [
@@ -158,7 +158,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     await migrate(query, target.dialect, list.slice(0, 1));
   });
 
-  test('a database of a newer version is refused, and left alone', async () => {
+  test('a database of a newer version is refused, and not changed', async () => {
     const target = await createTarget();
     await (await target.open()).apiKeys.create(apiKey());
     const query = await target.connect();
@@ -171,7 +171,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
   });
 }
 
-/** Locks the key's record, or all of the database where it knows no finer lock; answers how to end that. */
+/** Locks the record of a key, or the database if it has no row locks; returns a function that unlocks it. */
 async function lockKeys(target: StoreTarget): Promise<() => Promise<unknown>> {
   const query = await target.connect();
   await query(target.dialect.beginMigration[0]!);

@@ -19,7 +19,7 @@ describe('in a SQLite file', () => {
   sharingSuite(createSqliteTarget);
   damageSuite(createSqliteTarget);
 
-  test('makes its folder and its files for the eyes of their owner only', async () => {
+  test('creates its folder and files for their owner only', async () => {
     const folder = join(temporaryFolder(), 'a', 'data');
     const before = process.umask(0);
     onTestFinished(() => void process.umask(before));
@@ -30,7 +30,7 @@ describe('in a SQLite file', () => {
     for (const end of ['', '-wal', '-shm']) expect(modeOf(join(folder, `hosting.sqlite${end}`))).toBe('600');
   });
 
-  test('keeps what it was told after it was closed', async () => {
+  test('keeps its records after it is closed', async () => {
     const dataDir = temporaryFolder();
     const store = await openStore({ DATA_DIR: dataDir });
     await store.apiKeys.create(apiKey());
@@ -42,7 +42,7 @@ describe('in a SQLite file', () => {
     expect(await again.secret('console')).toBe(secret);
   });
 
-  test('lets others read while one writes', async () => {
+  test('can be read during a write', async () => {
     const target = await createSqliteTarget();
     const store = await target.open();
     await store.apiKeys.create(apiKey());
@@ -54,7 +54,7 @@ describe('in a SQLite file', () => {
     expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ label: 'new' }));
   });
 
-  test('says which file cannot be used, and why', async () => {
+  test('reports which file cannot be used, and why', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'hosting.sqlite'), 'not a database, but text of some length'.repeat(100));
     await expect(openStore({ DATA_DIR: folder })).rejects.toThrow(
@@ -69,7 +69,7 @@ describe('in a SQLite file', () => {
     await expect(openStore({ DATA_DIR: join(folder, 'taken') })).rejects.toThrow('cannot be used: EISDIR');
   });
 
-  test.runIf(process.getuid?.() === 0)('belongs to the owner of its folder, also where root made it', async () => {
+  test.runIf(process.getuid?.() === 0)('belongs to the owner of its folder, also if root creates it', async () => {
     const dataDir = temporaryFolder();
     chownSync(dataDir, 65_534, 65_534);
     const store = await openStore({ DATA_DIR: dataDir });
@@ -80,7 +80,7 @@ describe('in a SQLite file', () => {
     }
   });
 
-  test('leaves the mode of a folder that was there before', async () => {
+  test('keeps the mode of an existing folder', async () => {
     const dataDir = temporaryFolder();
     chmodSync(dataDir, 0o750);
     await (await openStore({ DATA_DIR: dataDir })).close();

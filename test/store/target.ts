@@ -16,23 +16,23 @@ import type { Store } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { withClient } from '../helpers/postgres.ts';
 
-/** A database of one test, and ways past the store to it. */
+/** The database of one test, with direct access besides the store. */
 export interface StoreTarget {
-  /** The settings that lead to it. */
+  /** The settings of the database. */
   readonly env: Readonly<Record<string, string>>;
   readonly dialect: Dialect;
   /** Opens a store, which is closed when the test ends. */
   open(): Promise<Store>;
-  /** A connection of its own. */
+  /** Opens a separate connection. */
   connect(): Promise<Query>;
-  /** All that is kept, as text. */
+  /** Reads the content of the database as text. */
   dump(): Promise<string>;
 }
 
-/** Makes an empty database. */
+/** Creates an empty database. */
 export type CreateTarget = () => Promise<StoreTarget>;
 
-/** A SQLite file in a folder of its own. */
+/** Creates a SQLite file in a new folder. */
 export const createSqliteTarget: CreateTarget = async () => {
   const folder = temporaryFolder();
   return createTarget({ DATA_DIR: folder }, sqliteDialect, {
@@ -49,7 +49,7 @@ export const createSqliteTarget: CreateTarget = async () => {
   });
 };
 
-/** A database of a PostgreSQL server. */
+/** Uses a database of a PostgreSQL server. */
 export async function createPostgresTarget(url: string): Promise<StoreTarget> {
   return createTarget({ DATABASE_URL: url }, postgresDialect, {
     async connect() {
@@ -73,7 +73,7 @@ export async function createPostgresTarget(url: string): Promise<StoreTarget> {
 function createTarget(
   env: Readonly<Record<string, string>>,
   dialect: Dialect,
-  past: Pick<StoreTarget, 'connect' | 'dump'>,
+  direct: Pick<StoreTarget, 'connect' | 'dump'>,
 ): StoreTarget {
   return {
     env,
@@ -83,11 +83,11 @@ function createTarget(
       onTestFinished(() => store.close());
       return store;
     },
-    ...past,
+    ...direct,
   };
 }
 
-/** Runs `worker.ts` in several processes, which open the store at the same moment; answers what each of them says. */
+/** Runs `worker.ts` in several processes, which open the store at the same time; returns their results. */
 export async function runWorkers(
   { env }: StoreTarget,
   jobs: readonly { action: string; count?: number }[],

@@ -6,7 +6,7 @@ import { openStore } from '../../server/store/index.ts';
 import type { Store } from '../../server/store/types.ts';
 import { apiKey, auditEntry } from './samples.ts';
 
-// A process of its own for tests: says `ready`, waits for a line, opens the store, does its work and prints the outcome.
+// A child process for tests: prints `ready`, waits for a line, opens the store, runs an action and prints its result.
 
 const [action = '', countText = '', worker = ''] = process.argv.slice(2);
 const count = Number(countText);

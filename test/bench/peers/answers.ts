@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** An answer of the product, as it was recorded: peers give the same bytes. */
+/** A recorded response of the product; peers send the same bytes. */
 export interface Recorded {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -9,24 +9,24 @@ export interface Recorded {
   readonly body: string;
 }
 
-/** The answer to one request, whatever else it says. */
+/** A request that is refused, and its recorded response. */
 export interface Refusal {
   readonly method: string;
   readonly target: string;
   readonly recorded: Recorded;
 }
 
-/** The recorded answers, by their role. */
+/** The recorded responses, by their role. */
 export interface Recording extends Readonly<Record<'identity' | 'gzip' | 'unchanged' | 'missing' | 'info', Recorded>> {
   /** The target of the article. */
   readonly target: string;
   readonly refusals: readonly Refusal[];
 }
 
-/** An answer that is ready to be sent. */
+/** A response that is ready to be sent. */
 export interface Answer {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly flat: string[];
   readonly headers: Record<string, string>;
   readonly body: Buffer<ArrayBuffer>;
@@ -49,22 +49,22 @@ const articles = new Map([
 ]);
 const etags = new Map([[recording.target, { identity: etagOf(recording.identity), gzip: etagOf(recording.gzip) }]]);
 
-/** The answer where there is no such article. */
+/** The response for an article that does not exist. */
 export const missing: Answer = prepare(recording.missing);
-/** The answer of the dynamic route; its body is made again for each request. */
+/** The response of the dynamic route; its body is built for each request. */
 export const info: Answer = prepare(recording.info);
-/** Requests that are refused, each with its answer. */
+/** Requests that are refused, each with its response. */
 export const refusals = recording.refusals.map(({ method, target, recorded }) => ({
   method,
   target,
   answer: prepare(recorded),
 }));
-/** What the dynamic route tells. */
+/** The version that the dynamic route sends. */
 export const version = (JSON.parse(info.body.toString()) as { version: string }).version;
-/** Where the servers listen. */
+/** The port of the servers. */
 export const port = Number(portText);
 
-/** Finds the answer to a request for an article: by its target, what the client takes and what it has. */
+/** Finds the response to a request for an article by its target, Accept-Encoding and If-None-Match. */
 export function findArticle(
   target: string,
   headers: Pick<IncomingHttpHeaders, 'accept-encoding' | 'if-none-match'>,

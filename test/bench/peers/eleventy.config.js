@@ -1,4 +1,4 @@
-/** One JSON file for each article, and one list; Markdown as it comes, without a template language in it. */
+/** One JSON file for each article, and one list; plain Markdown without a template language. */
 // oxlint-disable-next-line import/no-default-export
 export default function configure(config) {
   config.addGlobalData(

@@ -1,5 +1,5 @@
-// h3 as its documentation shows it, under listhen: middleware by app.use, errors that are thrown, one hook for each of
-// errors and answers. It does for each request what the product does: request id, CORS, rate limit, access log.
+// h3 as its documentation shows it, under listhen: middleware by app.use, thrown errors, the hooks onError and
+// onResponse. For each request it does what the product does: request id, CORS, rate limit, access log.
 import { randomUUID } from 'node:crypto';
 import { H3, HTTPError, HTTPResponse, getRequestIP, handleCors, toNodeHandler } from 'h3';
 import type { CorsOptions } from 'h3';
@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { info, missing, port, refusals, version } from './answers.ts';
 import type { Answer } from './answers.ts';
 
-/** How many requests are allowed, at once and in a second; at 1, the second request of a client and all after it are refused. */
+/** The burst and the requests per second. At 1, every request of a client after the first is refused. */
 const burst = Number(process.argv[4]);
 const log = pino({
   base: null,
@@ -24,8 +24,8 @@ const targets: [pathname: string, answer: Answer][] = [
 
 const get = ({ headers }: Answer, wanted: string): string | undefined =>
   Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
-/** The paths whose answers say how much of the limit is left. */
-const telling = new Set(targets.filter(([, answer]) => get(answer, 'ratelimit')).map(([pathname]) => pathname));
+/** The paths whose responses carry rate limit headers. */
+const withRateLimit = new Set(targets.filter(([, answer]) => get(answer, 'ratelimit')).map(([pathname]) => pathname));
 
 const byMiddleware = /^(?:x-request-id|x-content-type-options|access-control-.*|ratelimit.*|content-length)$/i;
 const ownHeaders = (answer: Answer): Record<string, string> =>
@@ -39,8 +39,8 @@ const exposeHeaders = get(info, 'access-control-expose-headers')?.split(', ') ??
 const cors: CorsOptions = { origin: '*', exposeHeaders };
 
 const buckets = new Map<string, { left: number; at: number }>();
-/** How many requests a client has left, in a token bucket; below 0 where it has none. */
-function draw(client: string): number {
+/** Takes a token from the bucket of a client; returns how many are left, below 0 if there was none. */
+function consumeToken(client: string): number {
   const now = performance.now();
   const bucket = buckets.get(client) ?? { left: burst, at: now };
   if (burst > 1) bucket.left = Math.min(burst, bucket.left + ((now - bucket.at) / 1000) * burst);
@@ -73,7 +73,7 @@ app.use((event) => {
   event.res.headers.set('x-content-type-options', 'nosniff');
 });
 app.use((event) => {
-  // What needs a key is for no other origin.
+  // Routes that need a key have no CORS.
   if (event.url.pathname.startsWith('/v1/hosting/')) {
     event.res.headers.set('vary', 'origin');
     return undefined;
@@ -82,8 +82,8 @@ app.use((event) => {
   return preflight === false ? undefined : preflight;
 });
 app.use('/v1/**', (event) => {
-  const left = draw(getRequestIP(event) ?? '');
-  if (telling.has(event.url.pathname)) {
+  const left = consumeToken(getRequestIP(event) ?? '');
+  if (withRateLimit.has(event.url.pathname)) {
     event.res.headers.set('ratelimit-policy', `"ip";q=${burst};w=1`);
     event.res.headers.set('ratelimit', `"ip";r=${Math.max(0, left)};t=1`);
   }

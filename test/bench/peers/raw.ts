@@ -1,4 +1,4 @@
-// The floor: node:http alone, with headers in the form that costs it least.
+// The lower bound: node:http alone, with headers in the form that costs least.
 import { createServer } from 'node:http';
 import { findArticle, info, missing, port, refusals, version } from './answers.ts';
 

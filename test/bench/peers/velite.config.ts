@@ -15,7 +15,7 @@ const article = s.object({
 const collection = (name: string, folder: string) =>
   defineCollection({ name, pattern: `${folder}/**/*.md`, schema: article });
 
-/** One JSON file for each collection, which is what Velite makes. */
+/** One JSON file for each collection, as Velite writes. */
 // oxlint-disable-next-line import/no-default-export
 export default defineConfig({
   root: process.env.BENCH_CONTENT!,
