@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { compileStatusWidget } from '../../generator/release/status-widget.ts';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed, expectToast } from './stage.ts';
+import { createStage, embed, expectToast } from './fixture.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const trouble = 'Some services are disrupted';

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed, expectToast } from './stage.ts';
-import type { Answer } from './stage.ts';
+import { createStage, embed, expectToast } from './fixture.ts';
+import type { Answer } from './fixture.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const shown = 'Some services are disrupted Web';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed, expectToast } from './stage.ts';
+import { createStage, embed, expectToast } from './fixture.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const both = { status: 'disrupted', disrupted: ['Web', 'Games'] };

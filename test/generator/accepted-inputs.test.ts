@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { article, buildProject, createProject, soundProject } from '../helpers/project.ts';
+import { article, buildProject, createProject, validProject } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { problemsOf } from './problems.ts';
 import { readTree } from './tree.ts';
@@ -12,9 +12,9 @@ async function build(files: Files) {
   return { id: release?.id, diagnostics, counts, tree: readTree(realpathSync(join(root, 'dist/current'))) };
 }
 
-/** The sound project with an article in which line ends matter: code, hard breaks, tables, a block in YAML. */
+/** The valid project with an article in which line ends matter: code, hard breaks, tables, a block in YAML. */
 const sources: Files = {
-  ...soundProject,
+  ...validProject,
   'content/blog/news/lines.md': article(
     { description: '>-\n  Two lines\n  of text' },
     'One  \ntwo\\\nthree\n\n```sh\n\nls\n\nls -l\n```\n\n| a |\n|---|\n| b |\n\n<pre>\nx\n</pre>\n',

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { article, createProject } from '../helpers/project.ts';
 import { problemsOf } from './problems.ts';
 
-const sound = article({}, 'Text.\n');
+const valid = article({}, 'Text.\n');
 
 describe('the name of an article', () => {
   const bad = 'must contain only lower-case letters, digits and hyphens';
@@ -21,11 +21,11 @@ describe('the name of an article', () => {
     ['content/blog/news/README.md', `"README" ${bad} (rename it to "readme")`],
     ['content/blog/Our News/a.md', `"Our News" ${bad} (rename it to "our-news")`],
   ])('is refused if it is not a valid path: %s', async (file, problem) => {
-    expect(await problemsOf(createProject({ [file]: sound }))).toEqual([`${file}:1:1  ${problem}`]);
+    expect(await problemsOf(createProject({ [file]: valid }))).toEqual([`${file}:1:1  ${problem}`]);
   });
 
   test('is refused if it differs from another only in case', async () => {
-    const root = createProject({ 'content/blog/news/Second.md': sound });
+    const root = createProject({ 'content/blog/news/Second.md': valid });
     expect(await problemsOf(root)).toEqual([
       `content/blog/news/Second.md:1:1  "Second" ${bad} (rename it to "second")`,
       'content/blog/news/second.md:1:1  the path differs from content/blog/news/Second.md only in case or Unicode form ' +
@@ -35,7 +35,7 @@ describe('the name of an article', () => {
 
   test('is refused if it differs from another only in Unicode form', async () => {
     const [composed, decomposed] = ['content/blog/news/\u00E4.md', 'content/blog/news/a\u0308.md'];
-    expect(await problemsOf(createProject({ [composed]: sound, [decomposed]: sound }))).toEqual([
+    expect(await problemsOf(createProject({ [composed]: valid, [decomposed]: valid }))).toEqual([
       `${decomposed}:1:1  "a\u0308" ${bad} (rename it to "a")`,
       `${composed}:1:1  the path differs from ${decomposed} only in case or Unicode form (rename one of the two)`,
     ]);
@@ -62,7 +62,7 @@ describe('a file in the wrong folder is refused:', () => {
     ['content/blog/news/category.yml', 'did you mean "category.yaml"?'],
     ['content/blog/news/Category.yaml', 'did you mean "category.yaml"?'],
   ])('%s', async (file, hint) => {
-    expect(await problemsOf(createProject({ [file]: sound }))).toEqual([
+    expect(await problemsOf(createProject({ [file]: valid }))).toEqual([
       `${file}:1:1  this file is out of place (${hint})`,
     ]);
   });
@@ -105,7 +105,7 @@ describe('a path that is not a regular file', () => {
     ['a device', 'content/media/kb/zero.png', '/dev/zero'],
     ['a file of the system', 'catalog/services/passwd.yaml', '/etc/passwd'],
   ])('is refused if it is a link to %s', async (_, path, target) => {
-    const root = createProject({ 'outside.md': sound });
+    const root = createProject({ 'outside.md': valid });
     symlinkSync(target, join(root, path));
     expect(await problemsOf(root)).toEqual([`${path}:1:1  ${link}`]);
   });
@@ -123,7 +123,7 @@ describe('a path that is not a regular file', () => {
     const root = createProject();
     mkdirSync(join(root, 'content/blog/news/folder.md'));
     expect(await problemsOf(root)).toEqual([]);
-    writeFileSync(join(root, 'content/blog/news/folder.md/a.md'), sound);
+    writeFileSync(join(root, 'content/blog/news/folder.md/a.md'), valid);
     expect(await problemsOf(root)).toEqual([
       'content/blog/news/folder.md/a.md:1:1  this file is out of place ' +
         '(articles are blog/<category>/<slug>.md or knowledgebase/<category>/<slug>.md)',

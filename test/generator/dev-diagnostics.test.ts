@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { build } from '../../generator/build.ts';
 import type { BuildResult } from '../../generator/build-options.ts';
 import { watchAndBuild } from '../../generator/dev.ts';
-import { article, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
+import { article, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
 const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
@@ -23,7 +23,7 @@ const changes: [string, Files, found: number][] = [
   ['a missing path as an alias', { [first]: article({ aliases: '[/blog/news/gone]' }, '# Details\n') }, 0],
   ['another alias', { [first]: article({ aliases: '[/blog/news/other]' }, '# Details\n') }, 1],
   ['a removed image', { [map]: undefined }, 2],
-  ['an added image', { [map]: soundProject[map] }, 1],
+  ['an added image', { [map]: validProject[map] }, 1],
   ['an article at a missing path', { 'content/blog/news/gone.md': article({}, 'Text.\n') }, 0],
   ['the same article broken', { 'content/blog/news/gone.md': article({ date: 'soon' }, 'Text.\n') }, 1],
   ['the same article removed', { 'content/blog/news/gone.md': undefined }, 1],

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, w
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { findFreePort } from '../helpers/free-port.ts';
-import { article, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
+import { article, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
 const main = resolve(import.meta.dirname, '../../generator/main.js');
@@ -135,7 +135,7 @@ test('dev starts a server that serves each saved change, and stops with dev', as
     );
   };
   await expect.poll(ask, eventually).toContain('Hello <em>world</em>');
-  const text = soundProject['content/blog/news/first.md']!.toString().replace('world', 'reader');
+  const text = validProject['content/blog/news/first.md']!.toString().replace('world', 'reader');
   writeFiles(dev.root, { 'content/blog/news/first.md': text });
   await expect.poll(ask, eventually).toContain('Hello <em>reader</em>');
   expect(await dev.end()).toBe(0);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BuildResult } from '../../generator/build-options.ts';
 import { previewFolderOf, watchAndBuild } from '../../generator/dev.ts';
-import { article, buildProject, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { readTree } from './tree.ts';
 
@@ -36,8 +36,8 @@ const changes: [string, Files][] = [
     ),
   ],
   ['an image', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n' }],
-  ['a plan', { 'catalog/games/minecraft.yaml': soundProject['catalog/services/web.yaml'] }],
-  ['the original files', soundProject],
+  ['a plan', { 'catalog/games/minecraft.yaml': validProject['catalog/services/web.yaml'] }],
+  ['the original files', validProject],
 ];
 
 test('after every change, the preview equals a first build to the byte', async () => {

@@ -13,7 +13,7 @@ import {
   writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { buildAndRead } from './sound-build.ts';
+import { buildAndRead } from './build-and-read.ts';
 import { changedPaths, readTree } from './tree.ts';
 
 describe('the same sources give the same release to the byte', () => {

@@ -7,7 +7,7 @@ import { renderOpenApi } from '#contract/openapi.ts';
 import { Manifest } from '#contract/release.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { compileStatusWidget } from '../../generator/release/status-widget.ts';
-import { buildProject, createProject, soundProject } from '../helpers/project.ts';
+import { buildProject, createProject, validProject } from '../helpers/project.ts';
 import { flipBit } from './damage.ts';
 import { readTree } from './tree.ts';
 
@@ -17,7 +17,7 @@ function currentOf(root: string): string {
 
 let sound: Promise<{ tree: Readonly<Record<string, string>>; manifest: Manifest }> | undefined;
 
-/** The release of the sound project, each file in base64. It is built once, since these tests only read it. */
+/** The release of the valid project, each file in base64. It is built once, since these tests only read it. */
 function readSound() {
   return (sound ??= (async () => {
     const root = createProject();
@@ -30,7 +30,7 @@ function decode(tree: Readonly<Record<string, string>>, path: string): Buffer {
   return Buffer.from(tree[path]!, 'base64');
 }
 
-describe('the release of the sound project', () => {
+describe('the release of the valid project', () => {
   test('has the files and contents of the snapshot', async () => {
     const { tree } = await readSound();
     const paths = Object.keys(tree).filter((path) => !/\.(?:gz|br)$|^manifest\.json$/.test(path));
@@ -51,7 +51,7 @@ describe('the release of the sound project', () => {
       expect(texts[path], path).toEqual(path.endsWith('.js') ? script : embed);
       delete texts[path];
     }
-    await expect(`${JSON.stringify(texts, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/sound-release.json');
+    await expect(`${JSON.stringify(texts, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/valid-release.json');
   });
 
   test('has each JSON file on one line, and JSON and scripts with their compressed forms', async () => {
@@ -71,7 +71,7 @@ describe('the release of the sound project', () => {
     const media = Object.keys(tree).filter((path) => path.startsWith('public/media/'));
     expect(media).toEqual(['public/media/covers/cover.svg', 'public/media/kb/map.svg']);
     for (const path of media)
-      expect(decode(tree, path).toString()).toBe(soundProject[path.replace('public/', 'content/')]);
+      expect(decode(tree, path).toString()).toBe(validProject[path.replace('public/', 'content/')]);
   });
 
   test('is the only release, and the target of current', async () => {
@@ -192,7 +192,7 @@ describe('the JSON Schemas for editors', () => {
     ['status.json', 'catalog/status.yaml'],
   ])('have the fields of the sample, and require no others: %s', async (name, sample) => {
     const { properties, required } = (await readSchemas())[name]!;
-    const fields = [...String(soundProject[sample]).matchAll(/^(\w+):/gm)].map(([, field]) => field!);
+    const fields = [...String(validProject[sample]).matchAll(/^(\w+):/gm)].map(([, field]) => field!);
     expect(Object.keys(properties!)).toEqual(expect.arrayContaining(fields));
     expect(fields).toEqual(expect.arrayContaining(required!));
   });

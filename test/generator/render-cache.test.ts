@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { article, createProject, guide } from '../helpers/project.ts';
-import { buildAndRead } from './sound-build.ts';
+import { buildAndRead } from './build-and-read.ts';
 
 const cacheFile = 'dist/.cache/renders.sqlite';
 

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createRenderer } from '../../generator/markdown/renderer.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { article, buildProject, createProject, guide, runGenerator, writeFiles } from '../helpers/project.ts';
-import { buildAndRead } from './sound-build.ts';
+import { buildAndRead } from './build-and-read.ts';
 
 const files = Object.fromEntries(
   Array.from({ length: 40 }, (_, index) => [

@@ -10,7 +10,7 @@ export interface Published {
   readonly html: string;
 }
 
-/** Builds the sound project with one more blog article, and returns that article as published. */
+/** Builds the valid project with one more blog article, and returns that article as published. */
 export async function publish(markdown: string, files: Files = {}): Promise<Published> {
   const root = createProject({ 'content/blog/news/page.md': article({}, markdown), ...files });
   const { diagnostics } = await buildProject(root);

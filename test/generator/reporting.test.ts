@@ -27,7 +27,7 @@ const problems = [
   'content/knowledgebase/vps/ssh.md:6:3  there is no article /knowledgebase/vps/none',
 ];
 
-/** Builds the sound project, then breaks it. `knowledgebase/dns/records.md` has no link to the broken article. */
+/** Builds the valid project, then breaks it. `knowledgebase/dns/records.md` has no link to the broken article. */
 async function createBroken(): Promise<string> {
   const root = createProject({ 'content/knowledgebase/dns/records.md': guide('DNS records', 'Text.\n') });
   await buildProject(root);

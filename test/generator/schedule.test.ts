@@ -20,14 +20,14 @@ function pathsIn(root: string, list = 'public/v1/blog/list.json'): string[] {
   return (readJson(root, list) as Item[]).map(({ path }) => path);
 }
 
-const sound = ['/blog/news/second', '/blog/news/first'];
+const valid = ['/blog/news/second', '/blog/news/first'];
 
 describe('a scheduled article', () => {
   test.each([
-    ['2026-11-19', sound],
-    ['2026-12-31', sound],
-    ['2027-01-01', ['/blog/news/later', ...sound]],
-    ['2030-06-01', ['/blog/news/later', ...sound]],
+    ['2026-11-19', valid],
+    ['2026-12-31', valid],
+    ['2027-01-01', ['/blog/news/later', ...valid]],
+    ['2030-06-01', ['/blog/news/later', ...valid]],
   ])('is published by builds on its day and later: %s', async (now, paths) => {
     const root = createProject({ [file]: article({ date: '2027-01-01' }, 'Text.\n') });
     const { release, scheduled } = await buildProject(root, { now });
@@ -42,7 +42,7 @@ describe('a scheduled article', () => {
     expect(before.stderr).toMatch(/^release \w+ in dist: 4 articles, 1 scheduled \(next 2026-11-21\), 0 warnings, /);
     const after = await runGenerator(['build', '--now', '2026-11-21'], { cwd: root });
     expect(after.stderr).toMatch(/^release \w+ in dist: 5 articles, 0 warnings, /);
-    expect(pathsIn(root)).toEqual(['/blog/news/later', ...sound]);
+    expect(pathsIn(root)).toEqual(['/blog/news/later', ...valid]);
   });
 
   test('is due by the day in UTC, in any time zone of the machine', async () => {
@@ -58,7 +58,7 @@ describe('a scheduled article', () => {
         });
         await runGenerator(['build'], { cwd: root, env: { TZ } });
       } while (today !== day(0));
-      expect(pathsIn(root), TZ).toEqual(['/blog/news/due', ...sound]);
+      expect(pathsIn(root), TZ).toEqual(['/blog/news/due', ...valid]);
     }
   });
 
@@ -84,14 +84,14 @@ describe('a draft', () => {
     expect(drafts).toBe(2);
     expect(counts).toMatchObject({ blogArticles: 2, knowledgeBaseArticles: 2 });
     expect(Object.keys(release!.files).filter((path) => /later|draft/.test(path))).toEqual([]);
-    expect(pathsIn(root)).toEqual(sound);
+    expect(pathsIn(root)).toEqual(valid);
     expect(readJson(root, 'private/aliases.json')).toEqual({});
   });
 
   test('is published with draft: false', async () => {
     const root = createProject({ [file]: article({ draft: 'false', date: '2026-06-01' }, 'Text.\n') });
     await buildProject(root);
-    expect(pathsIn(root)).toEqual(['/blog/news/later', ...sound]);
+    expect(pathsIn(root)).toEqual(['/blog/news/later', ...valid]);
   });
 });
 

@@ -10,7 +10,7 @@ import type { BuildOptions, BuildResult } from '../../generator/build-options.ts
 export type Files = Readonly<Record<string, string | Buffer | undefined>>;
 
 /** A small valid project: two blog articles, two knowledge base articles, plans, domains, monitors. */
-export const soundProject: Files = {
+export const validProject: Files = {
   'content/blog/news/first.md': article(
     { title: 'First', date: '2026-01-02' },
     'Hello *world*.\n\n## Details\n\nMore.\n',
@@ -80,7 +80,7 @@ export function writeFiles(root: string, files: Files): void {
 /** Creates a folder with the valid project; the given files override it. */
 export function createProject(changes: Files = {}): string {
   const root = temporaryFolder();
-  writeFiles(root, { ...soundProject, ...changes });
+  writeFiles(root, { ...validProject, ...changes });
   return root;
 }
 

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateApiKey } from '../../server/keys/key.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
-import { article, buildProject, soundProject, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, validProject, writeFiles } from '../helpers/project.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createUpstream } from '../helpers/upstream.ts';
@@ -42,12 +42,12 @@ beforeAll(async () => {
   root = createFolder();
   const { base } = await createRdapUpstream({ onEnd });
   writeFiles(root, {
-    ...soundProject,
+    ...validProject,
     'content/blog/news/first.md': article(
       { title: 'First', date: '2026-01-02', aliases: '[/blog/old/First.html]' },
       'Hello *world*.\n\n## Details\n\nMore.\n',
     ),
-    'catalog/domains.yaml': String(soundProject['catalog/domains.yaml']).replace(
+    'catalog/domains.yaml': String(validProject['catalog/domains.yaml']).replace(
       'active: true,',
       `active: true, lookup: { rdap: "${base}" },`,
     ),

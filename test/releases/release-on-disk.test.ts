@@ -13,7 +13,7 @@ import { servedFiles } from '../server/targets.ts';
 
 const endings = { identity: '', gzip: '.gz', br: '.br' } as const;
 
-/** Far less than the size of the sound project, so that little of it is cached. */
+/** Far less than the size of the valid project, so that little of it is cached. */
 const onDisk = { RELEASE_CACHE_BYTES: '16384' };
 
 test('a release that is too large for the cache is served correctly, also repeatedly', async () => {

@@ -31,7 +31,7 @@ import { eventually } from '../server/shared.ts';
 const promptMs = 1_000;
 /** The longest time until a release is refused. */
 const refusalMs = 15_000;
-/** Far more than any file of the sound project, and far less than an endless device gives. */
+/** Far more than any file of the valid project, and far less than an endless device gives. */
 const growthBytes = 100 * 1024 * 1024;
 
 async function start(settings: Readonly<Record<string, string>> = {}) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { rollback } from '../../generator/release/releases.ts';
-import { article, buildProject, createProject, guide, soundProject, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { flipBit } from './damage.ts';
 import { readTree } from './tree.ts';
@@ -80,14 +80,14 @@ describe('a build after a change equals a first build to the byte:', () => {
       'a renamed article',
       {
         'content/blog/news/second.md': undefined,
-        'content/blog/news/renamed.md': soundProject['content/blog/news/second.md'],
+        'content/blog/news/renamed.md': validProject['content/blog/news/second.md'],
       },
     ],
     [
       'an article in another category',
       {
         'content/knowledgebase/dns/records.md': undefined,
-        'content/knowledgebase/vps/records.md': soundProject['content/knowledgebase/dns/records.md'],
+        'content/knowledgebase/vps/records.md': validProject['content/knowledgebase/dns/records.md'],
       },
     ],
     ['a draft', { 'content/blog/news/second.md': article({ draft: 'true' }, 'Not yet.\n') }],
@@ -101,7 +101,7 @@ describe('a build after a change equals a first build to the byte:', () => {
     ],
     ['an image', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n' }],
     ['an added image', { 'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n' }],
-    ['a plan', { 'catalog/games/minecraft.yaml': soundProject['catalog/services/web.yaml'] }],
+    ['a plan', { 'catalog/games/minecraft.yaml': validProject['catalog/services/web.yaml'] }],
     ['removed domains', { 'catalog/domains.yaml': undefined }],
     ['another compression', {}, { compression: 'best' }],
     ['a dead link', { 'content/blog/news/second.md': article({}, '[x](first.md#no)\n') }, { lenient: true }],
@@ -117,7 +117,7 @@ describe('a build after a change equals a first build to the byte:', () => {
     change(root, files);
     expect(await buildAndRead(root, { ...cached, ...options })).toEqual(fresh);
     // And back again.
-    change(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...soundProject });
+    change(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...validProject });
     expect(await buildAndRead(root)).toEqual(await buildAndRead(createProject(), { noCache: true }));
   });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readCurrent } from '../../generator/release/current.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
-import { article, buildProject, createProject, runGenerator, soundProject, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, createProject, runGenerator, validProject, writeFiles } from '../helpers/project.ts';
 import { flipBit } from './damage.ts';
 import { readTree } from './tree.ts';
 
@@ -58,7 +58,7 @@ test.each([
   writeFiles(root, { [second]: article({}, 'Other.\n') });
   const other = await buildProject(root);
   const before = readTree(join(root, 'dist/releases'));
-  writeFiles(root, { [second]: soundProject[second] });
+  writeFiles(root, { [second]: validProject[second] });
   await buildProject(root, { noCache });
   expect(await readCurrent(join(root, 'dist'))).toBe(first.release!.id);
   expect(readTree(join(root, 'dist/releases'))).toEqual(before);
