@@ -1,11 +1,12 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { BuildResult } from '../../../generator/build-options.ts';
-import { previewFolderOf, watchAndBuild } from '../../../generator/dev.ts';
+import { previewFolderOf } from '../../../generator/dev.ts';
 import { article, buildProject, createProject, guide, validProject, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
 import { readTree } from '../../generator/tree.ts';
+import { watchProject } from '../../helpers/watch-project.ts';
 
 const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
 const [ssh, records] = ['content/knowledgebase/vps/ssh.md', 'content/knowledgebase/dns/records.md'];
@@ -42,16 +43,7 @@ const changes: [string, Files][] = [
 
 test('after every change, the preview equals a first build to the byte', async () => {
   const root = createProject();
-  const results: BuildResult[] = [];
-  const stop = await watchAndBuild({
-    content: join(root, 'content'),
-    catalog: join(root, 'catalog'),
-    out: join(root, 'dist'),
-    lenient: true,
-    report: (result) => results.push(result),
-    fail: (error) => expect.unreachable(String(error)),
-  });
-  onTestFinished(stop);
+  const { results, failures } = await watchProject(root, { lenient: true });
   const live = join(previewFolderOf(join(root, 'dist')), 'current');
   const now = new Date().toISOString().slice(0, 10);
   for (const [what, files] of changes) {
@@ -80,4 +72,5 @@ test('after every change, the preview equals a first build to the byte', async (
       .poll(read, { timeout: 10_000, message: what })
       .toEqual({ tree: Object.fromEntries(plain), listed: plain.map(([file]) => file) });
   }
+  expect(failures).toEqual([]);
 });

@@ -5,22 +5,13 @@ import type { BuildResult } from '../../../generator/build-options.ts';
 import { articleCacheOf } from '../../../generator/build-record.ts';
 import { previewFolderOf, watchAndBuild } from '../../../generator/dev.ts';
 import { article, createProject, guide, writeFiles } from '../../helpers/project.ts';
+import { watchProject } from '../../helpers/watch-project.ts';
 
 const eventually = { timeout: 20_000, interval: 10 };
 
 async function follow() {
   const root = createProject();
-  const results: BuildResult[] = [];
-  const failures: unknown[] = [];
-  const close = await watchAndBuild({
-    content: join(root, 'content'),
-    catalog: join(root, 'catalog'),
-    out: join(root, 'dist'),
-    lenient: false,
-    report: (result) => results.push(result),
-    fail: (error) => failures.push(error),
-  });
-  onTestFinished(close);
+  const { results, failures, close } = await watchProject(root);
   const read = (file: string): string => {
     const path = join(previewFolderOf(join(root, 'dist')), 'current', file);
     return existsSync(path) ? readFileSync(path, 'utf8') : '';
