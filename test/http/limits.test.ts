@@ -76,15 +76,30 @@ test('all endpoints share one limit per client', async () => {
   expect((await ask(app, '/v1/blog/list')).status).toBe(429);
 });
 
-test('unknown paths, wrong methods and preflights do not count', async () => {
-  const app = await createLimitedApp();
+test('unknown paths, wrong methods, preflights and upgrades count', async () => {
   const preflight = { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' };
-  for (let time = 0; time < burst * 2; time += 1) {
-    expect((await ask(app, '/v1/nothing')).status).toBe(404);
-    expect((await ask(app, '/v1/plans', { method: 'POST' })).status).toBe(405);
-    expect((await ask(app, '/v1/plans', { method: 'OPTIONS', headers: preflight })).status).toBe(204);
+  const upgrade = {
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  };
+  const rows: readonly (readonly [usual: number, target: string, question?: Question])[] = [
+    [404, '/v1/nothing'],
+    [404, '/v1/%zz'],
+    [404, '/v1/plans/'],
+    [404, '/v1/nothing', { headers: upgrade }],
+    [405, '/v1/plans', { method: 'POST' }],
+    [405, '/v1/info', { method: 'PROPFIND' }],
+    [204, '/v1/plans', { method: 'OPTIONS', headers: preflight }],
+  ];
+  for (const [usual, target, question] of rows) {
+    const app = await createLimitedApp();
+    expect(await statuses(app, target, burst, question)).toEqual(Array(burst).fill(usual));
+    expect(await statuses(app, target, 1, question)).toEqual([429]);
+    expect(await statuses(app, '/v1/plans', 1)).toEqual([429]);
+    expect(await statuses(app, '/nothing', 1)).toEqual([404]);
   }
-  expect((await ask(app, '/v1/plans')).headers.ratelimit).toMatch(new RegExp(`^"default";r=${burst - 1};`));
 });
 
 test('a request that is refused for another reason counts', async () => {
@@ -226,6 +241,23 @@ describe('over time, a client', () => {
     expect(consume().allowed).toBe(false);
     advance(1000);
     expect(count(2)).toBe(1);
+  });
+
+  test('keeps its limit while the map is full, and new clients share the rest of it', () => {
+    const { count } = createClockedLimit({ rps: 1, burst: 1 });
+    let allowed = count(1);
+    for (let other = 0; other < 150_000; other += 1) allowed += count(1, `client ${other}`);
+    // 100,000 buckets of their own, and at most 1,000 that clients beyond these share.
+    expect(allowed).toBeGreaterThanOrEqual(100_000);
+    expect(allowed).toBeLessThanOrEqual(101_000);
+    expect(count(1)).toBe(0);
+  });
+
+  test('gets a bucket of its own again when the buckets of a full map are full again', () => {
+    const { advance, count } = createClockedLimit({ rps: 1, burst: 1 });
+    for (let other = 0; other < 110_000; other += 1) count(1, `client ${other}`);
+    advance(1000);
+    for (let other = 0; other < 50_000; other += 1) if (count(1, `new ${other}`) !== 1) throw new Error('shared');
   });
 
   test('is not blocked longer if the system clock is set back', () => {
