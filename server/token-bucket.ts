@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib';
+
 /** The rate and size of each bucket. */
 export interface TokenBucketOptions {
   /** The name in the RateLimit headers. */
@@ -47,6 +49,16 @@ interface Bucket {
 /** The first sweep happens at this many buckets, the next ones when the number left by the last has doubled. */
 const minSweepSize = 10_000;
 
+/** The pause between sweeps. A sweep of a full map takes about 5 ms. */
+const sweepPauseMs = 1000;
+
+/**
+ * The maximum number of buckets, about 20 MB. While the map is full, each further client shares one of these buckets with
+ * others. No bucket is removed before it is full again, since its client could then start over.
+ */
+const maxBuckets = 100_000;
+const sharedBuckets = 1000;
+
 /**
  * Creates a token bucket for each key (generic cell rate algorithm, ITU-T I.371). It starts with `burst` tokens and gains
  * `rps` per second. The clock is in milliseconds.
@@ -60,12 +72,23 @@ export function createTokenBucket(
   const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
   const buckets = new Map<string, Bucket>();
   let sweepAt = minSweepSize;
+  let sweptAt = Number.NEGATIVE_INFINITY;
 
   const sweep = (time: number): void => {
     for (const [key, { fullAt, blockedUntil }] of buckets) {
       if (fullAt <= time && blockedUntil <= time) buckets.delete(key);
     }
-    sweepAt = Math.max(minSweepSize, buckets.size * 2);
+    sweepAt = Math.min(Math.max(minSweepSize, buckets.size * 2), maxBuckets);
+    sweptAt = time;
+  };
+  const find = (key: string, time: number): Bucket => {
+    const existing = buckets.get(key);
+    if (existing) return existing;
+    if (buckets.size >= sweepAt && time - sweptAt >= sweepPauseMs) sweep(time);
+    const at = buckets.size < maxBuckets ? key : `shared ${crc32(key) % sharedBuckets}`;
+    const bucket = buckets.get(at) ?? { fullAt: time, blockedUntil: time };
+    buckets.set(at, bucket);
+    return bucket;
   };
   const toHeaders = (left: number, seconds: number): readonly string[] => [
     'RateLimit-Policy',
@@ -86,12 +109,7 @@ export function createTokenBucket(
   return {
     consume(key) {
       const time = now();
-      let bucket = buckets.get(key);
-      if (!bucket) {
-        if (buckets.size >= sweepAt) sweep(time);
-        bucket = { fullAt: time, blockedUntil: time };
-        buckets.set(key, bucket);
-      }
+      const bucket = find(key, time);
       // The value exceeds the capacity only if the clock was set back.
       const full = Math.min(Math.max(bucket.fullAt, time), time + capacity);
       const blocked = bucket.blockedUntil - time;
