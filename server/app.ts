@@ -37,6 +37,8 @@ export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
   readonly client: LocalBucket;
   /** For the actions of each API key. */
   readonly actions: TokenBucket;
+  /** For the reads of each API key. */
+  readonly reads: TokenBucket;
 }
 
 /** What the middleware adds to a request. */
@@ -122,7 +124,7 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
   const authorizeKey = async (event: H3Event, { method, access }: Endpoint): Promise<void> => {
     const { id: requestId, client } = event.context.info!;
     const key = await authenticate(nodeOf(event).req.headers.authorization);
-    if (method === 'POST') assertAllowed(event, await limits.actions.consume(key.id));
+    assertAllowed(event, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
     const id = event.context.params!['id']!;
     const server = authorize(key, access!, id);
     event.context.caller = { keyId: key.id, scopes: key.scopes, server, id, requestId, ip: client.address };

@@ -152,6 +152,7 @@ function createLimits(env: Env): Limits {
       retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
     }),
     actions: createTokenBucket({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
+    reads: createTokenBucket({ name: 'reads', rps: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST }),
   };
 }
 

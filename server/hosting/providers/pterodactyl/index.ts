@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { createClient } from '../../../upstream/client.ts';
+import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Reply, RequestOptions } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
 import { toLogEnd } from '../../game-log.ts';
@@ -47,7 +48,8 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
     createClient({ baseUrl: `${settings.url}/api/client`, headers: { authorization: `Bearer ${token}` }, timeoutMs });
-  const client = connect(settings.token);
+  const account = shareAccount(connect(settings.token));
+  const client = account.others;
   const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
   const consoles = createConsoleConnector({
     client: reader,
@@ -58,7 +60,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
 
   const game: GameProvider = {
     async power(ref, action, deadline) {
-      const reply = await client.request('POST', `${pathOf(ref)}/power`, {
+      const reply = await account.power.request('POST', `${pathOf(ref)}/power`, {
         body: { signal: action },
         signal: deadline,
       });
