@@ -38,6 +38,9 @@ export interface TokenBucket<
 /** The synchronous buckets of this process. */
 export type LocalBucket = TokenBucket<RateLimitResult>;
 
+/** Creates a token bucket for each key: of this process, or shared by all instances. */
+export type CreateBucket = (options: Omit<TokenBucketOptions, 'blockSeconds'>) => TokenBucket;
+
 /** The state of one bucket, in milliseconds of the clock. */
 interface Bucket {
   /** When the bucket is full again. */
@@ -59,17 +62,39 @@ const sweepPauseMs = 1000;
 const maxBuckets = 100_000;
 const sharedBuckets = 1000;
 
+/** Creates the function that turns the wait for a token and the time until a bucket is full into a result. */
+export function createToResult({ name, rps, burst, retryAfterSeconds }: TokenBucketOptions) {
+  const perToken = 1000 / rps;
+  const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
+  const toHeaders = (left: number, seconds: number): readonly string[] => [
+    'RateLimit-Policy',
+    policy,
+    'RateLimit',
+    `"${name}";r=${left};t=${seconds}`,
+  ];
+  // Most clients get the same headers as the previous one, so the last headers are reused.
+  let last = { left: burst, seconds: 0, headers: toHeaders(burst, 0) };
+  return (waitMs: number, fullMs: number): RateLimitResult => {
+    const left = Math.max(0, Math.floor(burst - fullMs / perToken + 1e-6));
+    const seconds = Math.ceil(fullMs / 1000);
+    if (left !== last.left || seconds !== last.seconds) last = { left, seconds, headers: toHeaders(left, seconds) };
+    const retryAfter = retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6));
+    return { allowed: waitMs === 0, left, waitMs, retryAfter, headers: last.headers };
+  };
+}
+
 /**
  * Creates a token bucket for each key (generic cell rate algorithm, ITU-T I.371). It starts with `burst` tokens and gains
  * `rps` per second. The clock is in milliseconds.
  */
 export function createTokenBucket(
-  { name, rps, burst, blockSeconds = 0, retryAfterSeconds }: TokenBucketOptions,
+  options: TokenBucketOptions,
   now: () => number = () => performance.now(),
 ): LocalBucket {
+  const { rps, burst, blockSeconds = 0 } = options;
   const perToken = 1000 / rps;
   const capacity = burst * perToken;
-  const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
+  const toResult = createToResult(options);
   const buckets = new Map<string, Bucket>();
   let sweepAt = minSweepSize;
   let sweptAt = Number.NEGATIVE_INFINITY;
@@ -89,21 +114,6 @@ export function createTokenBucket(
     const bucket = buckets.get(at) ?? { fullAt: time, blockedUntil: time };
     buckets.set(at, bucket);
     return bucket;
-  };
-  const toHeaders = (left: number, seconds: number): readonly string[] => [
-    'RateLimit-Policy',
-    policy,
-    'RateLimit',
-    `"${name}";r=${left};t=${seconds}`,
-  ];
-  // Most clients get the same headers as the previous one, so the last headers are reused.
-  let last = { left: burst, seconds: 0, headers: toHeaders(burst, 0) };
-  const toResult = (waitMs: number, fullMs: number): RateLimitResult => {
-    const left = Math.max(0, Math.floor((capacity - fullMs) / perToken + 1e-6));
-    const seconds = Math.ceil(fullMs / 1000);
-    if (left !== last.left || seconds !== last.seconds) last = { left, seconds, headers: toHeaders(left, seconds) };
-    const retryAfter = retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6));
-    return { allowed: waitMs === 0, left, waitMs, retryAfter, headers: last.headers };
   };
 
   return {

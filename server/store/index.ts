@@ -4,6 +4,7 @@ import { createAudit } from './audit.ts';
 import type { StoreSettings } from './env.ts';
 import { createFeedback } from './feedback.ts';
 import { createIdempotency } from './idempotency.ts';
+import { createLimits } from './limits.ts';
 import { createSecrets } from './secrets.ts';
 import { createServers } from './servers.ts';
 import { openSqlite } from './sqlite.ts';
@@ -18,13 +19,16 @@ export type Store = Awaited<ReturnType<typeof openStore>>;
 /** Opens the store and migrates its tables to this version; throws a StoreError that says what is wrong. */
 export async function openStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings) {
   const { query, close } = url === undefined ? await openSqlite(sqliteFileIn(DATA_DIR)) : await openPostgres(url);
+  const secret = createSecrets(query);
   return {
     apiKeys: createApiKeys(query),
     servers: createServers(query),
     idempotency: createIdempotency(query),
     audit: createAudit(query),
     feedback: createFeedback(query),
-    secret: createSecrets(query),
+    secret,
+    /** The limits that all instances share; undefined with SQLite, which has one instance. */
+    limits: url === undefined ? undefined : createLimits(query, () => secret('limit-keys')),
     close,
   };
 }

@@ -37,7 +37,8 @@ describePostgres((server) => {
     return answers;
   }
 
-  test('two instances have one limit for votes', async () => {
+  // Again, if the database takes over 200 ms on a busy machine.
+  test('two instances have one limit for votes', { retry: 3 }, async () => {
     const { apps } = await serveTwice();
     const vote = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"helpful":true}' };
     expect(await statuses(apps, '/v1/kb/feedback', vote)).toEqual([202, 202, 202, 202, 429, 429, 429, 429]);
@@ -46,7 +47,7 @@ describePostgres((server) => {
     expect(headers.ratelimit).toContain('"feedback";r=0;t=');
   });
 
-  test('two instances have one limit for actions, reads and searches', async () => {
+  test('two instances have one limit for actions, reads and searches', { retry: 3 }, async () => {
     const { apps, key } = await serveTwice();
     const headers = { Authorization: `Bearer ${key}` };
     const rows = [
@@ -64,20 +65,24 @@ describePostgres((server) => {
     }
   });
 
-  test('the pace of registries and the budgets of a panel are in the database, without addresses and ids', async () => {
-    const { apps, key, databaseUrl } = await serveTwice();
-    const headers = { Authorization: `Bearer ${key}` };
-    await ask(apps[0], '/v1/domains/search?domain=example.com');
-    const { text } = await ask(apps[0], bootstrap, { headers });
-    const { websocket } = JSON.parse(text) as { websocket: { socket_url: string; token: string } };
-    const client = await openClient(websocket.socket_url);
-    onTestFinished(() => client.socket.terminate());
-    await client.auth(websocket.token);
-    await client.until('status');
-    const rows = await withClient(databaseUrl, (database) => database.query('SELECT * FROM hosting_limits'));
-    const names = new Set(rows.rows.map(({ name }: { name: string }) => name));
-    expect([...names].toSorted()).toEqual(['domains', 'panel', 'reads', 'registry']);
-    expect(JSON.stringify(rows.rows)).not.toMatch(/127\.0\.0\.1|hk_/);
-    expect(JSON.stringify(rows.rows)).not.toContain(key.split('_')[1]);
-  });
+  test(
+    'the pace of registries and the budgets of a panel are in the database, without addresses and ids',
+    { retry: 3 },
+    async () => {
+      const { apps, key, databaseUrl } = await serveTwice();
+      const headers = { Authorization: `Bearer ${key}` };
+      await ask(apps[0], '/v1/domains/search?domain=example.com');
+      const { text } = await ask(apps[0], bootstrap, { headers });
+      const { websocket } = JSON.parse(text) as { websocket: { socket_url: string; token: string } };
+      const client = await openClient(websocket.socket_url);
+      onTestFinished(() => client.socket.terminate());
+      await client.auth(websocket.token);
+      await client.until('status');
+      const rows = await withClient(databaseUrl, (database) => database.query('SELECT * FROM hosting_limits'));
+      const names = new Set(rows.rows.map(({ name }: { name: string }) => name));
+      expect([...names].toSorted()).toEqual(['domains', 'panel', 'reads', 'registry']);
+      expect(JSON.stringify(rows.rows)).not.toMatch(/127\.0\.0\.1|hk_/);
+      expect(JSON.stringify(rows.rows)).not.toContain(key.split('_')[1]);
+    },
+  );
 });

@@ -3,6 +3,8 @@ import { createClient } from '../../../upstream/client.ts';
 import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Reply, RequestOptions } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
+import { createTokenBucket } from '../../../token-bucket.ts';
+import type { CreateBucket } from '../../../token-bucket.ts';
 import { toLogEnd } from '../../game-log.ts';
 import { checkPanel } from './check.ts';
 import { createConsoleConnector } from './console.ts';
@@ -28,6 +30,8 @@ export interface PterodactylOptions {
   readonly timeoutMs: number;
   readonly log: Logger;
   readonly timings?: Partial<ConsoleTimings>;
+  /** Creates the buckets of the panel's budgets; default in memory. */
+  readonly createBucket?: CreateBucket | undefined;
 }
 
 const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
@@ -56,6 +60,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
     origin: new URL(settings.url).origin,
     log,
     timings: options.timings,
+    createBucket: options.createBucket ?? createTokenBucket,
   });
 
   const game: GameProvider = {
