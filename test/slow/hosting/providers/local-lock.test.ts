@@ -31,8 +31,8 @@ async function createInstances() {
   return { supervisor, first: await start(), second: await start() };
 }
 
-function logLines({ stdout }: ServerProcess): string[] {
-  return stdout().split('\n').filter(Boolean);
+function logLines(instance: ServerProcess): string[] {
+  return instance.stdout().split('\n').filter(Boolean);
 }
 
 test('of two instances one runs a server, and the other says who does', async () => {
