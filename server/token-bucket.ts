@@ -76,7 +76,7 @@ export function createToResult({ name, rps, burst, retryAfterSeconds }: TokenBuc
   let last = { left: burst, seconds: 0, headers: toHeaders(burst, 0) };
   return (waitMs: number, fullMs: number): RateLimitResult => {
     const left = Math.max(0, Math.floor(burst - fullMs / perToken + 1e-6));
-    const seconds = Math.ceil(fullMs / 1000);
+    const seconds = Math.ceil(fullMs / 1000 - 1e-6);
     if (left !== last.left || seconds !== last.seconds) last = { left, seconds, headers: toHeaders(left, seconds) };
     const retryAfter = retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6));
     return { allowed: waitMs === 0, left, waitMs, retryAfter, headers: last.headers };

@@ -18,8 +18,13 @@ const stop = '/v1/hosting/game/power/theirs/stop';
 async function serve(settings: Record<string, string> = {}): Promise<HostingWorld & { app: TestApp }> {
   const world = await createHostingWorld(temporaryFolder());
   const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
-  await until('the credentials are checked', () => app.log().filter(({ provider }) => provider === 'panel').length > 1);
+  await checked(app);
   return { ...world, app };
+}
+
+/** Waits until the credentials are checked, which uses the panel's budget too. */
+function checked(app: TestApp): Promise<void> {
+  return until('they are', () => app.log().filter(({ provider }) => provider === 'panel').length > 1);
 }
 
 /** The default burst; one a second, so that a slow machine does not change what is refused. */
@@ -84,15 +89,38 @@ test('readers of one log share one read of the panel, also of one that fails', a
   expect(countReads(world)).toBe(2);
 });
 
-test("reads and commands leave a quarter of the panel's budget to power actions", async () => {
-  const world = await serve();
-  const { app, panel, store, issueKey } = world;
+/** Adds 60 servers with a log file each, so that each is another read. */
+async function addServers({ panel, store }: HostingWorld): Promise<`game:${string}`[]> {
   const servers = Array.from({ length: 60 }, (_, at) => `game:s${at}` as const);
-  // Another file each, so that each is another read.
   for (const server of servers) {
     panel.files.set(`/${server}.log`, 'a line\n');
     await store.servers.put({ server, provider: 'panel', ref: panel.wings.uuid, logFile: `${server}.log` });
   }
+  return servers;
+}
+
+test('two instances leave the same quarter, since the panel counts both', async () => {
+  const world = await serve();
+  const { app, panel, settings, issueKey } = world;
+  const second = await createTestApp({ root: await sharedProject(), settings });
+  await checked(second);
+  const servers = await addServers(world);
+  const key = await issueKey({ servers: [...servers, 'game:theirs'] });
+  panel.requestsPerMinute = 40;
+  const apps = [app, second];
+  for (const [at, server] of servers.entries()) await askWith(apps[at % 2]!, key, log(server.slice(5)));
+  // An instance learns what is left by its own next request, so each may send one more.
+  expect(countReads(world)).toBeGreaterThanOrEqual(30);
+  expect(countReads(world)).toBeLessThanOrEqual(31);
+  for (let count = 0; count < 9; count += 1) {
+    expect((await askWith(apps[count % 2]!, key, kill, 'POST')).status).toBe(200);
+  }
+});
+
+test("reads and commands leave a quarter of the panel's budget to power actions", async () => {
+  const world = await serve();
+  const { app, panel, issueKey } = world;
+  const servers = await addServers(world);
   const key = await issueKey({ servers: [...servers, 'game:theirs'] });
   panel.requestsPerMinute = 40;
   expect((await askWith(app, key, log('s0'))).status).toBe(200);
