@@ -19,16 +19,15 @@ export type Store = Awaited<ReturnType<typeof openStore>>;
 /** Opens the store and migrates its tables to this version; throws a StoreError that says what is wrong. */
 export async function openStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings) {
   const { query, close } = url === undefined ? await openSqlite(sqliteFileIn(DATA_DIR)) : await openPostgres(url);
-  const secret = createSecrets(query);
   return {
     apiKeys: createApiKeys(query),
     servers: createServers(query),
     idempotency: createIdempotency(query),
     audit: createAudit(query),
     feedback: createFeedback(query),
-    secret,
+    secret: createSecrets(query),
     /** The limits that all instances share; undefined with SQLite, which has one instance. */
-    limits: url === undefined ? undefined : createLimits(query, () => secret('limit-keys')),
+    limits: url === undefined ? undefined : createLimits(query, url),
     close,
   };
 }

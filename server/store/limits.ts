@@ -1,4 +1,5 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, scrypt } from 'node:crypto';
+import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { Query } from './database.ts';
 
@@ -16,6 +17,9 @@ export interface SharedConsumption {
   /** The time until the bucket is full again. */
   readonly fullUs: number;
 }
+
+/** Slow on purpose: a known address and its hash must not help to guess the password. */
+const deriveKey = promisify(scrypt);
 
 const Consumed = z.object({ allowed: z.boolean(), full_us: z.number() });
 
@@ -44,16 +48,18 @@ const consumeSql = `
     WHERE name = $1 AND key_hash = $2 AND NOT EXISTS (SELECT FROM consumed)`;
 
 /**
- * The token buckets of all instances, over an open PostgreSQL database. The keys, some of which are addresses of clients, are
- * stored as hashes with a secret.
+ * The token buckets of all instances, over the open PostgreSQL database of a URL. The keys, some of which are addresses of
+ * clients, are stored as hashes. Their secret comes from the password of the URL, since one in the database would give the
+ * addresses to whoever reads it. So all instances must have the same password.
  */
-export function createLimits(query: Query, readSecret: () => Promise<string>) {
-  let secret: string | undefined;
+export function createLimits(query: Query, url: string) {
+  const secret = deriveKey(URL.parse(url)?.password || url, 'hosting_limits', 32) as Promise<Buffer>;
   return {
     /** Consumes a token of a bucket if there is one. */
     async consume(name: string, key: string, { tokenUs, capacityUs }: SharedRate): Promise<SharedConsumption> {
-      secret ??= await readSecret();
-      const keyHash = createHmac('sha256', secret).update(key).digest('base64url');
+      const keyHash = createHmac('sha256', await secret)
+        .update(key)
+        .digest('base64url');
       const [row] = await query(consumeSql, [name, keyHash, tokenUs, capacityUs]);
       // Another instance inserted the row meanwhile, and its burst is used up.
       if (!row) return { allowed: false, fullUs: capacityUs };

@@ -18,8 +18,8 @@ describePostgres((server) => {
       const now = () => performance.now() + elapsed;
       const buckets = createSharedBuckets({ limits: store.limits!, onFailure, now });
       onTestFinished(buckets.close);
-      // The first call reads the secret of the hashes.
-      await buckets.create({ name: 'first', rps: 1000, burst: 1000 }).consume('first');
+      // The first call waits for the secret of the hashes.
+      await store.limits!.consume('first', 'first', rateOf({ rps: 1000, burst: 1000 }));
       return { ...buckets, limits: store.limits!, failures, advance: (ms: number) => (elapsed += ms) };
     };
     const instances = [];
@@ -109,7 +109,7 @@ describePostgres((server) => {
 
   test('keys are stored as hashes with a secret, in a table without a log, until they are full again', async () => {
     const { instances, url } = await createInstances(2);
-    for (const { create } of instances) await create(minute).consume('192.0.2.1');
+    for (const { limits } of instances) await limits.consume('votes', '192.0.2.1', rateOf(minute));
     const read = () =>
       withClient(url, async (client) => (await client.query<{ name: string }>('SELECT * FROM hosting_limits')).rows);
     const rows = await read();
