@@ -149,6 +149,14 @@ test('upgrades count against the rate limit of the client', async () => {
   expect(answer).toMatch(/\{"success":false,"error":"rate_limited","message":"Rate limit exceeded"\}\n$/);
 });
 
+test('a process has a limit of connections, of all clients and keys together', async () => {
+  const relay = await createTestRelay({ limits: { connections: 2 } });
+  const first = await relay.connect();
+  await first.auth(await relay.token());
+  await relay.connect('mc', { localAddress: '127.0.0.2' });
+  expect(await ask(relay, `GET ${stream}`)).toMatch(/^HTTP\/1\.1 429 /);
+});
+
 test('a client has a limit of unauthenticated connections', async () => {
   const relay = await createTestRelay({ limits: { unauthenticated: 2 } });
   await relay.open();
