@@ -3,13 +3,16 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import type { Database, Dialect, Query, Row } from './database.ts';
 import { StoreError } from './error.ts';
 import { migrate } from './migrations.ts';
 
-/** SQLite blocks the event loop while it waits for a lock, so it waits only this long; the rest is asynchronous. */
-const blockingWaitMs = 25;
+/** How long a call waits for a lock of another process, with the wait for the calls before it. */
 const waitMs = 10_000;
+
+/** Calls beyond this number fail at once, so that a lock that is never released does not fill the memory. */
+const maxWaiting = 1000;
 
 /** The SQL dialect of SQLite. */
 export const sqliteDialect: Dialect = {
@@ -59,7 +62,8 @@ function open(file: string): DatabaseSync {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     createFile(file);
     return new DatabaseSync(file, {
-      timeout: blockingWaitMs,
+      // SQLite would block the event loop while it waits for a lock.
+      timeout: 0,
       enableForeignKeyConstraints: true,
       // Otherwise a number above 2^53 throws an error that quotes it, and does not name the record.
       readBigInts: true,
@@ -88,8 +92,7 @@ function createQuery(connection: DatabaseSync, file: string): Query {
     if (!statement) statements.set(sql, (statement = connection.prepare(sql)));
     return statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]))).map(toRow);
   };
-  return async (sql, values) => {
-    const deadline = performance.now() + waitMs;
+  const runWhenFree = async (sql: string, values: Parameters<Query>[1], deadline: number): Promise<Row[]> => {
     for (;;) {
       try {
         return run(sql, values);
@@ -100,6 +103,25 @@ function createQuery(connection: DatabaseSync, file: string): Query {
       await delay(5 + Math.random() * 20);
     }
   };
+  // Only the first waiting call tries again, so the cost does not grow with their number.
+  const queue = pLimit(1);
+  return async (sql, values) => {
+    const deadline = performance.now() + waitMs;
+    if (isRead(sql)) {
+      try {
+        return run(sql, values);
+      } catch (error) {
+        if (!isBusy(error)) throw toStoreError(error, file);
+      }
+    }
+    if (queue.pendingCount >= maxWaiting) throw toStoreError(new Error('too many calls wait for its lock'), file);
+    return queue(runWhenFree, sql, values, deadline);
+  };
+}
+
+/** Whether a statement only reads: in WAL mode a read does not wait for writes. */
+function isRead(sql: string): boolean {
+  return sql.startsWith('SELECT ');
 }
 
 function toRow(record: Record<string, unknown>): Row {

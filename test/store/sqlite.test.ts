@@ -8,7 +8,7 @@ import { auditSuite } from './audit-suite.ts';
 import { damageSuite } from './damage-suite.ts';
 import { feedbackSuite } from './feedback-suite.ts';
 import { recordsSuite } from './records-suite.ts';
-import { apiKey } from './samples.ts';
+import { apiKey, auditEntry } from './samples.ts';
 import { sharingSuite } from './sharing-suite.ts';
 import { createSqliteTarget } from './target.ts';
 
@@ -52,6 +52,19 @@ describe('in a SQLite file', () => {
     expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
     await query('COMMIT');
     expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ label: 'new' }));
+  });
+
+  test('refuses a call at once if 1,000 others wait for a lock; they are done in order after it', async () => {
+    const target = await createSqliteTarget();
+    const store = await target.open();
+    const query = await target.connect();
+    await query('BEGIN IMMEDIATE');
+    const waiting = Array.from({ length: 1001 }, (_, index) => store.audit.append(auditEntry({ at: index })));
+    await expect(store.audit.append(auditEntry())).rejects.toThrow('too many calls wait for its lock');
+    await query('ROLLBACK');
+    await Promise.all(waiting);
+    const written = await query('SELECT logged_at FROM hosting_audit ORDER BY id');
+    expect(written.map(({ logged_at: at }) => at)).toEqual(Array.from({ length: 1001 }, (_, index) => index));
   });
 
   test('reports which file cannot be used, and why', async () => {
