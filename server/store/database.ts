@@ -6,7 +6,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /**
  * Runs one statement with parameters `$1`, `$2` and so on, and returns its rows. Safe integers are returned as numbers.
- * Throws a {@link StoreError} if the database cannot be reached or rejects the statement.
+ * Throws a {@link StoreError}: a `StoreUnreachableError` unless the statement does not fit the tables.
  */
 export type Query = (sql: string, values?: readonly Value[]) => Promise<Row[]>;
 

@@ -1,7 +1,7 @@
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
 import type { Database, Dialect, Query, Row } from './database.ts';
-import { StoreError } from './error.ts';
+import { StoreError, StoreUnreachableError } from './error.ts';
 import { migrate } from './migrations.ts';
 
 const connections = 8;
@@ -96,6 +96,9 @@ function createQuery(send: (sql: string, values: (string | number | null)[]) => 
 /** SQLSTATE classes whose messages describe statements and the server; others may quote values, users or hosts. */
 const safeClasses = /^(?:25|40|42|53|54|55|57)/;
 
+/** SQLSTATE classes of statements that do not fit the tables: the database works. */
+const statementClasses = /^(?:22|23|42)/;
+
 function toStoreError(error: unknown): StoreError {
   const { code, message } = error as NodeJS.ErrnoException;
   // Errors of the client are fixed texts, but they must never quote the URL.
@@ -103,9 +106,10 @@ function toStoreError(error: unknown): StoreError {
   if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return unusable(`it cannot be reached (${code})`);
   if (code.startsWith('28')) return unusable(`the server refuses the user or the password (${code})`);
   if (code.startsWith('3D')) return unusable(`the server does not have it (${code})`);
-  return unusable(safeClasses.test(code) ? `${message} (${code})` : `error ${code}`);
+  const reason = safeClasses.test(code) ? `${message} (${code})` : `error ${code}`;
+  return unusable(reason, statementClasses.test(code) ? StoreError : StoreUnreachableError);
 }
 
-function unusable(reason: string): StoreError {
-  return new StoreError(`the PostgreSQL database cannot be used: ${reason}`);
+function unusable(reason: string, Kind: new (message: string) => StoreError = StoreUnreachableError): StoreError {
+  return new Kind(`the PostgreSQL database cannot be used: ${reason}`);
 }

@@ -5,7 +5,7 @@ import type { StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { Database, Dialect, Query, Row } from './database.ts';
-import { StoreError } from './error.ts';
+import { StoreError, StoreUnreachableError } from './error.ts';
 import { migrate } from './migrations.ts';
 
 /** How long a call waits for a lock of another process, with the wait for the calls before it. */
@@ -139,9 +139,13 @@ function isBusy(error: unknown): boolean {
   return code !== undefined && [5, 6].includes(code & 0xff);
 }
 
+/** SQLITE_ERROR, _CONSTRAINT, _MISMATCH and _RANGE: the database works, but the statement does not fit its tables. */
+const statementErrors = [1, 19, 20, 25];
+
 /** SQLite's messages name tables and columns, never what is in them. */
 function toStoreError(error: unknown, file: string): StoreError {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code, message, errcode = 0 } = error as NodeJS.ErrnoException & { errcode?: number };
   const reason = code === undefined || code.startsWith('ERR_') ? message : code;
-  return new StoreError(`the database ${file} cannot be used: ${reason}`);
+  const text = `the database ${file} cannot be used: ${reason}`;
+  return statementErrors.includes(errcode & 0xff) ? new StoreError(text) : new StoreUnreachableError(text);
 }
