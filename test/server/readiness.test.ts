@@ -1,3 +1,5 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
@@ -55,6 +57,27 @@ describePostgres((server) => {
     expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
     await expect.poll(() => app.log().some(({ msg }) => msg === 'the store answers again'), eventually).toBe(true);
   });
+});
+
+test('a deleted database file makes the server unready, and no request is served from it', async () => {
+  const folder = temporaryFolder();
+  const world = await createHostingWorld(folder);
+  const app = {
+    ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
+    key: await world.issueKey(),
+  };
+  expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
+  const file = join(folder, 'data', 'hosting.sqlite');
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end);
+  const { status, headers } = await askEndpoint(app, 'startGameServer');
+  expect({ status, retryAfter: headers['retry-after'] }).toEqual({ status: 500, retryAfter: '5' });
+  expect(world.panel.signals).toEqual(['start']);
+  await expect.poll(() => askReady(app), eventually).toEqual(unready);
+  expect((await ask(app, '/v1/plans')).status).toBe(200);
+  expect(failures(app)).toEqual([
+    expect.objectContaining({ msg: 'the store does not answer', reason: expect.stringContaining(file) }),
+  ]);
+  expect(existsSync(file)).toBe(false);
 });
 
 test('after SIGTERM the port stays open for SHUTDOWN_DELAY_SECONDS, and streams end at its end', async () => {

@@ -1,6 +1,16 @@
-import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { StoreError } from '../../server/store/error.ts';
 import { openStore } from '../../server/store/index.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -65,6 +75,61 @@ describe('in a SQLite file', () => {
     await Promise.all(waiting);
     const written = await query('SELECT logged_at FROM hosting_audit ORDER BY id');
     expect(written.map(({ logged_at: at }) => at)).toEqual(Array.from({ length: 1001 }, (_, index) => index));
+  });
+
+  test('its file alone has all records within a minute of a write, and the WAL does not grow', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const folder = temporaryFolder();
+    const store = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => store.close());
+    const file = join(folder, 'hosting.sqlite');
+    await store.apiKeys.create(apiKey());
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    vi.advanceTimersByTime(60_000);
+    expect(statSync(`${file}-wal`).size).toBe(0);
+    const copied = temporaryFolder();
+    copyFileSync(file, join(copied, 'hosting.sqlite'));
+    const copy = await openStore({ DATA_DIR: copied });
+    onTestFinished(() => copy.close());
+    expect(await copy.apiKeys.list()).toEqual([apiKey()]);
+  });
+
+  test.each<[string, (file: string) => void]>([
+    ['deleted', (file) => rmSync(file)],
+    ['moved away', (file) => renameSync(file, `${file}.old`)],
+    [
+      'replaced',
+      (file) => {
+        copyFileSync(file, `${file}.copy`);
+        renameSync(`${file}.copy`, file);
+      },
+    ],
+    ['cut off from its WAL', (file) => rmSync(`${file}-wal`)],
+    ['cut off from its shared memory', (file) => rmSync(`${file}-shm`)],
+  ])('refuses every call after its file was %s, and does not create it again', async (_, harm) => {
+    const folder = temporaryFolder();
+    const store = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => store.close());
+    await store.apiKeys.create(apiKey());
+    harm(join(folder, 'hosting.sqlite'));
+    const before = readdirSync(folder);
+    const message = /was deleted or replaced while it was open/;
+    await expect(store.apiKeys.find('AbCdEfGhIj01')).rejects.toThrow(message);
+    await expect(store.apiKeys.revoke('AbCdEfGhIj01', 1)).rejects.toThrow(message);
+    expect(readdirSync(folder)).toEqual(before);
+  });
+
+  test('is used again after its file was moved back', async () => {
+    const folder = temporaryFolder();
+    const store = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => store.close());
+    await store.apiKeys.create(apiKey());
+    const file = join(folder, 'hosting.sqlite');
+    renameSync(file, `${file}.old`);
+    await expect(store.apiKeys.list()).rejects.toThrow(StoreError);
+    renameSync(`${file}.old`, file);
+    expect(await store.apiKeys.list()).toEqual([apiKey()]);
   });
 
   test('reports which file cannot be used, and why', async () => {
