@@ -10,8 +10,15 @@ export type Row = Readonly<Record<string, unknown>>;
  */
 export type Query = (sql: string, values?: readonly Value[]) => Promise<Row[]>;
 
-/** An open database with the tables of this version. */
+/** The versions of the tables before and after the start. */
+export interface MigratedVersions {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** An open database with the tables of this version, or of a later one that only added to them. */
 export interface Database {
+  readonly versions: MigratedVersions;
   readonly query: Query;
   readonly close: () => Promise<void>;
 }

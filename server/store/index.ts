@@ -42,6 +42,7 @@ export async function openStore(
     async check(): Promise<void> {
       await database.query('SELECT version FROM hosting_migrations LIMIT 1');
     },
+    versions: database.versions,
     close: database.close,
   };
 }

@@ -1,6 +1,6 @@
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
-import type { Database, Dialect, Query, Row } from './database.ts';
+import type { Database, Dialect, MigratedVersions, Query, Row } from './database.ts';
 import { StoreError, StoreUnreachableError } from './error.ts';
 import { migrate } from './migrations.ts';
 
@@ -28,7 +28,7 @@ export const postgresDialect: Dialect = {
  * URL or a part of it.
  */
 export async function openPostgres(url: string): Promise<Database> {
-  await migrateDatabase(url);
+  const versions = await migrateDatabase(url);
   const pool = new Pool({
     ...settings(url, statementMs),
     max: connections,
@@ -39,12 +39,13 @@ export async function openPostgres(url: string): Promise<Database> {
   let closed: Promise<void> | undefined;
   return {
     query: createQuery((sql, values) => pool.query<Record<string, unknown>>(sql, values)),
+    versions,
     close: () => (closed ??= pool.end()),
   };
 }
 
 /** Migrates over a separate connection, since its transaction may wait long for another instance. */
-async function migrateDatabase(url: string): Promise<void> {
+async function migrateDatabase(url: string): Promise<MigratedVersions> {
   let client: Client;
   try {
     client = new Client(settings(url, migrationMs));
@@ -54,7 +55,7 @@ async function migrateDatabase(url: string): Promise<void> {
     throw toStoreError(error);
   }
   try {
-    await migrate(
+    return await migrate(
       createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values)),
       postgresDialect,
     );

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { migrate, migrations } from '../../server/store/migrations.ts';
@@ -123,9 +123,9 @@ describe('restore', () => {
     for (let count = 0; count < 200; count += 1) await store.audit.append(auditEntry({ detail: 'x'.repeat(60) }));
     const backup = join(temporaryFolder(), 'backup.sqlite');
     expect((await run('store', 'backup', backup)).status).toBe(0);
-    execFileSync('dd', ['if=/dev/urandom', `of=${backup}`, 'bs=4096', 'seek=5', 'count=20', 'conv=notrunc'], {
-      stdio: 'ignore',
-    });
+    const damaged = openSync(backup, 'r+');
+    writeSync(damaged, Buffer.alloc(20 * 4096, 'noise'), 0, 20 * 4096, 5 * 4096);
+    closeSync(damaged);
     const dataDir = temporaryFolder();
     const { status, stderr } = await runHere(['store', 'restore', backup], { DATA_DIR: dataDir });
     expect({ status, stderr }).toEqual({
