@@ -120,6 +120,22 @@ describe('in a SQLite file', () => {
     expect(readdirSync(folder)).toEqual(before);
   });
 
+  test('leaves the files of the database alone that replaced its own, when it is closed', async () => {
+    const folder = temporaryFolder();
+    const old = await openStore({ DATA_DIR: folder });
+    await old.apiKeys.create(apiKey({ label: 'old' }));
+    const file = join(folder, 'hosting.sqlite');
+    for (const end of ['', '-wal', '-shm']) renameSync(file + end, `${file}.old${end}`);
+    const store = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => store.close());
+    await store.apiKeys.create(apiKey({ label: 'new' }));
+    await old.close();
+    expect(await store.apiKeys.list()).toEqual([apiKey({ label: 'new' })]);
+    const again = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => again.close());
+    expect(await again.apiKeys.list()).toEqual([apiKey({ label: 'new' })]);
+  });
+
   test('is used again after its file was moved back', async () => {
     const folder = temporaryFolder();
     const store = await openStore({ DATA_DIR: folder });
