@@ -4,6 +4,7 @@ import { H3 } from 'h3';
 import type { H3Event } from 'h3';
 import { isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
+import { problems } from '#contract/problem.ts';
 import { logRequest } from './http/access-log.ts';
 import { preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
@@ -17,6 +18,7 @@ import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
+import { StoreUnreachableError } from './store/error.ts';
 import type { LocalBucket, TokenBucket, RateLimitResult } from './token-bucket.ts';
 
 /** Dependencies of the app. */
@@ -66,8 +68,11 @@ export function createApp(options: AppOptions): H3 {
     onError(error, event) {
       // h3 rejects some URLs before any middleware.
       if (!event.context.info) begin(event);
-      const { status, headers, body } = renderError(error, event.context.route?.endpoint);
-      if (status >= 500) event.context.failure = unwrapError(error);
+      const { endpoint } = event.context.route ?? {};
+      const isUnreachable = isStoreUnreachable(unwrapError(error));
+      const { status, headers, body } = renderError(isUnreachable ? toStoreProblem(error, endpoint) : error, endpoint);
+      // The health of the store logs that it does not answer, once for all requests.
+      if (status >= 500 && !isUnreachable) event.context.failure = unwrapError(error);
       setStatus(event, status);
       for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
       return body;
@@ -163,6 +168,18 @@ function assertRoute(event: H3Event): string | undefined {
   append(event, Object.entries(preflightHeaders(methods, isKeyed(routes))).flat());
   setStatus(event, 204);
   return '';
+}
+
+/** Whether a request failed because the store did not answer. */
+function isStoreUnreachable(error: unknown): boolean {
+  return error instanceof Error && (error instanceof StoreUnreachableError || isStoreUnreachable(error.cause));
+}
+
+/** The response of an endpoint while the store does not answer: its own code if that is a 500, and when to retry. */
+function toStoreProblem(error: unknown, endpoint: Endpoint | undefined): Problem {
+  const thrown = unwrapError(error);
+  const code = thrown instanceof Problem && problems[thrown.code].status === 500 ? thrown.code : endpoint?.failure;
+  return new Problem(code ?? 'internal_error', undefined, { headers: { 'Retry-After': '5' } });
 }
 
 function nodeOf(event: H3Event) {

@@ -175,7 +175,12 @@ const Settings = z
     LOG_FORMAT: oneOf('pretty', 'json')
       .optional()
       .describe('`pretty` or `json`; the default is `pretty` on a terminal, else `json`.'),
-    SHUTDOWN_GRACE_SECONDS: integer(0, 3600).default(10).describe('How long running requests may take after SIGTERM.'),
+    SHUTDOWN_DELAY_SECONDS: integer(0, 3600)
+      .default(0)
+      .describe('How long the port stays open after SIGTERM, so that a load balancer sees `/ready` say `draining`.'),
+    SHUTDOWN_GRACE_SECONDS: integer(0, 3600)
+      .default(10)
+      .describe('How long running requests may take after the port is closed.'),
   })
   .superRefine((env, context) => {
     const require = (name: keyof typeof env, cause: string): void => {

@@ -1,15 +1,18 @@
 /** The readiness of this instance, and the work that it must complete before it stops. */
 export type Lifecycle = ReturnType<typeof createLifecycle>;
 
-/** Creates the lifecycle of an instance that is ready. */
-export function createLifecycle() {
-  let state: 'ready' | 'draining' = 'ready';
+/** Creates the lifecycle of an instance. It is ready while `canServe` returns true. */
+export function createLifecycle(canServe: () => boolean = () => true) {
+  let isDraining = false;
   const running = new Set<Promise<unknown>>();
   return {
-    state: () => state,
+    state(): 'ready' | 'unready' | 'draining' {
+      if (isDraining) return 'draining';
+      return canServe() ? 'ready' : 'unready';
+    },
     /** Makes the instance not ready, before it stops. */
     drain(): void {
-      state = 'draining';
+      isDraining = true;
     },
     /** Runs work that must complete before the process ends, even if its client disconnects. */
     finish<Value>(work: () => Promise<Value>): Promise<Value> {

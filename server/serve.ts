@@ -1,4 +1,5 @@
 import { flushCompileCache } from 'node:module';
+import { setTimeout as delay } from 'node:timers/promises';
 import { loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
 import { ListenError } from './http/listen.ts';
@@ -18,12 +19,22 @@ try {
   const log = createLog({ level: env.LOG_LEVEL, format });
 
   const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env) });
-  let stopping = false;
+  let isDraining = false;
+  const skip = new AbortController();
+  if (env.SHUTDOWN_DELAY_SECONDS === 0) skip.abort();
   const stop = async (signal: string): Promise<void> => {
-    if (stopping) process.exit(1);
-    stopping = true;
+    if (isDraining && skip.signal.aborted) process.exit(1);
+    if (isDraining) return skip.abort();
+    isDraining = true;
     const server = await starting;
-    const stopped = server.stop();
+    const stopLater = async (): Promise<void> => {
+      server.drain();
+      await delay(env.SHUTDOWN_DELAY_SECONDS * 1000, undefined, skip).catch(() => undefined);
+      // From now on, a further signal ends the process.
+      skip.abort();
+      await server.stop();
+    };
+    const stopped = skip.signal.aborted ? server.stop() : stopLater();
     log.info({ signal }, 'draining');
     await stopped;
     log.info('stopped');

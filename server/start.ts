@@ -45,6 +45,8 @@ import { createStatus } from './status/service.ts';
 import type { Status } from './status/service.ts';
 import { createUptimeKuma } from './status/uptime-kuma.ts';
 import { toWindows } from './status/windows.ts';
+import { StoreUnreachableError } from './store/error.ts';
+import { createStoreHealth } from './store/health.ts';
 import { openStore } from './store/index.ts';
 import type { Store } from './store/types.ts';
 import { createSharedBuckets } from './shared-bucket.ts';
@@ -71,7 +73,8 @@ const statusMs = 5000;
 export async function startServer(env: Env, log: Logger, { environment = {}, demo = false }: StartOptions = {}) {
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
-  const lifecycle = createLifecycle();
+  const health = createStoreHealth(log);
+  const lifecycle = createLifecycle(health.answers);
   let url = '';
   const releases = await openReleases({
     dist: env.DIST_DIR,
@@ -81,8 +84,9 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
     onRejected: reportTo(log, 'new release rejected; the previous one is still served'),
   });
   opened.defer(() => releases.stop());
-  const store = await openStore(env);
+  const store = await openStore(env, health.onFailure);
   opened.defer(() => store.close());
+  opened.defer(() => health.stop());
   opened.defer(() => lifecycle.idle());
   const createBucket = openBuckets({ log, opened, store });
   const providers = await openProviders(env, log, { environment, demo, createBucket });
@@ -105,6 +109,7 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   }
 
   // Background work starts after the server listens.
+  health.watch(() => store.check());
   registries.start();
   livePrices?.start();
   status.start();
@@ -116,6 +121,11 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
     url,
     /** The text of the demo key, at the start that created it. */
     demoKey,
+    /** Makes /ready say `draining`; each response closes its connection. */
+    drain(): void {
+      lifecycle.drain();
+      server.announce();
+    },
     /** Stops the service: no new connections; running requests finish, or are aborted after the grace period. */
     async stop(): Promise<void> {
       lifecycle.drain();
@@ -139,7 +149,14 @@ interface Base {
   readonly createBucket: CreateBucket;
 }
 
-const reportTo = (log: Logger, message: string) => (error: unknown) => log.error({ err: error }, message);
+/** Logs a failure, except a store that does not answer: its health logs that once for all calls. */
+const reportTo = (log: Logger, message: string) => (error: unknown) => {
+  if (!(error instanceof StoreUnreachableError)) log.error({ err: error }, message);
+};
+
+/** Logs the loss of the outcome of an action, also while the store does not answer. */
+const reportLoss = (log: Logger, message: string) => (error: unknown) =>
+  log.error(error instanceof StoreUnreachableError ? { reason: error.message } : { err: error }, message);
 
 /** Opens the token buckets: in PostgreSQL for all instances, else in memory. */
 function openBuckets({ log, opened, store }: Pick<Base, 'log' | 'opened' | 'store'>): CreateBucket {
@@ -182,7 +199,7 @@ async function openHosting(
   const audited = createAudited({
     audit: store.audit,
     timeoutMs,
-    onFailure: reportTo(log, 'the end of an action could not be written to the audit log'),
+    onFailure: reportLoss(log, 'the end of an action could not be written to the audit log'),
   });
   const sendCommand = createSendCommand(servers, audited);
   const tokens = createStreamTokens({
@@ -197,14 +214,14 @@ async function openHosting(
       await lifecycle.finish(() => sendCommand(caller, command));
     },
     checkAccess: createCheckAccess(store.apiKeys),
-    onFailure: (message, error) => log.error({ err: error }, message),
+    onFailure: (message, error) => reportTo(log, message)(error),
   });
   opened.defer(() => relay.close());
   const hosting = createHosting({ servers, audited, sendCommand, tokens, relay, timeoutMs, publicUrl });
   const idempotency = createIdempotency({
     store: store.idempotency,
     maxDurationMs: timeoutMs + storeMs,
-    onStoreFailure: reportTo(log, 'the outcome of a request could not be stored'),
+    onStoreFailure: reportLoss(log, 'the outcome of a request could not be stored'),
   });
   return { hosting, idempotency, relay };
 }

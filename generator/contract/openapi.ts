@@ -33,6 +33,12 @@ const headers = {
   Allow: header('The methods that the endpoint supports.', { type: 'string' }),
 };
 
+const storeRetryAfter = header(
+  'Seconds to wait before the next request, if our store does not answer.',
+  { type: 'integer', minimum: 1 },
+  false,
+);
+
 const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
@@ -145,6 +151,7 @@ function renderProblems(endpoint: Endpoint, codes: ProblemCode[]): Json {
   if (codes.includes('unauthorized') || codes.includes('forbidden')) names.push('WWW-Authenticate');
   if (codes.includes('in_progress')) names.push('Retry-After');
   if (codes.includes('rate_limited')) names.push('Retry-After', 'RateLimit-Policy', 'RateLimit');
+  const mayBeStoreFailure = endpoint.access !== undefined && codes.some((code) => problems[code].status === 500);
   const schema = endpoint.errorStyle === 'json' ? { $ref: '#/components/schemas/ErrorResponse' } : { type: 'string' };
   const examples = codes.map((code) => {
     const body = renderProblem(endpoint.errorStyle, code);
@@ -152,7 +159,7 @@ function renderProblems(endpoint: Endpoint, codes: ProblemCode[]): Json {
   });
   return {
     description: codes.map((code) => `${problems[code].message}.`).join(' '),
-    headers: refs(names),
+    headers: { ...refs(names), ...(mayBeStoreFailure && { 'Retry-After': storeRetryAfter }) },
     content: {
       [errorMediaTypes[endpoint.errorStyle].split(';')[0]!]: { schema, examples: Object.fromEntries(examples) },
     },

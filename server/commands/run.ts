@@ -10,6 +10,7 @@ import { addDomainsCommands } from './domains.ts';
 import { addFeedbackCommands } from './feedback.ts';
 import { addKeysCommands } from './keys.ts';
 import { addServersCommands } from './servers.ts';
+import { addStoreCommands } from './store.ts';
 import { redactKeys } from './text.ts';
 
 /**
@@ -23,13 +24,14 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   const context = createContext(processContext);
   const program = createProgram(
     'operator',
-    'API keys, servers, the audit log, what readers say, and the domain search.',
+    'API keys, servers, the audit log, what readers say, the store, and the domain search.',
     { writeOut: (text) => void out.write(text), writeErr: (text) => void err.write(redactKeys(text)) },
   );
   addKeysCommands(program, context);
   addServersCommands(program, context);
   addAuditCommand(program, context);
   addFeedbackCommands(program, context);
+  addStoreCommands(program, context);
   addDomainsCommands(program, context);
   try {
     return await runProgram(program, args);

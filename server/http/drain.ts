@@ -5,12 +5,13 @@ import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
 
 /**
- * Answers the requests of a server, and tracks the open responses of each connection. Returns a function that drains the
- * server: it accepts no new connections, finishes requests, and closes all connections after the grace period. Node's
+ * Answers the requests of a server, and tracks the open responses of each connection. From `announce` on, each response
+ * closes its connection. `drain` accepts no new connections, finishes requests, and closes all connections after the grace
+ * period. Node's
  * closeIdleConnections is no replacement. It closes connections whose response a slow client is still reading, and keeps
  * those without any request, which browsers and load balancers open in advance.
  */
-export function answerRequests(server: Server, listener: RequestListener): (graceSeconds: number) => Promise<void> {
+export function answerRequests(server: Server, listener: RequestListener) {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
   let isDraining = false;
   server.on('connection', (socket: Socket) => {
@@ -38,19 +39,23 @@ export function answerRequests(server: Server, listener: RequestListener): (grac
     if (isFree && socket.writable) socket.write(toRefusal(refusals[code] ?? 400));
     socket.destroySoon();
   });
-  return async (graceSeconds) => {
+  const announce = (): void => {
     isDraining = true;
+    for (const answer of [...answersOf.values()].flatMap((answers) => [...answers])) {
+      if (!answer.headersSent) answer.setHeader('Connection', 'close');
+    }
+  };
+  const drain = async (graceSeconds: number): Promise<void> => {
+    announce();
     const end = setTimeout(() => server.closeAllConnections(), graceSeconds * 1000);
     await new Promise<void>((resolve) => {
       // The close() of an HTTP server calls closeIdleConnections.
       NetServer.prototype.close.call(server, () => resolve());
-      for (const [socket, answers] of answersOf) {
-        if (answers.size === 0) socket.destroy();
-        for (const answer of answers) if (!answer.headersSent) answer.setHeader('Connection', 'close');
-      }
+      for (const [socket, answers] of answersOf) if (answers.size === 0) socket.destroy();
     });
     clearTimeout(end);
   };
+  return { announce, drain };
 }
 
 /** The statuses that Node.js itself gives to parse errors and timeouts; all others are 400. */

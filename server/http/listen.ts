@@ -42,7 +42,7 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   const http = server as Server;
   // The shutdown helper of listhen marks sockets on each request, and throws when a client disconnects during its body.
   http.removeAllListeners('request');
-  const drain = answerRequests(http, listener);
+  const connections = answerRequests(http, listener);
   // For ports that browsers block, listhen uses 3000 instead.
   const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
@@ -55,5 +55,5 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   http.timeout = stalledMs;
   // Without this listener, Node.js answers 417.
   http.on('checkExpectation', (request, response) => http.emit('request', request, response));
-  return { url: url.replace(/\/$/, ''), http, drain };
+  return { url: url.replace(/\/$/, ''), http, ...connections };
 }

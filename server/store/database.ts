@@ -6,12 +6,19 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /**
  * Runs one statement with parameters `$1`, `$2` and so on, and returns its rows. Safe integers are returned as numbers.
- * Throws a {@link StoreError} if the database cannot be reached or rejects the statement.
+ * Throws a {@link StoreError}: a `StoreUnreachableError` unless the statement does not fit the tables.
  */
 export type Query = (sql: string, values?: readonly Value[]) => Promise<Row[]>;
 
-/** An open database with the tables of this version. */
+/** The versions of the tables before and after the start. */
+export interface MigratedVersions {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** An open database with the tables of this version, or of a later one that only added to them. */
 export interface Database {
+  readonly versions: MigratedVersions;
   readonly query: Query;
   readonly close: () => Promise<void>;
 }

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { createApiKeys } from './api-keys.ts';
 import { createAudit } from './audit.ts';
+import type { Query } from './database.ts';
 import type { StoreSettings } from './env.ts';
+import { StoreUnreachableError } from './error.ts';
 import { createFeedback } from './feedback.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createLimits } from './limits.ts';
@@ -16,9 +18,20 @@ import { openSqlite } from './sqlite.ts';
  */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
-/** Opens the store and migrates its tables to this version; throws a StoreError that says what is wrong. */
-export async function openStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings) {
-  const { query, close } = url === undefined ? await openSqlite(sqliteFileIn(DATA_DIR)) : await openPostgres(url);
+/**
+ * Opens the store and migrates its tables to this version; throws a StoreError that says what is wrong. `onUnreachable`
+ * gets the error of each call that the database did not answer.
+ */
+export async function openStore(
+  { DATA_DIR, DATABASE_URL: url }: StoreSettings,
+  onUnreachable: (error: StoreUnreachableError) => void = () => undefined,
+) {
+  const database = url === undefined ? await openSqlite(sqliteFileIn(DATA_DIR)) : await openPostgres(url);
+  const query: Query = (sql, values) =>
+    database.query(sql, values).catch((error: unknown) => {
+      if (error instanceof StoreUnreachableError) onUnreachable(error);
+      throw error;
+    });
   return {
     apiKeys: createApiKeys(query),
     servers: createServers(query),
@@ -28,7 +41,12 @@ export async function openStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings) 
     secret: createSecrets(query),
     /** The limits that all instances share; undefined with SQLite, which has one instance. */
     limits: url === undefined ? undefined : createLimits(query, url),
-    close,
+    /** Reads a row; throws if the database does not answer. */
+    async check(): Promise<void> {
+      await database.query('SELECT version FROM hosting_migrations LIMIT 1');
+    },
+    versions: database.versions,
+    close: database.close,
   };
 }
 

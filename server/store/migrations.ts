@@ -1,8 +1,14 @@
-import type { Dialect, Query } from './database.ts';
+import type { Dialect, MigratedVersions, Query } from './database.ts';
 import { StoreError } from './error.ts';
 
 /** The statements that migrate the tables to the next version. */
-export type Migration = (dialect: Dialect) => readonly string[];
+export type Migration = ((dialect: Dialect) => readonly string[]) & {
+  /** The first version of the program that can use the result; by default only those that have the migration. */
+  readonly minVersion?: number;
+};
+
+/** Declares that programs from a version on can use the result of a migration: it only adds what they can ignore. */
+const usableFrom = (minVersion: number, migration: Migration): Migration => Object.assign(migration, { minVersion });
 
 /** All migrations in order, from version 1. Never change a released one: add another. */
 export const migrations: readonly Migration[] = [
@@ -66,31 +72,33 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (path, day)
     )${tableEnd}`,
   ],
+  usableFrom(3, ({ integer }) => [`ALTER TABLE hosting_migrations ADD COLUMN min_version ${integer}`]),
   // Only PostgreSQL uses it: with SQLite there is one instance, which counts in memory.
-  ({ text, integer, createUnlogged, tableEnd }) => [
+  usableFrom(3, ({ text, integer, createUnlogged, tableEnd }) => [
     `${createUnlogged} hosting_limits (
       name ${text} NOT NULL,
       key_hash ${text} NOT NULL,
       full_at ${integer} NOT NULL,
       PRIMARY KEY (name, key_hash)
     )${tableEnd}`,
-  ],
+  ]),
 ];
 
 /**
  * Migrates the tables to the latest version, one transaction for each step; safe if several processes start at once.
- * `query` must use one exclusive connection. Throws a {@link StoreError} if a newer version of the program wrote the
- * database.
+ * `query` must use one exclusive connection. Tables of a newer version stay as they are. Throws a {@link StoreError} if
+ * this version cannot use them.
  */
 export async function migrate(
   query: Query,
   dialect: Dialect,
   list: readonly Migration[] = migrations,
   now: () => number = Date.now,
-): Promise<void> {
+): Promise<MigratedVersions> {
   // Checked without a lock first: an up-to-date database then needs neither a write lock nor the CREATE privilege.
   const exists = (await query(dialect.findMigrations)).length > 0;
-  let version = exists ? await readVersion(query, list.length) : 0;
+  const from = exists ? await readVersion(query, list.length) : 0;
+  let version = from;
   while (version < list.length) {
     for (const statement of dialect.beginMigration) await query(statement);
     try {
@@ -106,6 +114,9 @@ export async function migrate(
         for (const statement of next(dialect)) await query(statement);
         version += 1;
         await query('INSERT INTO hosting_migrations (version, applied_at) VALUES ($1, $2)', [version, now()]);
+        if (next.minVersion !== undefined) {
+          await query('UPDATE hosting_migrations SET min_version = $2 WHERE version = $1', [version, next.minVersion]);
+        }
       }
       await query('COMMIT');
     } catch (error) {
@@ -113,15 +124,18 @@ export async function migrate(
       throw error;
     }
   }
+  return { from, to: version };
 }
 
-async function readVersion(query: Query, supported: number): Promise<number> {
+/** Reads the version of the tables; throws a {@link StoreError} if a program that supports `supported` cannot use them. */
+export async function readVersion(query: Query, supported: number = migrations.length): Promise<number> {
   const [row] = await query('SELECT COALESCE(MAX(version), 0) AS version FROM hosting_migrations');
   const version = Number(row?.['version']);
-  if (version > supported) {
-    throw new StoreError(
-      `a newer version of this program wrote the database (its tables have version ${version}, this program supports ${supported}): update the program`,
-    );
-  }
-  return version;
+  if (version <= supported) return version;
+  const [newest] = await query('SELECT MAX(COALESCE(min_version, version)) AS needed FROM hosting_migrations');
+  if (Number(newest?.['needed']) <= supported) return version;
+  throw new StoreError(
+    `a newer version of this program wrote the database (its tables have version ${version}, this program supports ` +
+      `${supported}): update the program, or restore the backup from before the update`,
+  );
 }

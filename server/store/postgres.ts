@@ -1,7 +1,7 @@
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
-import type { Database, Dialect, Query, Row } from './database.ts';
-import { StoreError } from './error.ts';
+import type { Database, Dialect, MigratedVersions, Query, Row } from './database.ts';
+import { StoreError, StoreUnreachableError } from './error.ts';
 import { migrate } from './migrations.ts';
 
 const connections = 8;
@@ -29,7 +29,7 @@ export const postgresDialect: Dialect = {
  * URL or a part of it.
  */
 export async function openPostgres(url: string): Promise<Database> {
-  await migrateDatabase(url);
+  const versions = await migrateDatabase(url);
   const pool = new Pool({
     ...settings(url, statementMs),
     max: connections,
@@ -40,12 +40,13 @@ export async function openPostgres(url: string): Promise<Database> {
   let closed: Promise<void> | undefined;
   return {
     query: createQuery((sql, values) => pool.query<Record<string, unknown>>(sql, values)),
+    versions,
     close: () => (closed ??= pool.end()),
   };
 }
 
 /** Migrates over a separate connection, since its transaction may wait long for another instance. */
-async function migrateDatabase(url: string): Promise<void> {
+async function migrateDatabase(url: string): Promise<MigratedVersions> {
   let client: Client;
   try {
     client = new Client(settings(url, migrationMs));
@@ -55,7 +56,7 @@ async function migrateDatabase(url: string): Promise<void> {
     throw toStoreError(error);
   }
   try {
-    await migrate(
+    return await migrate(
       createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values)),
       postgresDialect,
     );
@@ -97,6 +98,9 @@ function createQuery(send: (sql: string, values: (string | number | null)[]) => 
 /** SQLSTATE classes whose messages describe statements and the server; others may quote values, users or hosts. */
 const safeClasses = /^(?:25|40|42|53|54|55|57)/;
 
+/** SQLSTATE classes of statements that do not fit the tables: the database works. */
+const statementClasses = /^(?:22|23|42)/;
+
 function toStoreError(error: unknown): StoreError {
   const { code, message } = error as NodeJS.ErrnoException;
   // Errors of the client are fixed texts, but they must never quote the URL.
@@ -104,9 +108,10 @@ function toStoreError(error: unknown): StoreError {
   if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return unusable(`it cannot be reached (${code})`);
   if (code.startsWith('28')) return unusable(`the server refuses the user or the password (${code})`);
   if (code.startsWith('3D')) return unusable(`the server does not have it (${code})`);
-  return unusable(safeClasses.test(code) ? `${message} (${code})` : `error ${code}`);
+  const reason = safeClasses.test(code) ? `${message} (${code})` : `error ${code}`;
+  return unusable(reason, statementClasses.test(code) ? StoreError : StoreUnreachableError);
 }
 
-function unusable(reason: string): StoreError {
-  return new StoreError(`the PostgreSQL database cannot be used: ${reason}`);
+function unusable(reason: string, Kind: new (message: string) => StoreError = StoreUnreachableError): StoreError {
+  return new Kind(`the PostgreSQL database cannot be used: ${reason}`);
 }

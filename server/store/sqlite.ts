@@ -3,13 +3,19 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import type { Database, Dialect, Query, Row } from './database.ts';
-import { StoreError } from './error.ts';
+import { StoreError, StoreUnreachableError } from './error.ts';
 import { migrate } from './migrations.ts';
 
-/** SQLite blocks the event loop while it waits for a lock, so it waits only this long; the rest is asynchronous. */
-const blockingWaitMs = 25;
+/** How long a call waits for a lock of another process, with the wait for the calls before it. */
 const waitMs = 10_000;
+
+/** How often the WAL is written back: a copy of the file alone then lacks at most this much. */
+const checkpointMs = 30_000;
+
+/** Calls beyond this number fail at once, so that a lock that is never released does not fill the memory. */
+const maxWaiting = 1000;
 
 /** The SQL dialect of SQLite. */
 export const sqliteDialect: Dialect = {
@@ -29,25 +35,34 @@ export const sqliteDialect: Dialect = {
 export async function openSqlite(file: string): Promise<Database> {
   const database = await connectSqlite(file);
   try {
-    await migrate(database.query, sqliteDialect);
+    return { ...database, versions: await migrate(database.query, sqliteDialect) };
   } catch (error) {
     await database.close();
     throw error;
   }
-  return database;
 }
 
 /** Opens a file without migrating it; throws a {@link StoreError}. */
-export async function connectSqlite(file: string): Promise<Database> {
+export async function connectSqlite(file: string): Promise<Omit<Database, 'versions'>> {
   const connection = open(file);
-  const query = createQuery(connection, file);
+  let identity: string | undefined;
+  const assertSame = (): void => {
+    if (!connection.isOpen || identity === undefined || readIdentity(file) === identity) return;
+    throw new Error('it was deleted or replaced while it was open; put it back, or restart');
+  };
+  const query = createQuery(connection, file, assertSame);
+  const timer = setInterval(() => checkpoint(connection, assertSame), checkpointMs).unref();
   const close = (): Promise<void> => {
+    clearInterval(timer);
     if (connection.isOpen) connection.close();
     return Promise.resolve();
   };
   try {
     await query('PRAGMA journal_mode = WAL');
     await query('PRAGMA synchronous = FULL');
+    // The first read opens the -wal and -shm files, which then stay as long as the connection.
+    await query('SELECT COUNT(*) FROM sqlite_schema');
+    identity = readIdentity(file);
   } catch (error) {
     await close();
     throw error;
@@ -55,12 +70,34 @@ export async function connectSqlite(file: string): Promise<Database> {
   return { query, close };
 }
 
+/**
+ * The inodes of the database and its files. After one is deleted or replaced, other processes use another database: a
+ * revocation there would have no effect here.
+ */
+function readIdentity(file: string): string {
+  return ['', '-wal', '-shm']
+    .map((end) => statSync(file + end, { throwIfNoEntry: false }))
+    .map((found) => (found ? `${found.dev}:${found.ino}` : 'none'))
+    .join(' ');
+}
+
+/** Writes the WAL back to the file and empties it. While another process reads or writes, the next time is soon enough. */
+function checkpoint(connection: DatabaseSync, assertSame: () => void): void {
+  try {
+    assertSame();
+    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } catch {
+    // The next call reports what is wrong.
+  }
+}
+
 function open(file: string): DatabaseSync {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    createFile(file);
+    createOwnFile(file);
     return new DatabaseSync(file, {
-      timeout: blockingWaitMs,
+      // SQLite would block the event loop while it waits for a lock.
+      timeout: 0,
       enableForeignKeyConstraints: true,
       // Otherwise a number above 2^53 throws an error that quotes it, and does not name the record.
       readBigInts: true,
@@ -70,8 +107,8 @@ function open(file: string): DatabaseSync {
   }
 }
 
-/** Creates the file with mode 600, which -wal and -shm files inherit; SQLite would use the umask. */
-function createFile(file: string): void {
+/** Creates a file with mode 600, which -wal and -shm files inherit; SQLite would use the umask. */
+export function createOwnFile(file: string): void {
   const isNew = !existsSync(file);
   const descriptor = openSync(file, 'a', 0o600);
   if (isNew && process.getuid?.() === 0) {
@@ -82,15 +119,15 @@ function createFile(file: string): void {
   closeSync(descriptor);
 }
 
-function createQuery(connection: DatabaseSync, file: string): Query {
+function createQuery(connection: DatabaseSync, file: string, assertSame: () => void): Query {
   const statements = new Map<string, StatementSync>();
   const run: (...parameters: Parameters<Query>) => Row[] = (sql, values = []) => {
+    assertSame();
     let statement = statements.get(sql);
     if (!statement) statements.set(sql, (statement = connection.prepare(sql)));
     return statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]))).map(toRow);
   };
-  return async (sql, values) => {
-    const deadline = performance.now() + waitMs;
+  const runWhenFree = async (sql: string, values: Parameters<Query>[1], deadline: number): Promise<Row[]> => {
     for (;;) {
       try {
         return run(sql, values);
@@ -101,6 +138,25 @@ function createQuery(connection: DatabaseSync, file: string): Query {
       await delay(5 + Math.random() * 20);
     }
   };
+  // Only the first waiting call tries again, so the cost does not grow with their number.
+  const queue = pLimit(1);
+  return async (sql, values) => {
+    const deadline = performance.now() + waitMs;
+    if (isRead(sql)) {
+      try {
+        return run(sql, values);
+      } catch (error) {
+        if (!isBusy(error)) throw toStoreError(error, file);
+      }
+    }
+    if (queue.pendingCount >= maxWaiting) throw toStoreError(new Error('too many calls wait for its lock'), file);
+    return queue(runWhenFree, sql, values, deadline);
+  };
+}
+
+/** Whether a statement only reads: in WAL mode a read does not wait for writes. */
+function isRead(sql: string): boolean {
+  return sql.startsWith('SELECT ');
 }
 
 function toRow(record: Record<string, unknown>): Row {
@@ -118,9 +174,13 @@ function isBusy(error: unknown): boolean {
   return code !== undefined && [5, 6].includes(code & 0xff);
 }
 
+/** SQLITE_ERROR, _CONSTRAINT, _MISMATCH and _RANGE: the database works, but the statement does not fit its tables. */
+const statementErrors = [1, 19, 20, 25];
+
 /** SQLite's messages name tables and columns, never what is in them. */
 function toStoreError(error: unknown, file: string): StoreError {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code, message, errcode = 0 } = error as NodeJS.ErrnoException & { errcode?: number };
   const reason = code === undefined || code.startsWith('ERR_') ? message : code;
-  return new StoreError(`the database ${file} cannot be used: ${reason}`);
+  const text = `the database ${file} cannot be used: ${reason}`;
+  return statementErrors.includes(errcode & 0xff) ? new StoreError(text) : new StoreUnreachableError(text);
 }

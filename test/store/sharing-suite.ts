@@ -158,6 +158,36 @@ export function sharingSuite(createTarget: CreateTarget): void {
     await migrate(query, target.dialect, list.slice(0, 1));
   });
 
+  test('a database of a newer version that only adds is used, and one that does more is refused', async () => {
+    const target = await createTarget();
+    const query = await target.connect();
+    const own = migrations.length;
+    const adds: Migration = Object.assign<Migration, object>(
+      ({ text, tableEnd }) => [
+        `CREATE TABLE hosting_made_up (name ${text})${tableEnd}`,
+        `ALTER TABLE hosting_api_keys ADD COLUMN made_up ${text}`,
+      ],
+      { minVersion: own },
+    );
+    await migrate(query, target.dialect, [...migrations, adds]);
+    const store = await target.open();
+    await store.apiKeys.create(apiKey());
+    expect(await store.apiKeys.rotate('AbCdEfGhIj01', 'b'.repeat(64), t0)).toBe(true);
+    expect(await store.apiKeys.list()).toMatchObject([{ id: 'AbCdEfGhIj01', secretHash: 'b'.repeat(64) }]);
+
+    const removes: Migration = Object.assign<Migration, object>(() => ['DROP TABLE hosting_made_up'], {
+      minVersion: own + 1,
+    });
+    await migrate(query, target.dialect, [...migrations, adds, removes]);
+    await expect(target.open()).rejects.toThrow(
+      `a newer version of this program wrote the database (its tables have version ${own + 2}, this program supports ` +
+        `${own}): update the program, or restore the backup from before the update`,
+    );
+    // A later version that only adds does not change that.
+    await migrate(query, target.dialect, [...migrations, adds, removes, Object.assign(() => [], { minVersion: own })]);
+    await expect(target.open()).rejects.toThrow(`version ${own + 3}, this program supports ${own}`);
+  });
+
   test('a database of a newer version is refused, and not changed', async () => {
     const target = await createTarget();
     await (await target.open()).apiKeys.create(apiKey());
@@ -165,7 +195,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     await query('INSERT INTO hosting_migrations (version, applied_at) VALUES (99, 0)');
     await expect(target.open()).rejects.toThrow(
       'a newer version of this program wrote the database (its tables have version 99, this program supports ' +
-        `${migrations.length}): update the program`,
+        `${migrations.length}): update the program, or restore the backup from before the update`,
     );
     expect(await query('SELECT id FROM hosting_api_keys')).toHaveLength(1);
   });

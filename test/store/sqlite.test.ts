@@ -1,6 +1,16 @@
-import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { StoreError } from '../../server/store/error.ts';
 import { openStore } from '../../server/store/index.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -8,7 +18,7 @@ import { auditSuite } from './audit-suite.ts';
 import { damageSuite } from './damage-suite.ts';
 import { feedbackSuite } from './feedback-suite.ts';
 import { recordsSuite } from './records-suite.ts';
-import { apiKey } from './samples.ts';
+import { apiKey, auditEntry } from './samples.ts';
 import { sharingSuite } from './sharing-suite.ts';
 import { createSqliteTarget } from './target.ts';
 
@@ -52,6 +62,90 @@ describe('in a SQLite file', () => {
     expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
     await query('COMMIT');
     expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ label: 'new' }));
+  });
+
+  test('refuses a call at once if 1,000 others wait for a lock; they are done in order after it', async () => {
+    const target = await createSqliteTarget();
+    const store = await target.open();
+    const query = await target.connect();
+    await query('BEGIN IMMEDIATE');
+    const waiting = Array.from({ length: 1001 }, (_, index) => store.audit.append(auditEntry({ at: index })));
+    await expect(store.audit.append(auditEntry())).rejects.toThrow('too many calls wait for its lock');
+    await query('ROLLBACK');
+    await Promise.all(waiting);
+    const written = await query('SELECT logged_at FROM hosting_audit ORDER BY id');
+    expect(written.map(({ logged_at: at }) => at)).toEqual(Array.from({ length: 1001 }, (_, index) => index));
+  });
+
+  test('its file alone has all records within a minute of a write, and the WAL does not grow', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const folder = temporaryFolder();
+    const store = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => store.close());
+    const file = join(folder, 'hosting.sqlite');
+    await store.apiKeys.create(apiKey());
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    vi.advanceTimersByTime(60_000);
+    expect(statSync(`${file}-wal`).size).toBe(0);
+    const copied = temporaryFolder();
+    copyFileSync(file, join(copied, 'hosting.sqlite'));
+    const copy = await openStore({ DATA_DIR: copied });
+    onTestFinished(() => copy.close());
+    expect(await copy.apiKeys.list()).toEqual([apiKey()]);
+  });
+
+  test.each<[string, (file: string) => void]>([
+    ['deleted', (file) => rmSync(file)],
+    ['moved away', (file) => renameSync(file, `${file}.old`)],
+    [
+      'replaced',
+      (file) => {
+        copyFileSync(file, `${file}.copy`);
+        renameSync(`${file}.copy`, file);
+      },
+    ],
+    ['cut off from its WAL', (file) => rmSync(`${file}-wal`)],
+    ['cut off from its shared memory', (file) => rmSync(`${file}-shm`)],
+  ])('refuses every call after its file was %s, and does not create it again', async (_, harm) => {
+    const folder = temporaryFolder();
+    const store = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => store.close());
+    await store.apiKeys.create(apiKey());
+    harm(join(folder, 'hosting.sqlite'));
+    const before = readdirSync(folder);
+    const message = /was deleted or replaced while it was open/;
+    await expect(store.apiKeys.find('AbCdEfGhIj01')).rejects.toThrow(message);
+    await expect(store.apiKeys.revoke('AbCdEfGhIj01', 1)).rejects.toThrow(message);
+    expect(readdirSync(folder)).toEqual(before);
+  });
+
+  test('leaves the files of the database alone that replaced its own, when it is closed', async () => {
+    const folder = temporaryFolder();
+    const old = await openStore({ DATA_DIR: folder });
+    await old.apiKeys.create(apiKey({ label: 'old' }));
+    const file = join(folder, 'hosting.sqlite');
+    for (const end of ['', '-wal', '-shm']) renameSync(file + end, `${file}.old${end}`);
+    const store = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => store.close());
+    await store.apiKeys.create(apiKey({ label: 'new' }));
+    await old.close();
+    expect(await store.apiKeys.list()).toEqual([apiKey({ label: 'new' })]);
+    const again = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => again.close());
+    expect(await again.apiKeys.list()).toEqual([apiKey({ label: 'new' })]);
+  });
+
+  test('is used again after its file was moved back', async () => {
+    const folder = temporaryFolder();
+    const store = await openStore({ DATA_DIR: folder });
+    onTestFinished(() => store.close());
+    await store.apiKeys.create(apiKey());
+    const file = join(folder, 'hosting.sqlite');
+    renameSync(file, `${file}.old`);
+    await expect(store.apiKeys.list()).rejects.toThrow(StoreError);
+    renameSync(`${file}.old`, file);
+    expect(await store.apiKeys.list()).toEqual([apiKey()]);
   });
 
   test('reports which file cannot be used, and why', async () => {

@@ -1,0 +1,224 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { migrate, migrations } from '../../server/store/migrations.ts';
+import { openStore } from '../../server/store/index.ts';
+import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
+import type { Store } from '../../server/store/types.ts';
+import { describePostgres } from '../helpers/postgres.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { apiKey, auditEntry } from '../store/samples.ts';
+import { createCommandLine, runCommand, runHere } from './run-command.ts';
+
+/** Opens the store of a folder until the test ends. */
+async function open(dataDir: string): Promise<Store> {
+  const store = await openStore({ DATA_DIR: dataDir });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const idsOf = async ({ audit }: Store): Promise<string[]> =>
+  (await Array.fromAsync(audit.entries({}))).map(({ requestId }) => requestId);
+
+test('a backup during 1,000 writes is a consistent copy, which restore brings back', async () => {
+  const { env, store } = await createCommandLine();
+  const folder = temporaryFolder();
+  const backup = join(folder, 'backup.sqlite');
+  await store.apiKeys.create(apiKey());
+  let running: ReturnType<typeof runCommand> | undefined;
+  for (let count = 0; count < 1000; count += 1) {
+    await store.audit.append(auditEntry({ at: count, requestId: `r-${count}` }));
+    if (count === 100) running = runCommand(['store', 'backup', backup], { cwd: folder, env });
+  }
+  const result = await running!;
+  expect(result).toEqual({ status: 0, stdout: `${backup}\n`, stderr: expect.stringContaining('is backed up') });
+  expect((statSync(backup).mode & 0o777).toString(8)).toBe('600');
+  // A single file, without a WAL of its own.
+  expect(readdirSync(folder)).toEqual(['backup.sqlite']);
+
+  const dataDir = join(temporaryFolder(), 'data');
+  const restored = await runHere(['store', 'restore', backup], { DATA_DIR: dataDir });
+  expect(restored).toMatchObject({ status: 0, stderr: expect.stringContaining('revoked') });
+  expect((statSync(join(dataDir, 'hosting.sqlite')).mode & 0o777).toString(8)).toBe('600');
+  const copy = await open(dataDir);
+  expect(await copy.apiKeys.list()).toEqual([apiKey()]);
+  const ids = await idsOf(copy);
+  expect(ids.length).toBeGreaterThan(100);
+  expect(ids).toEqual(Array.from({ length: ids.length }, (_, index) => `r-${index}`));
+});
+
+describe('backup', () => {
+  test('refuses to overwrite a file', async () => {
+    const { run } = await createCommandLine();
+    const file = join(temporaryFolder(), 'backup.sqlite');
+    writeFileSync(file, 'precious');
+    expect(await run('store', 'backup', file)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `${file} exists: name a new file\n`,
+    });
+  });
+
+  test('refuses a place without a store, and creates none', async () => {
+    const dataDir = join(temporaryFolder(), 'data');
+    const file = join(temporaryFolder(), 'backup.sqlite');
+    const { status, stderr } = await runHere(['store', 'backup', file], { DATA_DIR: dataDir });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: `there is no database ${join(dataDir, 'hosting.sqlite')}\n`,
+    });
+    expect(readdirSync(join(dataDir, '..'))).toEqual([]);
+  });
+
+  test('names a folder that does not exist, and leaves no partial file', async () => {
+    const { run, env } = await createCommandLine();
+    const file = join(temporaryFolder(), 'missing', 'backup.sqlite');
+    const { status, stderr } = await run('store', 'backup', file);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringContaining(`${file} cannot be written: ENOENT`),
+    });
+    expect(readdirSync(env.DATA_DIR!).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  });
+});
+
+describe('restore', () => {
+  test.each(['hosting.sqlite', 'hosting.sqlite-wal', 'hosting.sqlite-shm'])(
+    'refuses a place that has a %s',
+    async (name) => {
+      const { run } = await createCommandLine();
+      const backup = join(temporaryFolder(), 'backup.sqlite');
+      expect((await run('store', 'backup', backup)).status).toBe(0);
+      const dataDir = temporaryFolder();
+      writeFileSync(join(dataDir, name), '');
+      expect(await runHere(['store', 'restore', backup], { DATA_DIR: dataDir })).toEqual({
+        status: 1,
+        stdout: '',
+        stderr: `${join(dataDir, name)} exists: stop the server, and move the old database with its -wal and -shm away\n`,
+      });
+      expect(readdirSync(dataDir)).toEqual([name]);
+    },
+  );
+
+  test.each<[string, (file: string) => void, string]>([
+    ['is missing', () => undefined, 'ENOENT'],
+    ['is a folder', (file) => mkdirSync(file), 'EISDIR'],
+    ['is no database', (file) => writeFileSync(file, 'text'.repeat(1000)), 'file is not a database'],
+    ['is empty', (file) => writeFileSync(file, ''), 'it is not a store of this program'],
+  ])('refuses a backup that %s, and leaves the place empty', async (_, create, reason) => {
+    const file = join(temporaryFolder(), 'backup.sqlite');
+    create(file);
+    const dataDir = temporaryFolder();
+    const { status, stderr } = await runHere(['store', 'restore', file], { DATA_DIR: dataDir });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringContaining(`${file} cannot be restored: ${reason}`),
+    });
+    expect(readdirSync(dataDir)).toEqual([]);
+  });
+
+  test('refuses a damaged backup', async () => {
+    const { run, store } = await createCommandLine();
+    for (let count = 0; count < 200; count += 1) await store.audit.append(auditEntry({ detail: 'x'.repeat(60) }));
+    const backup = join(temporaryFolder(), 'backup.sqlite');
+    expect((await run('store', 'backup', backup)).status).toBe(0);
+    const damaged = openSync(backup, 'r+');
+    writeSync(damaged, Buffer.alloc(20 * 4096, 'noise'), 0, 20 * 4096, 5 * 4096);
+    closeSync(damaged);
+    const dataDir = temporaryFolder();
+    const { status, stderr } = await runHere(['store', 'restore', backup], { DATA_DIR: dataDir });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringContaining(`${backup} cannot be restored: `),
+    });
+    expect(readdirSync(dataDir)).toEqual([]);
+  });
+});
+
+describe('migrate', () => {
+  test('brings a store from the version before to this one, and restore brings the old one back', async () => {
+    const dataDir = temporaryFolder();
+    const file = join(dataDir, 'hosting.sqlite');
+    const before = migrations.slice(0, -1);
+    const old = await connectSqlite(file);
+    await migrate(old.query, sqliteDialect, before);
+    await old.query(`INSERT INTO hosting_servers (server, provider, ref) VALUES ('game:survival', 'panel', 'a')`);
+    const dump = () => old.query('SELECT server, provider, ref FROM hosting_servers');
+    const was = await dump();
+    const backup = join(temporaryFolder(), 'backup.sqlite');
+    const env = { DATA_DIR: dataDir };
+    expect((await runHere(['store', 'backup', backup], env)).status).toBe(0);
+    expect(await runHere(['store', 'migrate'], env)).toMatchObject({
+      status: 0,
+      stdout: `the store is migrated from version ${before.length} to ${migrations.length}\n`,
+    });
+    expect(await runHere(['store', 'migrate'], env)).toMatchObject({
+      status: 0,
+      stdout: `the store has version ${migrations.length}: nothing to do\n`,
+    });
+    expect(await dump()).toEqual(was);
+    await old.close();
+
+    for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
+    expect((await runHere(['store', 'restore', backup], env)).status).toBe(0);
+    const back = await connectSqlite(file);
+    onTestFinished(back.close);
+    // The version before accepts it, without a change.
+    await migrate(back.query, sqliteDialect, before);
+    expect(await back.query('SELECT version FROM hosting_migrations')).toHaveLength(before.length);
+    expect(await back.query('SELECT server, provider, ref FROM hosting_servers')).toEqual(was);
+  });
+
+  test('restore refuses a backup of a newer version', async () => {
+    const { run, env } = await createCommandLine();
+    const newer = await connectSqlite(join(env.DATA_DIR!, 'hosting.sqlite'));
+    onTestFinished(newer.close);
+    await newer.query('INSERT INTO hosting_migrations (version, applied_at) VALUES (99, 0)');
+    const backup = join(temporaryFolder(), 'backup.sqlite');
+    expect((await run('store', 'backup', backup)).status).toBe(0);
+    const { status, stderr } = await runHere(['store', 'restore', backup], { DATA_DIR: temporaryFolder() });
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('update the program') });
+  });
+});
+
+describePostgres((server) => {
+  test('backup and restore name the commands of PostgreSQL, which work', async () => {
+    const [one, other] = [await server().createDatabase(), await server().createDatabase()];
+    const store = await openStore({ DATA_DIR: '', DATABASE_URL: one });
+    onTestFinished(() => store.close());
+    await store.apiKeys.create(apiKey());
+    await store.audit.append(auditEntry());
+    const file = join(temporaryFolder(), "it's a backup");
+    const commandOf = async (name: string, url: string): Promise<string> => {
+      const { status, stdout, stderr } = await runHere(['store', name, file], { DATABASE_URL: url });
+      expect({ status, stdout, stderr }).toEqual({
+        status: 1,
+        stdout: expect.stringMatching(/^pg_/),
+        stderr: expect.stringContaining('PostgreSQL'),
+      });
+      return stdout;
+    };
+    const sh = (command: string, url: string) =>
+      execFileSync('sh', ['-c', command], { env: { ...process.env, DATABASE_URL: url }, stdio: 'pipe' });
+    sh(await commandOf('backup', one), one);
+    const restore = await commandOf('restore', other);
+    sh(restore, other);
+    const copy = await openStore({ DATA_DIR: '', DATABASE_URL: other });
+    onTestFinished(() => copy.close());
+    expect(await copy.apiKeys.list()).toEqual([apiKey()]);
+    expect(await idsOf(copy)).toEqual(['a-request']);
+    expect(() => sh(restore, other)).toThrow('already exists');
+  });
+
+  test('migrate says that a store is up to date', async () => {
+    const url = await server().createDatabase();
+    const first = await runHere(['store', 'migrate'], { DATABASE_URL: url });
+    expect(first).toMatchObject({
+      status: 0,
+      stdout: `the store is migrated from version 0 to ${migrations.length}\n`,
+    });
+    const second = await runHere(['store', 'migrate'], { DATABASE_URL: url });
+    expect(second).toMatchObject({ status: 0, stdout: `the store has version ${migrations.length}: nothing to do\n` });
+  });
+});

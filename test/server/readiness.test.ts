@@ -1,0 +1,123 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createTestApp } from '../helpers/app.ts';
+import type { TestApp } from '../helpers/app.ts';
+import { openClient } from '../helpers/console-client.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { describePostgres, withClient } from '../helpers/postgres.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { ask, askEndpoint } from './ask.ts';
+import { createServable, startProcess } from './process.ts';
+import { eventually, sharedProject } from './shared.ts';
+
+const ready = { status: 200, text: '{"status":"ready"}\n' };
+const unready = { status: 503, text: '{"status":"unready"}\n' };
+const draining = { status: 503, text: '{"status":"draining"}\n' };
+
+async function askReady(app: { readonly port: number }) {
+  const { status, text } = await ask(app, '/ready');
+  return { status, text };
+}
+
+/** The log lines about failures. */
+const failures = (app: TestApp) => app.log().filter(({ level }) => level === 'error' || level === 'warn');
+
+describePostgres((server) => {
+  test('a store that does not answer makes the server unready, and is logged once', async () => {
+    const databaseUrl = await server().createDatabase();
+    const world = await createHostingWorld(temporaryFolder(), { databaseUrl });
+    const settings = { ...world.settings, FEEDBACK_RATELIMIT_BURST: '1000' };
+    const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+    expect(await askReady(app)).toEqual(ready);
+    expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
+
+    const [admin, name] = [databaseUrl.replace(/\w+$/, 'postgres'), /\w+$/.exec(databaseUrl)![0]];
+    await withClient(admin, async (client) => {
+      await client.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+      await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
+    });
+    await expect.poll(() => askReady(app), eventually).toEqual(unready);
+    for (let count = 0; count < 10; count += 1) {
+      const { status, headers, text } = await askEndpoint(app, 'startGameServer');
+      expect({ status, text }).toMatchObject({ status: 500, text: expect.stringContaining('"internal_error"') });
+      expect(headers['retry-after']).toBe('5');
+      // A vote is accepted even if it cannot be counted.
+      await ask(app, '/v1/kb/feedback', { method: 'POST', body: '{"helpful":true}' });
+    }
+    expect((await ask(app, '/v1/plans')).status).toBe(200);
+    expect((await ask(app, '/health')).status).toBe(200);
+    expect(failures(app)).toEqual([
+      expect.objectContaining({ level: 'error', msg: 'the store does not answer', reason: expect.any(String) }),
+    ]);
+    expect(JSON.stringify(app.log())).not.toContain('"stack"');
+
+    await withClient(admin, (client) => client.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`));
+    await expect.poll(() => askReady(app), eventually).toEqual(ready);
+    expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
+    await expect.poll(() => app.log().some(({ msg }) => msg === 'the store answers again'), eventually).toBe(true);
+  });
+});
+
+test('a deleted database file makes the server unready, and no request is served from it', async () => {
+  const folder = temporaryFolder();
+  const world = await createHostingWorld(folder);
+  const app = {
+    ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
+    key: await world.issueKey(),
+  };
+  expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
+  const file = join(folder, 'data', 'hosting.sqlite');
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end);
+  const { status, headers } = await askEndpoint(app, 'startGameServer');
+  expect({ status, retryAfter: headers['retry-after'] }).toEqual({ status: 500, retryAfter: '5' });
+  expect(world.panel.signals).toEqual(['start']);
+  await expect.poll(() => askReady(app), eventually).toEqual(unready);
+  expect((await ask(app, '/v1/plans')).status).toBe(200);
+  expect(failures(app)).toEqual([
+    expect.objectContaining({ msg: 'the store does not answer', reason: expect.stringContaining(file) }),
+  ]);
+  expect(existsSync(file)).toBe(false);
+});
+
+test('after SIGTERM the port stays open for SHUTDOWN_DELAY_SECONDS, and streams end at its end', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const { settings } = await createServable();
+  const server = startProcess({ ...settings, ...world.settings, SHUTDOWN_DELAY_SECONDS: '2' });
+  const app = { port: await server.listening(), key } as unknown as TestApp & { key: string };
+  expect(await askReady(app)).toEqual(ready);
+  const { websocket } = JSON.parse((await askEndpoint(app, 'openGameConsole')).text) as {
+    websocket: { socket_url: string; token: string };
+  };
+  const stream = await openClient(websocket.socket_url);
+  expect(await stream.auth(websocket.token)).toEqual(['auth success']);
+  let streamEnded = 0;
+  const closed = stream.ended.then((end) => {
+    streamEnded = performance.now();
+    return end;
+  });
+  const began = performance.now();
+  server.child.kill('SIGTERM');
+  await server.logged('draining');
+  const answer = await ask(app, '/ready');
+  expect({ status: answer.status, text: answer.text }).toEqual(draining);
+  expect(answer.headers.connection).toBe('close');
+  expect((await ask(app, '/v1/plans')).status).toBe(200);
+  expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
+  expect(await server.ended()).toBe(0);
+  expect(await closed).toMatchObject({ code: 1012 });
+  expect(streamEnded - began).toBeGreaterThan(1900);
+});
+
+test('a second signal skips SHUTDOWN_DELAY_SECONDS', async () => {
+  const { settings } = await createServable();
+  const server = startProcess({ ...settings, SHUTDOWN_DELAY_SECONDS: '600' });
+  const port = await server.listening();
+  server.child.kill('SIGTERM');
+  await server.logged('draining');
+  expect(await askReady({ port })).toEqual(draining);
+  server.child.kill('SIGTERM');
+  expect(await server.ended()).toBe(0);
+  await server.logged('stopped');
+});

@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { ask } from '../../server/ask.ts';
+import { createServable, startProcess } from '../../server/process.ts';
+
+/** Starts a server, and locks its SQLite file for writing as another process would. */
+async function startLocked(): Promise<{ port: number; free: () => void }> {
+  const { settings } = await createServable();
+  const dataDir = temporaryFolder();
+  const limits = { RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000', FEEDBACK_RATELIMIT_BURST: '100000' };
+  const server = startProcess({ ...settings, ...limits, DATA_DIR: dataDir });
+  const port = await server.listening();
+  const other = new DatabaseSync(join(dataDir, 'hosting.sqlite'), { timeout: 5000 });
+  onTestFinished(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  return { port, free: () => other.exec('ROLLBACK') };
+}
+
+/** Sends votes, which wait for the lock. */
+function vote(port: number, count: number): Promise<number[]> {
+  const question = { method: 'POST', body: '{"helpful":true}' };
+  const send = async (): Promise<number> => (await ask({ port }, '/v1/kb/feedback', question)).status;
+  return Promise.all(Array.from({ length: count }, send));
+}
+
+/** How long a request of /health takes in ms, at most 20 s. */
+async function measureHealth(port: number): Promise<number> {
+  const started = performance.now();
+  const answered = ask({ port }, '/health').then(({ status }) => expect(status).toBe(200));
+  await Promise.race([answered, delay(20_000, undefined, { ref: false })]);
+  return Math.round(performance.now() - started);
+}
+
+test('300 calls that wait for the lock of SQLite do not delay other requests', async () => {
+  const { port, free } = await startLocked();
+  const idle = await measureHealth(port);
+  const first = vote(port, 1).catch(() => []);
+  await delay(500);
+  const withOne = await measureHealth(port);
+  const others = vote(port, 299).catch(() => []);
+  await delay(1500);
+  const withMany = await measureHealth(port);
+  process.stderr.write(`/health: ${idle} ms, with one waiter ${withOne} ms, with 300 ${withMany} ms\n`);
+  // Each waiter blocked the event loop 25 ms a try: 300 of them blocked it for seconds.
+  expect(withMany).toBeLessThan(1000);
+  free();
+  expect((await Promise.all([first, others])).flat()).toEqual(Array.from({ length: 300 }, () => 202));
+});
