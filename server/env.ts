@@ -169,6 +169,9 @@ const Settings = z
     LOG_FORMAT: oneOf('pretty', 'json')
       .optional()
       .describe('`pretty` or `json`; the default is `pretty` on a terminal, else `json`.'),
+    AUDIT_RETENTION_DAYS: integer(1, 36_500)
+      .optional()
+      .describe('How long entries of the audit log are kept; without it, they are never removed.'),
     SHUTDOWN_GRACE_SECONDS: integer(0, 3600).default(10).describe('How long running requests may take after SIGTERM.'),
   })
   .superRefine((env, context) => {

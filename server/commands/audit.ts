@@ -10,7 +10,7 @@ import { describeUnknownServer } from './unknown.ts';
 export function addAuditCommand(program: Command, { withStore, print, printNote }: Context): void {
   program
     .command('audit')
-    .description('Prints the audit log, the newest last.')
+    .description('Prints the audit log, changes of keys and servers included, the newest last.')
     .option('--server <game:ID>', 'only of this server', parseServer)
     .option('--since <T>', 'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours', parseSince)
     .option('--json', 'print a JSON object a line')
@@ -41,9 +41,12 @@ function toIso({ at }: AuditEntry): string {
 }
 
 function render(entry: AuditEntry): string {
-  const { phase, action, server, keyId, ip, requestId, outcome, ms, detail } = entry;
-  const parts = [toIso(entry), phase, action, server, `key=${keyId}`, `ip=${ip}`, `request=${requestId}`];
-  if (outcome !== null) parts.push(`outcome=${outcome}`);
+  const { phase, action, server, actor, keyId, ip, requestId, outcome, ms, detail } = entry;
+  const parts = [toIso(entry), phase, action];
+  if (server !== null) parts.push(server);
+  for (const [name, value] of Object.entries({ by: actor, key: keyId, ip, request: requestId, outcome })) {
+    if (value !== null) parts.push(`${name}=${value}`);
+  }
   if (ms !== null) parts.push(`${ms}ms`);
   if (detail !== null) parts.push(JSON.stringify(detail));
   return toPrintable(parts.join('  '));

@@ -7,7 +7,7 @@ import { OutputError } from './context.ts';
 import type { Context } from './context.ts';
 import { parseDuration, parseScope, parseServer, parseText, parseTime, repeatable } from './inputs.ts';
 import { formatTable } from './table.ts';
-import { didYouMean, toPrintable } from './text.ts';
+import { didYouMean, toIso, toPrintable } from './text.ts';
 import { describeUnknownServer } from './unknown.ts';
 
 /** Adds `keys create | list | rotate | revoke`. */
@@ -29,7 +29,7 @@ function addCreate(keys: Command, context: Context): void {
     .option('--expires <DATE>', 'YYYY-MM-DD or an ISO time; never if left out', parseExpiry)
     .option('--json', 'print a JSON object')
     .action(async ({ server: servers = [], scope: scopes = [], label = '', expires: expiresAt = null, json }) => {
-      const { withStore, printNote } = context;
+      const { withStore, change, printNote } = context;
       if (servers.length === 0) throw new CommandError('--server is missing: a key is for at least one server');
       if (scopes.length === 0) throw new CommandError('--scope is missing: a key allows at least one thing');
       const { record, text } = createApiKey({ label, servers, scopes, expiresAt });
@@ -44,7 +44,8 @@ function addCreate(keys: Command, context: Context): void {
           const warning = await describeUnknownServer(store, server);
           if (warning !== undefined) printNote(`warning: ${warning}; add it with servers add`);
         }
-        await store.apiKeys.create(record);
+        const values = { servers: servers.join(','), scopes: scopes.join(','), expires: toIso(expiresAt) };
+        await change(store, { action: 'keys create', keyId: record.id, values }, () => store.apiKeys.create(record));
         await showKey(context, record, text, json, `API key ${record.id} is created`);
       });
     });
@@ -80,7 +81,11 @@ function addRotate(keys: Command, context: Context): void {
           const until = toIso(key.previousUntil);
           context.printNote(`warning: the secret before the last rotation was valid until ${until}, and ends now`);
         }
-        await store.apiKeys.rotate(id, hash, now + overlap);
+        const values = { old_valid_until: toIso(now + overlap) };
+        const rotate = () => store.apiKeys.rotate(id, hash, now + overlap);
+        if (!(await context.change(store, { action: 'keys rotate', keyId: id, values }, rotate))) {
+          throw await unknownKey(store, id);
+        }
         const oldUntil = toIso(Math.min(now + overlap, key.expiresAt ?? Infinity));
         const old = overlap > 0 ? `is valid until ${oldUntil}` : 'is no longer valid';
         await showKey(context, key, text, json, `API key ${id} has a new secret; the old one ${old}`);
@@ -88,7 +93,7 @@ function addRotate(keys: Command, context: Context): void {
     });
 }
 
-function addRevoke(keys: Command, { withStore, print }: Context): void {
+function addRevoke(keys: Command, { withStore, change, print }: Context): void {
   keys
     .command('revoke')
     .description('Revokes an API key for good, from the next request on.')
@@ -96,7 +101,8 @@ function addRevoke(keys: Command, { withStore, print }: Context): void {
     .option('--json', 'print a JSON object')
     .action(async (id, { json }) => {
       await withStore(async (store) => {
-        if (!(await store.apiKeys.revoke(id, Date.now()))) throw await unknownKey(store, id);
+        const revoke = () => store.apiKeys.revoke(id, Date.now());
+        if (!(await change(store, { action: 'keys revoke', keyId: id }, revoke))) throw await unknownKey(store, id);
       });
       await print(json ? JSON.stringify({ id }) : `API key ${id} is revoked`);
     });
@@ -177,8 +183,4 @@ function stateOf(key: ApiKeyRecord): string {
   if (key.revokedAt !== null) return `revoked ${toIso(key.revokedAt)}`;
   if (key.expiresAt === null) return 'active';
   return `${isActive(key, Date.now()) ? 'until' : 'expired'} ${toIso(key.expiresAt)}`;
-}
-
-function toIso(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString();
 }

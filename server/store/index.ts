@@ -4,9 +4,9 @@ import { createAudit } from './audit.ts';
 import type { StoreSettings } from './env.ts';
 import { createFeedback } from './feedback.ts';
 import { createIdempotency } from './idempotency.ts';
-import { createSecrets } from './secrets.ts';
 import { createServers } from './servers.ts';
 import { openSqlite } from './sqlite.ts';
+import { createStreamTokens } from './stream-tokens.ts';
 
 /**
  * The persistent state of the service. Several instances may share one store: a write is visible to the others at their
@@ -24,7 +24,7 @@ export async function openStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings) 
     idempotency: createIdempotency(query),
     audit: createAudit(query),
     feedback: createFeedback(query),
-    secret: createSecrets(query),
+    streamTokens: createStreamTokens(query),
     close,
   };
 }

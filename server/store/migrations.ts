@@ -66,6 +66,23 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (path, day)
     )${tableEnd}`,
   ],
+  ({ text, integer, sequence, tableEnd }) => [
+    `CREATE TABLE hosting_stream_tokens (
+      id ${sequence},
+      token_hash ${text} NOT NULL UNIQUE,
+      key_id ${text} NOT NULL,
+      secret_hash ${text} NOT NULL,
+      server ${text} NOT NULL,
+      mode ${text} NOT NULL,
+      issued_at ${integer} NOT NULL,
+      expires_at ${integer} NOT NULL
+    )${tableEnd}`,
+    'CREATE INDEX hosting_stream_tokens_key ON hosting_stream_tokens (key_id, expires_at)',
+    // The signing secret of earlier stream tokens: a backup must hold nothing that opens anything.
+    'DROP TABLE hosting_secrets',
+    `ALTER TABLE hosting_servers ADD COLUMN suspended_at ${integer}`,
+    `ALTER TABLE hosting_audit ADD COLUMN actor ${text}`,
+  ],
 ];
 
 /**

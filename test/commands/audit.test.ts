@@ -81,7 +81,7 @@ test.each([
 
 test('an unknown server without log entries gives a warning', async () => {
   const line = await createLog();
-  await line.run('servers', 'add', 'game:quiet', '--provider', 'p', '--ref', 'r');
+  await line.store.servers.put({ server: 'game:quiet', provider: 'p', ref: 'r', logFile: null });
   const warning = 'warning: there is no server game:queit (did you mean "game:quiet"?)\n';
   expect(await line.run('audit', '--server', 'game:queit')).toEqual({ status: 0, stdout: '', stderr: warning });
   expect(await line.run('audit', '--server', 'game:quiet')).toEqual({ status: 0, stdout: '', stderr: '' });

@@ -37,7 +37,7 @@ test('every change of a key is audited before and after', async () => {
       keyId,
       detail: 'servers=game:a scopes=game-power:read expires=2999-12-31T00:00:00.000Z',
     }),
-    ...changed('keys rotate', { keyId, detail: expect.stringMatching(/^old=\d{4}-/) as unknown }),
+    ...changed('keys rotate', { keyId, detail: expect.stringMatching(/^old_valid_until=\d{4}-/) as unknown }),
     ...changed('keys revoke', { keyId }),
   ]);
 });

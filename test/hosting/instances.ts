@@ -19,9 +19,9 @@ export interface TwoInstances {
   readonly apps: readonly [SharedApp, SharedApp];
   readonly keyId: string;
   /** Runs one of the operator's commands; returns its output. */
-  run(...args: string[]): Promise<string>;
-  /** Every value of every table, as text. */
-  readDatabase(): Promise<string[]>;
+  readonly run: (...args: string[]) => Promise<string>;
+  /** Every text of every table. */
+  readonly readDatabase: () => Promise<string[]>;
 }
 
 /** Starts two instances with one store: a SQLite file, or a PostgreSQL database. */
@@ -46,7 +46,8 @@ export async function createInstances(
     },
     async readDatabase() {
       const rows = databaseUrl === undefined ? readSqlite(world) : await readPostgres(databaseUrl);
-      return rows.flatMap((row) => Object.values(row)).flatMap((value) => (value === null ? [] : [String(value)]));
+      const values = rows.flatMap((row) => Object.values(row));
+      return values.filter((value) => typeof value === 'string');
     },
   };
 }

@@ -2,6 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { openClient } from '../helpers/console-client.ts';
 import { describePostgres } from '../helpers/postgres.ts';
+import { askEndpoint } from '../server/ask.ts';
 import { bootstrap, createInstances, openStream } from './instances.ts';
 
 /** Tests with one kind of store, shared by two instances. */
@@ -31,7 +32,23 @@ function tokenSuite(createDatabase: () => Promise<string | undefined>): void {
     }
     expect(opened).toEqual([]);
   });
+
+  test('a HEAD request issues no token, and has the length of the answer to GET', async () => {
+    const { apps, readDatabase } = await createInstances(await createDatabase());
+    const count = async () => (await readDatabase()).filter((value) => value === 'read_write').length;
+    const head = await askEndpoint(apps[0], 'openGameConsole', { method: 'HEAD' });
+    expect({ status: head.status, text: head.text, tokens: await count() }).toEqual({
+      status: 200,
+      text: '',
+      tokens: 0,
+    });
+    const { text } = await askEndpoint(apps[0], 'openGameConsole');
+    expect(await count()).toBe(1);
+    expect(Number(head.headers['content-length'])).toBe(Buffer.byteLength(text));
+  });
 }
 
-describe('in a SQLite file', () => tokenSuite(() => Promise.resolve(undefined)));
+describe('in a SQLite file', () => {
+  tokenSuite(() => Promise.resolve(undefined));
+});
 describePostgres((postgres) => tokenSuite(() => postgres().createDatabase()));

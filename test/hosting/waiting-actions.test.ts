@@ -108,6 +108,13 @@ describe.each<Kind>(['game', 'vps'])('an action on a %s server that waits for an
       'Bearer',
     ],
     [
+      'its server is suspended',
+      ({ world }) => run(world, 'servers', 'suspend', server),
+      403,
+      renderProblem('json', 'forbidden', `This ${kind === 'vps' ? 'VPS' : 'game server'} is suspended`),
+      'Bearer',
+    ],
+    [
       'its server is removed',
       ({ world }) => run(world, 'servers', 'remove', server),
       kind === 'vps' ? 500 : 502,

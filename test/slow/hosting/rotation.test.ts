@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { describePostgres } from '../../helpers/postgres.ts';
+import { askEndpoint } from '../../server/ask.ts';
 import { bootstrap, createInstances, openStream } from '../../hosting/instances.ts';
 
 /** How a stream ended; `open` if it did not end within 6 s. */
@@ -50,7 +52,37 @@ function rotationSuite(createDatabase: () => Promise<string | undefined>): void 
     await renewed.roundTrip();
     expect(renewed.socket.readyState).toBe(renewed.socket.OPEN);
   });
+
+  test('a suspended server is 403 to its keys on every instance, its streams end, and resume undoes it', async () => {
+    const { world, apps, run } = await createInstances(await createDatabase());
+    const streams = await Promise.all(apps.map(openStream));
+    await run('servers', 'suspend', 'game:mine');
+    const suspended = performance.now();
+    for (const app of apps) {
+      for (const name of ['startGameServer', 'sendGameCommand', 'openGameConsole', 'getLatestGameLog'] as const) {
+        const { status, text, headers } = await askEndpoint(app, name);
+        const body = renderProblem('json', 'forbidden', 'This game server is suspended');
+        expect({ status, text, challenge: headers['www-authenticate'] }).toEqual({
+          status: 403,
+          text: body,
+          challenge: 'Bearer',
+        });
+      }
+      expect((await askEndpoint(app, 'startVps')).status).toBe(200);
+    }
+    const late = await openClient(streams[0]!.socket.url);
+    late.send('auth', streams[0]!.token);
+    for (const client of [...streams, late]) expect(await endOf(client)).toMatchObject({ code: 4003 });
+    expect(performance.now() - suspended).toBeLessThan(5000);
+    await run('servers', 'resume', 'game:mine');
+    for (const app of apps) expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
+    await openStream(apps[1]);
+    expect(world.panel.signals).toEqual(['start', 'start']);
+    expect(world.panel.commands).toEqual([]);
+  });
 }
 
-describe('in a SQLite file', () => rotationSuite(() => Promise.resolve(undefined)));
+describe('in a SQLite file', () => {
+  rotationSuite(() => Promise.resolve(undefined));
+});
 describePostgres((postgres) => rotationSuite(() => postgres().createDatabase()));
