@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { listenOn } from '../../server/http/listen.ts';
-import { serveShared } from '../server/shared.ts';
+import { sharedApp } from '../server/shared.ts';
 
 /** Sends bytes and returns everything received until the server closes. */
 async function send(port: number, bytes: string): Promise<string> {
@@ -27,7 +27,7 @@ test.each([
     '431 Request Header Fields Too Large',
   ],
 ])('%s is answered with the common headers alone', async (_, bytes, status) => {
-  const { port } = await serveShared();
+  const { port } = await sharedApp();
   const [line, ...headers] = (await send(port, bytes)).split('\r\n');
   expect(line).toBe(`HTTP/1.1 ${status}`);
   expect(headers).toEqual([
