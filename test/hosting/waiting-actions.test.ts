@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
@@ -147,4 +148,26 @@ test('a store that cannot be read when the turn of an action comes is a 500, and
   change(waiting.world, 'DROP TABLE hosting_api_keys');
   expect(await waiting.finish()).toMatchObject({ status: 500, text: renderProblem('json', 'internal_error') });
   expect(sentAfter(waiting.world)).toEqual([]);
+});
+
+test('an action that waits for a connection to the panel is not sent if its key is revoked', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const started = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const app: SharedApp = { ...started, key };
+  world.panel.fail('hang', isAction);
+  // As many as there are connections to a panel.
+  const commands = Array.from({ length: 32 }, () => askEndpoint(app, 'sendGameCommand'));
+  await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(32);
+  const power = askEndpoint(app, 'killGameServer');
+  const isWaiting = async () =>
+    (await Array.fromAsync(world.store.audit.entries({}))).some(({ action }) => action === 'kill');
+  await expect.poll(isWaiting, eventually).toBe(true);
+  await sleep(700);
+  await run(world, 'keys', 'revoke', key.split('_')[1]!);
+  world.panel.fail(undefined);
+  world.panel.server.closeAllConnections();
+  expect(await power).toMatchObject({ status: 401, text: renderProblem('json', 'unauthorized') });
+  await Promise.all(commands);
+  expect(world.panel.signals).toEqual([]);
 });
