@@ -12,7 +12,7 @@ export type SendCommand = (
 export function createSendCommand(sending: Sending, audited: Audited): SendCommand {
   return (caller, command) =>
     audited({ caller, name: 'command', detail: command }, async (deadline) => {
-      const { record, game } = await sending.findGame({ ...caller, scope: 'game-console:read_write' });
-      await game.command(record.ref, command, deadline);
+      const { record, game, confirm } = await sending.findGame({ ...caller, scope: 'game-console:read_write' });
+      await game.command(record.ref, command, deadline, confirm);
     });
 }

@@ -55,16 +55,16 @@ export function createHosting(options: HostingOptions): Hosting {
     async vpsPower(caller, action) {
       await audited({ caller, name: action }, (deadline) =>
         mutex.run(caller.server, async () => {
-          const { record, vps } = await sending.findVps(caller);
-          await vps.power(record.ref, action, deadline);
+          const { record, vps, confirm } = await sending.findVps(caller);
+          await vps.power(record.ref, action, deadline, confirm);
         }),
       );
     },
     async gamePower(caller, action) {
       await audited({ caller, name: action }, (deadline) =>
         mutex.run(caller.server, async () => {
-          const { record, game } = await sending.findGame(caller);
-          await game.power(record.ref, action, deadline);
+          const { record, game, confirm } = await sending.findGame(caller);
+          await game.power(record.ref, action, deadline, confirm);
         }),
       );
     },
