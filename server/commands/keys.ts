@@ -5,7 +5,7 @@ import { createApiKey, generateApiKey } from '../keys/key.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import { OutputError } from './context.ts';
 import type { Context } from './context.ts';
-import { parseDuration, parseScope, parseServer, parseText, parseTime, repeatable } from './inputs.ts';
+import { parseDuration, parseKeyId, parseScope, parseServer, parseText, parseTime, repeatable } from './inputs.ts';
 import { formatTable } from './table.ts';
 import { didYouMean, toIso, toPrintable } from './text.ts';
 import { describeUnknownServer } from './unknown.ts';
@@ -66,7 +66,7 @@ function addRotate(keys: Command, context: Context): void {
   keys
     .command('rotate')
     .description('Gives an API key a new secret, and prints it once.')
-    .argument('<id>', 'the id of the key', parseId)
+    .argument('<id>', 'the id of the key', parseKeyId)
     .option('--overlap <24h>', 'how long the old secret stays valid: 90s, 15m, 24h, 7d', parseOverlap, 0)
     .option('--json', 'print a JSON object')
     .action(async (id, { overlap, json }) => {
@@ -97,7 +97,7 @@ function addRevoke(keys: Command, { withStore, change, print }: Context): void {
   keys
     .command('revoke')
     .description('Revokes an API key for good, from the next request on.')
-    .argument('<id>', 'the id of the key', parseId)
+    .argument('<id>', 'the id of the key', parseKeyId)
     .option('--json', 'print a JSON object')
     .action(async (id, { json }) => {
       await withStore(async (store) => {
@@ -106,13 +106,6 @@ function addRevoke(keys: Command, { withStore, change, print }: Context): void {
       });
       await print(json ? JSON.stringify({ id }) : `API key ${id} is revoked`);
     });
-}
-
-/** Parses an id or a whole key, since of a leaked key only the text may be at hand. The secret is not printed. */
-function parseId(text: string): string {
-  const [, id] = /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text) ?? [];
-  if (id === undefined) throw new CommandError('ID must be the 12 letters and digits that keys list shows');
-  return id;
 }
 
 async function unknownKey(store: Store, id: string): Promise<CommandError> {

@@ -5,6 +5,7 @@ import type { Query } from './database.ts';
 import { Time, openTable } from './table.ts';
 
 const pageSize = 1000;
+const maxTime = Number.MAX_SAFE_INTEGER;
 
 /** Null is stored as an empty text: these columns were NOT NULL before changes were audited. */
 const OptionalText = z.string().transform((text) => text || null);
@@ -38,6 +39,17 @@ const Entry = z.object({
 /** An entry of the audit log. */
 export type AuditEntry = Readonly<Omit<z.output<typeof Entry>, 'id' | 'loggedAt'> & { at: number }>;
 
+/** Which entries are read. */
+export interface AuditFilter {
+  readonly server?: ServerName;
+  /** The id of an API key. */
+  readonly key?: string;
+  /** In milliseconds since 1970, inclusive. */
+  readonly since?: number;
+  /** In milliseconds since 1970, exclusive. */
+  readonly until?: number;
+}
+
 /** The audit log, over an open database. */
 export function createAudit(query: Query) {
   const log = openTable(query, 'hosting_audit', ['id'], Entry);
@@ -52,14 +64,16 @@ export function createAudit(query: Query) {
         loggedAt: at,
         ms: ms === null ? null : Math.round(ms),
       }),
-    /** Streams the entries of one server or all from a time on, the newest last. Only one page is in memory. */
-    async *entries({ server, since = 0 }: { server?: ServerName; since?: number }): AsyncGenerator<AuditEntry> {
+    /** Streams the entries that match a filter, the newest last. Only one page is in memory. */
+    async *entries({ server, key, since = 0, until = maxTime }: AuditFilter): AsyncGenerator<AuditEntry> {
+      const filters = Object.entries({ server, key_id: key }).filter(([, value]) => value !== undefined);
+      const conditions = filters.map(([column], index) => `AND ${column} = $${index + 5}`).join(' ');
+      const values = filters.map(([, value]) => value!);
       let [lastAt, lastId] = [since, 0];
       for (;;) {
         const page = await log.select(
-          `WHERE (logged_at, id) > ($1, $2) ${server === undefined ? '' : 'AND server = $4'}
-            ORDER BY logged_at, id LIMIT $3`,
-          [lastAt, lastId, pageSize, ...(server === undefined ? [] : [server])],
+          `WHERE (logged_at, id) > ($1, $2) AND logged_at < $4 ${conditions} ORDER BY logged_at, id LIMIT $3`,
+          [lastAt, lastId, pageSize, until, ...values],
         );
         for (const { id, loggedAt, ...entry } of page) {
           [lastAt, lastId] = [loggedAt, id];

@@ -12,6 +12,7 @@ import type { Seen } from '../helpers/upstream.ts';
 import { askEndpoint } from '../server/ask.ts';
 import { eventually, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
+import { openStream } from './instances.ts';
 
 const isAction = ({ method }: Seen): boolean => method === 'POST';
 
@@ -170,4 +171,20 @@ test('an action that waits for a connection to the panel is not sent if its key 
   expect(await power).toMatchObject({ status: 401, text: renderProblem('json', 'unauthorized') });
   await Promise.all(commands);
   expect(world.panel.signals).toEqual([]);
+});
+
+test('a command of a stream that waits for another one is not sent if its key is rotated', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const started = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const stream = await openStream({ ...started, key });
+  world.panel.fail('hang', isAction);
+  stream.send('send command', 'first');
+  stream.send('send command', 'second');
+  await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
+  await run(world, 'keys', 'rotate', key.split('_')[1]!);
+  world.panel.fail(undefined);
+  world.panel.server.closeAllConnections();
+  expect(await stream.ended).toMatchObject({ code: 4003 });
+  expect(sentAfter(world)).toEqual([]);
 });
