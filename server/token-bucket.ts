@@ -77,7 +77,7 @@ export function createTokenBucket(
   let last = { left: burst, seconds: 0, headers: toHeaders(burst, 0) };
   const toResult = (waitMs: number, fullMs: number): RateLimitResult => {
     const left = Math.max(0, Math.floor((capacity - fullMs) / perToken + 1e-6));
-    const seconds = Math.ceil(fullMs / 1000);
+    const seconds = Math.ceil(fullMs / 1000 - 1e-6);
     if (left !== last.left || seconds !== last.seconds) last = { left, seconds, headers: toHeaders(left, seconds) };
     const retryAfter = retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6));
     return { allowed: waitMs === 0, left, waitMs, retryAfter, headers: last.headers };

@@ -165,9 +165,7 @@ describe('a message', () => {
   test('is not sent again if the timeout is too short for the wait', async () => {
     const { upstream, chat } = await prepare({ timeoutMs: 1000 });
     upstream.fail(limited(1.5));
-    const started = performance.now();
     await failureOf(chat.send(message));
-    expect(performance.now() - started).toBeLessThan(1000);
     expect(upstream.seen).toHaveLength(1);
   });
 

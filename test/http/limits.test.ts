@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { createTokenBucket } from '../../server/token-bucket.ts';
 import type { TestApp } from '../helpers/app.ts';
@@ -11,8 +11,10 @@ import { describeEndpoint, limitedNames, methodsOf, requestOf, unlimitedNames } 
 
 const burst = 5;
 
-/** A server with a burst of `burst` requests and one request per second per client. */
+/** A server with a burst of `burst` requests per client. Its clock is stopped, so that a slow machine gets no more. */
 function createLimitedApp(settings: Record<string, string> = {}): Promise<SharedApp> {
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+  onTestFinished(() => clock.mockRestore());
   return serveShared({ RATELIMIT_BURST: String(burst), RATELIMIT_RPS: '1', ...settings });
 }
 
@@ -47,8 +49,7 @@ describe.each(limitedNames)('%s', (name) => {
   });
 
   test('allows exactly the burst of 64 concurrent requests', async () => {
-    // On a busy machine the bucket could refill meanwhile; the block prevents this.
-    const app = await createLimitedApp({ RATELIMIT_BLOCK_SECONDS: '60' });
+    const app = await createLimitedApp();
     const { target, ...usual } = requestOf(name, app);
     const other = `${target}${target.includes('?') ? '&' : '?'}other=1`;
     // Half use the stored spelling, half one outside of the fast path: both share one limit.
@@ -95,10 +96,10 @@ test('a request that is refused for another reason counts', async () => {
 
 test('a client is allowed again after the seconds of Retry-After', async () => {
   const app = await serveShared({ RATELIMIT_BURST: '2', RATELIMIT_RPS: '2' });
-  expect(await statuses(app, '/v1/plans', 2)).toEqual([200, 200]);
-  const { status, headers } = await ask(app, '/v1/plans');
-  expect(status).toBe(429);
-  expect(headers['retry-after']).toBe('1');
+  const answers = await Promise.all(Array.from({ length: 10 }, () => ask(app, '/v1/plans')));
+  const refused = answers.filter(({ status }) => status === 429);
+  expect(refused.length).toBeGreaterThan(0);
+  for (const { headers } of refused) expect(headers['retry-after']).toBe('1');
   // Waits in real time, since the header promises real seconds.
   await sleep(1000);
   expect((await ask(app, '/v1/plans')).status).toBe(200);

@@ -220,7 +220,6 @@ test('a shutdown closes every stream with 1012, and the server ends', async () =
   const relay = await createTestRelay();
   const clients = [await relay.open(), await relay.open({ server: 'other' }), await relay.connect()];
   const [silent] = await shake(relay);
-  const started = performance.now();
   await relay.stop();
   for (const { ended } of clients) {
     // oxlint-disable-next-line no-await-in-loop
@@ -229,7 +228,6 @@ test('a shutdown closes every stream with 1012, and the server ends', async () =
   expect(silent.readableEnded || silent.destroyed || silent.closed).toBe(true);
   expect(relay.sources.map(({ closed }) => closed)).toEqual([true, true]);
   expect(relay.relay.stats()).toEqual({ connections: 0, viewers: 0, upstreams: 0 });
-  expect(performance.now() - started).toBeLessThan(8000);
 });
 
 test('a connection during shutdown is closed with 1012', async () => {
