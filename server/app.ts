@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
+import type { ServerName } from '#contract/api-keys.ts';
 import { isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { problems } from '#contract/problem.ts';
@@ -128,11 +129,14 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
 
   const authorizeKey = async (event: H3Event, { method, access }: Endpoint): Promise<void> => {
     const { id: requestId, client } = event.context.info!;
-    const key = await authenticate(nodeOf(event).req.headers.authorization);
+    const { key, secretHash } = await authenticate(nodeOf(event).req.headers.authorization);
     assertAllowed(event, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
     const id = event.context.params!['id']!;
-    const server = authorize(key, access!, id);
-    event.context.caller = { keyId: key.id, scopes: key.scopes, server, id, requestId, ip: client.address };
+    const { kind, scope } = access!;
+    const server: ServerName = `${kind}:${id}`;
+    authorize(key, scope, server);
+    const { id: keyId, scopes } = key;
+    event.context.caller = { keyId, secretHash, scopes, scope, server, id, requestId, ip: client.address };
   };
 
   const answer = async (event: H3Event): Promise<unknown> => {

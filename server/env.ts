@@ -175,6 +175,9 @@ const Settings = z
     LOG_FORMAT: oneOf('pretty', 'json')
       .optional()
       .describe('`pretty` or `json`; the default is `pretty` on a terminal, else `json`.'),
+    AUDIT_RETENTION_DAYS: integer(1, 36_500)
+      .optional()
+      .describe('How long entries of the audit log are kept; without it, they are never removed.'),
     SHUTDOWN_DELAY_SECONDS: integer(0, 3600)
       .default(0)
       .describe('How long the port stays open after SIGTERM, so that a load balancer sees `/ready` say `draining`.'),

@@ -13,6 +13,7 @@ import { createChat } from './feedback/chat/index.ts';
 import { createFeedback } from './feedback/service.ts';
 import type { Feedback } from './feedback/service.ts';
 import { createAudited } from './hosting/audit.ts';
+import { createAuditedChange } from './hosting/changes.ts';
 import { createSendCommand } from './hosting/commands.ts';
 import { createRelay } from './hosting/console/relay.ts';
 import type { Relay } from './hosting/console/relay.ts';
@@ -22,6 +23,8 @@ import { createUpgradeHandler } from './hosting/console/upgrade.ts';
 import { ensureDemo } from './hosting/demo/seed.ts';
 import { createIdempotency } from './hosting/idempotency.ts';
 import type { Provider } from './hosting/providers/types.ts';
+import { createRetention } from './hosting/retention.ts';
+import { createSending } from './hosting/sending.ts';
 import { createServers } from './hosting/servers.ts';
 import { createHosting } from './hosting/service.ts';
 import { createCors } from './http/cors.ts';
@@ -29,7 +32,7 @@ import { createIdentify } from './http/identify.ts';
 import { listenOn } from './http/listen.ts';
 import { toOriginForm } from './http/target.ts';
 import { createCheckAccess } from './keys/access.ts';
-import { createAuthenticate } from './keys/authorize.ts';
+import { createAuthenticate, createReauthorize } from './keys/authorize.ts';
 import { createLifecycle } from './lifecycle.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
@@ -97,6 +100,12 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   const { hosting, idempotency, relay } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
   const { domains, registries, livePrices } = openDomains(base);
   const status = openStatus(base, () => url);
+  const retention = createRetention({
+    store,
+    auditDays: env.AUDIT_RETENTION_DAYS,
+    onFailure: reportTo(log, 'old records of the store could not be removed'),
+  });
+  opened.defer(() => retention.stop());
   const feedback = openFeedback(base);
   const version = env.SERVICE_VERSION;
   const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, hosting, idempotency });
@@ -113,8 +122,9 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   registries.start();
   livePrices?.start();
   status.start();
+  void retention.start();
   void checkProviders(providers, log);
-  const demoKey = demo ? await ensureDemo(store, 'demo') : undefined;
+  const demoKey = demo ? await addDemo(store, log) : undefined;
 
   const running = opened.move();
   return {
@@ -161,7 +171,7 @@ const reportLoss = (log: Logger, message: string) => (error: unknown) =>
 /** Opens the token buckets: in PostgreSQL for all instances, else in memory. */
 function openBuckets({ log, opened, store }: Pick<Base, 'log' | 'opened' | 'store'>): CreateBucket {
   if (!store.limits) return createTokenBucket;
-  const onFailure = (error: unknown): void => log.warn({ err: error }, 'limits are counted by this instance alone');
+  const onFailure = reportTo(log, 'the database does not count limits in time; this instance counts alone');
   const { create, close } = createSharedBuckets({ limits: store.limits, onFailure });
   opened.defer(close);
   return create;
@@ -201,11 +211,9 @@ async function openHosting(
     timeoutMs,
     onFailure: reportLoss(log, 'the end of an action could not be written to the audit log'),
   });
-  const sendCommand = createSendCommand(servers, audited);
-  const tokens = createStreamTokens({
-    secret: await store.secret('console-stream'),
-    ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS,
-  });
+  const sending = createSending(servers, createReauthorize(store.apiKeys));
+  const sendCommand = createSendCommand(sending, audited);
+  const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS });
   const relay = createRelay({
     tokens,
     openSource: (server, events) => openConsoleSource(servers, server, events),
@@ -213,11 +221,11 @@ async function openHosting(
       if (!(await limits.actions.consume(caller.keyId)).allowed) throw new Problem('rate_limited');
       await lifecycle.finish(() => sendCommand(caller, command));
     },
-    checkAccess: createCheckAccess(store.apiKeys),
+    checkAccess: createCheckAccess(store),
     onFailure: (message, error) => reportTo(log, message)(error),
   });
   opened.defer(() => relay.close());
-  const hosting = createHosting({ servers, audited, sendCommand, tokens, relay, timeoutMs, publicUrl });
+  const hosting = createHosting({ servers, sending, audited, sendCommand, tokens, relay, timeoutMs, publicUrl });
   const idempotency = createIdempotency({
     store: store.idempotency,
     maxDurationMs: timeoutMs + storeMs,
@@ -341,6 +349,12 @@ function findArticle(releases: Releases, path: string): string | undefined {
   const target = '/v1/kb/article?path=';
   const file = releases.current().find(target + path);
   return file && (file.location?.slice(target.length) ?? path);
+}
+
+/** Adds the demo servers and their key; returns the text of the key at the start that creates it. */
+async function addDemo(store: Store, log: Logger): Promise<string | undefined> {
+  const onFailure = reportTo(log, 'the end of a change could not be written to the audit log');
+  return ensureDemo(store, 'demo', createAuditedChange({ audit: store.audit, actor: 'npm start', onFailure }));
 }
 
 /** Checks the credentials in the background: a panel that does not respond must not block the start. */

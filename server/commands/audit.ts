@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
 import type { AuditEntry } from '../store/types.ts';
 import type { Context } from './context.ts';
-import { parsePastTime, parseServer } from './inputs.ts';
+import { parseKeyId, parsePastTime, parseServer } from './inputs.ts';
 import { toPrintable } from './text.ts';
 import { describeUnknownServer } from './unknown.ts';
 
@@ -10,9 +10,13 @@ import { describeUnknownServer } from './unknown.ts';
 export function addAuditCommand(program: Command, { withStore, print, printNote }: Context): void {
   program
     .command('audit')
-    .description('Prints the audit log, the newest last.')
+    .description('Prints the audit log, changes of keys and servers included, the newest last.')
     .option('--server <game:ID>', 'only of this server', parseServer)
-    .option('--since <T>', 'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours', parseSince)
+    .option('--key <ID>', 'only of this API key', parseKeyId)
+    .option('--since <T>', 'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours', (text) =>
+      parseMoment(text, '--since'),
+    )
+    .option('--until <T>', 'only before this time', (text) => parseMoment(text, '--until'))
     .option('--json', 'print a JSON object a line')
     .action(async ({ json, ...filter }) => {
       await withStore(async (store) => {
@@ -30,10 +34,10 @@ export function addAuditCommand(program: Command, { withStore, print, printNote 
     });
 }
 
-function parseSince(text: string): number {
+function parseMoment(text: string, option: string): number {
   const time = parsePastTime(text);
   if (time !== undefined) return Math.max(time, 0);
-  throw new CommandError('--since must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h');
+  throw new CommandError(`${option} must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h`);
 }
 
 function toIso({ at }: AuditEntry): string {
@@ -41,9 +45,12 @@ function toIso({ at }: AuditEntry): string {
 }
 
 function render(entry: AuditEntry): string {
-  const { phase, action, server, keyId, ip, requestId, outcome, ms, detail } = entry;
-  const parts = [toIso(entry), phase, action, server, `key=${keyId}`, `ip=${ip}`, `request=${requestId}`];
-  if (outcome !== null) parts.push(`outcome=${outcome}`);
+  const { phase, action, server, actor, keyId, ip, requestId, outcome, ms, detail } = entry;
+  const parts = [toIso(entry), phase, action];
+  if (server !== null) parts.push(server);
+  for (const [name, value] of Object.entries({ by: actor, key: keyId, ip, request: requestId, outcome })) {
+    if (value !== null) parts.push(`${name}=${value}`);
+  }
   if (ms !== null) parts.push(`${ms}ms`);
   if (detail !== null) parts.push(JSON.stringify(detail));
   return toPrintable(parts.join('  '));

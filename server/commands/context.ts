@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
+import { createAuditedChange } from '../hosting/changes.ts';
+import type { Change } from '../hosting/changes.ts';
 import { readSettings } from '../settings.ts';
 import type { Environment } from '../settings.ts';
 import { StoreSettings } from '../store/env.ts';
@@ -33,6 +35,8 @@ export class OutputError extends Error {
 export function createContext({ out, err, settings }: ProcessContext) {
   /** Writes a line to stderr, apart from the result. */
   const printNote = (line: string): void => void err.write(`${line}\n`);
+  const printUnaudited = (error: unknown): void =>
+    printNote(`warning: the end of this change is not in the audit log: ${(error as Error).message}`);
   return {
     settings,
     printNote,
@@ -41,6 +45,9 @@ export function createContext({ out, err, settings }: ProcessContext) {
       new Promise<void>((done, fail) => {
         out.write(`${text}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
       }),
+    /** Makes a change of a key or a server, which is audited. */
+    change: ({ audit }: Store, change: Change, apply: () => Promise<boolean | void>): Promise<boolean> =>
+      createAuditedChange({ audit, actor: 'command line', onFailure: printUnaudited })(change, apply),
     /** Opens the configured store, runs some work, and closes the store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());

@@ -26,6 +26,13 @@ export function parseScope(text: string): Scope {
   throw new CommandError(`unknown scope ${text}${didYouMean(text, near)}; the scopes are ${scopes.join(', ')}`);
 }
 
+/** Parses an id or a whole key, since of a leaked key only the text may be at hand. The secret is not printed. */
+export function parseKeyId(text: string): string {
+  const [, id] = /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text) ?? [];
+  if (id === undefined) throw new CommandError('ID must be the 12 letters and digits that keys list shows');
+  return id;
+}
+
 /** Parses a day (its start in UTC) or an ISO time (in UTC if it names no zone) to milliseconds. */
 export function parseTime(text: string): number | undefined {
   if (Day.safeParse(text).success) return Date.parse(`${text}T00:00:00Z`);

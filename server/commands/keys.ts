@@ -5,9 +5,9 @@ import { createApiKey, generateApiKey } from '../keys/key.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import { OutputError } from './context.ts';
 import type { Context } from './context.ts';
-import { parseDuration, parseScope, parseServer, parseText, parseTime, repeatable } from './inputs.ts';
+import { parseDuration, parseKeyId, parseScope, parseServer, parseText, parseTime, repeatable } from './inputs.ts';
 import { formatTable } from './table.ts';
-import { didYouMean, toPrintable } from './text.ts';
+import { didYouMean, toIso, toPrintable } from './text.ts';
 import { describeUnknownServer } from './unknown.ts';
 
 /** Adds `keys create | list | rotate | revoke`. */
@@ -29,7 +29,7 @@ function addCreate(keys: Command, context: Context): void {
     .option('--expires <DATE>', 'YYYY-MM-DD or an ISO time; never if left out', parseExpiry)
     .option('--json', 'print a JSON object')
     .action(async ({ server: servers = [], scope: scopes = [], label = '', expires: expiresAt = null, json }) => {
-      const { withStore, printNote } = context;
+      const { withStore, change, printNote } = context;
       if (servers.length === 0) throw new CommandError('--server is missing: a key is for at least one server');
       if (scopes.length === 0) throw new CommandError('--scope is missing: a key allows at least one thing');
       const { record, text } = createApiKey({ label, servers, scopes, expiresAt });
@@ -44,7 +44,8 @@ function addCreate(keys: Command, context: Context): void {
           const warning = await describeUnknownServer(store, server);
           if (warning !== undefined) printNote(`warning: ${warning}; add it with servers add`);
         }
-        await store.apiKeys.create(record);
+        const values = { servers: servers.join(','), scopes: scopes.join(','), expires: toIso(expiresAt) };
+        await change(store, { action: 'keys create', keyId: record.id, values }, () => store.apiKeys.create(record));
         await showKey(context, record, text, json, `API key ${record.id} is created`);
       });
     });
@@ -65,7 +66,7 @@ function addRotate(keys: Command, context: Context): void {
   keys
     .command('rotate')
     .description('Gives an API key a new secret, and prints it once.')
-    .argument('<id>', 'the id of the key', parseId)
+    .argument('<id>', 'the id of the key', parseKeyId)
     .option('--overlap <24h>', 'how long the old secret stays valid: 90s, 15m, 24h, 7d', parseOverlap, 0)
     .option('--json', 'print a JSON object')
     .action(async (id, { overlap, json }) => {
@@ -80,7 +81,11 @@ function addRotate(keys: Command, context: Context): void {
           const until = toIso(key.previousUntil);
           context.printNote(`warning: the secret before the last rotation was valid until ${until}, and ends now`);
         }
-        await store.apiKeys.rotate(id, hash, now + overlap);
+        const values = { old_valid_until: toIso(now + overlap) };
+        const rotate = () => store.apiKeys.rotate(id, hash, now + overlap);
+        if (!(await context.change(store, { action: 'keys rotate', keyId: id, values }, rotate))) {
+          throw await unknownKey(store, id);
+        }
         const oldUntil = toIso(Math.min(now + overlap, key.expiresAt ?? Infinity));
         const old = overlap > 0 ? `is valid until ${oldUntil}` : 'is no longer valid';
         await showKey(context, key, text, json, `API key ${id} has a new secret; the old one ${old}`);
@@ -88,25 +93,19 @@ function addRotate(keys: Command, context: Context): void {
     });
 }
 
-function addRevoke(keys: Command, { withStore, print }: Context): void {
+function addRevoke(keys: Command, { withStore, change, print }: Context): void {
   keys
     .command('revoke')
     .description('Revokes an API key for good, from the next request on.')
-    .argument('<id>', 'the id of the key', parseId)
+    .argument('<id>', 'the id of the key', parseKeyId)
     .option('--json', 'print a JSON object')
     .action(async (id, { json }) => {
       await withStore(async (store) => {
-        if (!(await store.apiKeys.revoke(id, Date.now()))) throw await unknownKey(store, id);
+        const revoke = () => store.apiKeys.revoke(id, Date.now());
+        if (!(await change(store, { action: 'keys revoke', keyId: id }, revoke))) throw await unknownKey(store, id);
       });
       await print(json ? JSON.stringify({ id }) : `API key ${id} is revoked`);
     });
-}
-
-/** Parses an id or a whole key, since of a leaked key only the text may be at hand. The secret is not printed. */
-function parseId(text: string): string {
-  const [, id] = /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text) ?? [];
-  if (id === undefined) throw new CommandError('ID must be the 12 letters and digits that keys list shows');
-  return id;
 }
 
 async function unknownKey(store: Store, id: string): Promise<CommandError> {
@@ -177,8 +176,4 @@ function stateOf(key: ApiKeyRecord): string {
   if (key.revokedAt !== null) return `revoked ${toIso(key.revokedAt)}`;
   if (key.expiresAt === null) return 'active';
   return `${isActive(key, Date.now()) ? 'until' : 'expired'} ${toIso(key.expiresAt)}`;
-}
-
-function toIso(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString();
 }

@@ -1,15 +1,39 @@
 import type { Command } from '@commander-js/extra-typings';
+import type { ServerName } from '#contract/api-keys.ts';
 import { CommandError, requireOption } from '#common/command-line.ts';
-import type { ServerRecord } from '../store/types.ts';
+import type { Store } from '../store/types.ts';
 import type { Context } from './context.ts';
 import { parseServer, parseText } from './inputs.ts';
 import { formatTable } from './table.ts';
-import { toPrintable } from './text.ts';
+import { toIso, toPrintable } from './text.ts';
 import { describeUnknownProvider, describeUnknownServer } from './unknown.ts';
 
-/** Adds `servers add | list | remove`. */
-export function addServersCommands(program: Command, { settings, withStore, print, printNote }: Context): void {
+/** Adds `servers add | list | suspend | resume | remove`. */
+export function addServersCommands(program: Command, context: Context): void {
   const servers = program.command('servers').description('Which provider runs a server, and its name there.');
+  addAdd(servers, context);
+  addList(servers, context);
+  addChange(servers, context, {
+    name: 'suspend',
+    description: 'Refuses the keys of a server, for instance an unpaid one, and ends its streams, until it is resumed.',
+    done: 'is suspended',
+    apply: (store, server) => store.servers.suspend(server, Date.now()),
+  });
+  addChange(servers, context, {
+    name: 'resume',
+    description: 'Ends the suspension of a server.',
+    done: 'is resumed',
+    apply: (store, server) => store.servers.resume(server),
+  });
+  addChange(servers, context, {
+    name: 'remove',
+    description: 'Removes a server; its keys and its audit log stay.',
+    done: 'is removed',
+    apply: (store, server) => store.servers.remove(server),
+  });
+}
+
+function addAdd(servers: Command, { settings, withStore, change, print, printNote }: Context): void {
   servers
     .command('add')
     .description('Adds a server, or replaces its record.')
@@ -20,17 +44,18 @@ export function addServersCommands(program: Command, { settings, withStore, prin
       parseText(text, '--log-file', 1000),
     )
     .option('--json', 'print a JSON object')
-    .action(async (server, { logFile, json, ...flags }) => {
+    .action(async (server, { logFile = null, json, ...flags }) => {
       const provider = requireOption(flags.provider, '--provider');
       const ref = requireOption(flags.ref, '--ref');
-      if (logFile !== undefined && !server.startsWith('game:')) {
+      if (logFile !== null && !server.startsWith('game:')) {
         throw new CommandError('--log-file is for game servers');
       }
-      const record: ServerRecord = { server, provider, ref, logFile: logFile ?? null };
+      const record = { server, provider, ref, logFile };
       const replaced = await withStore(async (store) => {
         // A damaged record is replaced too: there is no other way to repair it.
         const existing = await store.servers.find(server).catch(() => true);
-        await store.servers.put(record);
+        const values = { provider, ref, log_file: logFile };
+        await change(store, { action: 'servers add', server, values }, () => store.servers.put(record));
         return existing !== undefined;
       });
       // Only a warning, since a server may be added before PROVIDERS_FILE is in place.
@@ -38,30 +63,50 @@ export function addServersCommands(program: Command, { settings, withStore, prin
       if (warning !== undefined) printNote(`warning: ${warning}`);
       await print(json ? JSON.stringify(record) : `${server} ${replaced ? 'is changed' : 'is added'}`);
     });
+}
+
+function addList(servers: Command, { withStore, print }: Context): void {
   servers
     .command('list')
     .description('Lists the servers.')
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
-      const records = await withStore((store) => store.servers.list());
-      const rows = records.map(({ server, provider, ref, logFile }) => [server, provider, ref, logFile ?? '']);
-      const table = () =>
-        formatTable(
-          ['SERVER', 'PROVIDER', 'REF', 'LOG FILE'],
-          rows.map((row) => row.map(toPrintable)),
-        );
-      await print(json ? JSON.stringify(records) : table());
+      const records = (await withStore((store) => store.servers.list())).map(({ suspendedAt, ...record }) => ({
+        ...record,
+        suspended: toIso(suspendedAt),
+      }));
+      const toCells = ({ server, provider, ref, logFile, suspended }: (typeof records)[number]) =>
+        [server, provider, ref, logFile ?? '', suspended ?? ''].map(toPrintable);
+      const heading = ['SERVER', 'PROVIDER', 'REF', 'LOG FILE', 'SUSPENDED'];
+      await print(json ? JSON.stringify(records) : formatTable(heading, records.map(toCells)));
     });
+}
+
+/** A command that changes an existing server. */
+interface ServerChange {
+  readonly name: string;
+  readonly description: string;
+  /** What is printed after the name of the server. */
+  readonly done: string;
+  /** Returns false if there is no such server. */
+  readonly apply: (store: Store, server: ServerName) => Promise<boolean>;
+}
+
+function addChange(
+  servers: Command,
+  { withStore, change, print }: Context,
+  { name, description, done, apply }: ServerChange,
+): void {
   servers
-    .command('remove')
-    .description('Removes a server; its keys and its audit log stay.')
+    .command(name)
+    .description(description)
     .argument('<server>', 'game:ID or vps:ID', parseServer)
     .option('--json', 'print a JSON object')
     .action(async (server, { json }) => {
       await withStore(async (store) => {
-        if (await store.servers.remove(server)) return;
+        if (await change(store, { action: `servers ${name}`, server }, () => apply(store, server))) return;
         throw new CommandError(await describeUnknownServer(store, server));
       });
-      await print(json ? JSON.stringify({ server }) : `${server} is removed`);
+      await print(json ? JSON.stringify({ server }) : `${server} ${done}`);
     });
 }

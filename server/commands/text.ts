@@ -16,3 +16,8 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
   const hint = suggest(word, candidates);
   return hint === undefined ? '' : ` (${hint})`;
 }
+
+/** A time in ISO format; null stays null. */
+export function toIso(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
+}

@@ -33,7 +33,7 @@ export function createAudited({ audit, timeoutMs, onFailure, now = Date.now }: A
   return async ({ caller: { keyId, server, requestId, ip }, name, detail }, act) => {
     const started = now();
     const logged = detail === undefined ? null : Array.from(detail).slice(0, maxDetailLength).join('');
-    const entry = { keyId, action: name, server, requestId, ip, detail: logged };
+    const entry = { actor: null, keyId, action: name, server, requestId, ip, detail: logged };
     const finish = (outcome: string): Promise<void> =>
       audit.append({ ...entry, at: now(), phase: 'finished', outcome, ms: now() - started }).catch(onFailure);
     // The timeout starts here, and covers the wait for the mutex and reads before the action.
@@ -41,8 +41,7 @@ export function createAudited({ audit, timeoutMs, onFailure, now = Date.now }: A
     await audit
       .append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null })
       .catch((cause: unknown) => {
-        const notSent = new ProviderError('The audit log cannot be written', { outcome: 'refused', cause });
-        throw new Problem('internal_error', undefined, { cause: notSent });
+        throw toNotSent('The audit log cannot be written', cause);
       });
     try {
       await act(deadline);
@@ -54,6 +53,11 @@ export function createAudited({ audit, timeoutMs, onFailure, now = Date.now }: A
       throw problem;
     }
   };
+}
+
+/** The problem of an action that is not sent, since the store failed. */
+export function toNotSent(message: string, cause: unknown): Problem {
+  return new Problem('internal_error', undefined, { cause: new ProviderError(message, { outcome: 'refused', cause }) });
 }
 
 /** Converts an error of a provider to a {@link Problem}. */

@@ -1,15 +1,18 @@
-import type { Audited, AuditedAction } from './audit.ts';
-import type { Servers } from './servers.ts';
+import type { Caller } from '../http/handle.ts';
+import type { Audited } from './audit.ts';
+import type { Sending } from './sending.ts';
 
 /** Sends a console command, at most once. Throws a Problem if it fails. */
-export type SendCommand = (caller: AuditedAction['caller'], command: string) => Promise<void>;
+export type SendCommand = (
+  caller: Pick<Caller, 'keyId' | 'secretHash' | 'server' | 'requestId' | 'ip'>,
+  command: string,
+) => Promise<void>;
 
 /** Creates {@link SendCommand} for HTTP and streams. */
-export function createSendCommand(servers: Servers, audited: Audited): SendCommand {
-  return async (caller, command) => {
-    const { record, game } = await servers.findGame(caller.server);
-    await audited({ caller, name: 'command', detail: command }, (deadline) =>
-      game.command(record.ref, command, deadline),
-    );
-  };
+export function createSendCommand(sending: Sending, audited: Audited): SendCommand {
+  return (caller, command) =>
+    audited({ caller, name: 'command', detail: command }, async (deadline) => {
+      const { record, game, confirm } = await sending.findGame({ ...caller, scope: 'game-console:read_write' });
+      await game.command(record.ref, command, deadline, confirm);
+    });
 }

@@ -24,14 +24,10 @@ export interface IdempotencyOptions {
   readonly store: Store['idempotency'];
   /** The maximum duration of a request. */
   readonly maxDurationMs: number;
-  /** Called if an outcome cannot be stored, or old records cannot be removed. */
+  /** Called if an outcome cannot be stored. */
   readonly onStoreFailure: (error: unknown) => void;
   readonly now?: () => number;
 }
-
-/** How long a record is kept, and how often older ones are removed. */
-const retentionMs = 24 * 3_600_000;
-const purgeIntervalMs = 3_600_000;
 
 const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
 
@@ -46,15 +42,10 @@ export function createIdempotency({
   onStoreFailure,
   now = Date.now,
 }: IdempotencyOptions): Idempotency {
-  let purgedAt = Number.NEGATIVE_INFINITY;
   return async ({ apiKeyId, key, parts }, run) => {
     if (key === undefined) return { ...(await run()), replayed: false };
     if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
       throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
-    }
-    if (now() - purgedAt > purgeIntervalMs) {
-      purgedAt = now();
-      await store.purge(purgedAt - retentionMs).catch(onStoreFailure);
     }
     const fingerprint = hash('sha256', JSON.stringify(parts));
     const found = await store.begin(apiKeyId, key, fingerprint, now(), now() + maxDurationMs);

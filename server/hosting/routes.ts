@@ -50,9 +50,9 @@ export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutes
       await hosting.command(caller, body.command);
       return { success: true, server_id: caller.id, status: 'sent' };
     }),
-    openGameConsole: handle('openGameConsole', async ({ caller }) => ({
+    openGameConsole: handle('openGameConsole', async ({ caller, method }) => ({
       status: 200,
-      body: { success: true, server_id: caller.id, websocket: await hosting.openStream(caller) },
+      body: { success: true, server_id: caller.id, websocket: await hosting.openStream(caller, method === 'HEAD') },
     })),
     getLatestGameLog: handle('getLatestGameLog', async ({ caller }) => {
       const content = await hosting.latestLog(caller);

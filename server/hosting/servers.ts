@@ -6,9 +6,9 @@ import type { GameProvider, Provider, VpsProvider } from './providers/types.ts';
 
 /** Finds the provider and the record of a customer's server. */
 export interface Servers {
-  /** Throws `provider_error` if the record cannot be read, or names no provider of game servers. */
+  /** Throws `provider_error` if the record cannot be read, or names no provider of game servers; 403 if suspended. */
   findGame(server: ServerName): Promise<{ readonly record: ServerRecord; readonly game: GameProvider }>;
-  /** Throws `server_unavailable` if the record cannot be read, or names no provider of VPS. */
+  /** Throws `server_unavailable` if the record cannot be read, or names no provider of VPS; 403 if suspended. */
   findVps(server: ServerName): Promise<{ readonly record: ServerRecord; readonly vps: VpsProvider }>;
   /** Whether the record of a server is unchanged; true if it cannot be read. */
   isCurrent(record: ServerRecord): Promise<boolean>;
@@ -21,6 +21,9 @@ export function createServers(records: Store['servers'], providers: ReadonlyMap<
       throw new Problem(code, undefined, { cause });
     };
     const record = await records.find(server).catch(fail);
+    if (typeof record?.suspendedAt === 'number') {
+      throw new Problem('forbidden', `This ${server.startsWith('vps:') ? 'VPS' : 'game server'} is suspended`);
+    }
     const provider = record && providers.get(record.provider);
     return provider ? { record, provider } : fail(new Error(`${server} has no record or no provider`));
   };

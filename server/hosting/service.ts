@@ -5,16 +5,19 @@ import { toProblem } from './audit.ts';
 import type { Audited } from './audit.ts';
 import type { SendCommand } from './commands.ts';
 import type { Relay } from './console/relay.ts';
+import { tokenLength } from './console/token.ts';
 import type { StreamTokens } from './console/token.ts';
 import { toLogText } from './game-log.ts';
 import { createReadLatestLog } from './latest-log.ts';
 import { createKeyedMutex } from './mutex.ts';
 import type { GameAction, VpsAction } from './providers/types.ts';
+import type { Sending } from './sending.ts';
 import type { Servers } from './servers.ts';
 
 /** Dependencies of the hosting controls. */
 export interface HostingOptions {
   readonly servers: Servers;
+  readonly sending: Sending;
   readonly audited: Audited;
   readonly sendCommand: SendCommand;
   readonly tokens: StreamTokens;
@@ -30,15 +33,18 @@ export interface Hosting {
   vpsPower(caller: Caller, action: VpsAction): Promise<void>;
   gamePower(caller: Caller, action: GameAction): Promise<void>;
   command(caller: Caller, command: string): Promise<void>;
-  /** Returns the URL of the console stream and a short-lived token, whose mode depends on the scopes of the key. */
-  openStream(caller: Caller): Promise<{ socket_url: string; token: string }>;
+  /**
+   * Returns the URL of the console stream and a short-lived token, whose mode depends on the scopes of the key. HEAD
+   * issues no token, and gets a text of the same length.
+   */
+  openStream(caller: Caller, isHead: boolean): Promise<{ socket_url: string; token: string }>;
   /** The newest log without ANSI codes; empty if there is none. */
   latestLog(caller: Caller): Promise<string>;
 }
 
 /** Creates the hosting controls. Their methods throw Problems. */
 export function createHosting(options: HostingOptions): Hosting {
-  const { servers, audited, sendCommand, tokens, relay, timeoutMs, publicUrl } = options;
+  const { servers, sending, audited, sendCommand, tokens, relay, timeoutMs, publicUrl } = options;
   // Half of the timeout, so that a waiting action has time left to run.
   const mutex = createKeyedMutex(timeoutMs / 2);
   const readLatestLog = createReadLatestLog();
@@ -49,25 +55,29 @@ export function createHosting(options: HostingOptions): Hosting {
       .join('');
   return {
     async vpsPower(caller, action) {
-      const { record, vps } = await servers.findVps(caller.server);
       await audited({ caller, name: action }, (deadline) =>
-        mutex.run(caller.server, () => vps.power(record.ref, action, deadline)),
+        mutex.run(caller.server, async () => {
+          const { record, vps, confirm } = await sending.findVps(caller);
+          await vps.power(record.ref, action, deadline, confirm);
+        }),
       );
     },
     async gamePower(caller, action) {
-      const { record, game } = await servers.findGame(caller.server);
       await audited({ caller, name: action }, (deadline) =>
-        mutex.run(caller.server, () => game.power(record.ref, action, deadline)),
+        mutex.run(caller.server, async () => {
+          const { record, game, confirm } = await sending.findGame(caller);
+          await game.power(record.ref, action, deadline, confirm);
+        }),
       );
     },
     command: sendCommand,
-    async openStream({ keyId, scopes, server, id }) {
+    async openStream({ keyId, secretHash, scopes, server, id }, isHead) {
       await servers.findGame(server);
       const mode = allows(scopes, 'game-console:read_write') ? 'read_write' : 'read';
       const base = publicUrl().replace(/^http/, 'ws').replace(/\/$/, '');
       return {
         socket_url: `${base}/v1/hosting/game/console/${encodeURIComponent(id)}/stream`,
-        token: await tokens.issue({ server, keyId, mode }),
+        token: isHead ? '-'.repeat(tokenLength) : await tokens.issue({ server, keyId, secretHash, mode }),
       };
     },
     async latestLog({ server }) {

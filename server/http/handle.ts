@@ -14,7 +14,12 @@ type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
 /** The API key, server and client of an authorized request. */
 export interface Caller {
   readonly keyId: string;
+  /** The hash of the secret that was given, since a key may have two. */
+  readonly secretHash: string;
+  /** All scopes of the key. */
   readonly scopes: readonly Scope[];
+  /** The scope that the endpoint needs. */
+  readonly scope: Scope;
   readonly server: ServerName;
   /** The id of the server in the path. */
   readonly id: string;
@@ -24,6 +29,8 @@ export interface Caller {
 
 /** A validated request of an endpoint. */
 export interface RouteRequest<Name extends EndpointName> {
+  /** The method as sent: HEAD reaches the routes of GET. */
+  readonly method: string;
   /** The validated query parameters. */
   readonly query: Declared<Name> extends { query: infer Query extends z.ZodType }
     ? z.infer<Query>
@@ -81,7 +88,8 @@ export function handle<Name extends EndpointName>(
       const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, rules, maxBodyBytes) : '';
       const body = rules && text !== '' ? await parseJsonBody(text, rules) : undefined;
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
-      const checked = { query: readQuery(endpoint, query), body, text, headers: request.headers, caller, rest };
+      const { method, headers } = request;
+      const checked = { method, query: readQuery(endpoint, query), body, text, headers, caller, rest };
       const reply = await answer(checked as RouteRequest<Name>);
       // A replayed reply may be an error, which `replies` does not declare.
       if (!('body' in reply) || reply.status >= 500) return reply;

@@ -1,10 +1,8 @@
-import { timingSafeEqual } from 'node:crypto';
 import { allows } from '#contract/api-keys.ts';
-import type { ServerName } from '#contract/api-keys.ts';
-import type { Endpoint } from '#contract/endpoint.ts';
+import type { Scope, ServerName } from '#contract/api-keys.ts';
 import { Problem } from '../problem.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
-import { isActive } from './access.ts';
+import { isValidSecret } from './access.ts';
 import { parseApiKey } from './key.ts';
 
 /** Options of authentication. */
@@ -15,32 +13,50 @@ export interface AuthenticateOptions {
   readonly now?: () => number;
 }
 
+/** An API key, and which of its secrets was given. */
+export interface Credential {
+  readonly key: ApiKeyRecord;
+  readonly secretHash: string;
+}
+
 /** Finds the API key of an Authorization header. Throws 401 unless the key is valid and active. */
-export type Authenticate = (authorization: string | undefined) => Promise<ApiKeyRecord>;
+export type Authenticate = (authorization: string | undefined) => Promise<Credential>;
 
 /** Creates {@link Authenticate}. */
 export function createAuthenticate({ apiKeys, onTouchFailure, now = Date.now }: AuthenticateOptions): Authenticate {
   return async (authorization) => {
-    const given = readKey(authorization);
-    const key = await apiKeys.find(given.id);
-    if (!key || !isActive(key, now()) || !matchesSecret(key, given.secretHash, now())) {
-      throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
-    }
+    const { id, secretHash } = readKey(authorization);
+    const key = await findKey(apiKeys, id, secretHash, now());
     await apiKeys.touch(key.id, now()).catch(onTouchFailure);
-    return key;
+    return { key, secretHash };
   };
 }
 
+/** What a secret of an API key was allowed: a scope on a server. */
+export interface Authority {
+  readonly keyId: string;
+  readonly secretHash: string;
+  readonly scope: Scope;
+  readonly server: ServerName;
+}
+
+/** Reads a key again, and throws the 401 or 403 of an authority that has ended. */
+export type Reauthorize = (authority: Authority) => Promise<void>;
+
+/** Creates {@link Reauthorize}. */
+export function createReauthorize(apiKeys: Store['apiKeys'], now: () => number = Date.now): Reauthorize {
+  return async ({ keyId, secretHash, scope, server }) =>
+    authorize(await findKey(apiKeys, keyId, secretHash, now()), scope, server);
+}
+
 /**
- * Checks that a key may use an endpoint on a server: the server is in its list (403 forbidden), and it has the scope
+ * Checks that a key may use a scope on a server: the server is in its list (403 forbidden), and it has the scope
  * (403 insufficient_scope). The response does not reveal whether other servers exist.
  */
-export function authorize(key: ApiKeyRecord, { kind, scope }: NonNullable<Endpoint['access']>, id: string): ServerName {
-  const server: ServerName = `${kind}:${id}`;
+export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): void {
   if (!key.servers.includes(server)) {
-    const message =
-      kind === 'vps' ? 'You do not have access to this VPS' : 'You do not have access to this game server';
-    throw new Problem('forbidden', message, challenge('error="insufficient_scope"'));
+    const name = server.startsWith('vps:') ? 'VPS' : 'game server';
+    throw new Problem('forbidden', `You do not have access to this ${name}`);
   }
   if (!allows(key.scopes, scope)) {
     const readOnly =
@@ -48,7 +64,12 @@ export function authorize(key: ApiKeyRecord, { kind, scope }: NonNullable<Endpoi
     const message = readOnly ? 'This API key only has read scope' : undefined;
     throw new Problem('insufficient_scope', message, challenge(`error="insufficient_scope", scope="${scope}"`));
   }
-  return server;
+}
+
+async function findKey(apiKeys: Store['apiKeys'], id: string, secretHash: string, now: number): Promise<ApiKeyRecord> {
+  const key = await apiKeys.find(id);
+  if (key && isValidSecret(key, secretHash, now)) return key;
+  throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
 }
 
 function readKey(header: string | undefined): NonNullable<ReturnType<typeof parseApiKey>> {
@@ -61,13 +82,6 @@ function readKey(header: string | undefined): NonNullable<ReturnType<typeof pars
   const parsed = text === undefined ? undefined : parseApiKey(text);
   if (!parsed) throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
   return parsed;
-}
-
-function matchesSecret(key: ApiKeyRecord, secretHash: string, now: number): boolean {
-  const given = Buffer.from(secretHash, 'hex');
-  const current = timingSafeEqual(given, Buffer.from(key.secretHash, 'hex'));
-  const previous = key.previousHash !== null && timingSafeEqual(given, Buffer.from(key.previousHash, 'hex'));
-  return current || (previous && key.previousUntil !== null && now < key.previousUntil);
 }
 
 function challenge(parameters: string): { headers: Record<string, string> } {

@@ -3,12 +3,10 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { Scope, ServerName } from '#contract/api-keys.ts';
 import type { Query } from './database.ts';
-import { Time, jsonList, openTable } from './table.ts';
+import { Hash, Time, jsonList, openTable } from './table.ts';
 
 const minuteMs = 60 * 1000;
 const touchTimeoutMs = 200;
-
-const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
 const ApiKey = z
   .object({

@@ -7,9 +7,9 @@ import { StoreUnreachableError } from './error.ts';
 import { createFeedback } from './feedback.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createLimits } from './limits.ts';
-import { createSecrets } from './secrets.ts';
 import { createServers } from './servers.ts';
 import { openSqlite } from './sqlite.ts';
+import { createStreamTokens } from './stream-tokens.ts';
 
 /**
  * The persistent state of the service. Several instances may share one store: a write is visible to the others at their
@@ -38,7 +38,7 @@ export async function openStore(
     idempotency: createIdempotency(query),
     audit: createAudit(query),
     feedback: createFeedback(query),
-    secret: createSecrets(query),
+    streamTokens: createStreamTokens(query),
     /** The limits that all instances share; undefined with SQLite, which has one instance. */
     limits: url === undefined ? undefined : createLimits(query, url),
     /** Reads a row; throws if the database does not answer. */

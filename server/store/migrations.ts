@@ -73,8 +73,25 @@ export const migrations: readonly Migration[] = [
     )${tableEnd}`,
   ],
   usableFrom(3, ({ integer }) => [`ALTER TABLE hosting_migrations ADD COLUMN min_version ${integer}`]),
+  ({ text, integer, sequence, tableEnd }) => [
+    `CREATE TABLE hosting_stream_tokens (
+      id ${sequence},
+      token_hash ${text} NOT NULL UNIQUE,
+      key_id ${text} NOT NULL,
+      secret_hash ${text} NOT NULL,
+      server ${text} NOT NULL,
+      mode ${text} NOT NULL,
+      issued_at ${integer} NOT NULL,
+      expires_at ${integer} NOT NULL
+    )${tableEnd}`,
+    'CREATE INDEX hosting_stream_tokens_key ON hosting_stream_tokens (key_id, expires_at)',
+    // The signing secret of earlier stream tokens: a backup must hold nothing that opens anything.
+    'DROP TABLE hosting_secrets',
+    `ALTER TABLE hosting_servers ADD COLUMN suspended_at ${integer}`,
+    `ALTER TABLE hosting_audit ADD COLUMN actor ${text}`,
+  ],
   // Only PostgreSQL uses it: with SQLite there is one instance, which counts in memory.
-  usableFrom(3, ({ text, integer, createUnlogged, tableEnd }) => [
+  usableFrom(4, ({ text, integer, createUnlogged, tableEnd }) => [
     `${createUnlogged} hosting_limits (
       name ${text} NOT NULL,
       key_hash ${text} NOT NULL,

@@ -5,6 +5,9 @@ import { StoreError } from './error.ts';
 /** Milliseconds since 1970. */
 export const Time = z.int().nonnegative();
 
+/** A SHA-256 in hexadecimal. */
+export const Hash = z.string().regex(/^[0-9a-f]{64}$/);
+
 /**
  * Opens a table whose columns are the fields of its records in snake case; lists are stored as JSON. Messages identify a
  * record by the `key` columns. An invalid record is a {@link StoreError}, which quotes only its key.

@@ -3,4 +3,5 @@ export type { AuditEntry } from './audit.ts';
 export type { ArticleVotes } from './feedback.ts';
 export type { IdempotentAnswer } from './idempotency.ts';
 export type { ServerRecord } from './servers.ts';
+export type { StreamTokenRecord } from './stream-tokens.ts';
 export type { Store } from './index.ts';

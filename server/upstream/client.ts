@@ -33,7 +33,12 @@ export interface RequestOptions {
   readonly timeoutMs?: number;
   /** Aborts the request before its own timeout. */
   readonly signal?: AbortSignal | undefined;
+  /** Called less than half a second before the request is sent, also if it waits for a connection; may reject. */
+  readonly confirm?: Confirm | undefined;
 }
+
+/** Checks that a request may still be sent. If it rejects, the request is not sent and rejects in the same way. */
+export type Confirm = () => Promise<void>;
 
 /** A response. Its status is from 300 to 399 only if `redirects` is `reply`. */
 export interface Reply {
@@ -59,6 +64,9 @@ export interface Client {
 
 const defaultMaxBytes = 1024 * 1024;
 
+/** How long a confirmation counts. A request whose connection comes later is confirmed again. */
+const confirmationMs = 500;
+
 /** The maximum length of an upstream's text in a log line. */
 const excerptLength = 300;
 
@@ -78,9 +86,7 @@ export function createClient(clientOptions: ClientOptions): Client {
   };
   /** Sends a request and reads the body; the text is undefined if the body is too long. */
   const send = async (url: string, method: string, options: RequestOptions, exchange: Exchange) => {
-    const { signal, body } = options;
-    // The timeout of ofetch covers the headers only; a signal covers the body too.
-    const timeout = AbortSignal.timeout(options.timeoutMs ?? timeoutMs);
+    const { body } = options;
     const response = await exchange.ofetch.raw<unknown, 'stream'>(url, {
       method,
       headers: { accept: 'application/json', 'user-agent': 'hosting-api', ...headers, ...options.headers },
@@ -89,7 +95,7 @@ export function createClient(clientOptions: ClientOptions): Client {
       redirect: 'manual',
       ignoreResponseError: true,
       responseType: 'stream',
-      signal: signal ? AbortSignal.any([timeout, signal]) : timeout,
+      signal: exchange.signal,
       dispatcher: exchange.dispatcher,
     });
     return { response, text: await readText(response, options.maxBytes ?? maxBytes) };
@@ -98,16 +104,28 @@ export function createClient(clientOptions: ClientOptions): Client {
     async request(method, path, options = {}) {
       const url = baseUrl + path;
       const { agent: connections, ofetch } = await open();
-      const { dispatcher, sent } = trackSent(connections);
-      const fail = (detail: string): ProviderError =>
-        new ProviderError(problems.provider_error.message, {
-          outcome: sent() ? 'unknown' : 'refused',
-          // Not the error of ofetch: that one holds the request with its credential.
-          cause: new Error(redact(`${method} ${url}: ${detail}`)),
-        });
-      const { response, text } = await send(url, method, options, { ofetch, dispatcher }).catch((error: unknown) => {
-        throw fail(formatError(error));
-      });
+      // The timeout of ofetch covers the headers only; a signal covers the body too.
+      const timeout = AbortSignal.timeout(options.timeoutMs ?? timeoutMs);
+      const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
+      const attempt = async () => {
+        await options.confirm?.();
+        const { dispatcher, state } = trackSent(connections, options.confirm ? confirmationMs : Infinity);
+        const fail = (detail: string): ProviderError =>
+          new ProviderError(problems.provider_error.message, {
+            outcome: state() === 'sent' ? 'unknown' : 'refused',
+            // Not the error of ofetch: that one holds the request with its credential.
+            cause: new Error(redact(`${method} ${url}: ${detail}`)),
+          });
+        try {
+          return { ...(await send(url, method, options, { ofetch, dispatcher, signal })), fail };
+        } catch (error) {
+          if (state() === 'late' && !signal.aborted) return undefined;
+          throw fail(formatError(error));
+        }
+      };
+      let exchanged = await attempt();
+      while (!exchanged) exchanged = await attempt();
+      const { response, text, fail } = exchanged;
       const { status, statusText } = response;
       if (text === undefined) throw fail(`${status}, with more bytes than are read`);
       if (redirects === 'fail' && status >= 300 && status < 400) throw fail(`${status}, a redirect`);
@@ -123,22 +141,30 @@ export function createClient(clientOptions: ClientOptions): Client {
 interface Exchange {
   readonly ofetch: typeof Ofetch;
   readonly dispatcher: Dispatcher;
+  readonly signal: AbortSignal;
 }
 
+/** Whether a request waits for a connection, is sent, or got its connection too late to be sent. */
+type SendState = 'waiting' | 'sent' | 'late';
+
 /**
- * Creates a dispatcher for one request, and reports whether the request was sent. It rejects a second request: after a
- * 421, fetch repeats even a POST (fetch standard, "HTTP-network-or-cache fetch", step 16).
+ * Creates a dispatcher for one request, and reports whether the request was sent. If it gets its connection too late, it is
+ * not sent. The dispatcher rejects a second request: after a 421, fetch repeats even a POST (fetch standard,
+ * "HTTP-network-or-cache fetch", step 16).
  */
-function trackSent(agent: Agent): { dispatcher: Dispatcher; sent: () => boolean } {
+function trackSent(agent: Agent, maxWaitMs: number): { dispatcher: Dispatcher; state: () => SendState } {
+  const since = performance.now();
   let used = false;
-  let sent = false;
+  let state: SendState = 'waiting';
   const dispatcher = agent.compose((dispatch) => (options, handler) => {
     if (used) throw new Error('a request is not sent twice');
     used = true;
     return dispatch(options, {
       onRequestStart(controller, context) {
-        sent = true;
+        // Called before the first byte is written.
+        state = performance.now() - since > maxWaitMs ? 'late' : 'sent';
         handler.onRequestStart?.(controller, context);
+        if (state === 'late') controller.abort(new Error('the connection came too late'));
       },
       onResponseStart: (...args) => handler.onResponseStart?.(...args),
       onResponseData: (...args) => handler.onResponseData?.(...args),
@@ -146,7 +172,7 @@ function trackSent(agent: Agent): { dispatcher: Dispatcher; sent: () => boolean 
       onResponseError: (...args) => handler.onResponseError?.(...args),
     });
   });
-  return { dispatcher, sent: () => sent };
+  return { dispatcher, state: () => state };
 }
 
 /** Reads the body; undefined if it is too long. The rest is not read then. */

@@ -60,6 +60,16 @@ test('the log can be filtered by server and by start time', async () => {
   expect(await readPrinted(line, '--since', '2026-11-20T14:00:00.251+02:00')).toHaveLength(1);
 });
 
+test('the log can be filtered by key and by end time', async () => {
+  const line = await createLog();
+  await line.store.audit.append(auditEntry({ at: t0 + 1, keyId: 'another00000' }));
+  expect(await readPrinted(line, '--key', 'another00000')).toMatchObject([{ keyId: 'another00000' }]);
+  expect(await readPrinted(line, '--key', 'AbCdEfGhIj01', '--until', '2026-11-21')).toHaveLength(2);
+  expect(await readPrinted(line, '--key', 'AbCdEfGhIj01', '--server', 'game:other')).toHaveLength(1);
+  expect(await readPrinted(line, '--until', '2026-11-20T12:00:00Z')).toEqual([]);
+  expect(await readPrinted(line, '--since', '2026-11-20T12:00:00.001Z', '--until', '2026-11-20T13:00')).toHaveLength(2);
+});
+
 test('--since accepts a duration before now', async () => {
   const line = await createCommandLine();
   await line.store.audit.append(auditEntry({ at: Date.now() - 3_600_000, requestId: 'an hour ago' }));
@@ -71,6 +81,8 @@ test('--since accepts a duration before now', async () => {
 
 test.each([
   [['--since', 'yesterday'], '--since must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h\n'],
+  [['--until', 'now'], '--until must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h\n'],
+  [['--key', 'one'], 'ID must be the 12 letters and digits that keys list shows\n'],
   [['--server', 'survival'], 'malformed server survival: it must be game:<id> or vps:<id>\n'],
   [['--sinec', '24h'], "unknown option '--sinec' (Did you mean --since?)\n"],
   [['list'], "too many arguments for 'audit'. Expected 0 arguments but got 1: list.\n"],
@@ -81,7 +93,7 @@ test.each([
 
 test('an unknown server without log entries gives a warning', async () => {
   const line = await createLog();
-  await line.run('servers', 'add', 'game:quiet', '--provider', 'p', '--ref', 'r');
+  await line.store.servers.put({ server: 'game:quiet', provider: 'p', ref: 'r', logFile: null });
   const warning = 'warning: there is no server game:queit (did you mean "game:quiet"?)\n';
   expect(await line.run('audit', '--server', 'game:queit')).toEqual({ status: 0, stdout: '', stderr: warning });
   expect(await line.run('audit', '--server', 'game:quiet')).toEqual({ status: 0, stdout: '', stderr: '' });

@@ -14,11 +14,11 @@ test('a server is added, listed, changed and removed', async () => {
   });
   await line.run('servers', 'add', 'vps:42', '--provider=fsn', '--ref=4711');
   expect(await line.json('servers', 'list', '--json')).toEqual([
-    { server: 'game:survival', provider: 'panel-eu', ref: '1a7ce997', logFile: 'logs/my log.log' },
-    { server: 'vps:42', provider: 'fsn', ref: '4711', logFile: null },
+    { server: 'game:survival', provider: 'panel-eu', ref: '1a7ce997', logFile: 'logs/my log.log', suspended: null },
+    { server: 'vps:42', provider: 'fsn', ref: '4711', logFile: null, suspended: null },
   ]);
   expect((await line.run('servers', 'list')).stdout.split('\n')).toEqual([
-    'SERVER         PROVIDER  REF       LOG FILE',
+    'SERVER         PROVIDER  REF       LOG FILE         SUSPENDED',
     'game:survival  panel-eu  1a7ce997  logs/my log.log',
     'vps:42         fsn       4711',
     '',
@@ -29,6 +29,7 @@ test('a server is added, listed, changed and removed', async () => {
     provider: 'panel-eu',
     ref: '1a7ce997',
     logFile: null,
+    suspendedAt: null,
   });
   expect((await line.run('servers', 'remove', 'game:survival')).stdout).toBe('game:survival is removed\n');
   expect(await line.run('servers', 'remove', 'game:survival')).toMatchObject({
@@ -37,6 +38,32 @@ test('a server is added, listed, changed and removed', async () => {
     stderr: 'there is no server game:survival\n',
   });
   expect(await line.store.servers.list()).toHaveLength(1);
+});
+
+test('a server is suspended and resumed, and stays suspended if its record is changed', async () => {
+  const line = await createCommandLine();
+  const add = ['servers', 'add', 'game:a', '--provider', 'p', '--ref'];
+  await line.run(...add, 'one');
+  expect(await line.run('servers', 'suspend', 'game:a')).toEqual({
+    status: 0,
+    stdout: 'game:a is suspended\n',
+    stderr: '',
+  });
+  const since = (await line.store.servers.find('game:a'))!.suspendedAt!;
+  expect(Math.abs(Date.now() - since)).toBeLessThan(60_000);
+  await line.run(...add, 'two');
+  await line.run('servers', 'suspend', 'game:a');
+  const suspended = new Date(since).toISOString();
+  expect(await line.json('servers', 'list', '--json')).toMatchObject([{ ref: 'two', suspended }]);
+  expect((await line.run('servers', 'list')).stdout.split('\n')[1]).toMatch(new RegExp(`two +${suspended}$`));
+  expect(await line.json('servers', 'resume', 'game:a', '--json')).toEqual({ server: 'game:a' });
+  expect(await line.json('servers', 'list', '--json')).toMatchObject([{ suspended: null }]);
+  for (const name of ['suspend', 'resume']) {
+    expect(await line.run('servers', name, 'game:b')).toMatchObject({
+      status: 1,
+      stderr: 'there is no server game:b (did you mean "game:a"?)\n',
+    });
+  }
 });
 
 test('a mistyped server is not removed, and the error names the nearest', async () => {

@@ -100,8 +100,9 @@ describePostgres((server) => {
     await run('servers', 'add', 'game:a', '--provider', 'panel', '--ref', '1');
     expect(await json('keys', 'list', '--json')).toMatchObject([{ id, servers: ['game:a'], revoked: null }]);
     expect(await json('servers', 'list', '--json')).toMatchObject([{ server: 'game:a' }]);
-    expect(await run('audit')).toEqual({ status: 0, stdout: '', stderr: '' });
     await run('keys', 'revoke', id);
+    const { status, stdout: log, stderr } = await run('audit');
+    expect({ status, lines: log.split('\n').length - 1, stderr }).toEqual({ status: 0, lines: 6, stderr: '' });
     expect((await store.apiKeys.find(id))?.revokedAt).toBeGreaterThan(0);
   });
 });

@@ -18,7 +18,7 @@ async function open(dataDir: string): Promise<Store> {
   return store;
 }
 
-const idsOf = async ({ audit }: Store): Promise<string[]> =>
+const idsOf = async ({ audit }: Store): Promise<(string | null)[]> =>
   (await Array.fromAsync(audit.entries({}))).map(({ requestId }) => requestId);
 
 test('a backup during 1,000 writes is a consistent copy, which restore brings back', async () => {

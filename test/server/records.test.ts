@@ -114,6 +114,7 @@ test('every action is audited before and after, with key, action and server', as
     await ask(app, target, { ...usual, headers, from: '127.0.0.9' });
     const entries = (await Array.fromAsync(world.store.audit.entries({}))).slice(-2);
     const common = {
+      actor: null,
       keyId: app.key.split('_')[1],
       action,
       server: name.endsWith('Vps') ? 'vps:mine' : 'game:mine',

@@ -49,6 +49,26 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await Array.fromAsync(audit.entries({}))).toEqual([...entries.slice(1_200), ...entries.slice(0, 1_200)]);
     });
 
+    test('a change of a key or a server is read back with who made it, and without what it does not have', async () => {
+      const { audit } = await open();
+      const change = { actor: 'command line', requestId: null, ip: null };
+      const ofKey = auditEntry({ ...change, action: 'keys revoke', server: null });
+      const ofServer = auditEntry({ ...change, action: 'servers suspend', keyId: null });
+      await audit.append(ofKey);
+      await audit.append(ofServer);
+      expect(await Array.fromAsync(audit.entries({}))).toEqual([ofKey, ofServer]);
+      expect(await Array.fromAsync(audit.entries({ server: 'game:survival' }))).toEqual([ofServer]);
+    });
+
+    test('purge removes all entries before a time, and only those', async () => {
+      const { audit } = await open();
+      for (let index = 0; index < 2_100; index += 1) await audit.append(auditEntry({ at: t0 + (index % 3) }));
+      await audit.purge(t0 + 2);
+      const kept = await Array.fromAsync(audit.entries({}));
+      expect(kept).toHaveLength(700);
+      expect(new Set(kept.map(({ at }) => at))).toEqual(new Set([t0 + 2]));
+    });
+
     test('a duration with a fraction of a millisecond is rounded', async () => {
       const { audit } = await open();
       await audit.append(auditEntry({ ms: 12.6 }));

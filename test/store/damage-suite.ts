@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { generateApiKey } from '../../server/keys/key.ts';
 import { StoreError } from '../../server/store/error.ts';
 import type { Store } from '../../server/store/types.ts';
-import { apiKey, auditEntry } from './samples.ts';
+import { apiKey, auditEntry, streamToken } from './samples.ts';
 import type { CreateTarget } from './target.ts';
 
 const t0 = 1_800_000_000_000;
@@ -69,10 +69,10 @@ const damages: readonly Damage[] = [
     read: begin,
   },
   {
-    name: 'an invalid secret',
-    statement: `UPDATE hosting_secrets SET value = 'PRIVATE'`,
-    message: 'the record "console" of hosting_secrets is corrupted',
-    read: (store) => store.secret('console'),
+    name: 'a stream token with an unknown mode',
+    statement: `UPDATE hosting_stream_tokens SET mode = 'PRIVATE'`,
+    message: 'the record "1" of hosting_stream_tokens is corrupted',
+    read: ({ streamTokens }) => streamTokens.find(streamToken().tokenHash),
   },
 ];
 
@@ -88,7 +88,7 @@ export function damageSuite(createTarget: CreateTarget): void {
       await store.audit.append(auditEntry({ detail: 'PRIVATE' }));
       await begin(store);
       await store.idempotency.finish('k', 'one', { status: 200, body: 'PRIVATE' });
-      await store.secret('console');
+      await store.streamTokens.add(streamToken());
       await read(store);
       const query = await target.connect();
       await query(statement);

@@ -9,6 +9,7 @@ import { describePostgres, withClient } from '../helpers/postgres.ts';
 import { recordsSuite } from './records-suite.ts';
 import { apiKey } from './samples.ts';
 import { sharingSuite } from './sharing-suite.ts';
+import { streamTokenSuite } from './stream-token-suite.ts';
 import { createPostgresTarget } from './target.ts';
 
 const openPostgresStore = (url: string) => openStore({ DATA_DIR: '', DATABASE_URL: url });
@@ -18,6 +19,7 @@ describePostgres((server) => {
   recordsSuite(createTarget);
   auditSuite(createTarget);
   feedbackSuite(createTarget);
+  streamTokenSuite(createTarget);
   sharingSuite(createTarget);
   damageSuite(createTarget);
 

@@ -122,8 +122,14 @@ export function recordsSuite(createTarget: CreateTarget): void {
   });
 
   describe('servers', () => {
-    const vps = { server: 'vps:42', provider: 'fsn', ref: '4711', logFile: null } as const;
-    const game = { server: 'game:42', provider: 'panel', ref: '1a7ce997', logFile: 'logs/my.log' } as const;
+    const vps = { server: 'vps:42', provider: 'fsn', ref: '4711', logFile: null, suspendedAt: null } as const;
+    const game = {
+      server: 'game:42',
+      provider: 'panel',
+      ref: '1a7ce997',
+      logFile: 'logs/my.log',
+      suspendedAt: null,
+    } as const;
 
     test('a server is read back as written, replaced completely, and removed once', async () => {
       const { servers } = await open();
@@ -137,6 +143,20 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await servers.remove('game:42')).toBe(false);
       expect(await servers.find('game:42')).toBeUndefined();
       expect(await servers.list()).toEqual([vps]);
+    });
+
+    test('a suspension keeps its first time, survives a replacement, and ends when the server is resumed', async () => {
+      const { servers } = await open();
+      await servers.put(game);
+      await servers.put(vps);
+      expect(await servers.suspend('game:42', t0)).toBe(true);
+      expect(await servers.suspend('game:42', t0 + 1)).toBe(true);
+      await servers.put({ ...game, ref: 'other' });
+      expect(await servers.list()).toEqual([{ ...game, ref: 'other', suspendedAt: t0 }, vps]);
+      expect(await servers.resume('game:42')).toBe(true);
+      expect(await servers.resume('game:42')).toBe(true);
+      expect(await servers.find('game:42')).toEqual({ ...game, ref: 'other' });
+      for (const change of [servers.suspend('game:1', t0), servers.resume('game:1')]) expect(await change).toBe(false);
     });
 
     test('servers are listed by name in code point order, all or those of one kind', async () => {

@@ -1,4 +1,4 @@
-import type { ApiKeyRecord, AuditEntry } from '../../server/store/types.ts';
+import type { ApiKeyRecord, AuditEntry, StreamTokenRecord } from '../../server/store/types.ts';
 
 /** A valid API key, with the given fields replaced. */
 export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
@@ -23,6 +23,7 @@ export function auditEntry(fields: Partial<AuditEntry> = {}): AuditEntry {
   return {
     at: 1_800_000_000_000,
     phase: 'requested',
+    actor: null,
     keyId: 'AbCdEfGhIj01',
     action: 'game-power:start',
     server: 'game:survival',
@@ -31,6 +32,20 @@ export function auditEntry(fields: Partial<AuditEntry> = {}): AuditEntry {
     outcome: null,
     ms: null,
     detail: null,
+    ...fields,
+  };
+}
+
+/** A stream token that is valid for ten minutes, with the given fields replaced. */
+export function streamToken(fields: Partial<StreamTokenRecord> = {}): StreamTokenRecord {
+  return {
+    tokenHash: '0'.repeat(64),
+    keyId: 'AbCdEfGhIj01',
+    secretHash: 'a'.repeat(64),
+    server: 'game:survival',
+    mode: 'read_write',
+    issuedAt: 1_800_000_000_000,
+    expiresAt: 1_800_000_600_000,
     ...fields,
   };
 }

@@ -12,7 +12,7 @@ const [action = '', countText = '', worker = ''] = process.argv.slice(2);
 const count = Number(countText);
 
 const actions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
-  open: (store) => store.secret('console'),
+  open: ({ apiKeys }) => apiKeys.list(),
   async begin({ idempotency }) {
     const now = 1_800_000_000_000;
     const states = await Promise.all(

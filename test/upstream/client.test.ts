@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { createClient } from '../../server/upstream/client.ts';
@@ -123,4 +124,22 @@ test('a thrown error holds no request and so no credential', async () => {
   const { cause } = error as { cause: Error };
   expect(Object.getOwnPropertyNames(cause).toSorted()).toEqual(['message', 'stack']);
   expect(`${cause.message}${cause.stack}`).not.toContain(secret);
+});
+
+test('a request that waits long for a connection is confirmed again, and sent once', async () => {
+  const { upstream, client } = await prepare();
+  upstream.fail('hang');
+  const connections = Array.from({ length: 32 }, () => client.request('GET', '/hang').catch(() => 'failed'));
+  await until('all connections are taken', () => upstream.seen.length === 32);
+  let confirmed = 0;
+  const confirm = async () => void (confirmed += 1);
+  const waiting = client.request('POST', '/action', { confirm });
+  await until('it is confirmed', () => confirmed === 1);
+  await sleep(600);
+  upstream.fail(undefined);
+  upstream.server.closeAllConnections();
+  expect(await waiting).toMatchObject({ status: 200 });
+  await Promise.all(connections);
+  expect(confirmed).toBe(2);
+  expect(upstream.seen.filter(({ path }) => path === '/base/action')).toHaveLength(1);
 });

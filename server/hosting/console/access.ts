@@ -4,14 +4,14 @@ import type { CheckAccess } from '../../keys/access.ts';
 import type { Viewer } from './session.ts';
 
 /** An open stream whose key is checked regularly. */
-export interface WatchedStream extends Pick<Viewer, 'keyId' | 'mode' | 'onAccess'> {
+export interface WatchedStream extends Pick<Viewer, 'keyId' | 'grant' | 'onAccess'> {
   readonly server: ServerName;
 }
 
 /** Watches the key of an open stream; returns a function that ends the watch. */
 export type AccessWatch = (stream: WatchedStream) => Cancel;
 
-/** Streams of a revoked key must be closed within 5 s, which leaves 3 s for a slow store. */
+/** Streams of a revoked key, or of an old secret, must be closed within 5 s, which leaves 3 s for a slow store. */
 const intervalMs = 2000;
 
 /** How long streams stay open while the store does not respond: enough for its restart. */
@@ -39,12 +39,11 @@ export function createAccessWatch(
   const check = async (group: Group): Promise<void> => {
     group.checking = true;
     group.failingSince ??= clock.now();
-    const [stream] = group.streams;
-    const writes = group.streams.values().some(({ mode }) => mode() === 'read_write');
+    // A rotated key has two secrets while they overlap.
+    const bySecret = Map.groupBy(group.streams, ({ grant }) => grant().secretHash);
     try {
-      const access = await checkAccess(stream!.keyId, stream!.server, writes ? 'read_write' : 'read');
+      await Promise.all(bySecret.values().map((streams) => checkStreams(checkAccess, streams)));
       group.failingSince = undefined;
-      for (const { onAccess } of group.streams) onAccess(access);
     } catch (error) {
       if (!reported) onFailure('the access of open console streams could not be checked', error);
       reported = true;
@@ -76,4 +75,15 @@ export function createAccessWatch(
       cancel = undefined;
     };
   };
+}
+
+/** Checks streams of one secret and server, with one query. */
+async function checkStreams(checkAccess: CheckAccess, streams: readonly WatchedStream[]): Promise<void> {
+  const grants = streams.map(({ grant }) => grant());
+  const claim = grants.find(({ mode }) => mode === 'read_write') ?? grants[0]!;
+  const access = await checkAccess(claim);
+  for (const { grant, onAccess } of streams) {
+    // In between, the stream may have been renewed with another secret.
+    if (grant().secretHash === claim.secretHash) onAccess(access);
+  }
 }

@@ -29,6 +29,7 @@ export interface StreamClient {
 export interface StreamCommand {
   readonly server: ServerName;
   readonly keyId: string;
+  readonly secretHash: string;
   readonly command: string;
   /** The id of the request that opened the stream. */
   readonly requestId: string;
@@ -119,8 +120,8 @@ export function createRelay(dependencies: RelayDependencies): Relay {
           sessions.delete(session);
           leave();
         },
-        sendCommand: (keyId, command) =>
-          sendCommand({ server, keyId, command, requestId: client.requestId, ip: client.address }),
+        sendCommand: ({ keyId, secretHash }, command) =>
+          sendCommand({ server, keyId, secretHash, command, requestId: client.requestId, ip: client.address }),
       });
       sessions.add(session);
       if (closed) session.shutDown();

@@ -70,8 +70,8 @@ export type SessionEffect =
   | { readonly do: 'queue command'; readonly command: string }
   | { readonly do: 'verify'; readonly token: unknown }
   | { readonly do: 'check grant'; readonly grant: StreamGrant }
-  | { readonly do: 'check command'; readonly keyId: string; readonly command: string }
-  | { readonly do: 'send command'; readonly keyId: string; readonly command: string }
+  | { readonly do: 'check command'; readonly grant: StreamGrant; readonly command: string }
+  | { readonly do: 'send command'; readonly grant: StreamGrant; readonly command: string }
   /** Counts the stream for its key, and follows the console. */
   | { readonly do: 'enter'; readonly keyId: string }
   /** Sends pending output. */
@@ -143,7 +143,7 @@ const authenticatedRows: RowsOf<Authenticated> = {
       : refuseToken(state, 'The token is for another API key'),
   'grant checked': (state, { grant, access }) =>
     access === 'denied' ? revoke(state) : accept(state, grant, access, { do: 'resume' }),
-  command: (state, { command }) => [state, { do: 'check command', keyId: state.grant.keyId, command }],
+  command: (state, { command }) => [state, { do: 'check command', grant: state.grant, command }],
   'command checked': onCommandChecked,
   'access changed': onAccessChanged,
 };
@@ -206,7 +206,7 @@ function onSendCommand(state: Authenticated, { command }: { command: string | un
 function onCommandChecked(state: Authenticated, { command, access }: { command: string; access: Access }): SessionStep {
   if (access === 'denied') return revoke(state);
   if (access === 'read_only' || !mayWrite(state)) return [state, reply('permission denied', 'send command')];
-  return [state, { do: 'send command', keyId: state.grant.keyId, command }];
+  return [state, { do: 'send command', grant: state.grant, command }];
 }
 
 function onAccessChanged(state: Authenticated, { access }: { access: Access | 'unknown' }): SessionStep {

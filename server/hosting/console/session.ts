@@ -10,13 +10,14 @@ import { parseMessage } from './message.ts';
 import type { FrameSink, Subscription } from './output.ts';
 import { authDeadlineMs, takesOutput, toNextState, initial } from './session-state.ts';
 import type { SessionEvent, SessionState } from './session-state.ts';
-import type { StreamGrant, StreamMode, StreamTokens } from './token.ts';
+import type { StreamGrant, StreamTokens } from './token.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 
 /** An authenticated stream. */
 export interface Viewer {
   readonly keyId: string;
-  readonly mode: () => StreamMode;
+  /** The last accepted token. */
+  readonly grant: () => StreamGrant;
   /** Called with the current access of the key; `unknown` if it could not be checked for too long. */
   readonly onAccess: (access: Access | 'unknown') => void;
   readonly sink: FrameSink;
@@ -36,7 +37,7 @@ export interface SessionOptions {
   readonly enter: (viewer: Viewer) => Subscription;
   /** Called once, when the session has ended. */
   readonly leave: () => void;
-  readonly sendCommand: (keyId: string, command: string) => Promise<void>;
+  readonly sendCommand: (grant: StreamGrant, command: string) => Promise<void>;
   /** The text of an error for the client. */
   readonly describe: (error: unknown) => string;
 }
@@ -76,8 +77,8 @@ export function createSession(options: SessionOptions): Session {
     'queue command': ({ command }) => commands.push({ type: 'command', command }),
     verify: async ({ token }) => dispatch(await verify(options, token)),
     'check grant': async ({ grant }) => dispatch(await checkGrant(options, grant)),
-    'check command': async ({ keyId, command }) => dispatch(await checkCommand(options, keyId, command)),
-    'send command': ({ keyId, command }) => options.sendCommand(keyId, command),
+    'check command': async ({ grant, command }) => dispatch(await checkCommand(options, grant, command)),
+    'send command': ({ grant, command }) => options.sendCommand(grant, command),
     enter({ keyId }) {
       subscription = options.enter({ keyId, ...viewer });
     },
@@ -93,7 +94,7 @@ export function createSession(options: SessionOptions): Session {
   const messages = createQueue(dispatch, options.describe);
   const commands = createQueue(dispatch, options.describe);
   const viewer: Omit<Viewer, 'keyId'> = {
-    mode: () => machine.state().grant!.mode,
+    grant: () => machine.state().grant!,
     onAccess: (access) => void dispatch({ type: 'access changed', access }),
     sink: {
       isReady: () => takesOutput(machine.state()) && !socket.writableNeedDrain,
@@ -150,13 +151,17 @@ async function verify({ tokens, server }: SessionOptions, token: unknown): Promi
   return { type: 'token verified', grant: verified };
 }
 
-async function checkGrant({ checkAccess, server, hasRoom }: SessionOptions, grant: StreamGrant): Promise<SessionEvent> {
-  const access = await checkAccess(grant.keyId, server, grant.mode);
+async function checkGrant({ checkAccess, hasRoom }: SessionOptions, grant: StreamGrant): Promise<SessionEvent> {
+  const access = await checkAccess(grant);
   return { type: 'grant checked', grant, access, hasRoom: hasRoom(grant.keyId) };
 }
 
-async function checkCommand(options: SessionOptions, keyId: string, command: string): Promise<SessionEvent> {
-  const access = await options.checkAccess(keyId, options.server, 'read_write');
+async function checkCommand(
+  { checkAccess }: SessionOptions,
+  grant: StreamGrant,
+  command: string,
+): Promise<SessionEvent> {
+  const access = await checkAccess({ ...grant, mode: 'read_write' });
   return { type: 'command checked', command, access };
 }
 

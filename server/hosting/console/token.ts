@@ -1,26 +1,13 @@
-import { createSecretKey, randomUUID } from 'node:crypto';
-import { z } from 'zod';
-import { ServerName } from '#contract/api-keys.ts';
+import { hash, randomBytes } from 'node:crypto';
+import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { systemClock } from './clock.ts';
 import type { Clock } from './clock.ts';
 
-/** The mode of a stream: read output only, or also send commands. */
-export const StreamMode = z.enum(['read', 'read_write']);
-export type StreamMode = z.infer<typeof StreamMode>;
-
-/** The claims of a stream token. */
-export interface StreamClaim {
-  readonly server: ServerName;
-  /** The id of the API key that requested it. */
-  readonly keyId: string;
-  readonly mode: StreamMode;
-}
+/** A console in a mode, and the secret of an API key that opens it. */
+export type StreamClaim = Pick<StreamTokenRecord, 'server' | 'keyId' | 'secretHash' | 'mode'>;
 
 /** A verified claim with its validity in milliseconds since 1970. */
-export interface StreamGrant extends StreamClaim {
-  readonly issuedAt: number;
-  readonly expiresAt: number;
-}
+export type StreamGrant = StreamClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
 
 /** Issues and verifies the tokens of console streams. */
 export interface StreamTokens {
@@ -31,61 +18,32 @@ export interface StreamTokens {
 
 /** Options of stream tokens. */
 export interface StreamTokenOptions {
-  /** At least 256 bits, the same on every instance. */
-  readonly secret: string;
+  readonly store: Store['streamTokens'];
   readonly ttlSeconds: number;
   readonly clock?: Pick<Clock, 'now'>;
 }
 
-const algorithm = 'HS256';
-const issuer = 'hosting-api';
-const audience = 'game-console-stream';
+/** The length of a token: 256 bits in base64url. */
+export const tokenLength = 43;
 
-const Payload = z.object({
-  sub: z.string().min(1),
-  server: ServerName,
-  mode: StreamMode,
-  iat: z.number(),
-  exp: z.number(),
-  jti: z.string().min(1),
-});
+const tokenPattern = new RegExp(`^[A-Za-z0-9_-]{${tokenLength}}$`);
 
-/** Creates {@link StreamTokens}: JWTs (RFC 7519) that every instance with the same secret can verify. */
-export function createStreamTokens({ secret, ttlSeconds, clock = systemClock }: StreamTokenOptions): StreamTokens {
-  const key = createSecretKey(secret, 'utf8');
+/** Creates {@link StreamTokens}: random texts, of which only a hash is stored, for all instances. */
+export function createStreamTokens({ store, ttlSeconds, clock = systemClock }: StreamTokenOptions): StreamTokens {
   return {
-    async issue({ server, keyId, mode }) {
-      const { SignJWT } = await import('jose');
-      const now = Math.floor(clock.now() / 1000);
-      return new SignJWT({ server, mode })
-        .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
-        .setIssuer(issuer)
-        .setAudience(audience)
-        .setSubject(keyId)
-        .setJti(randomUUID())
-        .setIssuedAt(now)
-        .setExpirationTime(now + ttlSeconds)
-        .sign(key);
+    async issue(claim) {
+      const token = randomBytes(32).toString('base64url');
+      const issuedAt = clock.now();
+      const expiresAt = issuedAt + ttlSeconds * 1000;
+      await store.add({ ...claim, tokenHash: hash('sha256', token), issuedAt, expiresAt });
+      return token;
     },
     async verify(token) {
-      const { errors, jwtVerify } = await import('jose');
-      try {
-        // The explicit algorithm excludes `none` and other kinds of keys (RFC 8725 3.1).
-        const { payload } = await jwtVerify(token, key, {
-          issuer,
-          audience,
-          algorithms: [algorithm],
-          currentDate: new Date(clock.now()),
-        });
-        const { success, data } = Payload.safeParse(payload);
-        if (!success) return 'invalid';
-        const { sub, server, mode, iat, exp } = data;
-        return { keyId: sub, server, mode, issuedAt: iat * 1000, expiresAt: exp * 1000 };
-      } catch (error) {
-        if (error instanceof errors.JWTExpired) return 'expired';
-        if (error instanceof errors.JOSEError) return 'invalid';
-        throw error;
-      }
+      // Anything else is refused without a query.
+      if (!tokenPattern.test(token)) return 'invalid';
+      const found = await store.find(hash('sha256', token));
+      if (!found) return 'invalid';
+      return clock.now() < found.expiresAt ? found : 'expired';
     },
   };
 }

@@ -49,10 +49,11 @@ export function createHetzner(settings: HetznerSettings, options: { readonly tim
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
-      async power(ref, action, deadline) {
+      async power(ref, action, deadline, confirm) {
         if (!/^[1-9]\d{0,15}$/.test(ref)) throw toRefusal(`"${ref}" is not a server number of Hetzner Cloud`);
         const reply = await client.request('POST', `/servers/${ref}/actions/${paths[action]}`, {
           signal: deadline,
+          confirm,
         });
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         // Running actions may have an `error` too, by the documentation's samples, so only the status counts.

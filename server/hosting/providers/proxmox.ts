@@ -54,10 +54,11 @@ export function createProxmox(settings: ProxmoxSettings, options: { readonly tim
   };
   return {
     vps: {
-      async power(ref, action, deadline) {
+      async power(ref, action, deadline, confirm) {
         const { node, type } = await findVm(client, ref, deadline);
         const reply = await client.request('POST', `/nodes/${node}/${type}/${ref}/status/${verbs[type][action]}`, {
           signal: deadline,
+          confirm,
         });
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         if (!parseJson(reply.text, Started)) throw toProviderError(reply, 'unknown');

@@ -1,3 +1,5 @@
+import type { Confirm } from '../../upstream/client.ts';
+
 /** The result of a provider's check at start. */
 export interface Finding {
   readonly level: 'info' | 'warn' | 'error';
@@ -8,9 +10,12 @@ export interface Finding {
 export type VpsAction = 'start' | 'stop' | 'reset';
 export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
 
-/** A provider of VPS. Each action is one upstream call after optional reads, without retries. Throws a {@link ProviderError}. */
+/**
+ * A provider of VPS. Each action is one upstream call after optional reads, without retries. It is confirmed after all waits,
+ * just before it is sent. Throws a {@link ProviderError}, or what `confirm` rejects with.
+ */
 export interface VpsProvider {
-  power(ref: string, action: VpsAction, deadline?: AbortSignal): Promise<void>;
+  power(ref: string, action: VpsAction, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
 }
 
 /** The states of a game server. */
@@ -34,11 +39,11 @@ export interface ConsoleSource {
   close(): void;
 }
 
-/** A provider of game servers. Each action is one upstream call, without retries. Throws a {@link ProviderError}. */
+/** A provider of game servers. Its actions are sent and confirmed as those of a {@link VpsProvider}. */
 export interface GameProvider {
-  power(ref: string, action: GameAction, deadline?: AbortSignal): Promise<void>;
+  power(ref: string, action: GameAction, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
   /** Sends a console command; resolves when the upstream has accepted it. */
-  command(ref: string, command: string, deadline?: AbortSignal): Promise<void>;
+  command(ref: string, command: string, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
   /**
    * Reads the end of the newest log file, with ANSI codes. Undefined if there is none, or the credential may not read
    * files.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createTestClock } from './clock.ts';
-import { createTestRelay } from './harness.ts';
+import { createTestRelay, newSecretHash } from './harness.ts';
 
 test("a revoked key's streams are closed within 5 s, and those of other keys are not", async () => {
   const clock = createTestClock();
@@ -16,6 +16,32 @@ test("a revoked key's streams are closed within 5 s, and those of other keys are
   relay.sources[0]!.line('for the good');
   expect(await good.next()).toEqual(['console output', 'for the good']);
   expect(relay.relay.stats().viewers).toBe(1);
+});
+
+test("the streams of a key's old secret are closed, and not those of its new one or renewed by it", async () => {
+  const relay = await createTestRelay();
+  const old = await relay.open();
+  const renewed = await relay.open();
+  const current = await relay.open({ secretHash: newSecretHash });
+  expect(await renewed.auth(await relay.token({ secretHash: newSecretHash }))).toEqual(['auth success']);
+  relay.behaviour.access = (_keyId, secret) => (secret === newSecretHash ? 'ok' : 'denied');
+  expect(await old.ended).toEqual({ code: 4003, reason: 'access was revoked' });
+  relay.sources[0]!.line('for the new secret');
+  for (const client of [renewed, current])
+    expect(await client.next()).toEqual(['console output', 'for the new secret']);
+});
+
+test('a stream that is renewed by the new secret while the old one is checked stays open', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  const client = await relay.open();
+  const answer = Promise.withResolvers<'denied'>();
+  relay.behaviour.access = (_keyId, secret) => (secret === newSecretHash ? 'ok' : answer.promise);
+  await clock.advance(2);
+  expect(await client.auth(await relay.token({ secretHash: newSecretHash }))).toEqual(['auth success']);
+  answer.resolve('denied');
+  await client.roundTrip();
+  expect(client.socket.readyState).toBe(client.socket.OPEN);
 });
 
 test('access is checked once per 2 s for each key and server, regardless of the number of streams', async () => {

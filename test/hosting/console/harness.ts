@@ -10,18 +10,21 @@ import type { Access } from '../../../server/keys/access.ts';
 import { createRelay } from '../../../server/hosting/console/relay.ts';
 import type { Relay, RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
 import { createStreamTokens } from '../../../server/hosting/console/token.ts';
-import type { StreamMode } from '../../../server/hosting/console/token.ts';
+import type { StreamClaim, StreamTokens } from '../../../server/hosting/console/token.ts';
 import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import type { UpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import { createLog } from '../../../server/log.ts';
 import { createIdentify } from '../../../server/http/identify.ts';
 import { createTokenBucket } from '../../../server/token-bucket.ts';
 import type { ConsoleEvents } from '../../../server/hosting/providers/types.ts';
+import { openStore } from '../../../server/store/index.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import type { Message, TestClient } from '../../helpers/console-client.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
 import type { TestClock } from './clock.ts';
 
-export const secret = 'a secret of the tests, which is long enough for HS256 and HS512';
+/** Different secrets of API keys, as their hashes. */
+export const [secretHash, newSecretHash] = ['a'.repeat(64), 'b'.repeat(64)];
 
 /** A fake console source; tests call its event methods. */
 export interface FakeSource extends ConsoleEvents {
@@ -33,7 +36,8 @@ export interface FakeSource extends ConsoleEvents {
 export interface StreamOptions {
   readonly server?: string;
   readonly keyId?: string;
-  readonly mode?: StreamMode;
+  readonly secretHash?: string;
+  readonly mode?: StreamClaim['mode'];
 }
 
 /** A relay with its websocket endpoint on a real port. */
@@ -51,10 +55,11 @@ export interface TestRelay {
   /** The replaceable dependencies of the relay. */
   readonly behaviour: {
     open(source: FakeSource): Promise<void> | void;
-    access(keyId: string): Promise<Access> | Access;
+    access(keyId: string, secretHash: string): Promise<Access> | Access;
     command(command: StreamCommand): Promise<void> | void;
   };
   url(server?: string): string;
+  readonly tokens: StreamTokens;
   token(options?: StreamOptions): Promise<string>;
   connect(server?: string, options?: ClientOptions): Promise<TestClient>;
   /** Opens an authenticated stream; `auth success` is already read. */
@@ -83,7 +88,13 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
   const accessChecks: string[] = [];
   const failures: unknown[] = [];
   const behaviour: TestRelay['behaviour'] = { open: () => undefined, access: () => 'ok', command: () => undefined };
-  const tokens = createStreamTokens({ secret, ttlSeconds, ...(rest.clock && { clock: rest.clock }) });
+  const store = await openStore({ DATA_DIR: temporaryFolder() });
+  onTestFinished(() => store.close());
+  const tokens = createStreamTokens({
+    store: store.streamTokens,
+    ttlSeconds,
+    ...(rest.clock && { clock: rest.clock }),
+  });
   const relay = createRelay({
     ...rest,
     tokens,
@@ -94,9 +105,9 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
       await behaviour.open(source);
       return { close: () => (source.closed = true) };
     },
-    async checkAccess(keyId, server, mode) {
-      accessChecks.push(`${keyId} ${server} ${mode}`);
-      return behaviour.access(keyId);
+    async checkAccess(claim) {
+      accessChecks.push(`${claim.keyId} ${claim.server} ${claim.mode}`);
+      return behaviour.access(claim.keyId, claim.secretHash);
     },
     async sendCommand(command) {
       commands.push(command);
@@ -130,8 +141,8 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
   onTestFinished(stop);
 
   const url = (server = 'mc') => `ws://127.0.0.1:${port}/v1/hosting/game/console/${server}/stream`;
-  const token = ({ server = 'mc', keyId = 'key', mode = 'read' }: StreamOptions = {}) =>
-    tokens.issue({ server: `game:${server}`, keyId, mode });
+  const token = ({ server = 'mc', mode = 'read', ...secret }: StreamOptions = {}) =>
+    tokens.issue({ keyId: 'key', secretHash, ...secret, server: `game:${server}`, mode });
   const connect = (server?: string, client?: ClientOptions) => openClient(url(server), client);
   return {
     relay,
@@ -143,6 +154,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
     failures,
     behaviour,
     url,
+    tokens,
     token,
     connect,
     stop,

@@ -4,7 +4,7 @@ import { Problem } from '../../../server/problem.ts';
 import { ProviderError } from '../../../server/upstream/error.ts';
 import { linesOf } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
-import { createTestRelay, pollOptions } from './harness.ts';
+import { createTestRelay, pollOptions, secretHash } from './harness.ts';
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
 const noCommand = 'A command has 1 to 1,024 characters and no control characters';
@@ -64,6 +64,7 @@ test('a command is sent upstream once, with its sender', async () => {
     {
       server: 'game:mc',
       keyId: 'key',
+      secretHash,
       command: 'say "Grüße" 🎮',
       requestId: 'request-of-the-test',
       ip: '127.0.0.1',

@@ -54,6 +54,19 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect(commands()).toEqual(['say "hello" to ${all} & \\ everyone; ünïcode ✓', 'list']);
     });
 
+    test('an action that is not confirmed is not sent, and fails with the reason', async () => {
+      const { game, ref, commands, arrived } = await prepareRunning();
+      const reason = new Error('the key was revoked');
+      const confirm = () => Promise.reject(reason);
+      await expect(game.power(ref, 'kill', undefined, confirm)).rejects.toBe(reason);
+      await expect(game.command(ref, 'stop', undefined, confirm)).rejects.toBe(reason);
+      await game.command(ref, 'list');
+      await until('the command arrived', () => commands().length > 0);
+      expect(commands()).toEqual(['list']);
+      await game.power(ref, 'kill', undefined, () => Promise.resolve());
+      await expect(arrived('kill')).resolves.not.toThrow();
+    });
+
     test('a command to an offline game server is refused with the reason', async () => {
       const { game, ref, commands } = await prepare();
       const error = await failureOf(game.command(ref, 'list'));

@@ -33,6 +33,13 @@ export function testVpsProvider(name: string, setUp: () => Promise<VpsHarness>):
       }
     });
 
+    test('an action that is not confirmed is not sent, and fails with the reason', async () => {
+      const { vps, ref, actions } = await prepare();
+      const reason = new Error('the key was revoked');
+      await expect(vps.power(ref, 'stop', undefined, () => Promise.reject(reason))).rejects.toBe(reason);
+      expect(actions()).toBe(0);
+    });
+
     test('an unknown VPS is refused with a generic message', async () => {
       const { vps, unknownRef, actions } = await prepare();
       const error = await failureOf(vps.power(unknownRef, 'stop'));

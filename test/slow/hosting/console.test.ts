@@ -82,15 +82,13 @@ test('a stream outlives each of its tokens without losing a line', async () => {
 });
 
 describe('a stream', () => {
-  test('has the address from PUBLIC_URL and a JWT without credentials', async () => {
+  test('has the address from PUBLIC_URL and an opaque token', async () => {
     const world = await createWorld();
     const key = await world.issueKey();
     const app = await serve(world, key, { PUBLIC_URL: 'https://api.example.com/hosting/' });
     const { socket_url: url, token } = await bootstrap(app);
     expect(url).toBe('wss://api.example.com/hosting/v1/hosting/game/console/mine/stream');
-    const claims = Buffer.from(token.split('.')[1]!, 'base64url').toString();
-    expect(JSON.parse(claims)).toMatchObject({ server: 'game:mine', mode: 'read_write' });
-    expect(claims).not.toMatch(/hk_|ptlc_|127\.0\.0\.1/);
+    expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 
   test('forwards and audits commands of a key with write access', async () => {

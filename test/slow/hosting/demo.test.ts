@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { openStore } from '../../../server/store/index.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
@@ -146,4 +147,24 @@ test('the console client follows the demo and sends typed lines', async () => {
   client.stdin.end();
   await once(client, 'close');
   expect(output).toContain('-- closed');
+});
+
+test('the demo servers and their key are audited once, as changes of npm start', async () => {
+  const settings = await createSettings();
+  for (let starts = 0; starts < 2; starts += 1) {
+    const server = startDemo(settings);
+    await server.listening();
+    if (starts === 0) await shownKey(server);
+    server.child.kill('SIGTERM');
+    expect(await server.ended()).toBe(0);
+  }
+  const store = await openStore({ DATA_DIR: settings.DATA_DIR! });
+  onTestFinished(() => store.close());
+  const entries = await Array.fromAsync(store.audit.entries({}));
+  const finished = entries.filter(({ phase }) => phase === 'finished');
+  expect(finished.map(({ actor, action, outcome }) => [actor, action, outcome])).toEqual([
+    ['npm start', 'servers add', 'ok'],
+    ['npm start', 'servers add', 'ok'],
+    ['npm start', 'keys create', 'ok'],
+  ]);
 });

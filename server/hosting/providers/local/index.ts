@@ -41,10 +41,24 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
     await Promise.all([...all.values()].map(({ process }) => process.close()));
   };
   return {
-    vps: { power: async (ref, action) => await find(ref, 'vps').process.power(action) },
+    vps: {
+      async power(ref, action, _deadline, confirm) {
+        const { process } = find(ref, 'vps');
+        await confirm?.();
+        await process.power(action);
+      },
+    },
     game: {
-      power: async (ref, action) => await find(ref, 'game').process.power(action),
-      command: async (ref, command) => await find(ref, 'game').process.write(command),
+      async power(ref, action, _deadline, confirm) {
+        const { process } = find(ref, 'game');
+        await confirm?.();
+        await process.power(action);
+      },
+      async command(ref, command, _deadline, confirm) {
+        const { process } = find(ref, 'game');
+        await confirm?.();
+        await process.write(command);
+      },
       async latestLog(ref, file) {
         const { server, output } = find(ref, 'game');
         return file === null ? await output.latest() : await readServerFile(server.cwd, resolve(server.cwd, file));

@@ -1,0 +1,46 @@
+import type { AuditEntry, Store } from '../store/types.ts';
+
+/** A change of an API key or a server. */
+export interface Change extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
+  /** The command, for instance `keys rotate`. */
+  readonly action: string;
+  /** The new values, without secrets; null ones are left out of the log. */
+  readonly values?: Readonly<Record<string, string | null>>;
+}
+
+/** Options of auditing changes. */
+export interface ChangeAuditOptions {
+  readonly audit: Store['audit'];
+  /** Who makes the changes. */
+  readonly actor: string;
+  /** Called if the entry after a change cannot be written. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Makes a change that returns false if there is no such key or server, and writes it to the audit log. */
+export type AuditedChange = (change: Change, apply: () => Promise<boolean | void>) => Promise<boolean>;
+
+/** Creates {@link AuditedChange}. A change is not made if the entry before it cannot be written. */
+export function createAuditedChange({ audit, actor, onFailure }: ChangeAuditOptions): AuditedChange {
+  return async ({ action, keyId = null, server = null, values = {} }, apply) => {
+    const started = Date.now();
+    const pairs = Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
+    const detail = pairs.join(' ') || null;
+    const entry = { actor, action, keyId, server, detail, requestId: null, ip: null };
+    const finish = (outcome: string): Promise<void> => {
+      const at = Date.now();
+      return audit.append({ ...entry, at, phase: 'finished', outcome, ms: at - started }).catch(onFailure);
+    };
+    await audit.append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null });
+    let found: boolean;
+    try {
+      found = (await apply()) !== false;
+    } catch (error) {
+      // The store may have made the change before the connection was lost.
+      await finish('unknown');
+      throw error;
+    }
+    await finish(found ? 'ok' : 'not_found');
+    return found;
+  };
+}

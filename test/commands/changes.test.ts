@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { createCommandLine, createKey, damage } from './run-command.ts';
+import type { CommandLine } from './run-command.ts';
+
+/** The entries of the audit log, as the command prints them, without their times. */
+async function readChanges(line: CommandLine, ...args: string[]): Promise<Record<string, unknown>[]> {
+  const { stdout } = await line.run('audit', '--json', ...args);
+  return stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((text) => {
+      const { at, ms, ...entry } = JSON.parse(text) as Record<string, unknown>;
+      expect(Date.parse(String(at))).not.toBeNaN();
+      expect(ms === null || Number.isInteger(ms)).toBe(true);
+      return entry;
+    });
+}
+
+const byOperator = { actor: 'command line', requestId: null, ip: null };
+
+/** The two entries of a change: before and after it. */
+function changed(action: string, fields: Record<string, unknown>, outcome = 'ok'): Record<string, unknown>[] {
+  const entry = { ...byOperator, keyId: null, server: null, detail: null, action, ...fields };
+  return [
+    { ...entry, phase: 'requested', outcome: null },
+    { ...entry, phase: 'finished', outcome },
+  ];
+}
+
+test('every change of a key is audited before and after', async () => {
+  const line = await createCommandLine();
+  const { id: keyId } = await createKey(line, '--expires', '2999-12-31');
+  await line.run('keys', 'rotate', keyId);
+  await line.run('keys', 'revoke', keyId);
+  expect(await readChanges(line)).toEqual([
+    ...changed('keys create', {
+      keyId,
+      detail: 'servers=game:a scopes=game-power:read expires=2999-12-31T00:00:00.000Z',
+    }),
+    ...changed('keys rotate', { keyId, detail: expect.stringMatching(/^old_valid_until=\d{4}-/) as unknown }),
+    ...changed('keys revoke', { keyId }),
+  ]);
+});
+
+test('every change of a server is audited before and after', async () => {
+  const line = await createCommandLine();
+  const server = 'game:a';
+  await line.run('servers', 'add', server, '--provider', 'p', '--ref', 'r', '--log-file', 'x.log');
+  await line.run('servers', 'suspend', server);
+  await line.run('servers', 'resume', server);
+  await line.run('servers', 'remove', server);
+  const expected = [
+    ...changed('servers add', { server, detail: 'provider=p ref=r log_file=x.log' }),
+    ...changed('servers suspend', { server }),
+    ...changed('servers resume', { server }),
+    ...changed('servers remove', { server }),
+  ];
+  expect(await readChanges(line)).toEqual(expected);
+  expect(await readChanges(line, '--server', server)).toEqual(expected);
+});
+
+test('a change that fails is audited too, and nothing is changed if the log cannot be written', async () => {
+  const line = await createCommandLine();
+  const { id: keyId } = await createKey(line);
+  await line.run('keys', 'revoke', 'AbCdEfGhIj01');
+  await line.run('servers', 'remove', 'game:none');
+  expect((await readChanges(line)).slice(2)).toEqual([
+    ...changed('keys revoke', { keyId: 'AbCdEfGhIj01' }, 'not_found'),
+    ...changed('servers remove', { server: 'game:none' }, 'not_found'),
+  ]);
+  damage(line, 'DROP TABLE hosting_audit');
+  for (const args of [
+    ['keys', 'rotate', keyId],
+    ['keys', 'revoke', keyId],
+    ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'],
+    ['servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r'],
+  ]) {
+    expect(await line.run(...args)).toMatchObject({ status: 1, stdout: '' });
+  }
+  expect(await line.store.apiKeys.list()).toMatchObject([{ id: keyId, revokedAt: null, previousHash: null }]);
+  expect(await line.store.servers.list()).toEqual([]);
+});
+
+test('the text of the log names who made a change', async () => {
+  const line = await createCommandLine();
+  await line.run('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r');
+  const [requested, finished] = (await line.run('audit')).stdout.split('\n');
+  expect(requested).toMatch(/Z {2}requested {2}servers add {2}game:a {2}by=command line {2}"provider=p ref=r"$/);
+  expect(finished).toMatch(/finished {2}servers add {2}game:a {2}by=command line {2}outcome=ok {2}\d+ms {2}"provider/);
+});
+
+test('no change puts a secret of a key into the log', async () => {
+  const line = await createCommandLine();
+  const { id, key } = await createKey(line);
+  const { stdout } = await line.run('keys', 'rotate', id);
+  const log = (await line.run('audit', '--json')).stdout;
+  for (const text of [key, stdout.trim()]) expect(log).not.toContain(text.slice(16));
+});

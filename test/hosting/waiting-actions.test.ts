@@ -1,0 +1,190 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { runHere } from '../commands/run-command.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import type { HostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import type { Seen } from '../helpers/upstream.ts';
+import { askEndpoint } from '../server/ask.ts';
+import { eventually, sharedProject } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+import { openStream } from './instances.ts';
+
+const isAction = ({ method }: Seen): boolean => method === 'POST';
+
+/** A server with an action that the upstream does not answer, and a second one that waits for it. */
+interface Waiting {
+  readonly world: HostingWorld;
+  readonly keyId: string;
+  /** Lets the first action fail, and returns the answer to the second one. */
+  finish(): Promise<{ status: number; text: string; authenticate: string | undefined }>;
+}
+
+type Kind = 'game' | 'vps';
+
+async function waitForTurn(kind: Kind): Promise<Waiting> {
+  const world = await createHostingWorld(temporaryFolder());
+  const upstream = kind === 'game' ? world.panel : world.hetzner;
+  const key = await world.issueKey();
+  const started = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const app: SharedApp = { ...started, key };
+  upstream.fail('hang', isAction);
+  const first = askEndpoint(app, kind === 'game' ? 'startGameServer' : 'startVps');
+  await expect.poll(() => upstream.seen.filter(isAction), eventually).toHaveLength(1);
+  upstream.fail(undefined);
+  const second = askEndpoint(app, kind === 'game' ? 'killGameServer' : 'stopVps');
+  await expect.poll(() => Array.fromAsync(world.store.audit.entries({})), eventually).toHaveLength(2);
+  return {
+    world,
+    keyId: key.split('_')[1]!,
+    async finish() {
+      upstream.server.closeAllConnections();
+      expect((await first).status).toBe(502);
+      const { status, text, headers } = await second;
+      return { status, text, authenticate: headers['www-authenticate'] };
+    },
+  };
+}
+
+/** The actions that reached an upstream after the first one. */
+function sentAfter({ panel, hetzner }: HostingWorld): Seen[] {
+  return [...panel.seen, ...hetzner.seen].filter(isAction).slice(1);
+}
+
+async function run({ settings }: HostingWorld, ...args: string[]): Promise<void> {
+  expect(await runHere(args, settings)).toMatchObject({ status: 0 });
+}
+
+function change({ settings }: HostingWorld, sql: string): void {
+  const database = new DatabaseSync(join(settings.DATA_DIR!, 'hosting.sqlite'));
+  database.exec(sql);
+  database.close();
+}
+
+const invalidToken = 'Bearer error="invalid_token"';
+
+describe.each<Kind>(['game', 'vps'])('an action on a %s server that waits for another is not sent', (kind) => {
+  const server = `${kind}:mine`;
+  test.each<[string, (waiting: Waiting) => unknown, number, string, string | undefined]>([
+    [
+      'its key is revoked',
+      ({ world, keyId }) => run(world, 'keys', 'revoke', keyId),
+      401,
+      renderProblem('json', 'unauthorized'),
+      invalidToken,
+    ],
+    [
+      'its key is rotated',
+      ({ world, keyId }) => run(world, 'keys', 'rotate', keyId),
+      401,
+      renderProblem('json', 'unauthorized'),
+      invalidToken,
+    ],
+    [
+      'its key expires',
+      ({ world }) => change(world, 'UPDATE hosting_api_keys SET expires_at = 1'),
+      401,
+      renderProblem('json', 'unauthorized'),
+      invalidToken,
+    ],
+    [
+      'its key loses the scope',
+      ({ world }) => change(world, `UPDATE hosting_api_keys SET scopes = '["${kind}-power:read"]'`),
+      403,
+      renderProblem('json', 'insufficient_scope', 'This API key only has read scope'),
+      `Bearer error="insufficient_scope", scope="${kind}-power:read_write"`,
+    ],
+    [
+      'its key loses the server',
+      ({ world }) => change(world, `UPDATE hosting_api_keys SET servers = '["${kind}:theirs"]'`),
+      403,
+      renderProblem(
+        'json',
+        'forbidden',
+        kind === 'vps' ? 'You do not have access to this VPS' : 'You do not have access to this game server',
+      ),
+      'Bearer',
+    ],
+    [
+      'its server is suspended',
+      ({ world }) => run(world, 'servers', 'suspend', server),
+      403,
+      renderProblem('json', 'forbidden', `This ${kind === 'vps' ? 'VPS' : 'game server'} is suspended`),
+      'Bearer',
+    ],
+    [
+      'its server is removed',
+      ({ world }) => run(world, 'servers', 'remove', server),
+      kind === 'vps' ? 500 : 502,
+      renderProblem('json', kind === 'vps' ? 'server_unavailable' : 'provider_error'),
+      undefined,
+    ],
+  ])('if %s', async (_, harm, status, text, authenticate) => {
+    const waiting = await waitForTurn(kind);
+    await harm(waiting);
+    expect(await waiting.finish()).toEqual({ status, text, authenticate });
+    expect(sentAfter(waiting.world)).toEqual([]);
+    const entries = await Array.fromAsync(waiting.world.store.audit.entries({ server: `${kind}:mine` }));
+    const end = entries.findLast(({ phase }) => phase === 'finished')!;
+    expect({ action: end.action, outcome: end.outcome }).toEqual({
+      action: kind === 'game' ? 'kill' : 'stop',
+      outcome: (JSON.parse(text) as { error: string }).error,
+    });
+  });
+});
+
+test('an action that waits is sent to the place that the record names when its turn comes', async () => {
+  const waiting = await waitForTurn('vps');
+  await run(waiting.world, 'servers', 'add', 'vps:mine', '--provider', 'cloud', '--ref', '43');
+  await waiting.finish();
+  expect(sentAfter(waiting.world).map(({ path }) => path)).toEqual(['/v1/servers/43/actions/shutdown']);
+});
+
+test('a store that cannot be read when the turn of an action comes is a 500, and nothing is sent', async () => {
+  const waiting = await waitForTurn('game');
+  change(waiting.world, 'DROP TABLE hosting_api_keys');
+  expect(await waiting.finish()).toMatchObject({ status: 500, text: renderProblem('json', 'internal_error') });
+  expect(sentAfter(waiting.world)).toEqual([]);
+});
+
+test('an action that waits for a connection to the panel is not sent if its key is revoked', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const started = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const app: SharedApp = { ...started, key };
+  world.panel.fail('hang', isAction);
+  // As many as there are connections to a panel.
+  const commands = Array.from({ length: 32 }, () => askEndpoint(app, 'sendGameCommand'));
+  await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(32);
+  const power = askEndpoint(app, 'killGameServer');
+  const isWaiting = async () =>
+    (await Array.fromAsync(world.store.audit.entries({}))).some(({ action }) => action === 'kill');
+  await expect.poll(isWaiting, eventually).toBe(true);
+  await sleep(700);
+  await run(world, 'keys', 'revoke', key.split('_')[1]!);
+  world.panel.fail(undefined);
+  world.panel.server.closeAllConnections();
+  expect(await power).toMatchObject({ status: 401, text: renderProblem('json', 'unauthorized') });
+  await Promise.all(commands);
+  expect(world.panel.signals).toEqual([]);
+});
+
+test('a command of a stream that waits for another one is not sent if its key is rotated', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const started = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const stream = await openStream({ ...started, key });
+  world.panel.fail('hang', isAction);
+  stream.send('send command', 'first');
+  stream.send('send command', 'second');
+  await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
+  await run(world, 'keys', 'rotate', key.split('_')[1]!);
+  world.panel.fail(undefined);
+  world.panel.server.closeAllConnections();
+  expect(await stream.ended).toMatchObject({ code: 4003 });
+  expect(sentAfter(world)).toEqual([]);
+});

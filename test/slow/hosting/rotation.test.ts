@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { openClient } from '../../helpers/console-client.ts';
+import type { TestClient } from '../../helpers/console-client.ts';
+import { describePostgres } from '../../helpers/postgres.ts';
+import { askEndpoint } from '../../server/ask.ts';
+import { bootstrap, createInstances, openStream } from '../../hosting/instances.ts';
+
+/** How a stream ended; `open` if it did not end within 6 s. */
+const endOf = (client: TestClient): Promise<unknown> =>
+  Promise.race([client.ended, sleep(6000, 'open', { ref: false })]);
+
+/** Tests with one kind of store, shared by two instances. */
+function rotationSuite(createDatabase: () => Promise<string | undefined>): void {
+  test("rotation ends the old secret's streams within 5 s, and its tokens", async () => {
+    const { apps, keyId, run } = await createInstances(await createDatabase());
+    const streams = await Promise.all(apps.map(openStream));
+    const newKey = await run('keys', 'rotate', keyId);
+    const rotated = performance.now();
+    const [one] = apps;
+    const { socket_url: url, token } = await bootstrap({ ...one, key: newKey });
+    const late = await openClient(url);
+    late.send('auth', streams[1]!.token);
+    const successor = await openClient(url);
+    expect(await successor.auth(token)).toEqual(['auth success']);
+    for (const client of [...streams, late]) {
+      expect(await endOf(client)).toEqual({ code: 4003, reason: 'access was revoked' });
+    }
+    expect(performance.now() - rotated).toBeLessThan(5000);
+    await successor.roundTrip();
+    expect(successor.socket.readyState).toBe(successor.socket.OPEN);
+  });
+
+  test("with an overlap, the old secret's streams end with it, unless they were renewed by the new one", async () => {
+    const { apps, keyId, run } = await createInstances(await createDatabase());
+    const streams = await Promise.all(apps.map(openStream));
+    const newKey = await run('keys', 'rotate', keyId, '--overlap', '4s');
+    const overlapEnd = performance.now() + 4000;
+    const renewed = await openStream(apps[0]);
+    await renewed.until('status');
+    expect(await renewed.auth((await bootstrap({ ...apps[1], key: newKey })).token)).toEqual(['auth success']);
+    for (const client of streams) {
+      expect(client.socket.readyState).toBe(client.socket.OPEN);
+    }
+    for (const client of streams) {
+      expect(await Promise.race([client.ended, sleep(10_000, 'open', { ref: false })])).toMatchObject({ code: 4003 });
+    }
+    const after = performance.now() - overlapEnd;
+    expect(after).toBeGreaterThan(-500);
+    expect(after).toBeLessThan(5000);
+    await renewed.roundTrip();
+    expect(renewed.socket.readyState).toBe(renewed.socket.OPEN);
+  });
+
+  test('a suspended server is 403 to its keys on every instance, its streams end, and resume undoes it', async () => {
+    const { world, apps, run } = await createInstances(await createDatabase());
+    const streams = await Promise.all(apps.map(openStream));
+    await run('servers', 'suspend', 'game:mine');
+    const suspended = performance.now();
+    for (const app of apps) {
+      for (const name of ['startGameServer', 'sendGameCommand', 'openGameConsole', 'getLatestGameLog'] as const) {
+        const { status, text, headers } = await askEndpoint(app, name);
+        const body = renderProblem('json', 'forbidden', 'This game server is suspended');
+        expect({ status, text, challenge: headers['www-authenticate'] }).toEqual({
+          status: 403,
+          text: body,
+          challenge: 'Bearer',
+        });
+      }
+      expect((await askEndpoint(app, 'startVps')).status).toBe(200);
+    }
+    const late = await openClient(streams[0]!.socket.url);
+    late.send('auth', streams[0]!.token);
+    for (const client of [...streams, late]) expect(await endOf(client)).toMatchObject({ code: 4003 });
+    expect(performance.now() - suspended).toBeLessThan(5000);
+    await run('servers', 'resume', 'game:mine');
+    for (const app of apps) expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
+    await openStream(apps[1]);
+    expect(world.panel.signals).toEqual(['start', 'start']);
+    expect(world.panel.commands).toEqual([]);
+  });
+}
+
+describe('in a SQLite file', () => {
+  rotationSuite(() => Promise.resolve(undefined));
+});
+describePostgres((postgres) => rotationSuite(() => postgres().createDatabase()));
