@@ -27,7 +27,7 @@ import { createHosting } from './hosting/service.ts';
 import { createCors } from './http/cors.ts';
 import { createIdentify } from './http/identify.ts';
 import { listenOn } from './http/listen.ts';
-import { toOriginForm } from './http/target.ts';
+import { readTarget } from './http/target.ts';
 import { createCheckAccess } from './keys/access.ts';
 import { createAuthenticate } from './keys/authorize.ts';
 import { createLifecycle } from './lifecycle.ts';
@@ -275,7 +275,7 @@ async function openListeners(
   const handleByApp = toNodeHandler(app);
   const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
-    request.url = toOriginForm(request.url!);
+    request.url = readTarget(request);
     if (!handleFile(request, response)) void handleByApp(request, response);
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;

@@ -101,6 +101,15 @@ describe('a request that is carried out', () => {
     expect(answer).toMatch(/^Connection: close\r$/m);
   });
 
+  test('gets its own answer if the client sends no more', async () => {
+    const socket = connect({ port: await openSlow(), host: '127.0.0.1', allowHalfOpen: true });
+    let answer = '';
+    socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+    socket.end(post('/a'));
+    await once(socket, 'end');
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*done \/a;$/);
+  });
+
   test('gets its own answer like all pipelined before the junk', async () => {
     const answer = await send(await openSlow(), `${post('/a')}${post('/b')}${post('/c')}nonsense\r\n\r\n`);
     expect(answer.match(/HTTP\/1\.1 \d+|done \/\w/g)).toEqual(
