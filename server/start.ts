@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
 import type { Limits } from './app.ts';
@@ -38,6 +39,7 @@ import { createFastPath } from './releases/serve.ts';
 import { openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
+import { EnvError, prepareFolder } from './settings.ts';
 import type { Environment } from './settings.ts';
 import { createMonitors } from './status/monitors.ts';
 import { probe } from './status/probe.ts';
@@ -228,6 +230,7 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
           }),
           cacheMs: 1000,
         };
+  if (env.STATUS_FILE !== undefined) prepareStatusFile(env.STATUS_FILE);
   const status = createStatus({
     ...source,
     file: env.STATUS_FILE,
@@ -236,6 +239,11 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
   });
   opened.defer(() => status.stop());
   return status;
+}
+
+function prepareStatusFile(file: string): void {
+  prepareFolder('STATUS_FILE', dirname(file));
+  if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: this is not a regular file');
 }
 
 /** Opens feedback, which is forwarded to a chat if configured. */

@@ -1,6 +1,6 @@
-import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { replaceFile } from '#common/atomic-file.ts';
+import { createFolder } from '#common/folder.ts';
 import { createPoller } from '../upstream/poller.ts';
 import type { PlatformStatus, StatusSource } from './types.ts';
 
@@ -104,7 +104,7 @@ function createSnapshot(
 
   const replace = async (text: string): Promise<void> => {
     try {
-      await mkdir(dirname(file), { recursive: true });
+      createFolder(dirname(file));
       await replaceFile(file, text, { flush: true });
       isFailing = false;
     } catch (error) {

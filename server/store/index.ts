@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { prepareFolder } from '../settings.ts';
 import { createApiKeys } from './api-keys.ts';
 import { createAudit } from './audit.ts';
 import type { StoreSettings } from './env.ts';
@@ -15,8 +16,9 @@ import { openSqlite } from './sqlite.ts';
  */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
-/** Opens the store and migrates its tables to this version; throws a StoreError that says what is wrong. */
+/** Opens the store and migrates its tables to this version; throws a StoreError or EnvError that says what is wrong. */
 export async function openStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings) {
+  if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
   const { query, close } = url === undefined ? await openSqlite(sqliteFileIn(DATA_DIR)) : await openPostgres(url);
   return {
     apiKeys: createApiKeys(query),

@@ -1,8 +1,9 @@
-import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createFolder } from '#common/folder.ts';
 import type { Database, Dialect, Query, Row } from './database.ts';
 import { StoreError } from './error.ts';
 import { migrate } from './migrations.ts';
@@ -56,7 +57,7 @@ export async function connectSqlite(file: string): Promise<Database> {
 
 function open(file: string): DatabaseSync {
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    createFolder(dirname(file), 0o700);
     createFile(file);
     return new DatabaseSync(file, {
       timeout: blockingWaitMs,

@@ -109,7 +109,7 @@ test.each([
 });
 
 test('if the release cannot be written, the command prints one line and fails', async () => {
-  const root = createProject({ dist: 'a file where the folder should be' });
+  const root = createProject({ 'dist/releases': 'a file where the folder should be' });
   const { stderr, failed } = await run('build', ...foldersOf(root), '--out', join(root, 'dist'));
   expect(stderr).toMatch(
     /^the release could not be written, and the current one stays as it is: (?:EEXIST|ENOTDIR): .*\n$/,
