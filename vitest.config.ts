@@ -2,17 +2,31 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     reporters: ['default', './test/reporter.ts'],
+    setupFiles: ['test/setup.ts'],
     // Real processes, disks and sockets: slower than units, and slower still on a busy machine.
     testTimeout: 60_000,
+    hookTimeout: 60_000,
     // By default one core is left free; most tests wait for a process or a timer.
     maxWorkers: '100%',
-    hookTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'fast',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/slow/**', 'test/bench/**'],
+          // Loading the program again for each file takes longer than many of the tests.
+          isolate: false,
+        },
+      },
+      // Load, timing, kills, broken disks, browsers and real seconds.
+      { extends: true, test: { name: 'slow', include: ['test/slow/**/*.test.ts'] } },
+    ],
     coverage: {
       provider: 'v8',
       include: ['generator/**/*.ts', 'server/**/*.ts'],
-      // It runs in a browser, where nobody counts its lines.
+      // It runs in a browser, where no coverage is measured.
       exclude: ['generator/widget/**'],
       reporter: ['text-summary', 'html'],
       thresholds: { lines: 95 },

@@ -17,7 +17,7 @@ export interface CommandLine {
   readonly env: Readonly<Record<string, string>>;
   /** A second handle on the same store, like that of a running server. */
   readonly store: Store;
-  /** Runs a command in this process; process.test.ts runs the commands as child processes. */
+  /** Runs a command in this process; test/slow/ runs the commands as child processes. */
   readonly run: (...args: string[]) => Promise<CommandResult>;
   /** Runs a command that must succeed, and returns its output parsed as JSON. */
   readonly json: (...args: string[]) => Promise<unknown>;

@@ -83,7 +83,10 @@ test('the last good prices are served while the billing system is down, for a da
 test('the age of a copy counts from the start of its read', async () => {
   const world = createWorld();
   const answer = Promise.withResolvers<Map<string, TldPrices>>();
-  const prices = world.start(createSource(() => answer.promise));
+  const prices = world.start(
+    createSource(() => answer.promise),
+    { refreshMs: hourMs },
+  );
   world.hours = 1;
   answer.resolve(sold());
   await until('they are served', () => prices.current() !== undefined);

@@ -4,8 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runGenerator } from '../../generator/commands/index.ts';
 import { article, createProject, runGenerator as runProcess } from '../helpers/project.ts';
 
-// The commands run in this process, one after the other. In command-line.test.ts and releases-commands.test.ts they run
-// as child processes.
+// The commands run in this process, one after the other. In test/slow/ they run as child processes.
 
 let written: { stdout: string; stderr: string };
 

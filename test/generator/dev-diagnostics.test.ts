@@ -1,11 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { build } from '../../generator/build.ts';
-import type { BuildResult } from '../../generator/build-options.ts';
-import { watchAndBuild } from '../../generator/dev.ts';
 import { article, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
+import { watchProject } from '../helpers/watch-project.ts';
 
 const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
 const [records, map] = ['content/knowledgebase/dns/records.md', 'content/media/kb/map.svg'];
@@ -36,16 +35,7 @@ test('after each change, dev reports the problems that a first build reports', a
     [records]: guide('DNS records', '[Gone](/blog/news/gone) and [SSH](../vps/ssh.md).\n'),
   });
   const [content, catalog] = [join(root, 'content'), join(root, 'catalog')];
-  let last: BuildResult['diagnostics'] = [];
-  const stop = await watchAndBuild({
-    content,
-    catalog,
-    out: join(root, 'dist'),
-    lenient: true,
-    report: ({ diagnostics }) => (last = diagnostics),
-    fail: (error) => expect.unreachable(String(error)),
-  });
-  onTestFinished(stop);
+  const { results, failures } = await watchProject(root, { lenient: true });
   for (const [what, files, found] of changes) {
     writeFiles(root, files);
     for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path));
@@ -63,6 +53,7 @@ test('after each change, dev reports the problems that a first build reports', a
     });
     expect(fresh.diagnostics, what).toHaveLength(found);
     // oxlint-disable-next-line no-await-in-loop
-    await expect.poll(() => last, { timeout: 10_000, message: what }).toEqual(fresh.diagnostics);
+    await expect.poll(() => results.at(-1)!.diagnostics, { timeout: 10_000, message: what }).toEqual(fresh.diagnostics);
   }
+  expect(failures).toEqual([]);
 });

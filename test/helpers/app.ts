@@ -7,6 +7,7 @@ import { readEnv } from '../../server/env.ts';
 import { createLog } from '../../server/log.ts';
 import { startServer } from '../../server/start.ts';
 import { buildProject, createProject } from './project.ts';
+import type { OnEnd } from './upstream.ts';
 
 /** The whole server, on a real port. */
 export interface TestApp {
@@ -26,7 +27,8 @@ export interface TestApp {
 export async function createTestApp({
   root,
   settings = {},
-}: { root?: string; settings?: Record<string, string> } = {}): Promise<TestApp> {
+  onEnd = onTestFinished,
+}: { root?: string; settings?: Record<string, string>; onEnd?: OnEnd | undefined } = {}): Promise<TestApp> {
   const project = root ?? createProject();
   if (root === undefined) await buildProject(project);
   const env = readEnv({
@@ -48,7 +50,7 @@ export async function createTestApp({
   const server = await startServer(env, createLog({ level: env.LOG_LEVEL, format: 'json', destination }));
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= server.stop());
-  onTestFinished(stop);
+  onEnd(stop);
   const { url } = server;
   const port = Number(new URL(url).port);
   return {

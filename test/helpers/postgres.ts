@@ -1,12 +1,12 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findFreePort } from './free-port.ts';
+import { describeInstalled } from './installed.ts';
 
 /** A real PostgreSQL server without databases. */
 export interface PostgresServer {
@@ -19,34 +19,18 @@ export interface PostgresServer {
 
 const password = 'correct-horse-battery';
 
-/** Why the PostgreSQL tests are skipped; on CI this is a failure. */
-const missing = 'no PostgreSQL server is installed (Debian: apt-get install postgresql)';
-
 /** A group of tests with its own PostgreSQL server. */
 export function describePostgres(body: (server: () => PostgresServer) => void): void {
-  const binaries = findBinaries();
-  if (binaries === undefined) process.stderr.write(`the PostgreSQL tests are skipped, because ${missing}\n`);
-  test('a PostgreSQL server is installed on CI', () => {
-    expect({ CI: process.env.CI, binaries }).not.toEqual({ CI: 'true', binaries: undefined });
-  });
-  describe.skipIf(binaries === undefined)('in PostgreSQL', () => {
-    let server: PostgresServer | undefined;
-    beforeAll(async () => {
-      server = await startPostgres(binaries!);
-    });
-    afterAll(() => server?.stop());
-    body(() => server!);
-  });
-}
-
-/** The program folder of the newest installed server; Debian keeps it out of the PATH. */
-function findBinaries(): string | undefined {
-  const debian = globSync('/usr/lib/postgresql/*/bin').toSorted((one, other) =>
-    other.localeCompare(one, 'en', { numeric: true }),
-  );
-  return [...debian, ...(process.env.PATH ?? '').split(delimiter)].find((folder) =>
-    ['initdb', 'postgres'].every((program) => existsSync(join(folder, program))),
-  );
+  const program = {
+    name: 'PostgreSQL',
+    package: 'postgresql',
+    commands: ['initdb', 'postgres'],
+    // Debian keeps them out of the PATH.
+    folders: '/usr/lib/postgresql/*/bin',
+    start: startPostgres,
+    stop: (server: PostgresServer) => server.stop(),
+  };
+  describeInstalled(program, body);
 }
 
 async function startPostgres(binaries: string): Promise<PostgresServer> {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { renderProblem } from '#contract/problem.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
-import { serveShared, sharedHosting } from '../server/shared.ts';
+import { sharedApp, sharedHosting } from '../server/shared.ts';
 import { endpointNames, describeEndpoint, requestOf } from '../server/targets.ts';
 
 const actionNames = endpointNames.filter((name) => {
@@ -19,7 +19,7 @@ async function countActions(): Promise<number> {
 }
 
 async function expectRefused(name: EndpointName, body: string, headers: Record<string, string> = {}): Promise<void> {
-  const app = await serveShared();
+  const app = await sharedApp();
   const before = await countActions();
   const answer = await askEndpoint(app, name, { body, headers });
   const { success, error } = JSON.parse(answer.text) as { success: boolean; error: string };
@@ -38,7 +38,7 @@ const tooLong = JSON.stringify({ force: true, command: 'x', filler: 'x'.repeat(1
 describe.each(actionNames)('%s', (name) => {
   test('refuses a body that is too long, with a length or chunked', async () => {
     await expectRefused(name, tooLong);
-    const app = await serveShared();
+    const app = await sharedApp();
     const { target, headers } = requestOf(name, app);
     const head = [`POST ${target} HTTP/1.1`, 'Host: x', `Authorization: ${headers.Authorization}`];
     const chunk = `4000\r\n${' '.repeat(0x4000)}\r\n`;
@@ -49,7 +49,7 @@ describe.each(actionNames)('%s', (name) => {
   });
 
   test('refuses a compressed body', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { target, headers, body = '' } = requestOf(name, app);
     const compressed = gzipSync(body).toString('latin1');
     const head = [
@@ -109,7 +109,7 @@ describe.each(bodied)('%s', (name) => {
   });
 
   test('accepts JSON with any media type and with surrounding whitespace', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { body = '' } = requestOf(name, app);
     for (const type of ['application/json', 'text/plain', 'application/vnd.api+json; charset=utf-16', '']) {
       const { status } = await askEndpoint(app, name, { headers: type === '' ? {} : { 'Content-Type': type } });
@@ -136,7 +136,7 @@ describe('a console command', () => {
   test.each(['x', 'x'.repeat(1024), 'say "hi" & \\ ${x} `id`; rm -rf /', '😀'.repeat(1024), 'ünïcode ✓', '/stop'])(
     'may be %j and arrives unchanged',
     async (command) => {
-      const app = await serveShared();
+      const app = await sharedApp();
       const { panel } = await sharedHosting();
       expect((await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command }) })).status).toBe(200);
       expect(panel.commands.at(-1)).toBe(command);
@@ -148,7 +148,7 @@ describe('a console command', () => {
   });
 
   test('must be UTF-8', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const body = '{"command":"\xff\xfe"}';
     const head = [
       'POST /v1/hosting/game/console/mine/command HTTP/1.1',
@@ -195,7 +195,7 @@ describe('a confirmation', () => {
   ];
 
   test.each(cases)('of %s by %j and the body %j: %i', async (path, query, body, expected) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const before = await countActions();
     const headers = { Authorization: `Bearer ${app.key}` };
     const { status, text } = await ask(app, path + query, { method: 'POST', headers, body });
@@ -206,7 +206,7 @@ describe('a confirmation', () => {
   });
 
   test.each([reset, kill])('of %s with contradicting values is refused', async (path) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const headers = { Authorization: `Bearer ${app.key}` };
     for (const query of ['?force=true&force=false', '?force=false&force=true']) {
       const { status, text } = await ask(app, path + query, { method: 'POST', headers, body: yes });

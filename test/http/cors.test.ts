@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared } from '../server/shared.ts';
+import { serveShared, sharedApp } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { describeEndpoint, endpointNames, requestOf } from '../server/targets.ts';
 
@@ -47,7 +47,7 @@ describe('by default', () => {
   test.each([undefined, site, 'null', 'http://localhost:5173'])(
     'every origin may read every answer (%s)',
     async (origin) => {
-      const app = await serveShared();
+      const app = await sharedApp();
       for (const answer of await askAll(app, origin)) {
         expect(answer.headers['access-control-allow-origin']).toBe('*');
         expect(answer.headers['access-control-expose-headers']).toBe(exposed);
@@ -193,7 +193,7 @@ describe.each(keyedNames)('%s', (name) => {
     ['in the absolute form', (target) => `http://www.example.com${target}`],
     ['with dot segments', (target) => `/v1/plans/..${target.replace('/v1', '/../v1')}`],
   ])('is not public %s', async (_, spell) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { target, ...usual } = requestOf(name, app);
     const headers = { ...usual.headers, Origin: site };
     const answer = await ask(app, spell(target), { ...usual, headers });

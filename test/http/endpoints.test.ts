@@ -4,7 +4,7 @@ import { renderOpenApi } from '#contract/openapi.ts';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared } from '../server/shared.ts';
+import { serveShared, sharedApp } from '../server/shared.ts';
 import { describeEndpoint, endpointNames, methodsOf, requestOf, storedNames } from '../server/targets.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -24,7 +24,7 @@ describe.each(endpointNames)('%s', (name) => {
   const { path, method: own, errorStyle, replies, access } = describeEndpoint(name);
 
   test('refuses every other method with 405 and lists the allowed ones', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'OPTIONS'];
     for (const method of others.filter((other) => !methodsOf(name).includes(other))) {
       const answer = await askEndpoint(app, name, { method, body: undefined });
@@ -44,7 +44,7 @@ describe.each(endpointNames)('%s', (name) => {
   });
 
   test('answers a CORS preflight with 204 and its methods', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { target } = requestOf(name, app);
     const answer = await ask(app, target, { method: 'OPTIONS', headers: preflight });
     expect(answer.status).toBe(204);
@@ -66,7 +66,7 @@ describe.each(endpointNames)('%s', (name) => {
   });
 
   test('answers 200 with the schema of the contract and of its OpenAPI document', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { status, headers, text } = await askEndpoint(app, name);
     expect(status).toBe(200);
     const { schema, mediaType } = replies[200]!;
@@ -78,7 +78,7 @@ describe.each(endpointNames)('%s', (name) => {
   });
 
   test('exists under its exact path alone', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { target, ...usual } = requestOf(name, app);
     const [exact = '', query] = target.split('?');
     const others = [`${exact}/`, `/${exact}`, exact.replaceAll('/', '//'), exact.toUpperCase(), `${exact}/more`];
@@ -94,7 +94,7 @@ describe.each(endpointNames)('%s', (name) => {
 });
 
 test.each(readNames)('%s answers HEAD like GET, without a body', async (name) => {
-  const app = await serveShared();
+  const app = await sharedApp();
   for (const headers of [{}, { 'Accept-Encoding': 'gzip' }]) {
     const get = await askEndpoint(app, name, { headers });
     const head = await askEndpoint(app, name, { method: 'HEAD', headers });
@@ -125,7 +125,7 @@ describe('every answer carries a request id and nosniff', () => {
   ];
 
   test.each(cases)('%i to %s %s', async (status, method, target, headers) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const kept = await ask(app, target, { method, headers: { ...headers, 'X-Request-Id': 'order-4711.a_b' } });
     const made = await ask(app, target, { method, headers });
     expect([kept.status, made.status]).toEqual([status, status]);
@@ -148,7 +148,7 @@ describe('every answer carries a request id and nosniff', () => {
     ['GET', 'file://hehe?/v1/plans'],
     ['OPTIONS', '*'],
   ])('400 to %s %s, which has no path', async (method, target) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const answer = await ask(app, target, { method, headers: { 'X-Request-Id': 'order-4711' } });
     expect(answer.status).toBe(400);
     expect(answer.text).toBe(renderProblem('json', 'validation_error'));
@@ -169,13 +169,13 @@ describe('every answer carries a request id and nosniff', () => {
     ['with a non-ASCII letter', 'order-ä4711', false],
     ['that is empty', '', false],
   ])('an id %s is kept or replaced', async (_, id, kept) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { headers } = await ask(app, '/health', { headers: { 'X-Request-Id': id } });
     expect(headers['x-request-id']).toMatch(kept ? new RegExp(`^${id}$`) : uuid);
   });
 
   test('a request id that is sent twice is ignored', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { headers } = await ask(app, '/health', { headers: { 'X-Request-Id': ['order-4711', 'order-4711'] } });
     expect(headers['x-request-id']).toMatch(uuid);
   });
@@ -193,7 +193,7 @@ test.each([
   '/.env',
   '/v1/plans.json',
 ])('%s is no endpoint with any method', async (target) => {
-  const app = await serveShared();
+  const app = await sharedApp();
   for (const method of ['GET', 'POST', 'OPTIONS']) {
     const answer = await ask(app, target, { method });
     expect(answer.status).toBe(404);
@@ -203,7 +203,7 @@ test.each([
 });
 
 test.each(storedNames)('%s answers the same with an unknown query parameter', async (name) => {
-  const app = await serveShared();
+  const app = await sharedApp();
   const { target } = requestOf(name, app);
   const usual = await ask(app, target);
   const other = await ask(app, `${target}${target.includes('?') ? '&' : '?'}utm_source=mail`);

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { TestApp } from '../helpers/app.ts';
 import { ask } from '../server/ask.ts';
-import { eventually, serveShared } from '../server/shared.ts';
+import { eventually, serveShared, sharedApp } from '../server/shared.ts';
 import { endpointNames, requestOf } from '../server/targets.ts';
 
 /** A raw GET request that closes its connection. */
@@ -101,7 +101,7 @@ const requests: Readonly<Record<string, readonly [request: string, ...statuses: 
 };
 
 test.each(Object.entries(requests))('%s is handled', async (_, [request, ...allowed]) => {
-  const app = await serveShared();
+  const app = await sharedApp();
   const received = await app.raw(request);
   expect(allowed).toContain(statusesOf(received).at(-1) ?? 0);
   await expectUnharmed(app, received);
@@ -111,7 +111,7 @@ describe('no request is smuggled', () => {
   const smuggled = 'GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n';
 
   test('behind a body with both a length and chunks', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const both = 'GET /v1/info HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
     const received = await app.raw(both + smuggled);
     expect(statusesOf(received)).toEqual([400]);
@@ -122,7 +122,7 @@ describe('no request is smuggled', () => {
     ['its length', `Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`],
     ['chunks', `Transfer-Encoding: ChuNkEd\r\n\r\n${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`],
   ])('in an unread body with %s', async (_, body) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     for (const [method, status] of [
       ['POST', 405],
       ['GET', 200],
@@ -136,7 +136,7 @@ describe('no request is smuggled', () => {
 });
 
 test('pipelined requests are answered in order', async () => {
-  const app = await serveShared();
+  const app = await sharedApp();
   const targets = ['/v1/plans', '/v1/info', '/v1/blog/list', '/nothing', '/v1/kb/list?category=none', '/health'];
   const ids = Array.from({ length: 120 }, (_, at) => `request-${at}`);
   const all = ids.map((id, at) => {
@@ -150,7 +150,7 @@ test('pipelined requests are answered in order', async () => {
 });
 
 test.each(endpointNames)('%s never becomes a websocket', async (name) => {
-  const app = await serveShared();
+  const app = await sharedApp();
   const { method, target, headers } = requestOf(name, app);
   const own = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
   const received = await app.raw(
@@ -171,7 +171,7 @@ describe('a client that disconnects', () => {
     ['before an answer outside of the fast path', get('/v1/blog/list?other=1')],
     ['before many answers', 'GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200)],
   ])('%s is handled', async (_, request) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
       const socket = connect(app.port, '127.0.0.1');
       socket.on('error', () => undefined);

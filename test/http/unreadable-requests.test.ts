@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { listenOn } from '../../server/http/listen.ts';
-import { serveShared } from '../server/shared.ts';
+import { sharedApp } from '../server/shared.ts';
 
 /** Sends bytes and returns everything received until the server closes. */
 async function send(port: number, bytes: string): Promise<string> {
@@ -36,7 +36,7 @@ test.each([
     'headers_too_long',
   ],
 ])('%s is answered as JSON with the common headers', async (_, bytes, status, error) => {
-  const { port } = await serveShared();
+  const { port } = await sharedApp();
   const [head = '', body = ''] = (await send(port, bytes)).split('\r\n\r\n');
   const [line, ...headers] = head.split('\r\n');
   expect(line).toBe(`HTTP/1.1 ${status}`);
@@ -54,7 +54,7 @@ test.each([
 });
 
 test('HTTP/1.0 needs no Host', async () => {
-  const { port } = await serveShared();
+  const { port } = await sharedApp();
   expect(await send(port, 'GET /v1/info HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
 });
 

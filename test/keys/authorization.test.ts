@@ -7,7 +7,7 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared, sharedHosting } from '../server/shared.ts';
+import { serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
 import { endpointNames, describeEndpoint, requestOf } from '../server/targets.ts';
 
 /** The scopes that each endpoint accepts, written out again, since this tests the contract. */
@@ -39,7 +39,7 @@ describe.each(keyedNames)('%s', (name) => {
 
   /** Sends a request for a server with this Authorization header. */
   async function askAs(authorization: string | undefined, server: string): Promise<Answer> {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { target, ...usual } = requestOf(name, app);
     const headers = authorization === undefined ? {} : { Authorization: authorization };
     return ask(app, target.replace('/mine/', `/${server}/`), { ...usual, headers });
@@ -150,7 +150,7 @@ describe.each(keyedNames)('%s', (name) => {
   });
 
   test('sends the same bytes for a server of another customer and for an unknown server', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { target, ...usual } = requestOf(name, app);
     const question = { ...usual, headers: { ...usual.headers, 'X-Request-Id': 'order-4711' } };
     const [foreign, unknown] = await Promise.all(
@@ -178,7 +178,7 @@ describe('if a request has several problems, the response names the first:', () 
   ];
 
   test.each(cases)('%s', async (_, code, { method = 'POST', target, key, body = '{"command":"list"}' }) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { issueKey } = await sharedHosting();
     const servers = ['game:lost'] as const;
     const keys: Record<string, string> = {

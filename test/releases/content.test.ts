@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
 import { article, buildProject, createProject, guide } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { serveShared } from '../server/shared.ts';
+import { sharedApp } from '../server/shared.ts';
 
 const json = (text: string): unknown => JSON.parse(text);
 
 test('/health, /ready and /v1/info report the process', async () => {
-  const app = await serveShared();
+  const app = await sharedApp();
   expect(json((await ask(app, '/health')).text)).toEqual({ status: 'healthy', version: '1.2.3' });
   expect(json((await ask(app, '/ready')).text)).toEqual({ status: 'ready' });
   expect(json((await ask(app, '/v1/info')).text)).toEqual({ version: '1.2.3' });
@@ -33,7 +33,7 @@ describe('a list', () => {
   });
 
   test('of the blog has entries as specified', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const list = json((await ask(app, '/v1/blog/list')).text) as unknown[];
     expect(list[1]).toEqual({
       title: 'First',
@@ -61,7 +61,7 @@ describe('a list', () => {
   test.each(['/v1/kb/list', '/v1/kb/list?category=', '/v1/kb/list?category', '/v1/kb/list?other=vps'])(
     'of the knowledge base without a category has all articles (%s)',
     async (target) => {
-      const app = await serveShared();
+      const app = await sharedApp();
       expect(json((await ask(app, target)).text)).toEqual([ssh, records]);
     },
   );
@@ -72,7 +72,7 @@ describe('a list', () => {
     '/v1/kb/list?other=1&category=vps',
     '/v1/kb/list?category=vps&category=vps',
   ])('of the knowledge base is filtered by category (%s)', async (target) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     expect(json((await ask(app, target)).text)).toEqual([ssh]);
   });
 
@@ -89,7 +89,7 @@ describe('a list', () => {
     'vps.json',
     '%2576ps',
   ])('of the category %s, which does not exist, is empty', async (category) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const answer = await ask(app, `/v1/kb/list?category=${category}`);
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toBe('application/json');
@@ -97,7 +97,7 @@ describe('a list', () => {
   });
 
   test('of two categories at once is refused', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const answer = await ask(app, '/v1/kb/list?category=vps&category=dns');
     expect(answer.status).toBe(400);
     expect(answer.text).toBe('query parameter category is given more than once\n');
@@ -133,7 +133,7 @@ describe.each([
     ['twice', `path=${path}&path=${path}`],
     ['twice, in two spellings', `path=${path}&path=${encoded}`],
   ])('finds an article by its path, %s', async (_, query) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const { status, headers, text } = await ask(app, `${endpoint}?${query}`);
     expect(status).toBe(200);
     expect(json(text)).toMatchObject({ path });
@@ -143,7 +143,7 @@ describe.each([
   test.each(['', '?', '?path', '?path=', '?path=&path=', '?PATH=%s', '?path%5B%5D=%s', '?other=%s'])(
     'refuses a request without a path (%j)',
     async (query) => {
-      const app = await serveShared();
+      const app = await sharedApp();
       const answer = await ask(app, endpoint + query.replace('%s', path));
       expect(answer.status).toBe(400);
       expect(answer.text).toBe('path is required\n');
@@ -153,7 +153,7 @@ describe.each([
   test.each([`path=${path}&path=${foreign}`, `path=${path}&path=`, `path=${path}/&other=1&path=${path}`])(
     'refuses two paths (%s)',
     async (query) => {
-      const app = await serveShared();
+      const app = await sharedApp();
       const answer = await ask(app, `${endpoint}?${query}`);
       expect(answer.status).toBe(400);
       expect(answer.text).toBe('query parameter path is given more than once\n');
@@ -192,7 +192,7 @@ describe.each([
     '%F0%9F%92%A9',
     'x'.repeat(8_000),
   ])('has no article %s', async (unknown) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const answer = await ask(app, `${endpoint}?path=${unknown}`);
     expect(answer.status).toBe(404);
     expect(answer.headers['cache-control']).toBe('no-store');

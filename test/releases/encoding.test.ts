@@ -4,7 +4,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared } from '../server/shared.ts';
+import { sharedApp } from '../server/shared.ts';
 import { servedFiles } from '../server/targets.ts';
 
 const encodings = ['identity', 'gzip', 'br'] as const;
@@ -23,7 +23,7 @@ function decode(answer: Answer): string {
 
 describe('the bytes of a release', () => {
   test.each(encodings)('are served as they are in its files (%s)', async (encoding) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const files = servedFiles(app.root).filter(({ file }) => file.endsWith('.json'));
     expect(files).toHaveLength(10);
     for (const { file, target } of files) {
@@ -42,7 +42,7 @@ describe('the bytes of a release', () => {
   });
 
   test('have a different ETag for each file and encoding', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const etags = new Set<string>();
     const files = servedFiles(app.root);
     for (const { target } of files) {
@@ -57,7 +57,7 @@ describe('the bytes of a release', () => {
   });
 
   test('are sent completely, since ranges are ignored', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const answer = await ask(app, '/v1/plans', { headers: { Range: 'bytes=0-3' } });
     expect(answer.status).toBe(200);
     expect(answer.body.length).toBe(Number(answer.headers['content-length']));
@@ -100,7 +100,7 @@ test.each([
   ['__proto__, constructor', 'identity'],
   [`${'x, '.repeat(3_400)}gzip`, 'gzip'],
 ])('Accept-Encoding: %s gets the encoding %s', async (accepted, expected) => {
-  const app = await serveShared();
+  const app = await sharedApp();
   const headers = accepted === undefined ? {} : { 'Accept-Encoding': accepted };
   const answer = await ask(app, '/v1/plans', { headers });
   expect(answer.status).toBe(200);
@@ -126,7 +126,7 @@ describe('a conditional request', () => {
 
   describe.each(targets)('for %s', (target) => {
     test.each(unchanged)('with %s in If-None-Match gets 304 with only the headers for caches', async (_, name) => {
-      const app = await serveShared();
+      const app = await sharedApp();
       const whole = await ask(app, target, { headers: { 'Accept-Encoding': 'gzip' } });
       for (const method of ['GET', 'HEAD']) {
         const headers = { 'Accept-Encoding': 'gzip', 'If-None-Match': name(whole.headers.etag!) };
@@ -143,7 +143,7 @@ describe('a conditional request', () => {
     });
 
     test.each(changed)('with %s in If-None-Match gets the full body', async (_, name) => {
-      const app = await serveShared();
+      const app = await sharedApp();
       const whole = await ask(app, target);
       const answer = await ask(app, target, { headers: { 'If-None-Match': name(whole.headers.etag!) } });
       expect(answer.status).toBe(200);
@@ -152,7 +152,7 @@ describe('a conditional request', () => {
   });
 
   test.each(encodings)('with the ETag of another encoding than %s gets the full body', async (encoding) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     for (const other of encodings.filter((candidate) => candidate !== encoding)) {
       const { headers } = await ask(app, '/v1/plans', { headers: { 'Accept-Encoding': other } });
       const question = { 'Accept-Encoding': encoding, 'If-None-Match': headers.etag! };
@@ -163,7 +163,7 @@ describe('a conditional request', () => {
   });
 
   test('with If-Modified-Since gets the full body, since files of a release have no date', async () => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const headers = { 'If-Modified-Since': new Date(Date.now() + 1e9).toUTCString() };
     const answer = await ask(app, '/v1/plans', { headers });
     expect(answer.status).toBe(200);

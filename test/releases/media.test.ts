@@ -5,7 +5,7 @@ import { mediaTypes } from '#contract/content.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { buildProject, createProject } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { serveShared } from '../server/shared.ts';
+import { sharedApp } from '../server/shared.ts';
 
 /** Bytes that are not valid text, different for each file extension. */
 function bytesOf(ending: string): Buffer {
@@ -40,7 +40,7 @@ describe('a media file', () => {
   test.each(['/media/kb/m%61p.svg', '/media/kb/map.svg?v=2', '/media/./kb/map.svg'])(
     'is also found by %s',
     async (target) => {
-      const app = await serveShared();
+      const app = await sharedApp();
       const answer = await ask(app, target);
       expect(answer.status).toBe(200);
       expect(answer.text).toBe(readFileSync(join(app.root, 'content/media/kb/map.svg'), 'utf8'));
@@ -61,7 +61,7 @@ describe('a media file', () => {
     '/media/%',
     '/media/%c3%28',
   ])('that does not exist gives a 404 as text (%s)', async (target) => {
-    const app = await serveShared();
+    const app = await sharedApp();
     const answer = await ask(app, target);
     expect(answer.status).toBe(404);
     expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
@@ -105,7 +105,7 @@ test.each([
   '/package.json',
   '/server/main.js',
 ])('%s serves no file', async (target) => {
-  const app = await serveShared();
+  const app = await sharedApp();
   const answer = await ask(app, target);
   expect(answer.status).toBe(404);
   expect([

@@ -1,9 +1,9 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
+import { ends } from '../helpers/ends.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
@@ -22,13 +22,8 @@ export interface SharedApp extends TestApp {
 
 let built: Promise<string> | undefined;
 let world: Promise<HostingWorld & { key: string }> | undefined;
-const ends: (() => void | Promise<void>)[] = [];
+let app: Promise<SharedApp> | undefined;
 const onEnd: OnEnd = (end) => void ends.push(end);
-
-afterAll(async () => {
-  for (const end of ends) await end();
-  if (built) rmSync(await built, { recursive: true, force: true });
-});
 
 /** The valid project, built once per test file; tests only read it. */
 export function sharedProject(): Promise<string> {
@@ -37,6 +32,12 @@ export function sharedProject(): Promise<string> {
 
 async function buildShared(): Promise<string> {
   const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
+  onEnd(() => {
+    built = undefined;
+    world = undefined;
+    app = undefined;
+    rmSync(root, { recursive: true, force: true });
+  });
   const rdap = await createRdapUpstream({ onEnd });
   const catalog = String(validProject['catalog/domains.yaml']);
   const withLookup = catalog.replace('active: true,', `active: true, lookup: { rdap: "${rdap.base}" },`);
@@ -71,9 +72,14 @@ export async function copyProject(): Promise<string> {
   return root;
 }
 
-/** Starts the server with the shared project and customers. */
-export async function serveShared(settings: Record<string, string> = {}): Promise<SharedApp> {
+/** The server with the shared project and customers, started once per test file; tests only send requests. */
+export function sharedApp(): Promise<SharedApp> {
+  return (app ??= serveShared({}, onEnd));
+}
+
+/** Starts a separate server with the shared project and customers. */
+export async function serveShared(settings: Record<string, string> = {}, end?: OnEnd): Promise<SharedApp> {
   const { key, settings: hosting } = await sharedHosting();
-  const app = await createTestApp({ root: await sharedProject(), settings: { ...hosting, ...settings } });
-  return { ...app, key };
+  const options = { root: await sharedProject(), settings: { ...hosting, ...settings }, onEnd: end };
+  return { ...(await createTestApp(options)), key };
 }

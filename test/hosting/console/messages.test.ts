@@ -125,13 +125,19 @@ test('the client gets provider errors and problems of a command, but no internal
   expect(relay.failures).toMatchObject([{ message: /ECONNREFUSED/ }]);
 });
 
-test('commands keep their order with a slow provider, and block no other messages', async () => {
+/** Sends two commands; the provider answers the first when `resolve` is called. */
+async function sendTwoCommands() {
   const relay = await createTestRelay();
   const client = await relay.open({ mode: 'read_write' });
   const { promise, resolve } = Promise.withResolvers<void>();
   relay.behaviour.command = () => promise;
   client.send('send command', 'first');
   client.send('send command', 'second');
+  return { relay, client, resolve };
+}
+
+test('commands keep their order with a slow provider, and block no other messages', async () => {
+  const { relay, client, resolve } = await sendTwoCommands();
   expect(await client.auth(await relay.token({ mode: 'read_write' }))).toEqual(['auth success']);
   expect(relay.commands).toMatchObject([{ command: 'first' }]);
   resolve();
@@ -140,12 +146,7 @@ test('commands keep their order with a slow provider, and block no other message
 });
 
 test('a stream that ends discards its waiting commands', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read_write' });
-  const { promise, resolve } = Promise.withResolvers<void>();
-  relay.behaviour.command = () => promise;
-  client.send('send command', 'first');
-  client.send('send command', 'second');
+  const { relay, client, resolve } = await sendTwoCommands();
   await client.roundTrip();
   client.socket.close();
   await client.ended;

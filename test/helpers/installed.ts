@@ -1,0 +1,44 @@
+import { existsSync, globSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+/** A Debian program that tests run for real. */
+export interface Installed<T> {
+  /** Its name for people. */
+  readonly name: string;
+  /** The Debian package. */
+  readonly package: string;
+  /** Its commands; all are in one folder. */
+  readonly commands: readonly string[];
+  /** More folders to search, as a pattern. The newest version wins. */
+  readonly folders?: string;
+  /** Starts it from the folder of its commands. */
+  readonly start: (folder: string) => Promise<T>;
+  readonly stop: (started: T) => unknown;
+}
+
+/** A group of tests with its own running program. Without the program they are skipped, which fails on CI. */
+export function describeInstalled<T>(program: Installed<T>, body: (started: () => T) => void): void {
+  const folder = findFolder(program);
+  if (folder === undefined) {
+    process.stderr.write(`the ${program.name} tests are skipped: apt-get install ${program.package}\n`);
+  }
+  test(`${program.name} is installed on CI`, () => {
+    expect({ CI: process.env.CI, folder }).not.toEqual({ CI: 'true', folder: undefined });
+  });
+  describe.skipIf(folder === undefined)(`in ${program.name}`, () => {
+    let started: T | undefined;
+    beforeAll(async () => {
+      started = await program.start(folder!);
+    });
+    afterAll(() => started && program.stop(started));
+    body(() => started!);
+  });
+}
+
+function findFolder({ commands, folders = '' }: Pick<Installed<never>, 'commands' | 'folders'>): string | undefined {
+  const versions = globSync(folders).toSorted((one, other) => other.localeCompare(one, 'en', { numeric: true }));
+  return [...versions, ...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/sbin'].find((folder) =>
+    commands.every((command) => existsSync(join(folder, command))),
+  );
+}

@@ -1,0 +1,26 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { BuildResult } from '../../generator/build-options.ts';
+import { watchAndBuild } from '../../generator/dev.ts';
+
+/** Builds a project folder and builds it again after each change, until the test ends. */
+export async function watchProject(root: string, { lenient = false }: { lenient?: boolean } = {}) {
+  const results: BuildResult[] = [];
+  const failures: unknown[] = [];
+  const close = await watchAndBuild({
+    content: join(root, 'content'),
+    catalog: join(root, 'catalog'),
+    out: join(root, 'dist'),
+    lenient,
+    report: (result) => results.push(result),
+    fail: (error) => failures.push(error),
+  });
+  onTestFinished(close);
+  return {
+    /** The result of each build, the first one included. */
+    results,
+    /** The unexpected errors. */
+    failures,
+    close,
+  };
+}

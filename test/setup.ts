@@ -1,0 +1,8 @@
+import { afterAll } from 'vitest';
+import { ends } from './helpers/ends.ts';
+
+// Test files run one after the other in the same process, which loads a helper only once: a helper cannot register an `afterAll` for
+// each file that uses it.
+afterAll(async () => {
+  for (const end of ends.splice(0).toReversed()) await end();
+});

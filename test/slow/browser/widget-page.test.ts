@@ -1,0 +1,214 @@
+import { gzipSync } from 'node:zlib';
+import { expect, test, vi } from 'vitest';
+import { compileStatusWidget } from '../../../generator/release/status-widget.ts';
+import { describeChromium } from './chromium.ts';
+import { createStage, embed, expectToast } from './fixture.ts';
+
+const web = { status: 'disrupted', disrupted: ['Web'] };
+const trouble = 'Some services are disrupted';
+
+test('the widget has at most 3 KB, gzipped as served', async () => {
+  const { script } = await compileStatusWidget();
+  const gzipped = gzipSync(script, { level: 6 }).length;
+  process.stderr.write(`the status widget: ${script.length} bytes minified, ${gzipped} gzipped\n`);
+  expect(gzipped).toBeLessThanOrEqual(3 * 1024);
+});
+
+describeChromium((browser) => {
+  test('the widget works under a strict content security policy', async () => {
+    const stage = await createStage(browser());
+    const errors: string[] = [];
+    stage.page.on('console', (message) => errors.push(message.text()));
+    stage.page.on('pageerror', (error) => errors.push(error.message));
+    stage.answer(web);
+    const policy = `default-src 'none'; script-src ${stage.api}; connect-src ${stage.api}; require-trusted-types-for 'script'`;
+    const { embed: served } = await compileStatusWidget();
+    const html = embed(`integrity="${served.integrity}" crossorigin`);
+    await stage.open(html, { headers: { 'Content-Security-Policy': policy } });
+    await expectToast(stage, `${trouble} Web`);
+    expect(await stage.inside('.box', (box) => getComputedStyle(box).position)).toBe('fixed');
+    expect(errors).toEqual([]);
+  });
+
+  test('in a browser without constructable stylesheets, the style gets the nonce of the script', async () => {
+    const stage = await createStage(browser());
+    await stage.page.addInitScript(() => Object.assign(window, { CSSStyleSheet: undefined }));
+    stage.answer(web);
+    const policy = `default-src 'none'; script-src 'nonce-abc'; style-src 'nonce-abc'; connect-src ${stage.api}`;
+    await stage.open(embed('nonce="abc"'), { headers: { 'Content-Security-Policy': policy } });
+    expect(await stage.inside('.box', (box) => getComputedStyle(box).position)).toBe('fixed');
+  });
+
+  test('a page that includes the script twice gets one widget, and no global name', async () => {
+    const stage = await createStage(browser());
+    const names = () => stage.page.evaluate(() => [Object.getOwnPropertyNames(window), Object.keys(window)].flat());
+    await stage.open('<!doctype html><title>Site</title>', { times: 0 });
+    const before = await names();
+    stage.answer(web);
+    const script = '<script src="{api}/v1/service-status.js"></script>';
+    await stage.open(
+      `<!doctype html><title>Site</title>${script}<p>Text.</p>${script}<script async src=again></script>`,
+    );
+    await expectToast(stage, `${trouble} Web`);
+    await stage.page.addScriptTag({ url: `${stage.api}/v1/service-status.js` });
+    await stage.advance(10_000, 1);
+    expect(await names()).toEqual(before);
+    expect(await stage.page.evaluate(() => document.querySelectorAll('service-status').length)).toBe(1);
+    expect(await stage.page.evaluate(() => customElements.get('service-status'))).toBeUndefined();
+    expect(stage.requestCount()).toBe(2);
+  });
+
+  test('the widget shifts no layout, and takes no click outside the toast', async () => {
+    const stage = await createStage(browser());
+    await stage.page.addInitScript(() => {
+      const shifts: number[] = [];
+      Object.assign(window, { shifts });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
+      }).observe({ type: 'layout-shift', buffered: true });
+    });
+    await stage.open(`${embed()}${'<p>More text.</p>'.repeat(200)}`);
+    for (const answer of [web, { ...web, maintenance: ['Games'] }, { status: 'up' }]) {
+      stage.answer(answer);
+      await stage.advance(10_000, 1);
+    }
+    const shifts = () => stage.page.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
+    expect(await shifts()).toEqual([]);
+    const { width, height } = stage.page.viewportSize()!;
+    const hit = await stage.page.evaluate(([x, y]) => document.elementFromPoint(x, y)?.localName, [
+      width - 20,
+      height - 20,
+    ] as [number, number]);
+    expect(hit).not.toBe('service-status');
+    // The observer does report a real layout shift.
+    await stage.page.evaluate(() => document.body.prepend(document.createElement('hr')));
+    await vi.waitFor(async () => expect(await shifts()).toHaveLength(1), 5000);
+  });
+
+  test('the accessibility tree names the widget and its parts, also before there is text', async () => {
+    const stage = await createStage(browser());
+    const session = await stage.page.context().newCDPSession(stage.page);
+    const named = async () => {
+      const { nodes } = await session.send('Accessibility.getFullAXTree');
+      return nodes
+        .filter(({ ignored, role }) => !ignored && ['status', 'button', 'link'].includes(String(role?.value)))
+        .map(({ role, name }) => `${role?.value}: ${name?.value}`);
+    };
+    await stage.open(embed('data-href="https://status.example.com/"'));
+    expect(await named()).toEqual(['button: Own button', 'status: Service status']);
+    stage.answer(web);
+    await stage.advance(10_000, 1);
+    expect(await named()).toEqual(['button: Own button', 'status: Service status', 'link: Details', 'button: Dismiss']);
+    const { width, height } = await stage.inside(
+      'button',
+      (button) => button.getBoundingClientRect().toJSON() as DOMRect,
+    );
+    expect(Math.min(width, height)).toBeGreaterThanOrEqual(24);
+  });
+
+  test('styles of the page cannot hide or restyle the widget, except by the custom properties', async () => {
+    const stage = await createStage(browser());
+    stage.answer(web);
+    await stage.open(
+      `<!doctype html><style>service-status, p { display: none !important; position: fixed !important; color: red; font: 40px fantasy; }
+        :not(:defined) { visibility: hidden; opacity: 0 }
+        html { --service-status-bg: rgb(0, 0, 80); --service-status-fg: rgb(255, 255, 0); --service-status-z: 7 }
+      </style>${embed()}`,
+    );
+    await expectToast(stage, `${trouble} Web`);
+    const style = await stage.inside('.box', (box) => {
+      const { backgroundColor, color, zIndex, fontSize, visibility } = getComputedStyle(box);
+      return { backgroundColor, color, zIndex, fontSize, visibility };
+    });
+    expect(style).toEqual({
+      backgroundColor: 'rgb(0, 0, 80)',
+      color: 'rgb(255, 255, 0)',
+      zIndex: '7',
+      fontSize: '15px',
+      visibility: 'visible',
+    });
+  });
+
+  test.each([
+    ['', 'light', false],
+    ['', 'dark', true],
+    ['data-theme="auto"', 'dark', true],
+    ['data-theme="light"', 'dark', false],
+    ['data-theme="dark"', 'light', true],
+  ] as const)('with "%s" in a %s system, the toast is dark: %s', async (attribute, colorScheme, dark) => {
+    const stage = await createStage(browser(), { colorScheme });
+    stage.answer(web);
+    await stage.open(embed(attribute));
+    const colours = await stage.inside('.box', (box) => {
+      const { backgroundColor, color } = getComputedStyle(box);
+      return [backgroundColor, color].map((text) =>
+        text
+          .match(/[\d.]+/g)!
+          .slice(0, 3)
+          .map(Number),
+      );
+    });
+    const [background, text] = colours.map(luminance) as [number, number];
+    expect(background < text).toBe(dark);
+    expect((Math.max(background, text) + 0.05) / (Math.min(background, text) + 0.05)).toBeGreaterThan(7);
+  });
+
+  test('the toast respects reduced motion, has a border in forced colours, and is not printed', async () => {
+    const stage = await createStage(browser(), { reducedMotion: 'reduce', forcedColors: 'active' });
+    stage.answer(web);
+    await stage.open(embed());
+    const style = () =>
+      stage.inside('.box', (box) => {
+        const { animationName, borderTopWidth, display } = getComputedStyle(box);
+        return { animationName, borderTopWidth, display };
+      });
+    expect(await style()).toEqual({ animationName: 'none', borderTopWidth: '2px', display: 'flex' });
+    await stage.page.emulateMedia({ reducedMotion: 'no-preference', forcedColors: 'none' });
+    expect(await style()).toEqual({ animationName: 'appear', borderTopWidth: '1px', display: 'flex' });
+    await stage.page.emulateMedia({ media: 'print' });
+    expect(await style()).toMatchObject({ display: 'none' });
+  });
+
+  test.each([
+    ['lang="en"', '', 'right', 'bottom'],
+    ['lang="ar" dir="rtl"', '', 'left', 'bottom'],
+    ['lang="en"', 'data-position="top-start"', 'left', 'top'],
+    ['lang="ar" dir="rtl"', 'data-position="top-start"', 'right', 'top'],
+    ['lang="en"', 'data-position="bottom-start"', 'left', 'bottom'],
+  ])('in <html %s> with "%s", the toast is at the %s %s', async (html, position, side, edge) => {
+    const stage = await createStage(browser(), { viewport: { width: 800, height: 600 } });
+    stage.answer(web);
+    await stage.open(embed(position).replace('lang="en"', html));
+    const { box } = await stage.toast();
+    expect(side === 'left' ? box.x : 800 - box.x - box.width).toBeCloseTo(16, 0);
+    expect(edge === 'top' ? box.y : 600 - box.y - box.height).toBeCloseTo(16, 0);
+  });
+
+  test.each([
+    ['lang="de"', '', 'en-GB', 'de', 'Einige Dienste sind gestört Web'],
+    ['lang="de-AT"', 'data-lang="nl"', 'en-GB', 'nl', 'Sommige diensten zijn verstoord Web'],
+    ['', '', 'fr-FR', 'fr', 'Certains services sont perturbés Web'],
+    ['lang="ja"', '', 'pl-PL', 'pl', 'Niektóre usługi mają problemy Web'],
+    ['lang="constructor"', '', 'es-ES', 'es', 'Algunos servicios tienen problemas Web'],
+    ['lang="ja"', '', 'ja-JP', 'en', `${trouble} Web`],
+    ['lang="hu"', 'data-text-disrupted="Zavar &lt;b&gt;"', 'de-DE', 'hu', 'Zavar <b> Web'],
+  ])(
+    'in <html %s> with "%s" and the browser language %s, the toast is in %s',
+    async (html, attributes, locale, lang, text) => {
+      const stage = await createStage(browser(), { locale });
+      stage.answer(web);
+      await stage.open(embed(attributes).replace('lang="en"', html));
+      await expectToast(stage, text);
+      expect(await stage.inside('.box', (box) => box.lang)).toBe(lang);
+    },
+  );
+});
+
+/** WCAG 2.2, relative luminance. */
+function luminance(colour: readonly number[]): number {
+  const [red, green, blue] = colour.map((part) => {
+    const share = part / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}

@@ -1,0 +1,250 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  watch,
+} from 'node:fs';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { readCurrent, readMachineId } from '../../../generator/release/current.ts';
+import { moveIntoPlace, verifyRelease } from '../../../generator/release/publish.ts';
+import { article, buildProject, createProject, runGenerator, writeFiles } from '../../helpers/project.ts';
+import { readTree } from '../../generator/tree.ts';
+
+const main = resolve(import.meta.dirname, '../../../generator/main.js');
+
+/** Writes enough articles that publishing takes a while, up to 24 kB each; each contains the version. */
+function writeVersion(root: string, version: number): void {
+  for (let index = 0; index < 20; index += 1) {
+    const body = `Version ${version}.\n\n${'Some words of text.\n'.repeat(index * 30)}`;
+    writeFiles(root, { [`content/blog/many/a${index}.md`]: article({}, body) });
+  }
+}
+
+/** Leftovers of a build: everything but the releases, the link to the current one, the history and the cache. */
+function leftoversIn(root: string): string[] {
+  const kept = new Set(['current', 'history', 'releases', '.cache', '.lock']);
+  const others = readdirSync(join(root, 'dist')).filter((name) => !kept.has(name));
+  return [...others, ...readdirSync(join(root, 'dist/releases')).filter((name) => !/^[0-9a-f]{16}$/.test(name))];
+}
+
+async function verifyAll(root: string): Promise<void> {
+  for (const id of readdirSync(join(root, 'dist/releases'))) await verifyRelease(join(root, 'dist/releases', id));
+}
+
+describe('a build that is killed', () => {
+  /** Starts a build; resolves when it has begun to write. */
+  async function startBuild(root: string) {
+    const watcher = watch(join(root, 'dist/releases'));
+    const child = spawn(process.execPath, [main, 'build', '--no-cache'], { cwd: root, stdio: 'ignore' });
+    const exited = once(child, 'exit');
+    await Promise.race([once(watcher, 'change'), exited]);
+    watcher.close();
+    return { child, exited, writingSince: performance.now() };
+  }
+
+  test(
+    'leaves the old release or its own complete release current, at each of 20 moments',
+    { timeout: 180_000 },
+    async () => {
+      const root = createProject();
+      writeVersion(root, 0);
+      await buildProject(root);
+      writeVersion(root, 1);
+      const whole = await startBuild(root);
+      await whole.exited;
+      const duration = performance.now() - whole.writingSince;
+
+      let interrupted = 0;
+      for (let moment = 0; moment < 20; moment += 1) {
+        const before = await readCurrent(join(root, 'dist'));
+        writeVersion(root, 2 + moment);
+        const { child, exited } = await startBuild(root);
+        await setTimeout((duration * moment) / 20);
+        child.kill('SIGKILL');
+        await exited;
+        const { id } = await verifyRelease(join(root, 'dist/current'));
+        if (id === before) interrupted += 1;
+        expect(await readCurrent(join(root, 'dist'))).toBe(id);
+      }
+      expect(interrupted).toBeGreaterThan(5);
+
+      expect((await buildProject(root)).release).toBeDefined();
+      expect(leftoversIn(root)).toEqual([]);
+      await verifyAll(root);
+    },
+  );
+
+  test('is cleaned up by the next build, which keeps stages of other processes', async () => {
+    const root = createProject();
+    await buildProject(root);
+    const child = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
+    await once(child, 'exit');
+    const abandoned = `${readMachineId()}-${child.pid}-0123abcd`;
+    const running = `.stage-${readMachineId()}-${process.pid}-0123abcd`;
+    // Such as a container, in which this pid belongs to another process.
+    const elsewhere = `.stage-${hostname()}-0123abcd-${child.pid}-0123abcd`;
+    const longAgo = '.stage-another-machine-2-0123abcd';
+    for (const name of [`.stage-${abandoned}`, running, elsewhere, longAgo]) {
+      mkdirSync(join(root, 'dist/releases', name, 'v1'), { recursive: true });
+    }
+    utimesSync(join(root, 'dist/releases', longAgo), 1, 1);
+    symlinkSync('releases/0123456789abcdef', join(root, `dist/releases/.stage-${abandoned}e`));
+    await buildProject(root);
+    expect(leftoversIn(root).toSorted()).toEqual([elsewhere, running].toSorted());
+  });
+});
+
+describe('a build', () => {
+  test('switches the current release atomically: a reader always finds one', async () => {
+    const root = createProject();
+    await buildProject(root);
+    const manifest = join(root, 'dist/current/manifest.json');
+    let missing = 0;
+    for (const version of [1, 2, 3]) {
+      writeFiles(root, { 'content/blog/news/second.md': article({}, `Version ${version}.\n`) });
+      const finished = new AbortController();
+      const build = runGenerator(['build', '--no-cache'], { cwd: root }).finally(() => finished.abort());
+      while (!finished.signal.aborted) {
+        for (let attempt = 0; attempt < 500; attempt += 1) if (!existsSync(manifest)) missing += 1;
+        await setImmediate();
+      }
+      expect((await build).status).toBe(0);
+    }
+    expect(missing).toBe(0);
+    expect(readdirSync(join(root, 'dist/releases'))).toHaveLength(4);
+  });
+});
+
+describe('concurrent builds', () => {
+  test('of different sources all publish, one of them is current, and a reader never sees a partial release', async () => {
+    const roots = [1, 2, 3].map((version) => {
+      const root = createProject();
+      writeVersion(root, version);
+      return root;
+    });
+    const dist = join(roots[0]!, 'dist');
+    const before = await buildProject(roots[0]!);
+    writeVersion(roots[0]!, 4);
+
+    const finished = new AbortController();
+    let reads = 0;
+    const reader = (async () => {
+      while (!finished.signal.aborted) {
+        await verifyRelease(realpathSync(join(dist, 'current')));
+        reads += 1;
+      }
+    })();
+    const results = await Promise.all(
+      roots.map((cwd) => runGenerator(['build', '--out', dist, '--format', 'json'], { cwd })),
+    );
+    finished.abort();
+    await reader;
+    expect(reads).toBeGreaterThan(0);
+    expect(results.map(({ status }) => status)).toEqual([0, 0, 0]);
+    const ids = results.map(({ stdout }) => (JSON.parse(stdout) as { release: string }).release);
+    expect(readdirSync(join(dist, 'releases')).toSorted()).toEqual([before.release!.id, ...ids].toSorted());
+    expect(ids).toContain(await readCurrent(dist));
+    expect(leftoversIn(roots[0]!)).toEqual([]);
+    await verifyAll(roots[0]!);
+  });
+
+  test('of the same sources publish one release', async () => {
+    const root = createProject();
+    const results = await Promise.all([1, 2, 3].map(() => runGenerator(['build'], { cwd: root })));
+    expect(results.map(({ status }) => status)).toEqual([0, 0, 0]);
+    const [id] = readdirSync(join(root, 'dist/releases'));
+    expect((await verifyRelease(join(root, 'dist/current'))).id).toBe(id);
+    expect(leftoversIn(root)).toEqual([]);
+  });
+
+  test('of the same sources repair a damaged release', async () => {
+    const root = createProject();
+    const { release } = await buildProject(root);
+    for (let round = 0; round < 5; round += 1) {
+      rmSync(join(root, 'dist/releases', release!.id, 'public/v1/plans.json'));
+      await Promise.all([1, 2, 3, 4].map(() => buildProject(root)));
+      await verifyAll(root);
+    }
+    expect(readdirSync(join(root, 'dist/releases'))).toEqual([release!.id]);
+  });
+
+  test('do not need the previous release, which may be removed meanwhile', async () => {
+    const root = createProject();
+    await buildProject(root, { noCache: false });
+    const former = join(root, 'dist/releases', (await readCurrent(join(root, 'dist')))!);
+    writeVersion(root, 1);
+    const { release } = await buildProject(root, {
+      noCache: false,
+      progress: () => rmSync(former, { recursive: true, force: true }),
+    });
+    await verifyRelease(join(root, 'dist/current'));
+    expect(release!.id).toBe(await readCurrent(join(root, 'dist')));
+  });
+
+  test('of the same sources keep the release that is in place first', async () => {
+    const root = createProject();
+    const { release } = await buildProject(root);
+    const path = join(root, 'dist/releases', release!.id);
+    const [first, second] = [`${path}-first`, `${path}-second`];
+    for (const stage of [first, second]) cpSync(path, stage, { recursive: true });
+    rmSync(path, { recursive: true });
+    const inode = statSync(first).ino;
+    await moveIntoPlace(second, path, () => moveIntoPlace(first, path, async () => {}));
+    expect(statSync(path).ino).toBe(inode);
+    expect(readdirSync(join(root, 'dist/releases'))).toEqual([release!.id]);
+    await verifyRelease(path);
+  });
+});
+
+describe('a build that cannot be written', () => {
+  test.each([2, 8, 24, 40])(
+    'prints the error, ends with status 1 and leaves dist unchanged (file size limit of %i blocks)',
+    async (blocks) => {
+      const root = createProject();
+      await buildProject(root);
+      writeVersion(root, 1);
+      const before = readTree(join(root, 'dist'));
+      const command = [process.execPath, main, 'build', '--no-cache'];
+      const shell = ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, ...command];
+      await expect(promisify(execFile)('sh', shell, { cwd: root })).rejects.toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: 'the release could not be written, and the current one stays as it is: EFBIG: file too large, write\n',
+      });
+      expect(readTree(join(root, 'dist'))).toEqual(before);
+      expect(leftoversIn(root)).toEqual([]);
+      await verifyRelease(join(root, 'dist/current'));
+    },
+  );
+
+  test('succeeds once there is space, although the cache was written by the failed build', async () => {
+    const root = createProject();
+    writeVersion(root, 1);
+    const shell = ['-c', 'ulimit -f 8; exec "$0" "$@"', process.execPath, main, 'build'];
+    await expect(promisify(execFile)('sh', shell, { cwd: root })).rejects.toMatchObject({ code: 1 });
+    const { release } = await buildProject(root, { noCache: false });
+    const other = createProject();
+    writeVersion(other, 1);
+    expect(release).toEqual((await buildProject(other)).release);
+    expect(leftoversIn(root)).toEqual([]);
+  });
+
+  test('prints the error if dist is a file', async () => {
+    const root = createProject({ dist: 'x' });
+    const { status, stderr } = await runGenerator(['build', '--no-cache'], { cwd: root });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^the release could not be written, and the current one stays as it is: \w+: .*\n$/);
+  });
+});

@@ -1,0 +1,241 @@
+import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readCurrent } from '../../../generator/release/current.ts';
+import { verifyRelease } from '../../../generator/release/publish.ts';
+import { article, buildProject, createProject, runGenerator, writeFiles } from '../../helpers/project.ts';
+import { flipBit } from '../../generator/damage.ts';
+import { readTree } from '../../generator/tree.ts';
+
+interface Releases {
+  readonly root: string;
+  /** Ids, latest first. */
+  readonly ids: readonly string[];
+}
+
+/** A project that was published several times long ago, a minute apart; an article of each release has its number. */
+async function createReleases(count: number): Promise<Releases> {
+  const root = createProject();
+  const ids: string[] = [];
+  for (let number = 1; number <= count; number += 1) {
+    writeFiles(root, { 'content/blog/news/second.md': article({}, `Number ${number}.\n`) });
+    const { release } = await buildProject(root);
+    ids.unshift(release!.id);
+  }
+  const lines = ids.toReversed().map((id, index) => `2025-01-01T00:0${index + 1}:00.000Z ${id}\n`);
+  writeFileSync(join(root, 'dist/history'), lines.join(''));
+  return { root, ids };
+}
+
+function releases(root: string, ...args: string[]) {
+  return runGenerator(['releases', ...args], { cwd: root });
+}
+
+const out = (...lines: string[]) => ({ status: 0, stdout: lines.map((line) => `${line}\n`).join(''), stderr: '' });
+const refusal = (message: string) => ({ status: 1, stdout: '', stderr: `${message}\n` });
+
+describe('releases list', () => {
+  test('lists the latest release first, and marks the current one', async () => {
+    const { root, ids } = await createReleases(2);
+    const kilobytes = ids.map((id) => {
+      const { files } = JSON.parse(readFileSync(join(root, 'dist/releases', id, 'manifest.json'), 'utf8')) as {
+        files: Record<string, { bytes: number }>;
+      };
+      return (Object.values(files).reduce((sum, { bytes }) => sum + bytes, 0) / 1000).toFixed(0);
+    });
+    expect(await releases(root, 'list')).toEqual(
+      out(
+        `* ${ids[0]}  2025-01-01T00:02:00.000Z  4 articles  ${kilobytes[0]} kB`,
+        `  ${ids[1]}  2025-01-01T00:01:00.000Z  4 articles  ${kilobytes[1]} kB`,
+      ),
+    );
+  });
+
+  test('prints a JSON array with --json', async () => {
+    const { root, ids } = await createReleases(2);
+    const { status, stdout } = await releases(root, 'list', '--json');
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual([
+      {
+        id: ids[0],
+        madeCurrentAt: '2025-01-01T00:02:00.000Z',
+        current: true,
+        articles: 4,
+        bytes: expect.any(Number) as number,
+      },
+      {
+        id: ids[1],
+        madeCurrentAt: '2025-01-01T00:01:00.000Z',
+        current: false,
+        articles: 4,
+        bytes: expect.any(Number) as number,
+      },
+    ]);
+  });
+
+  test('prints nothing if nothing was ever published', async () => {
+    const root = createProject();
+    expect(await releases(root, 'list')).toEqual(out());
+    expect(await releases(root, 'list', '--json')).toEqual(out('[]'));
+  });
+
+  test('skips folders that are not releases', async () => {
+    const { root, ids } = await createReleases(1);
+    mkdirSync(join(root, 'dist/releases/lost+found'));
+    mkdirSync(join(root, 'dist/releases/.stage-other-1-00000000'));
+    mkdirSync(join(root, 'dist/releases/half'));
+    writeFileSync(join(root, 'dist/releases/half/manifest.json'), '{"id":');
+    const listed = JSON.parse((await releases(root, 'list', '--json')).stdout) as { id: string }[];
+    expect(listed.map(({ id }) => id)).toEqual(ids);
+  });
+
+  test('reads the folder of --out or DIST_DIR', async () => {
+    const { root, ids } = await createReleases(1);
+    const elsewhere = createProject();
+    const byFlag = await releases(elsewhere, 'list', '--out', join(root, 'dist'));
+    const byEnv = await runGenerator(['releases', 'list'], { cwd: elsewhere, env: { DIST_DIR: join(root, 'dist') } });
+    expect(byFlag.stdout).toContain(ids[0]);
+    expect(byEnv.stdout).toBe(byFlag.stdout);
+  });
+});
+
+describe('releases rollback', () => {
+  test('goes back one release at a time, until there is none', async () => {
+    const { root, ids } = await createReleases(3);
+    expect(await releases(root, 'rollback')).toEqual(out(`release ${ids[1]} is current`));
+    expect(await releases(root, 'rollback')).toEqual(out(`release ${ids[2]} is current`));
+    expect(await releases(root, 'rollback')).toEqual(refusal('there is no earlier release to go back to'));
+    expect(await readCurrent(join(root, 'dist'))).toBe(ids[2]);
+  });
+
+  test('goes to a release ID or a unique prefix of it, backwards or forwards', async () => {
+    const { root, ids } = await createReleases(3);
+    expect(await releases(root, 'rollback', ids[2]!)).toEqual(out(`release ${ids[2]} is current`));
+    expect(await releases(root, 'rollback', ids[0]!.slice(0, 8))).toEqual(out(`release ${ids[0]} is current`));
+    expect(readFileSync(join(root, 'dist/current/public/v1/blog/article/news/second.json'), 'utf8')).toContain(
+      'Number 3.',
+    );
+  });
+
+  test('changes no release', async () => {
+    const { root } = await createReleases(2);
+    const before = readTree(join(root, 'dist/releases'));
+    await releases(root, 'rollback');
+    expect(readTree(join(root, 'dist/releases'))).toEqual(before);
+  });
+
+  test('refuses a prefix of two releases', async () => {
+    const { root, ids } = await createReleases(1);
+    const other = `${ids[0]!.slice(0, 15)}${ids[0]!.endsWith('0') ? '1' : '0'}`;
+    mkdirSync(join(root, 'dist/releases', other));
+    const manifest = readFileSync(join(root, 'dist/current/manifest.json'), 'utf8');
+    writeFileSync(join(root, 'dist/releases', other, 'manifest.json'), manifest);
+    const prefix = ids[0]!.slice(0, 15);
+    expect(await releases(root, 'rollback', prefix)).toEqual(refusal(`${prefix} matches 2 releases`));
+  });
+
+  test.each(['0000000000000000', '..', 'current'])('refuses %s, which is not a release', async (id) => {
+    const { root, ids } = await createReleases(1);
+    expect(await releases(root, 'rollback', id)).toEqual(refusal(`there is no release ${id}`));
+    expect(await readCurrent(join(root, 'dist'))).toBe(ids[0]);
+  });
+
+  test.each([
+    [
+      'a file is damaged',
+      (release: string) => flipBit(join(release, 'public/v1/plans.json')),
+      'public/v1/plans.json has been changed',
+    ],
+    [
+      'its manifest is for other files',
+      (release: string) => {
+        const file = join(release, 'manifest.json');
+        writeFileSync(file, readFileSync(file, 'utf8').replace('"nextChangeAt":null', '"nextChangeAt":"2030-01-01"'));
+      },
+      'manifest.json has been changed',
+    ],
+  ])('refuses a release if %s', async (_, damage, reason) => {
+    const { root, ids } = await createReleases(2);
+    damage(join(root, 'dist/releases', ids[1]!));
+    const refused = refusal(`release ${ids[1]} is broken: ${reason}`);
+    expect(await releases(root, 'rollback')).toEqual(refused);
+    expect(await releases(root, 'rollback', ids[1]!)).toEqual(refused);
+    expect(await readCurrent(join(root, 'dist'))).toBe(ids[0]);
+  });
+
+  test('refuses a release with a missing file', async () => {
+    const { root, ids } = await createReleases(2);
+    rmSync(join(root, 'dist/releases', ids[1]!, 'public/media/kb/map.svg'));
+    const { status, stderr } = await releases(root, 'rollback');
+    expect(status).toBe(1);
+    expect(stderr).toMatch(new RegExp(`^release ${ids[1]} is broken: .*public/media/kb/map\\.svg.*\n$`));
+    expect(await readCurrent(join(root, 'dist'))).toBe(ids[0]);
+  });
+
+  test('is refused if nothing was ever published', async () => {
+    expect(await releases(createProject(), 'rollback')).toEqual(refusal('there is no earlier release to go back to'));
+  });
+});
+
+describe('releases diff', () => {
+  test('lists added, removed and changed files, without their compressed forms', async () => {
+    const { root, ids } = await createReleases(1);
+    writeFiles(root, {
+      'content/blog/news/third.md': article({}, 'Text.\n'),
+      'content/media/kb/new.svg': '<svg/>\n',
+      'content/blog/news/second.md': article({}, 'Other.\n'),
+    });
+    rmSync(join(root, 'content/knowledgebase/dns/records.md'));
+    const { release } = await buildProject(root);
+    const addedAndRemoved = [
+      '+ public/media/kb/new.svg',
+      '+ public/v1/blog/article/news/third.json',
+      '- public/v1/kb/article/dns/records.json',
+      '- public/v1/kb/list/dns.json',
+    ];
+    const changed = [
+      '~ public/v1/blog/article/news/second.json',
+      '~ public/v1/blog/list.json',
+      '~ public/v1/kb/list.json',
+    ];
+    expect(await releases(root, 'diff', ids[0]!, release!.id)).toEqual(out(...addedAndRemoved, ...changed));
+    expect(await releases(root, 'diff', release!.id.slice(0, 10), ids[0]!.slice(0, 10))).toEqual(
+      out(
+        ...addedAndRemoved.filter((line) => line.startsWith('-')).map((line) => line.replace('-', '+')),
+        ...addedAndRemoved.filter((line) => line.startsWith('+')).map((line) => line.replace('+', '-')),
+        ...changed,
+      ),
+    );
+    expect(await releases(root, 'diff', ids[0]!, ids[0]!)).toEqual(out());
+  });
+
+  test('refuses a release that does not exist', async () => {
+    const { root, ids } = await createReleases(1);
+    expect(await releases(root, 'diff', ids[0]!, 'zzz')).toEqual(refusal('there is no release zzz'));
+  });
+});
+
+describe('releases prune', () => {
+  test('keeps the latest releases, and prints the removed ones', async () => {
+    const { root, ids } = await createReleases(4);
+    expect(await releases(root, 'prune', '--keep', '2')).toEqual(out(`removed ${ids[2]}`, `removed ${ids[3]}`));
+    expect(readdirSync(join(root, 'dist/releases')).toSorted()).toEqual([ids[0]!, ids[1]!].toSorted());
+    expect(await releases(root, 'prune', '--keep', '2')).toEqual(out());
+  });
+
+  test('never removes the current release, however old it is', async () => {
+    const { root, ids } = await createReleases(3);
+    writeFileSync(join(root, 'dist/history'), `2025-01-01T00:04:00.000Z ${ids[2]}\n`, { flag: 'a' });
+    symlinkSync(`releases/${ids[2]}`, join(root, 'dist/next'));
+    renameSync(join(root, 'dist/next'), join(root, 'dist/current'));
+    expect(await releases(root, 'prune', '--keep', '1')).toEqual(out(`removed ${ids[0]}`, `removed ${ids[1]}`));
+    expect(readdirSync(join(root, 'dist/releases'))).toEqual([ids[2]!]);
+    expect((await verifyRelease(join(root, 'dist/current'))).id).toBe(ids[2]);
+  });
+
+  test.each(['0', '-1', '1.5'])('refuses to keep "%s"', async (keep) => {
+    const { root } = await createReleases(1);
+    const refused = refusal('--keep must be a whole number, at least 1');
+    expect(await releases(root, 'prune', `--keep=${keep}`)).toEqual(refused);
+  });
+});

@@ -1,0 +1,187 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { runHere } from '../../commands/run-command.ts';
+import { linesOf, openClient } from '../../helpers/console-client.ts';
+import type { TestClient } from '../../helpers/console-client.ts';
+import { createTestApp } from '../../helpers/app.ts';
+import { createHostingWorld } from '../../helpers/hosting.ts';
+import type { HostingWorld } from '../../helpers/hosting.ts';
+import { describePostgres } from '../../helpers/postgres.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import type { PanelOptions } from '../../helpers/upstream-panel.ts';
+import { askEndpoint } from '../../server/ask.ts';
+import { eventually, sharedProject } from '../../server/shared.ts';
+import type { SharedApp } from '../../server/shared.ts';
+
+/** How long the test follows a stream; longer than the lifetime of each token. */
+const followMs = 20_000;
+
+async function createWorld(options: PanelOptions & { databaseUrl?: string } = {}): Promise<HostingWorld> {
+  return createHostingWorld(temporaryFolder(), options);
+}
+
+async function serve(world: HostingWorld, key: string, settings: Record<string, string> = {}): Promise<SharedApp> {
+  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+  return { ...app, key };
+}
+
+/** Gets the address of the stream and a token. */
+async function bootstrap(app: SharedApp): Promise<{ socket_url: string; token: string }> {
+  const { status, text } = await askEndpoint(app, 'openGameConsole');
+  expect(status).toBe(200);
+  return (JSON.parse(text) as { websocket: { socket_url: string; token: string } }).websocket;
+}
+
+async function openStream(app: SharedApp): Promise<TestClient> {
+  const { socket_url: url, token } = await bootstrap(app);
+  const client = await openClient(url);
+  expect(await client.auth(token)).toEqual(['auth success']);
+  return client;
+}
+
+test('a stream outlives each of its tokens without losing a line', async () => {
+  const world = await createWorld({ tickMs: 500 });
+  world.panel.tokenSeconds = 10;
+  world.panel.tokensPerMinute = 60;
+  const key = await world.issueKey({ scopes: ['game-console:read'] });
+  const app = await serve(world, key, { CONSOLE_TOKEN_TTL_SECONDS: '8' });
+  const client = await openStream(app);
+  await client.until('status');
+
+  let renewals = 0;
+  client.socket.on('message', (data: Buffer) => {
+    if (!data.includes('"token expiring"')) return;
+    renewals += 1;
+    void bootstrap(app).then(({ token }) => client.send('auth', token));
+  });
+  const printed: string[] = [];
+  const until = Date.now() + followMs;
+  while (Date.now() < until) {
+    printed.push(`line ${printed.length + 1}`);
+    world.panel.wings.print(printed.at(-1)!);
+    if (printed.length % 20 === 0) {
+      client.send('send command', 'op me');
+      client.send('set state', 'kill');
+      client.send('send stats');
+    }
+    await sleep(50);
+  }
+  await expect.poll(() => linesOf(client.messages).length, eventually).toBe(printed.length);
+  expect(linesOf(client.messages)).toEqual(printed);
+  const others = client.messages.map(([event]) => event).filter((event) => event !== 'console output');
+  expect(new Set(others)).toEqual(new Set(['auth success', 'status', 'token expiring', 'permission denied']));
+  expect(renewals).toBeGreaterThanOrEqual(Math.floor(followMs / 8000));
+  expect(world.panel.wings.auths.length).toBeGreaterThanOrEqual(Math.floor(followMs / 10_000));
+
+  // The stream is read-only twice: it forwards no write event, and the upstream credential has no write permission.
+  expect(world.panel.wings.forbidden).toEqual([]);
+  expect(world.panel.commands).toEqual([]);
+  expect(world.panel.signals).toEqual([]);
+  expect((await askEndpoint(app, 'sendGameCommand')).status).toBe(403);
+  for (const secret of [key, 'eyJ']) expect(JSON.stringify(app.log())).not.toContain(secret);
+});
+
+describe('a stream', () => {
+  test('has the address from PUBLIC_URL and a JWT without credentials', async () => {
+    const world = await createWorld();
+    const key = await world.issueKey();
+    const app = await serve(world, key, { PUBLIC_URL: 'https://api.example.com/hosting/' });
+    const { socket_url: url, token } = await bootstrap(app);
+    expect(url).toBe('wss://api.example.com/hosting/v1/hosting/game/console/mine/stream');
+    const claims = Buffer.from(token.split('.')[1]!, 'base64url').toString();
+    expect(JSON.parse(claims)).toMatchObject({ server: 'game:mine', mode: 'read_write' });
+    expect(claims).not.toMatch(/hk_|ptlc_|127\.0\.0\.1/);
+  });
+
+  test('forwards and audits commands of a key with write access', async () => {
+    const world = await createWorld();
+    const app = await serve(world, await world.issueKey());
+    const client = await openStream(app);
+    client.send('send command', 'say hello');
+    await expect.poll(() => world.panel.commands, eventually).toEqual(['say hello']);
+    expect(world.panel.wings.forbidden).toEqual([]);
+    await expect.poll(() => Array.fromAsync(world.store.audit.entries({})), eventually).toHaveLength(2);
+    expect((await Array.fromAsync(world.store.audit.entries({})))[1]).toMatchObject({
+      action: 'command',
+      server: 'game:mine',
+      outcome: 'ok',
+      detail: 'say hello',
+    });
+  });
+
+  test('counts commands against the same limit as HTTP requests', async () => {
+    const world = await createWorld();
+    const app = await serve(world, await world.issueKey(), { POWER_RATELIMIT_BURST: '2', POWER_RATELIMIT_RPS: '1' });
+    const client = await openStream(app);
+    for (let count = 0; count < 3; count += 1) client.send('send command', 'list');
+    expect((await client.until('daemon error')).at(-1)).toEqual(['daemon error', 'Rate limit exceeded']);
+    expect((await askEndpoint(app, 'sendGameCommand')).status).toBe(429);
+    expect(world.panel.commands).toHaveLength(2);
+  });
+
+  test('provides the log content if the panel serves no log file', async () => {
+    const world = await createWorld();
+    world.panel.files.clear();
+    const app = await serve(world, await world.issueKey());
+    const client = await openStream(app);
+    await client.until('status');
+    world.panel.wings.print('\u001B[32mfirst\u001B[0m');
+    world.panel.wings.print('second');
+    await expect.poll(() => linesOf(client.messages), eventually).toHaveLength(2);
+    const { text } = await askEndpoint(app, 'getLatestGameLog');
+    expect(JSON.parse(text)).toMatchObject({ empty: false, content: 'first\nsecond\n' });
+  });
+
+  test('is closed within 5 s after the operator revokes its key', async () => {
+    const world = await createWorld();
+    const key = await world.issueKey();
+    const client = await openStream(await serve(world, key));
+    const { status } = await runHere(['keys', 'revoke', key.split('_')[1]!], world.settings);
+    const revoked = performance.now();
+    expect(status).toBe(0);
+    expect(await client.ended).toMatchObject({ code: 4003 });
+    expect(performance.now() - revoked).toBeLessThan(5000);
+  });
+
+  test('ends when its server is assigned to another customer', async () => {
+    const world = await createWorld();
+    const client = await openStream(await serve(world, await world.issueKey()));
+    await client.until('status');
+    await world.store.servers.put({ server: 'game:mine', provider: 'panel', ref: 'another', logFile: null });
+    await client.until('daemon error');
+    world.panel.wings.print('a secret of the next customer');
+    await client.roundTrip();
+    expect(linesOf(client.messages)).toEqual([]);
+  });
+});
+
+describePostgres((postgres) => {
+  test("a revoked key's streams are closed within 5 s on an instance that shares the database", async () => {
+    const world = await createWorld({ databaseUrl: await postgres().createDatabase() });
+    const key = await world.issueKey();
+    const [one, other] = await Promise.all([serve(world, key), serve(world, key)]);
+    // A token of one instance is valid on the other.
+    const { token } = await bootstrap(one);
+    const { socket_url: url } = await bootstrap(other);
+    const client = await openClient(url);
+    expect(await client.auth(token)).toEqual(['auth success']);
+    const { status } = await runHere(['keys', 'revoke', key.split('_')[1]!], world.settings);
+    const revoked = performance.now();
+    expect(status).toBe(0);
+    expect(await client.ended).toMatchObject({ code: 4003 });
+    expect(performance.now() - revoked).toBeLessThan(5000);
+    for (const app of [one, other]) expect((await askEndpoint(app, 'startGameServer')).status).toBe(401);
+  });
+
+  test('of 100 requests with one Idempotency-Key to two instances, one runs the action', async () => {
+    const world = await createWorld({ databaseUrl: await postgres().createDatabase() });
+    const key = await world.issueKey();
+    const apps = await Promise.all([serve(world, key), serve(world, key)]);
+    const headers = { 'Idempotency-Key': 'order-4711' };
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, at) => askEndpoint(apps[at % 2]!, 'startGameServer', { headers })),
+    );
+    expect(new Set(answers.map(({ status }) => status)).isSubsetOf(new Set([200, 409]))).toBe(true);
+    expect(world.panel.signals).toEqual(['start']);
+  });
+});

@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { ask } from '../../server/ask.ts';
+import { createServable, startProcess } from '../../server/process.ts';
+import type { ServerProcess } from '../../server/process.ts';
+import { eventually } from '../../server/shared.ts';
+
+const keyPattern = /^ {2}echo 'Authorization: Bearer (hk_\w+)' > \.key$/m;
+
+async function createSettings(): Promise<Record<string, string>> {
+  const { settings } = await createServable();
+  const limits = { POWER_RATELIMIT_RPS: '1000', POWER_RATELIMIT_BURST: '1000' };
+  return { ...settings, ...limits, DATA_DIR: join(temporaryFolder(), 'data') };
+}
+
+function startDemo(settings: Record<string, string>): ServerProcess {
+  return startProcess(settings, { args: ['--demo'] });
+}
+
+async function shownKey(server: ServerProcess): Promise<string> {
+  await expect.poll(() => keyPattern.test(server.stdout()), eventually).toBe(true);
+  return keyPattern.exec(server.stdout())![1]!;
+}
+
+/** Sends requests to the demo servers with a key, like the commands in the README. */
+function createDriver(port: number, key: string) {
+  const headers = { Authorization: `Bearer ${key}` };
+  const game = '/v1/hosting/game';
+  const post = async (target: string, body?: string) => {
+    const { status, text } = await ask({ port }, target, { method: 'POST', headers, body });
+    return { status, text };
+  };
+  const log = async (): Promise<string> => {
+    const { text } = await ask({ port }, `${game}/logs/demo/latest`, { headers });
+    return (JSON.parse(text) as { content: string }).content;
+  };
+  return { game, post, log };
+}
+
+test('the demo servers support all actions of their kinds', async () => {
+  const server = startDemo(await createSettings());
+  const port = await server.listening();
+  const { game, post, log } = createDriver(port, await shownKey(server));
+  const power = async (action: string, status = 200) =>
+    expect(await post(`${game}/power/demo/${action}`)).toMatchObject({ status });
+  const say = (command: string) => post(`${game}/console/demo/command`, JSON.stringify({ command }));
+  const answers = async (status: number) => {
+    await expect.poll(async () => (await say('list')).status, eventually).toBe(status);
+  };
+  const online = () => answers(200);
+  const offline = () => answers(502);
+
+  await offline();
+  await power('start');
+  await online();
+  await say('help');
+  await say('say hello');
+  await expect.poll(log, eventually).toMatch(/Done! For help[^]*Commands: help, list, say, stop[^]*\[Server\] hello\n/);
+  await power('restart');
+  await online();
+  await power('stop');
+  await offline();
+  await power('start');
+  await online();
+  await power('kill', 400);
+  await power('kill?force=true');
+  await offline();
+  await power('start');
+  await online();
+  await say('stop');
+  await offline();
+
+  const vps = '/v1/hosting/cloud/vps-custom/demo';
+  expect(await post(`${vps}/start`)).toMatchObject({ status: 200 });
+  expect(await post(`${vps}/reset?force=true`, '{"force":true}')).toMatchObject({ status: 200 });
+  expect(await post(`${vps}/stop`)).toMatchObject({ status: 200 });
+  server.child.kill('SIGTERM');
+  expect(await server.ended()).toBe(0);
+});
+
+test('the demo key is printed at the first start only', async () => {
+  const settings = await createSettings();
+  const first = startDemo(settings);
+  const key = await shownKey(first);
+  expect(first.stdout().split(key)).toHaveLength(2);
+  first.child.kill('SIGTERM');
+  expect(await first.ended()).toBe(0);
+
+  const second = startDemo(settings);
+  const port = await second.listening();
+  expect(await createDriver(port, key).post('/v1/hosting/game/power/demo/start')).toMatchObject({ status: 200 });
+  second.child.kill('SIGTERM');
+  expect(await second.ended()).toBe(0);
+  expect(second.stdout()).not.toContain('hk_');
+});
+
+test('a failed first start does not use up the key', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  onTestFinished(() => void other.close());
+  const settings = await createSettings();
+  const failed = startDemo({ ...settings, PORT: String((other.address() as AddressInfo).port) });
+  expect(await failed.ended()).toBe(1);
+  expect(failed.stdout()).not.toContain('hk_');
+  await expect(shownKey(startDemo(settings))).resolves.toMatch(/^hk_/);
+});
+
+test.each<[string, Record<string, string>]>([
+  ['in production', { NODE_ENV: 'production' }],
+  ['with a providers file', { PROVIDERS_FILE: 'providers.yaml' }],
+])('--demo starts no demo %s', async (_, settings) => {
+  const cwd = temporaryFolder();
+  writeFileSync(join(cwd, 'providers.yaml'), 'providers: {}\n');
+  const server = startProcess({ ...(await createSettings()), ...settings }, { cwd, args: ['--demo'] });
+  await server.listening();
+  server.child.kill('SIGTERM');
+  await server.ended();
+  expect(server.stdout()).not.toMatch(/hk_|demo/i);
+});
+
+test('the console client follows the demo and sends typed lines', async () => {
+  const server = startDemo(await createSettings());
+  const port = await server.listening();
+  const key = await shownKey(server);
+  const { game, post } = createDriver(port, key);
+  await post(`${game}/power/demo/start`);
+
+  const cwd = temporaryFolder();
+  writeFileSync(join(cwd, '.key'), `Authorization: Bearer ${key}\n`);
+  const script = resolve(import.meta.dirname, './console/follow.ts');
+  const env = { PATH: process.env.PATH, API_URL: `http://127.0.0.1:${port}` };
+  const client = spawn(process.execPath, [script, 'demo'], { cwd, env });
+  onTestFinished(() => void client.kill());
+  let output = '';
+  for (const stream of [client.stdout, client.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await expect.poll(() => output, eventually).toContain('Done! For help');
+  client.stdin.write('say typed by hand\n');
+  await expect.poll(() => output, eventually).toContain('[Server] typed by hand');
+  client.stdin.end();
+  await once(client, 'close');
+  expect(output).toContain('-- closed');
+});

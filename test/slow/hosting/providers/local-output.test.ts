@@ -1,0 +1,233 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { demoProviders } from '../../../../server/hosting/providers/config.ts';
+import { createProviders } from '../../../../server/hosting/providers/index.ts';
+import { temporaryFolder } from '../../../helpers/project.ts';
+import { createTestLog, until } from '../../../helpers/upstream.ts';
+import { recordConsole } from '../../../hosting/providers/console-recorder.ts';
+import { failureOf } from '../../../helpers/fault-suite.ts';
+import { createLocal, prepareLocal, prepareRunning } from '../../../hosting/providers/local-harness.ts';
+
+const makePipe = 'mkfifo';
+
+const logFile = (folder: string): string => join(folder, 'local/here/demo.log');
+
+describe('lines', () => {
+  test('come from stdout and stderr, are split at every kind of line end, and keep their escape codes', async () => {
+    const { game, program } = await prepareRunning();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    program.send('print', 'one\r\ntwo\n\n\u001B[1mthree\u001B[0m\n');
+    await record.received('\u001B[1mthree\u001B[0m');
+    program.send('print-error', 'oh dear\n');
+    await record.received('oh dear');
+    expect(record.lines).toEqual(['one', 'two', '', '\u001B[1mthree\u001B[0m', 'oh dear']);
+  });
+
+  test('without an end are split at 64 KiB, never inside a character', async () => {
+    const { game, program } = await prepareRunning();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    program.send('print', `${'€'.repeat(200_000)}\nend\n`);
+    await record.received('end');
+    expect(record.lines.length).toBeGreaterThan(2);
+    expect(record.lines.join('')).toBe(`${'€'.repeat(200_000)}end`);
+  });
+
+  test('of a server that ends need no line end', async () => {
+    const { game, program } = await prepareRunning();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    program.send('print', 'last words');
+    program.send('exit', '0');
+    await record.received('last words');
+    await until('it is offline', () => record.states.at(-1) === 'offline');
+    expect(record.events.slice(-2)).toEqual(['line: last words', 'status: offline']);
+  });
+
+  test('in large numbers slow the server down, and none is lost', async () => {
+    const { game, program } = await prepareRunning();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    program.send('print-lines', '20000');
+    await record.received('line 20000');
+    expect(record.lines).toEqual(Array.from({ length: 20_000 }, (_, index) => `line ${index + 1}`));
+  });
+
+  test('are kept for new readers: the last 150, also after the server has ended', async () => {
+    const { game, program } = await prepareRunning();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    program.send('print-lines', '400');
+    await record.received('line 400');
+    await game.power('demo', 'kill');
+    await until('it is offline', () => record.states.at(-1) === 'offline');
+    const late = recordConsole(game, 'demo');
+    await late.ready();
+    expect(late.lines).toEqual(Array.from({ length: 150 }, (_, index) => `line ${index + 251}`));
+    expect(late.events.at(-1)).toBe('status: offline');
+  });
+});
+
+describe('commands', () => {
+  test('to a server that does not read stdin are refused and do not accumulate', async () => {
+    const { game, program } = await prepareRunning();
+    program.send('pause-input');
+    const outcomes: string[] = [];
+    while (outcomes.at(-1) !== 'refused') {
+      const command = game.command('demo', 'x'.repeat(1000)).then(() => 'sent');
+      outcomes.push(await command.catch((error: unknown) => (error as { outcome: string }).outcome));
+    }
+    // The pipe fills up, then one write has an unknown outcome, then writes are refused.
+    expect(outcomes.slice(-2)).toEqual(['unknown', 'refused']);
+    expect(outcomes.length).toBeLessThan(500);
+  });
+
+  test('to a server that is stopping are refused with the reason', async () => {
+    const { game, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
+    await game.power('demo', 'stop');
+    expect(await failureOf(game.command('demo', 'list'))).toMatchObject({
+      message: 'The server must be online to receive commands',
+      outcome: 'refused',
+    });
+    expect(program.inputs).toEqual([]);
+  });
+});
+
+describe('the log', () => {
+  test('survives restarts, in a file that only its owner can read', async () => {
+    const { game, folder, supervisor, program } = await prepareRunning();
+    expect(await game.latestLog('demo', null)).toBeUndefined();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    program.send('print', 'first run\n');
+    await record.received('first run');
+    await game.power('demo', 'restart');
+    (await supervisor.started('demo', 2)).send('print', 'second run\n');
+    await record.received('second run');
+    expect(await game.latestLog('demo', null)).toBe('first run\nsaving\nsecond run\n');
+    expect(statSync(logFile(folder)).mode & 0o777).toBe(0o600);
+  });
+
+  test('returns its last 2 MiB across one rotated file', async () => {
+    const { game, folder, program } = await prepareRunning();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    for (let round = 1; round <= 6; round += 1) {
+      program.send('print', `${`${round}${'é'.repeat(500)}\n`.repeat(1000)}round ${round}\n`);
+      await record.received(`round ${round}`);
+    }
+    await until('it is written', () => readFileSync(logFile(folder), 'utf8').endsWith('round 6\n'));
+    const log = (await game.latestLog('demo', null))!;
+    expect(Buffer.byteLength(log)).toBeLessThanOrEqual(2 * 1024 * 1024);
+    expect(Buffer.byteLength(log)).toBeGreaterThan(2 * 1024 * 1024 - 1010);
+    expect(log).not.toContain('\uFFFD');
+    expect(log).toMatch(/^4é{500}\n/);
+    expect(log.endsWith('round 6\n')).toBe(true);
+    expect(statSync(logFile(folder)).size).toBeLessThan(2 * 1024 * 1024);
+    expect(statSync(`${logFile(folder)}.1`).size).toBeGreaterThan(1024 * 1024);
+  });
+
+  test('reports a write error once in the service log, and the server continues', async () => {
+    const { game, folder, program, written } = await prepareRunning();
+    writeFileSync(join(folder, 'local'), 'a file where the folder should be');
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    program.send('print', 'one\n');
+    await record.received('one');
+    program.send('print', 'two\n');
+    await record.received('two');
+    expect(written().match(/a log cannot be written/g)).toHaveLength(1);
+    expect(await game.latestLog('demo', null)).toBeUndefined();
+  });
+
+  test('may be a file of the server, but none outside of its folder', async () => {
+    const { game, folder } = await prepareLocal();
+    const outside = join(temporaryFolder(), 'secret');
+    writeFileSync(outside, 'secret');
+    mkdirSync(join(folder, 'logs'));
+    writeFileSync(join(folder, 'logs/game.log'), 'from the game\n');
+    writeFileSync(join(folder, 'logs/long.log'), `${'a line of the game\n'.repeat(200_000)}the end`);
+    symlinkSync(outside, join(folder, 'logs/link.log'));
+    execFileSync(makePipe, [join(folder, 'logs/pipe.log')]);
+    expect(await game.latestLog('demo', 'logs/game.log')).toBe('from the game\n');
+    const lines = Math.floor((2 * 1024 * 1024 - 7) / 19);
+    expect(await game.latestLog('demo', 'logs/long.log')).toBe(`${'a line of the game\n'.repeat(lines)}the end`);
+    for (const file of ['logs/link.log', outside, '../../etc/hostname', 'logs', 'logs/pipe.log', 'logs/none.log', '']) {
+      expect(await game.latestLog('demo', file)).toBeUndefined();
+    }
+  });
+});
+
+test('a server gets only the environment of its settings', async () => {
+  const { program } = await prepareRunning({ env: { GAME: 'demo' } });
+  expect(Object.keys(program.env).filter((name) => name !== 'GAME')).toEqual([]);
+});
+
+test('a check of the provider reports the number of servers', async () => {
+  const { provider } = createLocal({ one: {}, two: {} });
+  expect(await provider.check()).toEqual([{ level: 'info', message: 'This machine runs 2 servers itself' }]);
+});
+
+function prepareDemo() {
+  const dataDir = temporaryFolder();
+  const config = demoProviders({ PATH: process.env.PATH, PANEL_TOKEN: 'secret' });
+  const provider = createProviders(config, { dataDir, log: createTestLog().log }).get('demo')!;
+  onTestFinished(() => provider.close());
+  const logOf = (ref: string): string => {
+    const file = join(dataDir, `local/demo/${ref}.log`);
+    return existsSync(file) ? readFileSync(file, 'utf8') : '';
+  };
+  return { config, game: provider.game!, vps: provider.vps!, logOf };
+}
+
+describe('the demo servers', () => {
+  test('get no settings of the service', () => {
+    expect(JSON.stringify(prepareDemo().config)).not.toContain('secret');
+  });
+
+  test('the game server starts, answers commands and stops on command', async () => {
+    const { game } = prepareDemo();
+    const record = recordConsole(game, 'game-demo');
+    await record.ready();
+    const hasPrinted = (text: string) =>
+      until(`"${text}" is printed`, () => record.lines.some((line) => line.includes(text)));
+    await game.power('game-demo', 'start');
+    await hasPrinted('Done!');
+    for (const [command, answer] of [
+      ['help', 'Commands: help, list, say, stop'],
+      ['say good evening', '[Server] good evening'],
+      ['list', 'players online'],
+      ['constructor', 'Unknown command'],
+    ] as const) {
+      await game.command('game-demo', command);
+      await hasPrinted(answer);
+    }
+    await game.command('game-demo', 'stop');
+    await until('it is offline', () => record.states.at(-1) === 'offline');
+    expect(record.lines.at(-1)).toContain('Saving the world');
+    expect(record.gaps).toEqual([]);
+  });
+
+  test('the game server saves its world when it is stopped', async () => {
+    const { game } = prepareDemo();
+    const record = recordConsole(game, 'game-demo');
+    await record.ready();
+    await game.power('game-demo', 'start');
+    await until('it is ready', () => record.lines.some((line) => line.includes('Done!')));
+    await game.power('game-demo', 'stop');
+    await until('it is offline', () => record.states.at(-1) === 'offline');
+    expect(record.lines.at(-1)).toContain('Saving the world');
+  });
+
+  test('the VPS boots, stays up and shuts down', async () => {
+    const { vps, logOf } = prepareDemo();
+    await vps.power('vps-demo', 'start');
+    await until('it has booted', () => logOf('vps-demo').includes('Reached target: multi-user'));
+    await vps.power('vps-demo', 'stop');
+    await until('it has shut down', () => logOf('vps-demo').includes('power-off'));
+    expect(logOf('vps-demo').match(/Booting/g)).toHaveLength(1);
+  });
+});

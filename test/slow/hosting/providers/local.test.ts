@@ -1,0 +1,205 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../../../helpers/project.ts';
+import { createSupervisor } from '../../../helpers/upstream-process.ts';
+import type { Supervisor } from '../../../helpers/upstream-process.ts';
+import { until } from '../../../helpers/upstream.ts';
+import { recordConsole } from '../../../hosting/providers/console-recorder.ts';
+import { failureOf } from '../../../helpers/fault-suite.ts';
+import { testGameProvider } from '../../../hosting/providers/game-suite.ts';
+import { createLocal, prepareLocal, prepareRunning } from '../../../hosting/providers/local-harness.ts';
+import { testVpsProvider } from '../../../hosting/providers/vps-suite.ts';
+
+/** Waits for the effect of an action on the programs with a name. */
+function createArrival(supervisor: Supervisor, name: string) {
+  let starts = 0;
+  return async (action: string): Promise<void> => {
+    if (action === 'stop' || action === 'kill') await until(action, () => supervisor.alive(name).length === 0);
+    else await supervisor.started(name, (starts += 1));
+  };
+}
+
+testGameProvider('Local', async () => {
+  const { supervisor, provider } = await prepareLocal();
+  return {
+    provider,
+    ref: 'demo',
+    unknownRef: 'other',
+    arrived: createArrival(supervisor, 'demo'),
+    commands: () => supervisor.programs.flatMap(({ inputs }) => inputs),
+    print: (...lines) => lines.forEach((line) => supervisor.alive('demo')[0]!.send('print', `${line}\n`)),
+  };
+});
+
+testVpsProvider('Local', async () => {
+  const supervisor = await createSupervisor();
+  const { provider } = createLocal({ box: { kind: 'vps', command: supervisor.command('box') } });
+  let done = 0;
+  const arrival = createArrival(supervisor, 'box');
+  return {
+    provider,
+    ref: 'box',
+    unknownRef: 'other',
+    async arrived(action) {
+      await arrival(action);
+      done += 1;
+    },
+    actions: () => done,
+  };
+});
+
+describe('power', () => {
+  test('stop sends SIGTERM, and the output until the end is read', async () => {
+    const { game, program } = await prepareRunning();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    await game.power('demo', 'stop');
+    await until('it is offline', () => record.states.at(-1) === 'offline');
+    expect(program.signals).toEqual(['SIGTERM']);
+    expect(record.events.slice(-3)).toEqual(['status: stopping', 'line: saving', 'status: offline']);
+  });
+
+  test('a server that ignores SIGTERM is killed after its grace period', async () => {
+    const { game, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
+    const started = performance.now();
+    await game.power('demo', 'stop');
+    await until('it is gone', program.gone);
+    expect(performance.now() - started).toBeGreaterThan(280);
+    expect(program.signals).toEqual(['SIGTERM']);
+  });
+
+  test('kill does not wait, also during a stop', async () => {
+    const { game, program } = await prepareRunning({ grace_seconds: 600 }, 'ignore-sigterm');
+    await game.power('demo', 'stop');
+    await until('it got SIGTERM', () => program.signals.length === 1);
+    await game.power('demo', 'kill');
+    await until('it is gone', program.gone);
+    expect(program.signals).toEqual(['SIGTERM']);
+  });
+
+  test('a start while the server is stopping waits for its end', async () => {
+    const { game, supervisor, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
+    await game.power('demo', 'stop');
+    await game.power('demo', 'start');
+    expect(supervisor.programs).toHaveLength(1);
+    await supervisor.started('demo', 2);
+    expect(program.gone()).toBe(true);
+    expect(supervisor.alive('demo')).toHaveLength(1);
+  });
+
+  test('a stop cancels a waiting start', async () => {
+    const { game, supervisor } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    await game.power('demo', 'restart');
+    await game.power('demo', 'stop');
+    await until('it is offline', () => record.states.at(-1) === 'offline');
+    await failureOf(game.command('demo', 'list'));
+    expect(supervisor.programs).toHaveLength(1);
+  });
+
+  test('concurrent actions leave at most one server', async () => {
+    const { game, supervisor } = await prepareLocal();
+    await Promise.all([game.power('demo', 'start'), game.power('demo', 'start'), game.power('demo', 'restart')]);
+    await supervisor.started('demo');
+    await Promise.all([game.power('demo', 'start'), game.power('demo', 'stop'), game.power('demo', 'stop')]);
+    await until('it is gone', () => supervisor.alive('demo').length === 0);
+    expect(supervisor.programs).toHaveLength(1);
+  });
+
+  test('a stop while the server is starting is not lost', async () => {
+    const { game } = await prepareLocal();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    await Promise.all([game.power('demo', 'start'), game.power('demo', 'stop')]);
+    await until('it is offline', () => record.states.at(-1) === 'offline' && record.states.length > 1);
+    expect(record.states).toContain('stopping');
+  });
+
+  test('a server that ends by itself is offline and can be started again', async () => {
+    const { game, supervisor, program } = await prepareRunning();
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    program.send('exit', '3');
+    await until('it is offline', () => record.states.at(-1) === 'offline');
+    expect(supervisor.programs).toHaveLength(1);
+    await game.power('demo', 'start');
+    await supervisor.started('demo', 2);
+  });
+
+  test.each([
+    ['a program that does not exist', { command: ['/nowhere/program'] }],
+    ['a folder that does not exist', { cwd: '/nowhere' }],
+    ['an invalid program name', { command: ['a\0b'] }],
+  ])('%s is a definite failure: nothing was started', async (_, server) => {
+    const { game } = await prepareLocal(server);
+    const error = await failureOf(game.power('demo', 'start'));
+    expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
+    expect(await failureOf(game.command('demo', 'list'))).toMatchObject({ outcome: 'refused' });
+    expect(await failureOf(game.power('demo', 'start'))).toMatchObject({ outcome: 'refused' });
+  });
+
+  test('a game server is no VPS, and a VPS is no game server', async () => {
+    const { game, vps } = createLocal({ demo: { kind: 'game' }, box: { kind: 'vps' } });
+    expect(await failureOf(vps.power('demo', 'start'))).toMatchObject({ outcome: 'refused' });
+    expect(await failureOf(game.power('box', 'start'))).toMatchObject({ outcome: 'refused' });
+    expect(await recordConsole(game, 'box').ended()).toBe('console is not available');
+  });
+});
+
+describe('a child process of a server', () => {
+  test.each(['stop', 'kill'] as const)('ends with the server on %s', async (action) => {
+    const { game, supervisor, program } = await prepareRunning({ grace_seconds: 0.3 });
+    program.send('spawn-child', 'child');
+    const child = await supervisor.started('child');
+    const record = recordConsole(game, 'demo');
+    await record.ready();
+    await game.power('demo', action);
+    await until('both are gone', () => program.gone() && child.gone());
+    await until('it is offline', () => record.states.at(-1) === 'offline');
+    expect(child.signals).toHaveLength(action === 'stop' ? 1 : 0);
+  });
+
+  test('ends with a crashed server, before the next start', async () => {
+    const { game, supervisor, program } = await prepareRunning({ grace_seconds: 0.3 });
+    program.send('spawn-child', 'child');
+    const child = await supervisor.started('child');
+    program.send('exit', '1');
+    await until('the child got SIGTERM', () => child.signals.length === 1);
+    await game.power('demo', 'start');
+    await supervisor.started('demo', 2);
+    expect(child.gone()).toBe(true);
+  });
+
+  test('ends with this process, even after SIGKILL', async () => {
+    const supervisor = await createSupervisor();
+    const parent = spawn(
+      process.execPath,
+      [
+        fileURLToPath(new URL('../../../helpers/upstream-parent.ts', import.meta.url)),
+        temporaryFolder(),
+        ...supervisor.command('demo'),
+      ],
+      { stdio: 'inherit' },
+    );
+    onTestFinished(() => void parent.kill('SIGKILL'));
+    const program = await supervisor.started('demo');
+    program.send('spawn-child', 'child');
+    const child = await supervisor.started('child');
+    parent.kill('SIGKILL');
+    await once(parent, 'exit');
+    await until('both are gone', () => program.gone() && child.gone());
+    // The child ignores SIGTERM.
+    expect(child.signals).toEqual(['SIGTERM']);
+  });
+
+  test('ends with the provider', async () => {
+    const { provider, supervisor, program } = await prepareRunning();
+    await provider.close();
+    await until('it is gone', program.gone);
+    expect(program.signals).toEqual(['SIGTERM']);
+    expect(supervisor.alive('demo')).toEqual([]);
+  });
+});

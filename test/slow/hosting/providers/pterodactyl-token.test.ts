@@ -1,0 +1,223 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { toRenewal } from '../../../../server/hosting/providers/pterodactyl/grant.ts';
+import { until } from '../../../helpers/upstream.ts';
+import { isTokenCall, preparePanel } from '../../../hosting/providers/console-harness.ts';
+
+describe('tokens', () => {
+  test('with a lifetime of 2 s are renewed on the same socket without losing a line', async () => {
+    const { upstream, wings, follow } = await preparePanel();
+    upstream.tokenSeconds = 2;
+    upstream.tokensPerMinute = Number.POSITIVE_INFINITY;
+    const record = await follow();
+    let count = 0;
+    const printer = setInterval(() => wings.print(`line ${(count += 1)}`), 3);
+    await until('four tokens were used', () => wings.auths.length >= 4);
+    clearInterval(printer);
+    await record.received(`line ${count}`);
+    expect(record.lines).toEqual(Array.from({ length: count }, (_, index) => `line ${index + 1}`));
+    expect(record.events.filter((item) => !item.startsWith('line: '))).toEqual(['status: running']);
+    expect(wings.sockets()).toBe(1);
+    expect(wings.logsSent()).toBe(1);
+    expect(wings.auths.at(-1)! - wings.auths[0]!).toBeGreaterThan(1500);
+  });
+
+  test('are renewed 2 minutes before their expiry, or after half of a short lifetime', () => {
+    expect(toRenewal(600_000)).toBe(480_000);
+    expect(toRenewal(200_000)).toBe(100_000);
+    expect(toRenewal(10_000)).toBe(5000);
+    expect(toRenewal(0)).toBe(250);
+  });
+
+  test('are not requested again while Wings repeats that they expire', async () => {
+    const { wings, times, follow } = await preparePanel({ quietMs: 15_000 });
+    const record = await follow();
+    for (let count = 1; count <= 20; count += 1) {
+      wings.publish('token expiring');
+      wings.print(`line ${count}`);
+    }
+    await record.received('line 20');
+    expect(times).toHaveLength(1);
+  });
+
+  test('are renewed when Wings reports that they expire, regardless of the local clock', async () => {
+    const { wings, follow } = await preparePanel();
+    const record = await follow();
+    wings.publish('token expiring');
+    wings.publish('token expiring');
+    await until('a second token was used', () => wings.auths.length === 2);
+    wings.print('still there');
+    await record.received('still there');
+    expect(record.gaps).toEqual([]);
+  });
+
+  test.each([
+    ['token expired', []],
+    ['jwt error', ['jwt: exp claim is invalid']],
+  ])('that are expired (%s) are renewed on the same socket, and the gap is reported once', async (event, args) => {
+    const { wings, follow, times } = await preparePanel();
+    const record = await follow();
+    for (let lost = 0; lost < 10; lost += 1) wings.publish(event, ...args);
+    await until('a second token was used', () => wings.auths.length === 2);
+    wings.print('back');
+    await record.received('back');
+    expect(record.gaps).toHaveLength(1);
+    expect(times).toHaveLength(2);
+    expect(wings.sockets()).toBe(1);
+  });
+
+  test('denied by Wings after its restart are replaced', async () => {
+    const { wings, follow } = await preparePanel();
+    const record = await follow();
+    wings.denyOldTokens();
+    wings.publish('jwt error', 'jwt: created too far in past (denylist)');
+    await until('a second token was used', () => wings.auths.length === 2);
+    wings.print('back');
+    await record.received('back');
+    expect(record.gaps).toHaveLength(1);
+  });
+
+  test('without the connect permission end the console', async () => {
+    const { wings, follow } = await preparePanel();
+    const record = await follow();
+    wings.publish('jwt error', 'jwt: missing connect permission');
+    expect(await record.ended()).toBe('console is not available');
+  });
+
+  test('are requested again after a failed renewal, without losing a line', async () => {
+    const { upstream, wings, follow } = await preparePanel();
+    upstream.tokenSeconds = 3;
+    upstream.tokensPerMinute = Number.POSITIVE_INFINITY;
+    const record = await follow();
+    upstream.fail({ status: 502 }, isTokenCall);
+    const before = upstream.seen.length;
+    await until('a renewal failed', () => upstream.seen.length > before);
+    upstream.fail(undefined);
+    await until('a second token was used', () => wings.auths.length === 2);
+    wings.print('still there');
+    await record.received('still there');
+    expect(record.gaps).toEqual([]);
+    expect(wings.sockets()).toBe(1);
+  });
+
+  test('are not requested faster while lines are lost', async () => {
+    const { upstream, wings, follow, times } = await preparePanel();
+    const record = await follow();
+    upstream.fail({ status: 429, headers: { 'retry-after': '1' } }, isTokenCall);
+    const flood = setInterval(() => wings.publish('jwt error', 'jwt: exp claim is invalid'), 5);
+    onTestFinished(() => clearInterval(flood));
+    await until('the renewal failed twice', () => times.length >= 3);
+    expect(times[2]! - times[1]!).toBeGreaterThan(950);
+    expect(record.gaps).toHaveLength(1);
+  });
+
+  test('with a bad signature, which Wings reports as a daemon error, are replaced', async () => {
+    const { upstream, wings, open, times } = await preparePanel();
+    const socket = `${upstream.url.replace('http', 'ws')}/api/servers/${wings.uuid}/ws`;
+    upstream.fail({ status: 200, body: JSON.stringify({ data: { token: 'a.b.c', socket } }) }, isTokenCall);
+    const record = open();
+    await until('it was tried again', () => times.length > 1);
+    upstream.fail(undefined);
+    wings.print('hello');
+    await record.received('hello');
+    expect(record.gaps).toHaveLength(1);
+  });
+
+  test('dropped by the limit of Wings are sent again until one is accepted, as Wings reports only the first drop', async () => {
+    const { wings, open, times } = await preparePanel({ throttleMs: 100 });
+    wings.throttleAuth(0);
+    const record = open();
+    await until('the token was dropped three times', () => wings.authsDropped() >= 3);
+    wings.throttleAuth(5);
+    await until('the token was accepted', () => wings.auths.length === 1);
+    wings.print('hello');
+    await record.received('hello');
+    expect(record.gaps).toEqual([]);
+    expect(times).toHaveLength(1);
+  });
+
+  test('dropped again later on the same socket are sent again too', async () => {
+    const { wings, open, times } = await preparePanel({ throttleMs: 100 });
+    wings.throttleAuth(0);
+    const record = open();
+    await until('the first token was dropped', () => wings.authsDropped() > 0);
+    wings.throttleAuth(5);
+    await until('the first token was accepted', () => wings.auths.length === 1);
+    const dropped = wings.authsDropped();
+    wings.throttleAuth(0);
+    wings.publish('token expired');
+    await until('the second token was dropped', () => wings.authsDropped() > dropped);
+    wings.throttleAuth(5);
+    await until('the second token was accepted', () => wings.auths.length === 2);
+    wings.print('still there');
+    await record.received('still there');
+    expect(record.events).toEqual([
+      'status: running',
+      'gap: the credential of the console had to be renewed',
+      'line: still there',
+    ]);
+    expect(times).toHaveLength(2);
+    expect(wings.sockets()).toBe(1);
+  });
+
+  test('without an answer lead to a new attempt', async () => {
+    const { wings, open } = await preparePanel({ authMs: 200, throttleMs: 10_000 });
+    wings.throttleAuth(0);
+    const record = open();
+    await until('the gap is reported', () => record.gaps.length === 1);
+    wings.throttleAuth(5);
+    wings.print('hello');
+    await record.received('hello');
+    expect(wings.auths).toHaveLength(1);
+  });
+
+  test('that expire during their renewal lose lines, and the gap is reported', async () => {
+    const { upstream, wings, follow, times } = await preparePanel();
+    const record = await follow();
+    upstream.fail('hang', isTokenCall);
+    wings.publish('token expiring');
+    await until('a new one was requested', () => times.length === 2);
+    wings.publish('token expired');
+    await until('the gap is reported', () => record.gaps.length === 1);
+    expect(wings.sockets()).toBe(1);
+  });
+
+  test('that expire while their renewal waits for a retry lead to a new attempt', async () => {
+    const { upstream, wings, follow, times } = await preparePanel();
+    const record = await follow();
+    upstream.fail({ status: 502 }, isTokenCall);
+    wings.publish('token expiring');
+    await until('a new one was requested', () => times.length === 2);
+    await sleep(200);
+    upstream.fail(undefined);
+    wings.publish('token expired');
+    await until('a second token was used', () => wings.auths.length === 2);
+    expect(record.gaps).toEqual(['the credential of the console had to be renewed']);
+  });
+
+  test('that expire before Wings accepts the next lose lines but keep the connection', async () => {
+    const { wings, follow } = await preparePanel({ throttleMs: 100 });
+    const record = await follow();
+    wings.throttleAuth(0);
+    wings.publish('token expiring');
+    await until('the second token was dropped', () => wings.authsDropped() > 0);
+    wings.publish('token expired');
+    await until('the gap is reported', () => record.gaps.length === 1);
+    wings.throttleAuth(5);
+    await until('the second token was accepted', () => wings.auths.length === 2);
+    expect(wings.sockets()).toBe(1);
+  });
+
+  test('that are expired at their first use are replaced', async () => {
+    const { wings, open, times } = await preparePanel({ throttleMs: 10_000 });
+    wings.throttleAuth(0);
+    const record = open();
+    await until('the token was dropped', () => wings.authsDropped() > 0);
+    wings.throttleAuth(5);
+    wings.sendRaw('{"event":"jwt error","args":["jwt: exp claim is invalid"]}');
+    wings.print('hello');
+    await record.received('hello');
+    expect(record.gaps).toHaveLength(1);
+    expect(times).toHaveLength(2);
+  });
+});

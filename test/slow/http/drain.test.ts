@@ -1,0 +1,249 @@
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createHostingWorld } from '../../helpers/hosting.ts';
+import type { HostingWorld } from '../../helpers/hosting.ts';
+import { buildProject, temporaryFolder, writeFiles } from '../../helpers/project.ts';
+import { ask } from '../../server/ask.ts';
+import { createServable, startProcess } from '../../server/process.ts';
+import type { ServerProcess } from '../../server/process.ts';
+import { eventually } from '../../server/shared.ts';
+
+/** The maximum wait of a server, and a much shorter time that means "at once" on a busy machine. */
+const graceSeconds = 10;
+const soonMs = 3_000;
+/** The duration of a power action in the panel. */
+const actionMs = 2_000;
+const largeBytes = 24 * 1024 * 1024;
+
+async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServerProcess & { port: number }> {
+  const servable = await createServable();
+  const server = startProcess({
+    ...servable.settings,
+    SHUTDOWN_GRACE_SECONDS: String(graceSeconds),
+    ...settings,
+  });
+  return { ...server, port: await server.listening() };
+}
+
+/** A connection with everything received on it. */
+interface Client {
+  readonly socket: Socket;
+  readonly received: () => string;
+  /** Waits until it is closed; returns the time of that. */
+  readonly closed: () => Promise<number>;
+}
+
+async function open(port: number): Promise<Client> {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  let received = '';
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+  socket.on('error', () => undefined);
+  const closed = once(socket, 'close').then(() => performance.now());
+  await once(socket, 'connect');
+  return { socket, received: () => received, closed: () => closed };
+}
+
+/** Waits until the server has read everything sent so far, which it has when it answers later requests. */
+async function settle(port: number): Promise<void> {
+  for (let time = 0; time < 3; time += 1) await ask({ port }, '/health');
+}
+
+async function askOn({ socket }: Client, target: string): Promise<void> {
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await once(socket, 'data');
+}
+
+/** Connections without a running request, by their history. */
+const idle: Readonly<Record<string, (client: Client) => Promise<void> | void>> = {
+  'that was used and is kept alive': (client) => askOn(client, '/health'),
+  'that was never used': () => undefined,
+  'with half a request line': ({ socket }) => void socket.write('GET /v1/pl'),
+  'with half of the headers': ({ socket }) => void socket.write('GET /v1/plans HTTP/1.1\r\nHost: x\r\nX-Half: '),
+  'with all headers but the last line end': ({ socket }) => void socket.write('GET /v1/plans HTTP/1.1\r\nHost: x\r\n'),
+  'that sent a CRLF before any request': ({ socket }) => void socket.write('\r\n'),
+  'that sent a CRLF after an answer': async (client) => {
+    await askOn(client, '/v1/plans');
+    client.socket.write('\r\n');
+  },
+  'that sent half a request line after an answer': async (client) => {
+    await askOn(client, '/v1/plans');
+    client.socket.write('GET /v1/pl');
+  },
+};
+
+describe('a connection', () => {
+  test.each(Object.entries(idle))('%s does not delay the shutdown', async (_, prepare) => {
+    const server = await start();
+    const client = await open(server.port);
+    await prepare(client);
+    await settle(server.port);
+    const before = client.received();
+    const began = performance.now();
+    server.child.kill('SIGTERM');
+    expect(await server.ended()).toBe(0);
+    expect(performance.now() - began).toBeLessThan(soonMs);
+    await client.closed();
+    expect(client.received()).toBe(before);
+    expect(server.stderr()).toBe('');
+  });
+});
+
+/** Makes the panel slow for power actions. */
+function slowDown({ panel }: HostingWorld): void {
+  const [answer] = panel.server.listeners('request') as [RequestListener];
+  panel.server.removeAllListeners('request').on('request', ((request, response) => {
+    if (!request.url!.endsWith('/power')) return answer(request, response);
+    setTimeout(() => answer(request, response), actionMs);
+  }) satisfies RequestListener);
+}
+
+/** A server with a running power action. */
+async function beginAction(settings: Readonly<Record<string, string>> = {}) {
+  const world = await createHostingWorld(temporaryFolder());
+  slowDown(world);
+  const key = await world.issueKey();
+  const server = await start({ ...world.settings, ...settings });
+  const isPower = new Promise<void>((resolve) => {
+    world.panel.server.on('request', ({ url }) => url?.endsWith('/power') && resolve());
+  });
+  const client = await open(server.port);
+  const lines = ['POST /v1/hosting/game/power/mine/start HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`];
+  client.socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  await isPower;
+  return { world, server, client };
+}
+
+function expectAction(received: string): void {
+  expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(received).toMatch(/\r\n\r\n\{"success":true,"action":"start".*\}\n$/);
+}
+
+describe('a running action', () => {
+  test('is answered completely, and the server ends right after it', async () => {
+    const { world, server, client } = await beginAction();
+    const began = performance.now();
+    server.child.kill('SIGTERM');
+    expect(await server.ended()).toBe(0);
+    const ended = performance.now();
+    expectAction(client.received());
+    expect(ended - began).toBeGreaterThan(actionMs / 2);
+    expect(ended - (await client.closed())).toBeLessThan(soonMs);
+    expect(ended - began).toBeLessThan(actionMs + soonMs);
+    expect(world.panel.signals).toEqual(['start']);
+    expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([null, 'ok']);
+  });
+
+  test('is answered with Connection: close, like every answer after SIGTERM', async () => {
+    const { server, client } = await beginAction();
+    server.child.kill('SIGTERM');
+    expect(await server.ended()).toBe(0);
+    expectAction(client.received());
+    expect(client.received()).toMatch(/^Connection: close\r$/im);
+  });
+
+  test('is awaited while all connections without a request are closed', async () => {
+    const { server, client } = await beginAction();
+    const others = await Promise.all(
+      Object.values(idle).map(async (prepare) => {
+        const other = await open(server.port);
+        await prepare(other);
+        return other;
+      }),
+    );
+    await settle(server.port);
+    server.child.kill('SIGTERM');
+    const closed = await Promise.all(others.map((other) => other.closed()));
+    const answered = await client.closed();
+    expect(closed.filter((at) => at > answered - actionMs / 4)).toEqual([]);
+    expect(await server.ended()).toBe(0);
+    expect(performance.now() - answered).toBeLessThan(soonMs);
+    expectAction(client.received());
+  });
+
+  test('is aborted by a second SIGTERM, which ends the server at once', async () => {
+    const { server, client } = await beginAction();
+    server.child.kill('SIGTERM');
+    await server.logged('draining');
+    const began = performance.now();
+    server.child.kill('SIGTERM');
+    expect(await server.ended()).toBe(1);
+    expect(performance.now() - began).toBeLessThan(actionMs / 2);
+    expect(client.received()).toBe('');
+  });
+});
+
+test('a request whose body is still arriving is read, answered with Connection: close, and does not delay the shutdown', async () => {
+  const server = await start();
+  const { socket, received, closed } = await open(server.port);
+  const body = '{"helpful":true}';
+  const head = [
+    'POST /v1/kb/feedback HTTP/1.1',
+    'Host: x',
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ];
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`);
+  await settle(server.port);
+  server.child.kill('SIGTERM');
+  await server.logged('draining');
+  await sleep(500);
+  const began = performance.now();
+  socket.write(body.slice(5));
+  expect(await server.ended()).toBe(0);
+  expect(performance.now() - began).toBeLessThan(soonMs);
+  await closed();
+  expect(received()).toMatch(/^HTTP\/1\.1 202 Accepted\r\n/);
+  expect(received()).toMatch(/\r\n\r\n\{"success":true\}\n$/);
+  expect(received()).toMatch(/^Connection: close\r$/im);
+});
+
+/** Reads an answer in small steps; returns the size of its body. */
+async function readSlowly(socket: Socket): Promise<number> {
+  let bytes = 0;
+  let headBytes = -1;
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    // The headers arrive in the first chunk.
+    if (headBytes < 0) headBytes = chunk.indexOf('\r\n\r\n') + 4;
+    bytes += chunk.length;
+    await sleep(5);
+  }
+  return bytes - headBytes;
+}
+
+test('a slow reader gets every byte during a running action, and the server ends when both are answered', async () => {
+  const { root, settings } = await createServable();
+  writeFiles(root, { 'content/media/large.mp4': Buffer.alloc(largeBytes, 'media ') });
+  await buildProject(root);
+  const { server, client } = await beginAction({ DIST_DIR: settings.DIST_DIR! });
+  const slow = connect(server.port, '127.0.0.1');
+  onTestFinished(() => void slow.destroy());
+  slow.write('GET /media/large.mp4 HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(slow, 'readable');
+  const received = readSlowly(slow);
+  server.child.kill('SIGTERM');
+  await server.logged('draining');
+  expect(await server.ended()).toBe(0);
+  const ended = performance.now();
+  expect(await received).toBe(largeBytes);
+  expectAction(client.received());
+  expect(ended - (await client.closed())).toBeLessThan(graceSeconds * 1000 - actionMs);
+});
+
+test('a keep-alive connection is answered until SIGTERM, and its last answer is complete', async () => {
+  const server = await start();
+  const client = await open(server.port);
+  const { text } = await ask(server, '/v1/plans');
+  client.socket.write('GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50));
+  await expect.poll(() => client.received().split(text).length, eventually).toBeGreaterThan(1);
+  server.child.kill('SIGTERM');
+  expect(await server.ended()).toBe(0);
+  await client.closed();
+  // The number of answers varies, but each is complete.
+  const answers = client.received().split(/(?=HTTP\/1\.1 )/);
+  expect(answers.filter((answer) => !answer.endsWith(text))).toEqual([]);
+});

@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { basename, join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { makeCurrent } from '../../../generator/release/history.ts';
+import { temporaryFolder, writeFiles } from '../../helpers/project.ts';
+import { ask } from '../../server/ask.ts';
+import { damages } from '../../releases/damage.ts';
+import { createServable, startProcess } from '../../server/process.ts';
+import { readManifest } from '../../server/targets.ts';
+
+/** The error output of a server that refuses to start with status 1; standard output must be empty. */
+async function refusalOf(settings: Readonly<Record<string, string>>, cwd?: string): Promise<string> {
+  const server = startProcess(settings, cwd === undefined ? {} : { cwd });
+  const started = server.logged('listening').catch(() => server.ended());
+  expect(await Promise.race([server.ended(), started])).toBe(1);
+  expect(server.stdout()).toBe('');
+  return server.stderr();
+}
+
+test('a port in use is named in one line, and no other port is used', async () => {
+  const { settings } = await createServable();
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const refusal = await refusalOf({ ...settings, PORT: String(port) });
+  expect(refusal).toMatch(new RegExp(`^[^\\n]*\\b${port}\\b[^\\n]*\\n$`));
+});
+
+test('a foreign address is named in one line', async () => {
+  const { settings } = await createServable();
+  const refusal = await refusalOf({ ...settings, HOST: '192.0.2.1' });
+  expect(refusal).toMatch(/^[^\n]*192\.0\.2\.1[^\n]*\n$/);
+});
+
+test('an invalid HOST is named, and no other address is used', async () => {
+  const { settings } = await createServable();
+  expect(await refusalOf({ ...settings, HOST: 'my_host' })).toMatch(/^HOST: .*\n$/);
+});
+
+test('every wrong setting is named in its own line, without its value', async () => {
+  const refusal = await refusalOf({
+    PORT: 'hunter2',
+    RATELIMIT_RPS: '0',
+    TRUSTED_PROXIES: 'hunter2',
+    LOG_LEVEL: 'hunter2',
+    DIST_DIR_FILE: '/nowhere/hunter2',
+  });
+  const lines = refusal.trimEnd().split('\n');
+  expect(lines).toHaveLength(5);
+  expect(new Set(lines.map((line) => line.split(':')[0]))).toEqual(
+    new Set(['DIST_DIR_FILE', 'LOG_LEVEL', 'PORT', 'RATELIMIT_RPS', 'TRUSTED_PROXIES']),
+  );
+  expect(refusal).not.toContain('hunter2');
+});
+
+test('a folder without a release is named', async () => {
+  const dist = temporaryFolder();
+  expect(await refusalOf({ PORT: '0', DIST_DIR: dist })).toBe(
+    `DIST_DIR: there is no release at ${dist}/current; build one first\n`,
+  );
+});
+
+test('the default folder without a release is named', async () => {
+  expect(await refusalOf({ PORT: '0' })).toBe('DIST_DIR: there is no release at dist/current; build one first\n');
+});
+
+/** Places where no file can be created, also by root. Node's recursive mkdir never returns below /proc. */
+const unusable = ['/proc/x', '/proc/x/y', '/proc', '/dev/null', '/dev/null/x', import.meta.filename];
+
+test.each(unusable)('a DATA_DIR that cannot be used is named in one line: %s', async (folder) => {
+  const { settings } = await createServable();
+  const refusal = await refusalOf({ ...settings, DATA_DIR: folder });
+  expect(refusal).toMatch(/^DATA_DIR: [^\n]*\((?:ENOENT|ENOTDIR|EEXIST|EACCES)\)\n$/);
+});
+
+test.each(unusable)('a STATUS_FILE whose folder cannot be used is named in one line: %s', async (folder) => {
+  const { settings } = await createServable();
+  const refusal = await refusalOf({ ...settings, STATUS_FILE: join(folder, 'status.json') });
+  expect(refusal).toMatch(/^STATUS_FILE: [^\n]*\((?:ENOENT|ENOTDIR|EEXIST|EACCES)\)\n$/);
+});
+
+test('a STATUS_FILE that is a folder is named in one line', async () => {
+  const { settings } = await createServable();
+  expect(await refusalOf({ ...settings, STATUS_FILE: temporaryFolder() })).toBe(
+    'STATUS_FILE: this is not a regular file\n',
+  );
+});
+
+test.each(unusable)('a DIST_DIR that cannot be used is named in one line: %s', async (folder) => {
+  expect(await refusalOf({ PORT: '0', DIST_DIR: folder })).toMatch(/^DIST_DIR: [^\n]*\n$/);
+});
+
+test.each([
+  'public/v1/blog/article/news/first.json has one wrong byte',
+  'public/media/covers/cover.svg is missing',
+  'public/v1/plans.json is missing',
+  'private/domains.json is {"unknown":{}}, as the manifest has it',
+  'the manifest is not JSON',
+])('a release that fails verification is refused, and its file is named in one line: %s', async (name) => {
+  const { root, settings } = await createServable();
+  const { file, apply } = damages.find((damage) => damage.name === name)!;
+  const folder = join(root, 'dist/releases', readManifest(root).id);
+  const damaged = apply(folder) ?? folder;
+  await makeCurrent(join(root, 'dist'), basename(damaged));
+  const refusal = await refusalOf(settings);
+  expect(refusal).toContain(join('releases', basename(damaged), file));
+  expect(refusal).toMatch(/^[^\n]+\n$/);
+});
+
+test('an .env file sets what the environment does not', async () => {
+  const { settings } = await createServable();
+  const cwd = temporaryFolder();
+  writeFiles(cwd, { '.env': `SERVICE_VERSION=from-file\nDIST_DIR=${settings.DIST_DIR}\nPORT=nonsense\n` });
+  const server = startProcess({ PORT: '0' }, { cwd });
+  const { text } = await ask({ port: await server.listening() }, '/v1/info');
+  expect(JSON.parse(text)).toEqual({ version: 'from-file' });
+});
+
+test('an unreadable .env is named in one line', async () => {
+  const { settings } = await createServable();
+  const cwd = temporaryFolder();
+  mkdirSync(join(cwd, '.env'));
+  expect(await refusalOf(settings, cwd)).toMatch(/^[^\n]*\.env[^\n]*\n$/);
+});

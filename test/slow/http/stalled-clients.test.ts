@@ -1,0 +1,43 @@
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { listenOn } from '../../../server/http/listen.ts';
+
+const stalledMs = 500;
+const size = 30_000_000;
+
+/** A server whose answers exceed the kernel's buffers, and a client with one request. */
+async function askForMuch() {
+  let ended = 0;
+  const server = await listenOn(
+    (_, response) => {
+      response.end(Buffer.alloc(size));
+      response.on('close', () => (ended += 1));
+    },
+    { host: '127.0.0.1', port: 0, stalledMs },
+  );
+  onTestFinished(() => server.drain(0));
+  const client = connect(Number(new URL(server.url).port), '127.0.0.1').pause();
+  client.on('error', () => undefined);
+  client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  onTestFinished(() => void client.destroy());
+  return { client, ended: () => ended };
+}
+
+test('a client that does not read its answer is disconnected', async () => {
+  const { ended } = await askForMuch();
+  await expect.poll(ended, { timeout: 10_000 }).toBe(1);
+});
+
+test('a slow reader stays connected', async () => {
+  const { client } = await askForMuch();
+  const began = performance.now();
+  let received = 0;
+  for await (const chunk of client as AsyncIterable<Buffer>) {
+    received += chunk.length;
+    if (received > size) break;
+    await sleep(5);
+  }
+  expect(received).toBeGreaterThan(size);
+  expect(performance.now() - began).toBeGreaterThan(2 * stalledMs);
+});

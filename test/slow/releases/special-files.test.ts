@@ -1,0 +1,228 @@
+import { execFileSync } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { Manifest } from '#contract/release.ts';
+import { makeCurrent } from '../../../generator/release/history.ts';
+import { article, buildProject, writeFiles } from '../../helpers/project.ts';
+import { ask } from '../../server/ask.ts';
+import type { Answer } from '../../server/ask.ts';
+import { createServable, startProcess } from '../../server/process.ts';
+import type { ServerProcess } from '../../server/process.ts';
+import { eventually } from '../../server/shared.ts';
+
+/** The longest time for any response, also while the server reads a release. */
+const promptMs = 1_000;
+/** The longest time until a release is refused. */
+const refusalMs = 15_000;
+/** Far more than any file of the valid project, and far less than an endless device gives. */
+const growthBytes = 100 * 1024 * 1024;
+
+async function start(settings: Readonly<Record<string, string>> = {}) {
+  const servable = await createServable();
+  const server = startProcess({ ...servable.settings, ...settings }, { cwd: servable.root });
+  return { ...server, root: servable.root, port: await server.listening() };
+}
+
+/** Finds a file of a release by the end of its name, from the manifest, since folders of a release may change. */
+function findFile(release: string, ending: string): string {
+  const { files } = Manifest.parse(JSON.parse(readFileSync(join(release, 'manifest.json'), 'utf8')));
+  const found = Object.keys(files).filter((file) => file.endsWith(ending));
+  if (found.length !== 1) throw new Error(`${found.length} files of the release end with ${ending}`);
+  return found[0]!;
+}
+
+/** The lines of the log that are errors. */
+function errors(server: ServerProcess): { msg: string; err?: { message: string }; url?: string }[] {
+  return server
+    .stdout()
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.includes('"level":"error"'))
+    .map((line) => JSON.parse(line) as { msg: string });
+}
+
+function memoryOf({ child }: ServerProcess): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))!;
+  return Number(kilobytes) * 1024;
+}
+
+async function askPromptly(server: { port: number }, target: string): Promise<Answer> {
+  const late = sleep(promptMs, undefined, { ref: false });
+  const answer = await Promise.race([ask(server, target), late]);
+  if (!answer) throw new Error(`${target} was not answered within ${promptMs} ms`);
+  return answer;
+}
+
+/** Flips one bit in the middle of a file, in place. */
+function flip(path: string): void {
+  const file = openSync(path, 'r+');
+  const byte = Buffer.alloc(1);
+  const at = Math.floor(readFileSync(path).length / 2);
+  readSync(file, byte, 0, 1, at);
+  writeSync(file, Buffer.from([byte[0]! ^ 1]), 0, 1, at);
+  closeSync(file);
+}
+
+function replaceBy(make: (path: string) => void): (path: string) => void {
+  return (path) => {
+    rmSync(path);
+    make(path);
+  };
+}
+
+/** Node.js has no function for this. */
+function makeFifo(path: string): void {
+  execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', path]);
+}
+
+/** Ways to replace or damage a file of the manifest. */
+const kinds: Readonly<Record<string, (path: string) => void>> = {
+  'a FIFO': replaceBy(makeFifo),
+  'a link to an endless device': replaceBy((path) => symlinkSync('/dev/zero', path)),
+  'a link to a device that never answers': replaceBy((path) => symlinkSync('/dev/tty', path)),
+  'a link to itself': replaceBy((path) => symlinkSync(path, path)),
+  'a folder': replaceBy((path) => mkdirSync(path)),
+  'no file': (path) => rmSync(path),
+  'an empty file': (path) => truncateSync(path),
+  'a file that is one byte shorter': (path) => truncateSync(path, readFileSync(path).length - 1),
+  'a file that is one byte longer': (path) => writeFileSync(path, ' ', { flag: 'a' }),
+  'a sparse file of a terabyte': (path) => truncateSync(path, 2 ** 40),
+  'a file with a flipped byte': flip,
+};
+
+const endings = ['blog/article/news/first.json', 'covers/cover.svg'];
+
+/** Builds a release, damages one of its files, and makes it the current one. */
+async function publishDamaged(root: string, round: number, damage: (path: string) => void): Promise<string> {
+  const fields = { title: `Changed ${round}`, date: '2026-01-02' };
+  writeFiles(root, { 'content/blog/news/first.md': article(fields, `## Details\n\nThis is ${round}.\n`) });
+  // Built in another folder and damaged there, so that the server never sees it undamaged.
+  const elsewhere = join(root, `elsewhere-${round}`);
+  const { release } = await buildProject(root, { out: elsewhere });
+  const folder = join(elsewhere, 'releases', release!.id);
+  const file = findFile(folder, endings[round]!);
+  damage(join(folder, file));
+  renameSync(folder, join(root, 'dist/releases', release!.id));
+  await makeCurrent(join(root, 'dist'), release!.id);
+  // If a reader wrongly waits for the FIFO, opening it here lets the reader end with the test.
+  const path = join(root, 'dist/releases', release!.id, file);
+  onTestFinished(() => {
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFIFO()) {
+      closeSync(openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
+    }
+  });
+  return file;
+}
+
+async function expectRefused(settings: Readonly<Record<string, string>>, damage: (path: string) => void) {
+  const server = await start(settings);
+  const old = (await ask(server, '/v1/blog/list')).text;
+  const before = memoryOf(server);
+  for (const round of endings.keys()) {
+    const file = await publishDamaged(server.root, round, damage);
+    for (const end = performance.now() + refusalMs; errors(server).length <= round;) {
+      if (performance.now() > end) throw new Error(`a release with a damaged ${file} was not refused`);
+      expect((await askPromptly(server, '/health')).status).toBe(200);
+      expect((await askPromptly(server, '/v1/blog/list')).text).toBe(old);
+      await sleep(20);
+    }
+    expect(JSON.stringify(errors(server)[round])).toContain(file);
+  }
+  expect((await askPromptly(server, '/v1/blog/list')).text).toBe(old);
+  expect((await askPromptly(server, '/ready')).status).toBe(200);
+  expect(memoryOf(server) - before).toBeLessThan(growthBytes);
+}
+
+describe('a new release is refused without harm, and the log names the file, if', () => {
+  test.each(Object.entries(kinds))('it has %s in the place of a file', async (_, damage) => {
+    await expectRefused({}, damage);
+  });
+
+  test.each(['a FIFO', 'a link to an endless device', 'a file with a flipped byte'])(
+    'it has %s in the place of a file, and is too large for the cache',
+    async (kind) => {
+      await expectRefused({ RELEASE_CACHE_BYTES: '1' }, kinds[kind]!);
+    },
+  );
+});
+
+/** Files of the served release: the end of the name, a target, the error code if the file is unreadable, an encoding. */
+const served = [
+  ['blog/article/news/first.json', '/v1/blog/article?path=/blog/news/first', 'content_unavailable', 'identity'],
+  ['blog/article/news/second.json.br', '/v1/blog/article?path=/blog/news/second', 'content_unavailable', 'br'],
+  ['kb/article/vps/ssh.json.gz', '/v1/kb/article?path=/knowledgebase/vps/ssh&x=1', 'content_unavailable', 'gzip'],
+  ['blog/list.json', '/v1/blog/list', 'content_unavailable', 'identity'],
+  ['v1/plans.json', '/v1/plans', 'internal_error', 'identity'],
+  ['kb/map.svg', '/media/kb/map.svg', 'internal_error', 'identity'],
+] as const;
+
+/** Ways to damage a file of the served release, and to repair it. */
+const faults: Readonly<
+  Record<string, { damage: (path: string) => void; repair: (path: string, kept: Buffer) => void }>
+> = {
+  'with a flipped byte': { damage: flip, repair: flip },
+  'that was removed': { damage: (path) => rmSync(path), repair: (path, kept) => writeFileSync(path, kept) },
+  'that was truncated': { damage: (path) => truncateSync(path, 10), repair: (path, kept) => writeFileSync(path, kept) },
+  'that became a FIFO': {
+    damage: replaceBy(makeFifo),
+    repair(path, kept) {
+      rmSync(path);
+      writeFileSync(path, kept);
+    },
+  },
+};
+
+test.each(Object.entries(faults))('a file of the served release %s is never sent', async (_, fault) => {
+  // Too small for any file, so that each response is read from the disk.
+  const server = await start({ RELEASE_CACHE_BYTES: '1' });
+  const release = join(server.root, 'dist/current');
+  for (const [ending, target, code, encoding] of served) {
+    const file = findFile(release, ending);
+    const path = join(release, file);
+    const kept = readFileSync(path);
+    const request = (method = 'GET') => ask(server, target, { method, headers: { 'Accept-Encoding': encoding } });
+    const whole = await request();
+    expect({ file, status: whole.status, same: whole.body.equals(kept) }).toEqual({ file, status: 200, same: true });
+
+    fault.damage(path);
+    for (let time = 1; time <= 3; time += 1) {
+      const began = performance.now();
+      const { status, text, headers } = await request();
+      expect(performance.now() - began).toBeLessThan(promptMs);
+      expect({ file, status, text }).toEqual({ file, status: 500, text: renderProblem('text', code) });
+      expect(headers).toMatchObject({ 'cache-control': 'no-store', 'content-type': 'text/plain; charset=utf-8' });
+      expect(headers).not.toHaveProperty('etag');
+      expect(headers).not.toHaveProperty('content-encoding');
+    }
+    const named = () => errors(server).filter((line) => JSON.stringify(line).includes(file));
+    await expect.poll(named, eventually).not.toEqual([]);
+    // HEAD reads no bytes, so it may miss the damage.
+    expect([200, 500]).toContain((await request('HEAD')).status);
+    expect((await ask(server, '/v1/kb/list')).status).toBe(200);
+
+    fault.repair(path, kept);
+    await expect.poll(async () => (await request()).status, eventually).toBe(200);
+    const again = await request();
+    expect({ file, same: again.body.equals(kept), etag: again.headers.etag }).toEqual({
+      file,
+      same: true,
+      etag: whole.headers.etag,
+    });
+  }
+});

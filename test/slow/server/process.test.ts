@@ -1,0 +1,218 @@
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { buildProject, writeFiles } from '../../helpers/project.ts';
+import { ask } from '../../server/ask.ts';
+import { createServable, startProcess } from '../../server/process.ts';
+import type { ServerProcess } from '../../server/process.ts';
+import { eventually } from '../../server/shared.ts';
+import { readManifest } from '../../server/targets.ts';
+
+/** A listening server with its port. */
+async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServerProcess & { port: number }> {
+  const servable = await createServable();
+  const server = startProcess({ ...servable.settings, ...settings });
+  return { ...server, port: await server.listening() };
+}
+
+const vote = '{"helpful":true}';
+
+/** A connection that sent a vote without its last byte, which the server has read. */
+async function beginVote(port: number): Promise<{ socket: Socket; received: () => string }> {
+  const socket = connect(port, '127.0.0.1');
+  let received = '';
+  socket.on('data', (chunk) => (received += chunk.toString()));
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  const head = `POST /v1/kb/feedback HTTP/1.1\r\nHost: x\r\nContent-Length: ${vote.length}\r\n\r\n`;
+  await new Promise((sent) => socket.write(head + vote.slice(0, -1), sent));
+  // A later request is answered, so the server has read the bytes before.
+  await ask({ port }, '/health');
+  await ask({ port }, '/health');
+  return { socket, received: () => received };
+}
+
+/** A used keep-alive connection. */
+async function keepConnection(port: number): Promise<Agent> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  await ask({ port }, '/health', { agent });
+  expect(Object.values(agent.freeSockets).flat()).toHaveLength(1);
+  return agent;
+}
+
+describe('the start', () => {
+  test('is logged in one line of JSON with the address, the release and the version', async () => {
+    const { root, settings } = await createServable();
+    const server = startProcess({ ...settings, SERVICE_VERSION: '7.8.9' });
+    const line = await server.logged('listening');
+    expect(line).toEqual({
+      level: 'info',
+      time: expect.any(String),
+      msg: 'listening',
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/),
+      release: readManifest(root).id,
+      version: '7.8.9',
+    });
+    expect(Date.parse(line.time as string)).toBeGreaterThan(Date.now() - 60_000);
+    const { text } = await ask({ port: await server.listening() }, '/v1/info');
+    expect(JSON.parse(text)).toEqual({ version: '7.8.9' });
+    expect(server.stderr()).toBe('');
+  });
+
+  test('listens on the loopback interface by default', async () => {
+    const { port } = await start();
+    await expect(reach(port, '127.0.0.2')).rejects.toThrow('ECONNREFUSED');
+    await expect(reach(port, '127.0.0.1')).resolves.toBeUndefined();
+  });
+
+  test('listens on all interfaces with HOST=0.0.0.0', async () => {
+    const server = await start({ HOST: '0.0.0.0' });
+    await expect(reach(server.port, '127.0.0.1')).resolves.toBeUndefined();
+    await expect(reach(server.port, '127.0.0.2')).resolves.toBeUndefined();
+    expect(server.stderr()).toBe('');
+  });
+
+  test('listens on the IPv6 loopback interface with HOST=::1', async () => {
+    const { port } = await start({ HOST: '::1' });
+    await expect(reach(port, '::1')).resolves.toBeUndefined();
+    await expect(reach(port, '127.0.0.1')).rejects.toThrow('ECONNREFUSED');
+  });
+});
+
+async function reach(port: number, host: string): Promise<void> {
+  const socket = connect(port, host);
+  try {
+    await once(socket, 'connect');
+  } finally {
+    socket.destroy();
+  }
+}
+
+describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
+  test('ends an idle server at once with status 0 and a log line', async () => {
+    const server = await start();
+    const agent = await keepConnection(server.port);
+    const began = performance.now();
+    server.child.kill(signal);
+    expect(await server.ended()).toBe(0);
+    // Much less than the grace of 10 s: the keep-alive connection does not delay it.
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(await server.logged('draining')).toMatchObject({ level: 'info', signal });
+    expect(await server.logged('stopped')).toMatchObject({ level: 'info' });
+    expect(server.stderr()).toBe('');
+    agent.destroy();
+  });
+
+  test('finishes a running request, accepts no new connection and ends with status 0', async () => {
+    const server = await start();
+    const { socket, received } = await beginVote(server.port);
+    server.child.kill(signal);
+    await server.logged('draining');
+    await expect(reach(server.port, '127.0.0.1')).rejects.toThrow('ECONNREFUSED');
+    socket.write(vote.slice(-1));
+    expect(await server.ended()).toBe(0);
+    expect(received()).toMatch(/^HTTP\/1\.1 202 Accepted\r\n/);
+    expect(received()).toMatch(/\r\n\r\n\{"success":true\}\n$/);
+    await server.logged('stopped');
+  });
+});
+
+test('an answer that is read slowly is finished, then its keep-alive connection is closed', async () => {
+  const { root, settings } = await createServable();
+  const media = Buffer.alloc(16 * 1024 * 1024, 'media ');
+  writeFiles(root, { 'content/media/large.mp4': media });
+  await buildProject(root);
+  const server = startProcess(settings);
+  const socket = connect(await server.listening(), '127.0.0.1');
+  let received = 0;
+  socket.on('data', (chunk: Buffer) => (received += chunk.length));
+  socket.write('GET /media/large.mp4 HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
+  socket.pause();
+  server.child.kill('SIGTERM');
+  await server.logged('draining');
+  expect(received).toBeLessThan(media.length);
+  const began = performance.now();
+  const closed = once(socket, 'close');
+  socket.resume();
+  expect(await server.ended()).toBe(0);
+  expect(performance.now() - began).toBeLessThan(5_000);
+  await closed;
+  expect(received).toBeGreaterThan(media.length);
+});
+
+test('a connection without a request does not delay the shutdown', async () => {
+  const server = await start();
+  const socket = connect(server.port, '127.0.0.1');
+  await once(socket, 'connect');
+  await ask(server, '/health');
+  const began = performance.now();
+  server.child.kill('SIGTERM');
+  expect(await server.ended()).toBe(0);
+  expect(performance.now() - began).toBeLessThan(5_000);
+  socket.destroy();
+});
+
+test('a request beyond SHUTDOWN_GRACE_SECONDS is aborted, and the shutdown completes', async () => {
+  const server = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
+  const { socket, received } = await beginVote(server.port);
+  const closed = once(socket, 'close');
+  const began = performance.now();
+  server.child.kill('SIGTERM');
+  expect(await server.ended()).toBe(0);
+  await closed;
+  expect(received()).toBe('');
+  expect(performance.now() - began).toBeGreaterThan(900);
+  await server.logged('stopped');
+});
+
+test('a second signal ends a waiting server at once', async () => {
+  const server = await start({ SHUTDOWN_GRACE_SECONDS: '600' });
+  const { socket } = await beginVote(server.port);
+  server.child.kill('SIGTERM');
+  await server.logged('draining');
+  server.child.kill('SIGTERM');
+  expect(await server.ended()).toBe(1);
+  socket.destroy();
+});
+
+test('SIGHUP does not end a server after its start', async () => {
+  const server = await start();
+  server.child.kill('SIGHUP');
+  for (let time = 0; time < 5; time += 1) expect((await ask(server, '/health')).status).toBe(200);
+  expect(server.child.exitCode).toBeNull();
+  expect(server.child.signalCode).toBeNull();
+});
+
+test.each(['json', 'pretty'])('a closed log pipe (%s) does not end a server', async (format) => {
+  const { root, settings } = await createServable();
+  const server = startProcess({ ...settings, LOG_FORMAT: format });
+  const url = /http:\/\/127\.0\.0\.1:(\d+)/;
+  while (!url.test(server.stdout())) await once(server.child.stdout, 'data');
+  const port = Number(url.exec(server.stdout())![1]);
+  server.child.stdout.destroy();
+  server.child.stderr.destroy();
+  for (let time = 0; time < 20; time += 1) expect((await ask({ port }, '/v1/plans')).status).toBe(200);
+  // The release watcher also writes to the log and continues.
+  await buildProject(root, { now: '2026-02-01' });
+  await expect
+    .poll(async () => (await ask({ port }, '/v1/blog/article?path=/blog/news/second')).status, eventually)
+    .toBe(404);
+  server.child.kill('SIGTERM');
+  expect(await server.ended()).toBe(0);
+});
+
+test('the pretty log has one line per request, without control bytes of the client', async () => {
+  const { settings } = await createServable();
+  const server = startProcess({ ...settings, LOG_FORMAT: 'pretty' });
+  while (!server.stdout().includes('http://127')) await once(server.child.stdout, 'data');
+  const port = Number(/http:\/\/127\.0\.0\.1:(\d+)/.exec(server.stdout())![1]);
+  await ask({ port }, '/health', { headers: { 'User-Agent': String.raw`evil "\n" \u001b[31m %s` } });
+  while (!server.stdout().includes('evil')) await once(server.child.stdout, 'data');
+  const lines = server.stdout().trimEnd().split('\n');
+  expect(lines).toHaveLength(2);
+  expect(lines[1]).toContain('request');
+  expect(lines[1]).not.toContain('\u001b[31m %s');
+});

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { createTestApp } from '../../helpers/app.ts';
+import { createHostingWorld } from '../../helpers/hosting.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import type { Seen } from '../../helpers/upstream.ts';
+import { ask, askEndpoint } from '../../server/ask.ts';
+import { createServable, startProcess } from '../../server/process.ts';
+import { eventually, sharedProject } from '../../server/shared.ts';
+import type { SharedApp } from '../../server/shared.ts';
+
+const isPower = ({ path }: Seen): boolean => path.endsWith('/power');
+
+test('unresponsive upstreams do not block the start', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  world.panel.fail('hang');
+  world.hetzner.fail('hang');
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  expect((await ask(app, '/health')).status).toBe(200);
+  expect((await ask(app, '/v1/plans')).status).toBe(200);
+  await expect.poll(() => world.panel.seen.length + world.hetzner.seen.length, eventually).toBeGreaterThan(1);
+  await app.stop();
+  await expect
+    .poll(() => app.log().filter(({ msg }) => /cannot be reached/.test(String(msg))).length, eventually)
+    .toBeGreaterThan(1);
+});
+
+test('actions on one server run one after the other, and one that waits too long is refused', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const settings = { ...world.settings, UPSTREAM_TIMEOUT_SECONDS: '2' };
+  const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+  world.panel.fail('hang', isPower);
+  const first = askEndpoint(app, 'startGameServer');
+  await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);
+  // Other servers are not blocked.
+  expect((await askEndpoint(app, 'startVps')).status).toBe(200);
+  const second = await askEndpoint(app, 'stopGameServer');
+  const message = 'Another action on this server is still running';
+  expect(second).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', message) });
+  expect((await first).status).toBe(502);
+  expect(world.panel.seen.filter(isPower)).toHaveLength(1);
+
+  world.panel.fail(undefined);
+  const answers = await Promise.all([1, 2, 3, 4].map(() => askEndpoint(app, 'startGameServer')));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(world.panel.seen.filter(isPower)).toHaveLength(5);
+});
+
+test('SIGTERM during an action ends the server within the grace, and the outcome is audited', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey();
+  const { settings } = await createServable();
+  const all = { ...settings, ...world.settings, SHUTDOWN_GRACE_SECONDS: '1' };
+  const first = startProcess(all);
+  const app = { port: await first.listening(), key } as SharedApp;
+  world.panel.fail('hang', isPower);
+  const headers = { 'Idempotency-Key': 'order-4711' };
+  const lost = askEndpoint(app, 'startGameServer', { headers }).catch(() => 'cut');
+  await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);
+  const signalled = performance.now();
+  first.child.kill('SIGTERM');
+  expect(await first.ended()).toBe(0);
+  // The upstream timeout is 20 s and the grace 1 s; the rest allows for a busy machine.
+  expect(performance.now() - signalled).toBeLessThan(10_000);
+  expect(await lost).toBe('cut');
+  expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([
+    null,
+    'unknown',
+  ]);
+
+  world.panel.fail(undefined);
+  const second = startProcess(all);
+  const again = { port: await second.listening(), key } as SharedApp;
+  const replayed = await askEndpoint(again, 'startGameServer', { headers });
+  expect(replayed.status).toBe(502);
+  expect(replayed.headers['idempotent-replayed']).toBe('true');
+  expect(world.panel.seen.filter(isPower)).toHaveLength(1);
+});
