@@ -102,10 +102,12 @@ describe('the state', () => {
     world.answer = () => Promise.reject(new Error('away'));
     await vi.advanceTimersByTimeAsync(15 * second);
     await world.status.read();
-    world.answer = () => new Promise(() => undefined);
+    const { promise, resolve } = Promise.withResolvers<PlatformStatus>();
+    world.answer = () => promise;
     await vi.advanceTimersByTimeAsync(3 * second);
     expect(await world.status.read()).toEqual(up);
     expect(world.reads).toBe(3);
+    resolve(broken);
   });
 
   test('is awaited for 5 s at the start, while the first read runs', async () => {
