@@ -37,6 +37,8 @@ export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
   readonly client: LocalBucket;
   /** For the actions of each API key. */
   readonly actions: TokenBucket;
+  /** For the reads of each API key. */
+  readonly reads: TokenBucket;
 }
 
 /** What the middleware adds to a request. */
@@ -53,11 +55,12 @@ declare module 'h3' {
 }
 
 /**
- * Creates the app. A request passes the middleware in this order: request id, access log, CORS, path (404) and method
- * (405), limits (429), access (401, 429, 403), and then its route. The error hook renders everything that is thrown.
+ * Creates the app. A request passes the middleware in this order: request id, access log, CORS, the limit of the client
+ * (429), path (404) and method (405), the limit of the endpoint (429), access (401, 429, 403), and then its route. The
+ * error hook renders everything that is thrown.
  */
 export function createApp(options: AppOptions): H3 {
-  const { begin, addCors, limit, authorizeKey, answer } = createSteps(options);
+  const { begin, addCors, limitClient, limitEndpoint, authorizeKey, answer } = createSteps(options);
   const app = new H3({
     silent: true,
     onError(error, event) {
@@ -72,8 +75,9 @@ export function createApp(options: AppOptions): H3 {
   });
   app.use((event) => begin(event));
   app.use((event) => addCors(event));
-  app.use((event) => findRoute(event));
-  app.use((event) => limit(event));
+  app.use((event) => limitClient(event));
+  app.use((event) => assertRoute(event));
+  app.use((event) => limitEndpoint(event));
   app.use((event) => {
     const { endpoint } = event.context.route!;
     return endpoint.access && authorizeKey(event, endpoint);
@@ -92,7 +96,10 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
     const info = (event.context.info = identify(req));
     // A trailing slash is not ignored: caches would store the resource twice.
     const hasRoutes = !event.url.pathname.endsWith('/');
-    event.context.routes = hasRoutes ? (event.context.matchedRoute?.meta?.['routes'] as Route[]) : undefined;
+    const routes = hasRoutes ? (event.context.matchedRoute?.meta?.['routes'] as Route[]) : undefined;
+    event.context.routes = routes;
+    // A wrong method gets its errors in the style of the path's first endpoint.
+    event.context.route = routes?.find(({ endpoint }) => isMethodOf(endpoint, event.req.method)) ?? routes?.[0];
     event.res.headers.set('X-Request-Id', info.id);
     event.res.headers.set('X-Content-Type-Options', 'nosniff');
     res.on('close', () => logRequest(log, info, req, res, event.context.failure));
@@ -102,17 +109,22 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
     append(event, cors(nodeOf(event).req.headers.origin, isKeyed(event.context.routes)));
   };
 
-  const limit = async (event: H3Event): Promise<void> => {
-    const { endpoint } = event.context.route!;
-    const { key } = event.context.info!.client;
-    if (isLimited(endpoint.path)) assertAllowed(event, limits.client.consume(key));
-    if (endpoint.limit) assertAllowed(event, await limits[endpoint.limit].consume(key));
+  const limitClient = (event: H3Event): void => {
+    const { route, info } = event.context;
+    if (isLimited(route?.endpoint.path ?? event.url.pathname)) {
+      assertAllowed(event, limits.client.consume(info!.client.key));
+    }
+  };
+
+  const limitEndpoint = async (event: H3Event): Promise<void> => {
+    const { limit } = event.context.route!.endpoint;
+    if (limit) assertAllowed(event, await limits[limit].consume(event.context.info!.client.key));
   };
 
   const authorizeKey = async (event: H3Event, { method, access }: Endpoint): Promise<void> => {
     const { id: requestId, client } = event.context.info!;
     const key = await authenticate(nodeOf(event).req.headers.authorization);
-    if (method === 'POST') assertAllowed(event, await limits.actions.consume(key.id));
+    assertAllowed(event, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
     const id = event.context.params!['id']!;
     const server = authorize(key, access!, id);
     event.context.caller = { keyId: key.id, scopes: key.scopes, server, id, requestId, ip: client.address };
@@ -131,18 +143,20 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
     return 'variants' in reply ? sendStored(event, reply) : sendJson(event, reply);
   };
 
-  return { begin, addCors, limit, authorizeKey, answer };
+  return { begin, addCors, limitClient, limitEndpoint, authorizeKey, answer };
 }
 
-/** Finds the route of a path and method. Throws 404 or 405, and answers CORS preflights. */
-function findRoute(event: H3Event): string | undefined {
-  const { routes } = event.context;
+/** Whether an endpoint answers a method; those for GET answer HEAD too. */
+function isMethodOf(endpoint: Endpoint, method: string): boolean {
+  return endpoint.method === (method === 'HEAD' ? 'GET' : method);
+}
+
+/** Throws 404 for an unknown path and 405 for a wrong method, and answers CORS preflights. */
+function assertRoute(event: H3Event): string | undefined {
+  const { routes, route } = event.context;
   if (nodeOf(event).req.url === unreadable) throw new Problem('validation_error');
   if (!routes) throw new Problem('not_found');
-  const { method } = event.req;
-  event.context.route = routes.find(({ endpoint }) => endpoint.method === (method === 'HEAD' ? 'GET' : method));
-  if (event.context.route) return undefined;
-  event.context.route = routes[0]!;
+  if (isMethodOf(route!.endpoint, event.req.method)) return undefined;
   const methods = routes.flatMap(({ endpoint }) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
   if (!isPreflight(event))
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });

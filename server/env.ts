@@ -111,6 +111,12 @@ const Settings = z
     POWER_RATELIMIT_BURST: integer(1, 1_000_000)
       .default(5)
       .describe('Actions and console commands at once for each API key.'),
+    READ_RATELIMIT_RPS: integer(1, 1_000_000)
+      .default(2)
+      .describe('Reads of logs and console addresses a second for each API key.'),
+    READ_RATELIMIT_BURST: integer(1, 1_000_000)
+      .default(20)
+      .describe('Reads of logs and console addresses at once for each API key.'),
     FEEDBACK_RATELIMIT_WINDOW_SECONDS: integer(1, 86_400)
       .default(30)
       .describe('Seconds after which a client IP may vote once more.'),

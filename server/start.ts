@@ -49,7 +49,9 @@ import { createUptimeKuma } from './status/uptime-kuma.ts';
 import { toWindows } from './status/windows.ts';
 import { openStore } from './store/index.ts';
 import type { Store } from './store/types.ts';
+import { createSharedBuckets } from './shared-bucket.ts';
 import { createTokenBucket } from './token-bucket.ts';
+import type { CreateBucket } from './token-bucket.ts';
 
 interface StartOptions {
   /** The environment variables that PROVIDERS_FILE may refer to. */
@@ -84,11 +86,12 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   const store = await openStore(env);
   opened.defer(() => store.close());
   opened.defer(() => lifecycle.idle());
-  const providers = await openProviders(env, log, { environment, demo });
+  const createBucket = openBuckets({ log, opened, store });
+  const providers = await openProviders(env, log, { environment, demo, createBucket });
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
 
-  const limits = createLimits(env);
-  const base: Base = { env, log, opened, lifecycle, releases, store, limits };
+  const limits = createLimits(env, createBucket);
+  const base: Base = { env, log, opened, lifecycle, releases, store, limits, createBucket };
   const { hosting, idempotency, relay } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
   const { domains, registries, livePrices } = openDomains(base);
   const status = openStatus(base, () => url);
@@ -134,11 +137,23 @@ interface Base {
   readonly releases: Releases;
   readonly store: Store;
   readonly limits: Limits;
+  /** Creates the limits that all instances share. */
+  readonly createBucket: CreateBucket;
 }
 
 const reportTo = (log: Logger, message: string) => (error: unknown) => log.error({ err: error }, message);
 
-function createLimits(env: Env): Limits {
+/** Opens the token buckets: in PostgreSQL for all instances, else in memory. */
+function openBuckets({ log, opened, store }: Pick<Base, 'log' | 'opened' | 'store'>): CreateBucket {
+  if (!store.limits) return createTokenBucket;
+  const onFailure = (error: unknown): void => log.warn({ err: error }, 'limits are counted by this instance alone');
+  const { create, close } = createSharedBuckets({ limits: store.limits, onFailure });
+  opened.defer(close);
+  return create;
+}
+
+/** Creates the limits. The one of a client is this instance's own: it is checked for each request. */
+function createLimits(env: Env, createBucket: CreateBucket): Limits {
   return {
     client: createTokenBucket({
       name: 'default',
@@ -146,14 +161,15 @@ function createLimits(env: Env): Limits {
       burst: env.RATELIMIT_BURST,
       blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
     }),
-    domains: createTokenBucket({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
-    feedback: createTokenBucket({
+    domains: createBucket({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
+    feedback: createBucket({
       name: 'feedback',
       rps: 1 / env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
       burst: env.FEEDBACK_RATELIMIT_BURST,
       retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
     }),
-    actions: createTokenBucket({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
+    actions: createBucket({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
+    reads: createBucket({ name: 'reads', rps: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST }),
   };
 }
 
@@ -196,8 +212,8 @@ async function openHosting(
 }
 
 /** Opens the domain search, with live prices if a billing system is configured. */
-function openDomains({ env, log, opened, releases }: Base) {
-  const registries = createDomainRegistries(env, log);
+function openDomains({ env, log, opened, releases, createBucket }: Base) {
+  const registries = createDomainRegistries(env, log, createBucket);
   opened.defer(() => registries.close());
   const source = createPriceSource(env, log);
   // One file for each billing system: prices of another one must not be served.
@@ -298,7 +314,7 @@ async function openListeners(
 async function openProviders(
   env: Env,
   log: Logger,
-  { environment, demo }: Required<StartOptions>,
+  { environment, demo, createBucket }: Required<StartOptions> & Pick<Base, 'createBucket'>,
 ): Promise<ReadonlyMap<string, Provider>> {
   if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
   const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');
@@ -307,7 +323,8 @@ async function openProviders(
     ...(env.PROVIDERS_FILE !== undefined && loadProviders(env.PROVIDERS_FILE, environment)),
     ...(demo && demoProviders(environment)),
   };
-  return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000 });
+  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs, createBucket });
 }
 
 /** Finds the current path of a knowledge base article by a current or former path. */

@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib';
+
 /** The rate and size of each bucket. */
 export interface TokenBucketOptions {
   /** The name in the RateLimit headers. */
@@ -36,6 +38,9 @@ export interface TokenBucket<
 /** The synchronous buckets of this process. */
 export type LocalBucket = TokenBucket<RateLimitResult>;
 
+/** Creates a token bucket for each key: of this process, or shared by all instances. */
+export type CreateBucket = (options: Omit<TokenBucketOptions, 'blockSeconds'>) => TokenBucket;
+
 /** The state of one bucket, in milliseconds of the clock. */
 interface Bucket {
   /** When the bucket is full again. */
@@ -47,26 +52,20 @@ interface Bucket {
 /** The first sweep happens at this many buckets, the next ones when the number left by the last has doubled. */
 const minSweepSize = 10_000;
 
-/**
- * Creates a token bucket for each key (generic cell rate algorithm, ITU-T I.371). It starts with `burst` tokens and gains
- * `rps` per second. The clock is in milliseconds.
- */
-export function createTokenBucket(
-  { name, rps, burst, blockSeconds = 0, retryAfterSeconds }: TokenBucketOptions,
-  now: () => number = () => performance.now(),
-): LocalBucket {
-  const perToken = 1000 / rps;
-  const capacity = burst * perToken;
-  const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
-  const buckets = new Map<string, Bucket>();
-  let sweepAt = minSweepSize;
+/** The pause between sweeps. A sweep of a full map takes about 5 ms. */
+const sweepPauseMs = 1000;
 
-  const sweep = (time: number): void => {
-    for (const [key, { fullAt, blockedUntil }] of buckets) {
-      if (fullAt <= time && blockedUntil <= time) buckets.delete(key);
-    }
-    sweepAt = Math.max(minSweepSize, buckets.size * 2);
-  };
+/**
+ * The maximum number of buckets, about 20 MB. While the map is full, each further client shares one of these buckets with
+ * others. No bucket is removed before it is full again, since its client could then start over.
+ */
+const maxBuckets = 100_000;
+const sharedBuckets = 1000;
+
+/** Creates the function that turns the wait for a token and the time until a bucket is full into a result. */
+export function createToResult({ name, rps, burst, retryAfterSeconds }: TokenBucketOptions) {
+  const perToken = 1000 / rps;
+  const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
   const toHeaders = (left: number, seconds: number): readonly string[] => [
     'RateLimit-Policy',
     policy,
@@ -75,23 +74,52 @@ export function createTokenBucket(
   ];
   // Most clients get the same headers as the previous one, so the last headers are reused.
   let last = { left: burst, seconds: 0, headers: toHeaders(burst, 0) };
-  const toResult = (waitMs: number, fullMs: number): RateLimitResult => {
-    const left = Math.max(0, Math.floor((capacity - fullMs) / perToken + 1e-6));
-    const seconds = Math.ceil(fullMs / 1000);
+  return (waitMs: number, fullMs: number): RateLimitResult => {
+    const left = Math.max(0, Math.floor(burst - fullMs / perToken + 1e-6));
+    const seconds = Math.ceil(fullMs / 1000 - 1e-6);
     if (left !== last.left || seconds !== last.seconds) last = { left, seconds, headers: toHeaders(left, seconds) };
     const retryAfter = retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6));
     return { allowed: waitMs === 0, left, waitMs, retryAfter, headers: last.headers };
+  };
+}
+
+/**
+ * Creates a token bucket for each key (generic cell rate algorithm, ITU-T I.371). It starts with `burst` tokens and gains
+ * `rps` per second. The clock is in milliseconds.
+ */
+export function createTokenBucket(
+  options: TokenBucketOptions,
+  now: () => number = () => performance.now(),
+): LocalBucket {
+  const { rps, burst, blockSeconds = 0 } = options;
+  const perToken = 1000 / rps;
+  const capacity = burst * perToken;
+  const toResult = createToResult(options);
+  const buckets = new Map<string, Bucket>();
+  let sweepAt = minSweepSize;
+  let sweptAt = Number.NEGATIVE_INFINITY;
+
+  const sweep = (time: number): void => {
+    for (const [key, { fullAt, blockedUntil }] of buckets) {
+      if (fullAt <= time && blockedUntil <= time) buckets.delete(key);
+    }
+    sweepAt = Math.min(Math.max(minSweepSize, buckets.size * 2), maxBuckets);
+    sweptAt = time;
+  };
+  const find = (key: string, time: number): Bucket => {
+    const existing = buckets.get(key);
+    if (existing) return existing;
+    if (buckets.size >= sweepAt && time - sweptAt >= sweepPauseMs) sweep(time);
+    const at = buckets.size < maxBuckets ? key : `shared ${crc32(key) % sharedBuckets}`;
+    const bucket = buckets.get(at) ?? { fullAt: time, blockedUntil: time };
+    buckets.set(at, bucket);
+    return bucket;
   };
 
   return {
     consume(key) {
       const time = now();
-      let bucket = buckets.get(key);
-      if (!bucket) {
-        if (buckets.size >= sweepAt) sweep(time);
-        bucket = { fullAt: time, blockedUntil: time };
-        buckets.set(key, bucket);
-      }
+      const bucket = find(key, time);
       // The value exceeds the capacity only if the clock was set back.
       const full = Math.min(Math.max(bucket.fullAt, time), time + capacity);
       const blocked = bucket.blockedUntil - time;

@@ -42,7 +42,7 @@ export interface Endpoint {
   readonly failure: ProblemCode;
 }
 
-/** Whether the rate limit by client address applies to a path; it covers every endpoint below /v1. */
+/** Whether the rate limit by client address applies to a path; it covers every path below /v1, also unknown ones. */
 export function isLimited(path: string): boolean {
   return path.startsWith('/v1/');
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '../log.ts';
+import type { CreateBucket } from '../token-bucket.ts';
 import type { PriceSource, Registries } from './types.ts';
 import { createFossBilling } from './prices/fossbilling.ts';
 import { createRegistries } from './lookup/registries.ts';
@@ -33,10 +34,13 @@ export interface RegistrySettings {
   readonly PUBLIC_URL?: string | undefined;
 }
 
-/** Creates the registries. The User-Agent names this service and a contact URL for registry operators. */
-export function createDomainRegistries(env: RegistrySettings, log: Logger): Registries {
+/**
+ * Creates the registries. The User-Agent names this service and a contact URL for registry operators. The buckets pace the
+ * queries; default in memory.
+ */
+export function createDomainRegistries(env: RegistrySettings, log: Logger, createBucket?: CreateBucket): Registries {
   const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: bootstrap, PUBLIC_URL: contact } = env;
   const bootstrapUrl = bootstrap === 'off' ? undefined : bootstrap;
   const userAgent = `hosting-api/${env.SERVICE_VERSION}${contact === undefined ? '' : ` (+${contact})`}`;
-  return createRegistries({ dnsServers, bootstrapUrl, userAgent, log });
+  return createRegistries({ dnsServers, bootstrapUrl, userAgent, log, createBucket });
 }

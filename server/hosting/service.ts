@@ -7,6 +7,7 @@ import type { SendCommand } from './commands.ts';
 import type { Relay } from './console/relay.ts';
 import type { StreamTokens } from './console/token.ts';
 import { toLogText } from './game-log.ts';
+import { createReadLatestLog } from './latest-log.ts';
 import { createKeyedMutex } from './mutex.ts';
 import type { GameAction, VpsAction } from './providers/types.ts';
 import type { Servers } from './servers.ts';
@@ -40,6 +41,7 @@ export function createHosting(options: HostingOptions): Hosting {
   const { servers, audited, sendCommand, tokens, relay, timeoutMs, publicUrl } = options;
   // Half of the timeout, so that a waiting action has time left to run.
   const mutex = createKeyedMutex(timeoutMs / 2);
+  const readLatestLog = createReadLatestLog();
   const historyOf = (server: ServerName): string =>
     relay
       .history(server)
@@ -70,10 +72,10 @@ export function createHosting(options: HostingOptions): Hosting {
     },
     async latestLog({ server }) {
       const { record, game } = await servers.findGame(server);
-      const file = await game.latestLog(record.ref, record.logFile).catch((error: unknown) => {
+      const file = await readLatestLog(record, game).catch((error: unknown) => {
         throw toProblem(error);
       });
-      return toLogText(file ?? historyOf(server));
+      return file ?? toLogText(historyOf(server));
     },
   };
 }

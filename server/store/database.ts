@@ -22,6 +22,8 @@ export interface Dialect {
   readonly integer: string;
   readonly text: string;
   readonly sequence: string;
+  /** Begins a CREATE TABLE statement of a table that a crash may empty. */
+  readonly createUnlogged: string;
   /** The end of a CREATE TABLE statement. */
   readonly tableEnd: string;
   /** Returns one row if the table of migrations exists. */

@@ -5,6 +5,7 @@ import { createAudit } from './audit.ts';
 import type { StoreSettings } from './env.ts';
 import { createFeedback } from './feedback.ts';
 import { createIdempotency } from './idempotency.ts';
+import { createLimits } from './limits.ts';
 import { createSecrets } from './secrets.ts';
 import { createServers } from './servers.ts';
 import { openSqlite } from './sqlite.ts';
@@ -27,6 +28,8 @@ export async function openStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings) 
     audit: createAudit(query),
     feedback: createFeedback(query),
     secret: createSecrets(query),
+    /** The limits that all instances share; undefined with SQLite, which has one instance. */
+    limits: url === undefined ? undefined : createLimits(query, url),
     close,
   };
 }

@@ -66,6 +66,15 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (path, day)
     )${tableEnd}`,
   ],
+  // Only PostgreSQL uses it: with SQLite there is one instance, which counts in memory.
+  ({ text, integer, createUnlogged, tableEnd }) => [
+    `${createUnlogged} hosting_limits (
+      name ${text} NOT NULL,
+      key_hash ${text} NOT NULL,
+      full_at ${integer} NOT NULL,
+      PRIMARY KEY (name, key_hash)
+    )${tableEnd}`,
+  ],
 ];
 
 /**

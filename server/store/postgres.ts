@@ -17,6 +17,7 @@ export const postgresDialect: Dialect = {
   // The same order of text on all databases, independent of their locale.
   text: 'TEXT COLLATE "C"',
   sequence: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+  createUnlogged: 'CREATE UNLOGGED TABLE',
   tableEnd: '',
   findMigrations: `SELECT 1 WHERE to_regclass('hosting_migrations') IS NOT NULL`,
   // An arbitrary number that no other program should use in the same database: "hosting" in ASCII.

@@ -17,6 +17,7 @@ export const sqliteDialect: Dialect = {
   integer: 'INTEGER',
   text: 'TEXT',
   sequence: 'INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT',
+  createUnlogged: 'CREATE TABLE',
   tableEnd: ' STRICT',
   findMigrations: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'hosting_migrations'`,
   beginMigration: ['BEGIN IMMEDIATE'],

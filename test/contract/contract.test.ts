@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { schemas } from '#contract/primitives.ts';
+import { renderOpenApi } from '#contract/openapi.ts';
 import { shapes } from './shapes.ts';
 import type { Fields } from './shapes.ts';
 
@@ -34,6 +35,12 @@ function kindOf(value: unknown): string {
 function valuesOfOtherTypes(value: unknown): unknown[] {
   return ['text', 1, true, null, [], { other: 1 }].filter((other) => kindOf(other) !== kindOf(value));
 }
+
+test('every shape of the machine description is in the table', () => {
+  const { schemas: described } = renderOpenApi().components as { schemas: Record<string, { type?: string }> };
+  const objects = Object.entries(described).filter(([, { type }]) => type === 'object');
+  expect(new Set(objects.map(([name]) => name)).difference(new Set(shapes.map(({ name }) => name)))).toEqual(new Set());
+});
 
 describe.each(shapes)('$name', ({ name, schema, valid, optional = [], maps = [] }) => {
   const accepts = (value: unknown) => schema.safeParse(value).success;

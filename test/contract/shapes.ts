@@ -12,7 +12,7 @@ import {
 import { KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
 import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
 import { ErrorResponse } from '#contract/problem.ts';
-import { HealthResponse, InfoResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
+import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 
 /** A JSON object. */
@@ -94,6 +94,7 @@ export const shapes: readonly Shape[] = [
   },
   { name: 'StatusErrorResponse', schema: StatusErrorResponse, valid: { status: 'error' } },
   { name: 'HealthResponse', schema: HealthResponse, valid: { status: 'healthy', version: '1.4.0' } },
+  { name: 'ReadyResponse', schema: ReadyResponse, valid: { status: 'ready' } },
   { name: 'InfoResponse', schema: InfoResponse, valid: { version: '1.4.0' } },
   { name: 'ForceRequest', schema: ForceRequest, valid: { force: true } },
   { name: 'VPSPowerResponse', schema: VPSPowerResponse, valid: { ...power, action: 'start', vps_id: '7' } },

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
@@ -87,16 +86,15 @@ describe('a vote', () => {
     },
   );
 
-  test('5: a hanging webhook is 502 within 5 s, while other requests are answered', async () => {
+  test('5: a hanging webhook is 502 after its timeout, and other requests are answered meanwhile', async () => {
     const { app, chat } = await serve();
     chat.fail('hang');
-    const started = performance.now();
-    const hanging = send(app, '{"helpful":true}');
-    await sleep(50);
-    for (let count = 0; count < 20; count += 1) expect((await ask(app, '/v1/blog/list')).status).toBe(200);
-    expect(performance.now() - started).toBeLessThan(4000);
+    let isAnswered = false;
+    const hanging = send(app, '{"helpful":true}').finally(() => (isAnswered = true));
+    await expect.poll(() => chat.seen).toHaveLength(1);
+    expect((await ask(app, '/v1/blog/list')).status).toBe(200);
+    expect(isAnswered).toBe(false);
     expect((await hanging).status).toBe(502);
-    expect(performance.now() - started).toBeLessThan(5000);
     expect(chat.seen).toHaveLength(1);
   });
 

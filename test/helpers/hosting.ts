@@ -59,6 +59,8 @@ export async function createHostingWorld(
       PROVIDERS_FILE: providersFile,
       POWER_RATELIMIT_RPS: '100000',
       POWER_RATELIMIT_BURST: '100000',
+      READ_RATELIMIT_RPS: '100000',
+      READ_RATELIMIT_BURST: '100000',
       ...(databaseUrl && { DATABASE_URL: databaseUrl }),
     },
     async issueKey(fields) {

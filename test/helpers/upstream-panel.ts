@@ -31,6 +31,8 @@ export interface PanelUpstream extends Upstream {
   tokenSeconds: number;
   /** The limit of console tokens per minute; older panels have none. */
   tokensPerMinute: number;
+  /** The limit of requests per minute for each user, which all answers name; infinite at first. */
+  requestsPerMinute: number;
   /** A state in which the panel refuses every request for the server, such as suspended or installing. */
   conflict: string | undefined;
 }
@@ -78,6 +80,7 @@ export async function createPanelUpstream({
     files: new Map<string, string>(),
     tokenSeconds: 600,
     tokensPerMinute: 5,
+    requestsPerMinute: Number.POSITIVE_INFINITY,
     conflict: undefined as string | undefined,
   };
 
@@ -139,6 +142,18 @@ export async function createPanelUpstream({
     if (rest === 'resources') return json(200, { object: 'stats', attributes: { current_state: wings.state() } });
     return failure(404, 'NotFoundHttpException', 'Not found.');
   };
+  const counts = new Map<PanelUser, number>();
+  /** Laravel counts in fixed windows; the stand-in has only one. */
+  const countRequest = (request: Seen, user: PanelUser): Answer => {
+    const left = panel.requestsPerMinute - (counts.get(user) ?? 0);
+    if (!Number.isFinite(left)) return serve(request, user);
+    counts.set(user, (counts.get(user) ?? 0) + 1);
+    const limits = { 'x-ratelimit-limit': String(panel.requestsPerMinute) };
+    const tooMany = failure(429, 'ThrottleRequestsException', 'Too Many Attempts.');
+    const answer = left > 0 ? serve(request, user) : { ...tooMany, headers: { 'retry-after': '60' } };
+    const remaining = { 'x-ratelimit-remaining': String(Math.max(0, left - 1)) };
+    return { ...answer, headers: { ...answer.headers, ...limits, ...remaining } };
+  };
   const upstream = await createUpstream(
     (request) => {
       const { headers, method, body } = request;
@@ -151,7 +166,7 @@ export async function createPanelUpstream({
       if (method === 'POST' && headers['content-type'] !== 'application/json' && body) {
         return failure(400, 'BadRequestHttpException', 'The JSON data passed in the request appears to be malformed.');
       }
-      return serve(request, user);
+      return countRequest(request, user);
     },
     { onEnd },
   );

@@ -49,7 +49,7 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
     identify: createIdentify(new BlockList()),
     log: createLog({ level: 'info', format: 'json', destination }),
     cors: createCors({ origins: ['https://www.example.com'], allowLocal: false }),
-    limits: { client: limit, domains: limit, feedback: limit, actions: limit },
+    limits: { client: limit, domains: limit, feedback: limit, actions: limit, reads: limit },
     authenticate: undefined as never,
     maxBodyBytes: {},
   });

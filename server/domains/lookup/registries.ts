@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pLimit from 'p-limit';
 import { createClient } from '../../upstream/client.ts';
 import type { Logger } from '../../log.ts';
+import type { CreateBucket } from '../../token-bucket.ts';
 import { lookupPublic } from '../../upstream/public-address.ts';
 import type { Registries } from '../types.ts';
 import { createDeadlines } from './deadline.ts';
@@ -25,6 +26,8 @@ export interface RegistriesOptions {
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
   readonly limits?: Partial<RegistryLimits>;
+  /** Creates the buckets that pace the queries to each host; default in memory. */
+  readonly createBucket?: CreateBucket | undefined;
 }
 
 /** Creates the registries. No request is sent before the first check or start. */
@@ -50,7 +53,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
       return 'unknown';
     }
   };
-  const sources = createSources({ client, bootstrap, within, limits, now, log });
+  const sources = createSources({ client, bootstrap, within, limits, now, log, createBucket: options.createBucket });
 
   const isSeenInDns = createDnsProof(dnsServers, deadlines, limits);
 

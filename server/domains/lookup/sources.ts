@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { DomainLookup } from '#contract/domains.ts';
 import type { Logger } from '../../log.ts';
+import type { CreateBucket } from '../../token-bucket.ts';
 import type { Client } from '../../upstream/client.ts';
 import type { Availability, DomainName } from '../types.ts';
 import type { Deadline } from './deadline.ts';
@@ -25,6 +26,7 @@ export interface SourcesOptions {
   readonly limits: RegistryLimits;
   readonly now: () => number;
   readonly log: Logger;
+  readonly createBucket?: CreateBucket | undefined;
 }
 
 /** The sources of availability: servers of RDAP, WHOIS and DAS. */
@@ -39,14 +41,15 @@ export interface Sources {
 const maxCanaries = 5000;
 
 /** Creates the sources. No request is sent before the first query. */
-export function createSources({ client, bootstrap, within, limits, now, log }: SourcesOptions): Sources {
+export function createSources(options: SourcesOptions): Sources {
+  const { client, bootstrap, within, limits, now, log, createBucket } = options;
   const rateOf = (host: string): Rate => {
     const [hostname = ''] = host.split(':', 1);
     const isListed = bootstrap.hasHost(host) || isListedHost(hostname);
     return hostRates.get(hostname) ?? (isListed ? limits.rate : limits.unlistedRate);
   };
   const context: QueryContext = {
-    limiter: createHostLimiter({ concurrency: limits.concurrency, rateOf, now }),
+    limiter: createHostLimiter({ concurrency: limits.concurrency, rateOf, now, createBucket }),
     limits,
     onAnomaly: (host, description) => log.warn({ host }, `a registry ${description}`),
   };

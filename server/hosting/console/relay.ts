@@ -63,8 +63,10 @@ export interface Relay {
   close(): void;
 }
 
-/** The limits of one client and one API key. */
+/** The limits of this process, one client and one API key. */
 export interface RelayLimits {
+  /** Connections of all clients and keys. */
+  readonly connections: number;
   /** Connections of one client without a valid token. */
   readonly unauthenticated: number;
   /** Streams of one API key. */
@@ -74,9 +76,9 @@ export interface RelayLimits {
 /**
  * The limits allow that after a restart all viewers of a customer's site reconnect within a second, perhaps from one
  * address. Each needs about 20 KB until its token is verified (at most 10 s); a viewer that does not read needs up to
- * 128 KiB more.
+ * 128 KiB more. So all connections of a process need at most 750 MB.
  */
-const defaultLimits: RelayLimits = { unauthenticated: 2000, viewersPerKey: 2000 };
+const defaultLimits: RelayLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey: 2000 };
 
 /** Creates a relay without streams. */
 export function createRelay(dependencies: RelayDependencies): Relay {
@@ -91,7 +93,7 @@ export function createRelay(dependencies: RelayDependencies): Relay {
   let closed = false;
 
   return {
-    admits: (client) => unauthenticated.of(client.key) < limits.unauthenticated,
+    admits: (client) => sessions.size < limits.connections && unauthenticated.of(client.key) < limits.unauthenticated,
     connect(websocket, socket, server, client) {
       unauthenticated.add(client.key, 1);
       let leave = (): void => unauthenticated.add(client.key, -1);

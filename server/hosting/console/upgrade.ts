@@ -116,15 +116,17 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
 
 /** Checks an upgrade request; returns its server. Throws a Problem if it must be refused. */
 function admit(request: IncomingMessage, client: StreamClient, { limit, relay }: UpgradeOptions): ServerName {
-  const [, id = ''] = streamTarget.exec(request.url!) ?? [];
-  const { data: server } = ServerName.safeParse(`game:${id}`);
-  if (!server || request.method !== 'GET') throw new Problem('not_found');
   const { allowed, headers, retryAfter } = limit.consume(client.key);
-  if (!allowed || !relay.admits(client)) {
+  const refuseRate = (): never => {
     const pairs = Array.from({ length: headers.length / 2 }, (_, at) => [headers[at * 2]!, headers[at * 2 + 1]!]);
     const retry = { 'Retry-After': String(retryAfter) };
     throw new Problem('rate_limited', undefined, { headers: { ...Object.fromEntries(pairs), ...retry } });
-  }
+  };
+  if (!allowed) refuseRate();
+  const [, id = ''] = streamTarget.exec(request.url!) ?? [];
+  const { data: server } = ServerName.safeParse(`game:${id}`);
+  if (!server || request.method !== 'GET') throw new Problem('not_found');
+  if (!relay.admits(client)) refuseRate();
   if (isHandshake(request)) return server;
   throw notAHandshake();
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Logger } from '../../log.ts';
+import type { CreateBucket } from '../../token-bucket.ts';
 import type { ProviderSettings } from './config.ts';
 import { createHetzner } from './hetzner.ts';
 import { createLocal } from './local/index.ts';
@@ -14,18 +15,20 @@ export interface ProvidersOptions {
   readonly log: Logger;
   /** For one exchange with an upstream; default 20 s, since a panel waits 15 s for its node (GUZZLE_TIMEOUT). */
   readonly timeoutMs?: number;
+  /** Creates the buckets of a panel's budgets; default in memory. */
+  readonly createBucket?: CreateBucket;
 }
 
 /** Creates the providers by name. They send no request yet. */
 export function createProviders(
   config: Readonly<Record<string, ProviderSettings>>,
-  { dataDir, log, timeoutMs = 20_000 }: ProvidersOptions,
+  { dataDir, log, timeoutMs = 20_000, createBucket }: ProvidersOptions,
 ): Map<string, Provider> {
   const create = (name: string, settings: ProviderSettings): Provider => {
     const options = { timeoutMs, log: log.child({ provider: name }) };
     if (settings.type === 'hetzner') return createHetzner(settings, options);
     if (settings.type === 'proxmox') return createProxmox(settings, options);
-    if (settings.type === 'pterodactyl') return createPterodactyl(settings, options);
+    if (settings.type === 'pterodactyl') return createPterodactyl(settings, { ...options, createBucket });
     return createLocal(settings, { ...options, folder: join(dataDir, 'local', name) });
   };
   return new Map(Object.entries(config).map(([name, settings]) => [name, create(name, settings)]));

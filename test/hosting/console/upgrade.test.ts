@@ -154,6 +154,14 @@ test('upgrades count against the rate limit of the client', async () => {
   expect(answer).toMatch(/\{"success":false,"error":"rate_limited","message":"Rate limit exceeded"\}\n$/);
 });
 
+test('a process has a limit of connections, of all clients and keys together', async () => {
+  const relay = await createTestRelay({ limits: { connections: 2 } });
+  const first = await relay.connect();
+  await first.auth(await relay.token());
+  await relay.connect('mc', { localAddress: '127.0.0.2' });
+  expect(await ask(relay, `GET ${stream}`)).toMatch(/^HTTP\/1\.1 429 /);
+});
+
 test('a client has a limit of unauthenticated connections', async () => {
   const relay = await createTestRelay({ limits: { unauthenticated: 2 } });
   await relay.open();
@@ -225,7 +233,6 @@ test('a shutdown closes every stream with 1012, and the server ends', async () =
   const relay = await createTestRelay();
   const clients = [await relay.open(), await relay.open({ server: 'other' }), await relay.connect()];
   const [silent] = await shake(relay);
-  const started = performance.now();
   await relay.stop();
   for (const { ended } of clients) {
     // oxlint-disable-next-line no-await-in-loop
@@ -234,7 +241,6 @@ test('a shutdown closes every stream with 1012, and the server ends', async () =
   expect(silent.readableEnded || silent.destroyed || silent.closed).toBe(true);
   expect(relay.sources.map(({ closed }) => closed)).toEqual([true, true]);
   expect(relay.relay.stats()).toEqual({ connections: 0, viewers: 0, upstreams: 0 });
-  expect(performance.now() - started).toBeLessThan(8000);
 });
 
 test('a connection during shutdown is closed with 1012', async () => {

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { Logger } from '../../../log.ts';
+import { createServerLock } from './lock.ts';
 import { createOutput, readServerFile } from './output.ts';
 import type { Output } from './output.ts';
 import { createLocalProcess } from './process.ts';
@@ -10,7 +11,7 @@ import type { ConsoleEvents, ConsoleSource, Provider } from '../types.ts';
 
 /** Dependencies of the provider. */
 export interface LocalOptions {
-  /** The folder of the logs. */
+  /** The folder of the logs and locks. */
   readonly folder: string;
   readonly log: Logger;
 }
@@ -27,7 +28,8 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
     Object.entries(settings.servers).map(([ref, server]): [string, Running] => {
       const child = log.child({ local: ref });
       const output = createOutput(join(folder, `${ref}.log`), child);
-      return [ref, { server, output, process: createLocalProcess(server, output, child) }];
+      const lock = createServerLock(join(folder, ref));
+      return [ref, { server, output, process: createLocalProcess({ server, output, lock, log: child }) }];
     }),
   );
   const find = (ref: string, kind: LocalServer['kind']): Running => {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
 import { guardGroup } from './guard.ts';
+import type { ServerLock } from './lock.ts';
 import type { LocalServer } from './settings.ts';
 import type { Output } from './output.ts';
 import { offline as offlineMessage, toRefusal } from '../../../upstream/reply.ts';
@@ -33,8 +34,17 @@ export interface LocalProcess {
 const ioTimeoutMs = 1000;
 const checkIntervalMs = 25;
 
+/** Dependencies of a local server. */
+export interface LocalProcessOptions {
+  readonly server: LocalServer;
+  readonly output: Output;
+  /** Held from a start until the output of the server is read. */
+  readonly lock: ServerLock;
+  readonly log: Logger;
+}
+
 /** Creates a server that is offline. */
-export function createLocalProcess(server: LocalServer, output: Output, log: Logger): LocalProcess {
+export function createLocalProcess({ server, output, lock, log }: LocalProcessOptions): LocalProcess {
   const followers = new Set<(status: GameState) => void>();
   const closed = Promise.withResolvers<void>();
   let group: ProcessGroup;
@@ -42,8 +52,20 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
   let grace: NodeJS.Timeout | undefined;
 
   const dispatch = async (event: ProcessEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
+  const spawnLocked = async (): Promise<ProcessGroup> => {
+    lock.acquire();
+    const spawnedGroup = await spawnGroup(server, output, log);
+    try {
+      lock.describe(spawnedGroup.id);
+    } catch (error) {
+      // The server runs, and only the messages of other instances lack its holder.
+      log.error({ err: error }, 'the holder of a local server cannot be written');
+    }
+    return spawnedGroup;
+  };
   const start = async (): Promise<void> => {
-    group = await spawnGroup(server, output, log).catch((error: unknown) => {
+    group = await spawnLocked().catch((error: unknown) => {
+      lock.release();
       machine.dispatch({ type: 'failed' });
       throw error;
     });
@@ -69,7 +91,10 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
       checkGroup: () => void setTimeout(checkGroup, checkIntervalMs),
       readOutput() {
         clearTimeout(grace);
-        const read = group.release().then(() => dispatch({ type: 'outputRead' }));
+        const read = group.release().then(() => {
+          lock.release();
+          return dispatch({ type: 'outputRead' });
+        });
         read.catch((error: unknown) => log.error({ err: error }, 'a local server cannot be started again'));
       },
       repeat: ({ command }) => dispatch({ type: command }),
@@ -95,6 +120,7 @@ export function createLocalProcess(server: LocalServer, output: Output, log: Log
 }
 
 interface ProcessGroup {
+  readonly id: number;
   readonly exited: Promise<unknown>;
   /** Sends a signal to the group; 0 only checks whether it exists. False if it does not. */
   signal(name: 'SIGTERM' | 'SIGKILL' | 0): boolean;
@@ -122,6 +148,7 @@ async function spawnGroup(server: LocalServer, output: Output, log: Logger): Pro
   const guard = guardGroup(pid, server.grace_seconds, log);
   const pumps = Promise.all([output.pump(stdout), output.pump(stderr)]);
   return {
+    id: pid,
     exited: new Promise((exited) => child.once('exit', exited)),
     signal(name) {
       try {

@@ -3,7 +3,7 @@ import type { Logger } from '../../../log.ts';
 import { readGrant } from './grant.ts';
 import { createSession } from './session.ts';
 import type { ConsoleTimings, SessionEvent, SessionState } from './session-types.ts';
-import { createTokenBucket } from '../../../token-bucket.ts';
+import type { CreateBucket } from '../../../token-bucket.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
 import type { Machine } from '../../state-table.ts';
 import type { ConsoleEvents, ConsoleSource } from '../types.ts';
@@ -35,6 +35,7 @@ export interface ConsoleConnectorOptions {
   readonly origin: string;
   readonly log: Logger;
   readonly timings?: Partial<ConsoleTimings> | undefined;
+  readonly createBucket: CreateBucket;
 }
 
 /**
@@ -49,7 +50,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
   const { client, origin, log } = options;
   const timings = { ...defaultTimings, ...options.timings };
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
-  const budget = createTokenBucket({ name: 'panel', rps, burst: attempts.burst });
+  const budget = options.createBucket({ name: 'panel', rps, burst: attempts.burst });
   const sessions = new Set<Machine<SessionState, SessionEvent>>();
   let isLocked = false;
   const endAll = (type: 'locked' | 'closed'): void => {
@@ -62,7 +63,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       if (isLocked || !client || path === undefined) return endAtOnce(events);
       const session = createSession({
         async ask() {
-          const { allowed, waitMs } = budget.consume(path);
+          const { allowed, waitMs } = await budget.consume(origin + path);
           return allowed ? await readGrant(client, path) : { type: 'rateLimited', waitMs };
         },
         renew: () => readGrant(client, path),

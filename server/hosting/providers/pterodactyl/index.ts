@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { createClient } from '../../../upstream/client.ts';
+import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Reply, RequestOptions } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
+import { createTokenBucket } from '../../../token-bucket.ts';
+import type { CreateBucket } from '../../../token-bucket.ts';
 import { toLogEnd } from '../../game-log.ts';
 import { checkPanel } from './check.ts';
 import { createConsoleConnector } from './console.ts';
@@ -27,6 +30,8 @@ export interface PterodactylOptions {
   readonly timeoutMs: number;
   readonly log: Logger;
   readonly timings?: Partial<ConsoleTimings>;
+  /** Creates the buckets of the panel's budgets; default in memory. */
+  readonly createBucket?: CreateBucket | undefined;
 }
 
 const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
@@ -47,18 +52,20 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
     createClient({ baseUrl: `${settings.url}/api/client`, headers: { authorization: `Bearer ${token}` }, timeoutMs });
-  const client = connect(settings.token);
+  const account = shareAccount(connect(settings.token));
+  const client = account.others;
   const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
   const consoles = createConsoleConnector({
     client: reader,
     origin: new URL(settings.url).origin,
     log,
     timings: options.timings,
+    createBucket: options.createBucket ?? createTokenBucket,
   });
 
   const game: GameProvider = {
     async power(ref, action, deadline) {
-      const reply = await client.request('POST', `${pathOf(ref)}/power`, {
+      const reply = await account.power.request('POST', `${pathOf(ref)}/power`, {
         body: { signal: action },
         signal: deadline,
       });

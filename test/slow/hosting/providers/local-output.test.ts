@@ -132,7 +132,7 @@ describe('the log', () => {
 
   test('reports a write error once in the service log, and the server continues', async () => {
     const { game, folder, program, written } = await prepareRunning();
-    writeFileSync(join(folder, 'local'), 'a file where the folder should be');
+    mkdirSync(join(folder, 'local/here/demo.log'));
     const record = recordConsole(game, 'demo');
     await record.ready();
     program.send('print', 'one\n');

@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest';
+import type { TestApp } from '../helpers/app.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import type { HostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { until } from '../helpers/upstream.ts';
+import { ask } from '../server/ask.ts';
+import type { Answer } from '../server/ask.ts';
+import { sharedProject } from '../server/shared.ts';
+
+const log = (id: string) => `/v1/hosting/game/logs/${id}/latest`;
+const bootstrap = '/v1/hosting/game/console/mine/websocket';
+const kill = '/v1/hosting/game/power/theirs/kill?force=true';
+const stop = '/v1/hosting/game/power/theirs/stop';
+
+/** A service with two customers, whose servers are on one panel. */
+async function serve(settings: Record<string, string> = {}): Promise<HostingWorld & { app: TestApp }> {
+  const world = await createHostingWorld(temporaryFolder());
+  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+  await checked(app);
+  return { ...world, app };
+}
+
+/** Waits until the credentials are checked, which uses the panel's budget too. */
+function checked(app: TestApp): Promise<void> {
+  return until('they are', () => app.log().filter(({ provider }) => provider === 'panel').length > 1);
+}
+
+/** The default burst; one a second, so that a slow machine does not change what is refused. */
+const usualReads = { READ_RATELIMIT_RPS: '1', READ_RATELIMIT_BURST: '' };
+
+function askWith(app: TestApp, key: string, target: string, method = 'GET'): Promise<Answer> {
+  return ask(app, target, { method, headers: { Authorization: `Bearer ${key}` } });
+}
+
+function countReads({ panel }: HostingWorld): number {
+  return panel.seen.filter(({ path }) => path.includes('/files/contents')).length;
+}
+
+test("45 log reads by one key leave another's kill and stop their part of the panel's budget", async () => {
+  const world = await serve(usualReads);
+  const { app, panel, issueKey } = world;
+  const reader = await issueKey();
+  const other = await issueKey({ servers: ['game:theirs'] });
+  panel.requestsPerMinute = 40;
+  const reads: number[] = [];
+  for (let count = 0; count < 45; count += 1) reads.push((await askWith(app, reader, log('mine'))).status);
+  expect((await askWith(app, other, kill, 'POST')).status).toBe(200);
+  expect((await askWith(app, other, stop, 'POST')).status).toBe(200);
+  expect(panel.signals).toEqual(['kill', 'stop']);
+  expect(reads.slice(0, 20)).toEqual(Array(20).fill(200));
+  expect(reads).toContain(429);
+});
+
+test('a key has one limit for its reads, beside the one for its actions', async () => {
+  const { app, issueKey } = await serve({ READ_RATELIMIT_RPS: '1', READ_RATELIMIT_BURST: '3' });
+  const [key, other] = [await issueKey(), await issueKey()];
+  const first = await askWith(app, key, log('mine'));
+  expect(first.headers['ratelimit-policy']).toContain('"reads";q=3;w=3');
+  expect((await askWith(app, key, bootstrap)).status).toBe(200);
+  expect((await askWith(app, key, log('mine'), 'HEAD')).status).toBe(200);
+  const { status, headers, text } = await askWith(app, key, bootstrap);
+  expect(status).toBe(429);
+  expect(headers['retry-after']).toBe('1');
+  expect(JSON.parse(text)).toMatchObject({ error: 'rate_limited' });
+  expect((await askWith(app, other, log('mine'))).status).toBe(200);
+  expect((await askWith(app, key, '/v1/hosting/game/power/mine/start', 'POST')).status).toBe(200);
+});
+
+test('the limit of reads comes before the checks of server and scope', async () => {
+  const { app, issueKey } = await serve({ READ_RATELIMIT_RPS: '1', READ_RATELIMIT_BURST: '1' });
+  const key = await issueKey({ scopes: [] });
+  expect((await askWith(app, key, log('theirs'))).status).toBe(403);
+  expect((await askWith(app, key, log('theirs'))).status).toBe(429);
+});
+
+test('readers of one log share one read of the panel, also of one that fails', async () => {
+  const world = await serve();
+  const { app, panel, issueKey } = world;
+  const key = await issueKey();
+  const readers = await Promise.all(Array.from({ length: 20 }, () => askWith(app, key, log('mine'))));
+  expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(countReads(world)).toBe(1);
+
+  await world.store.servers.put({ server: 'game:mine', provider: 'panel', ref: panel.wings.uuid, logFile: 'b.log' });
+  panel.fail({ status: 500, body: '{}' });
+  for (let count = 0; count < 3; count += 1) expect((await askWith(app, key, log('mine'))).status).toBe(502);
+  expect(countReads(world)).toBe(2);
+});
+
+/** Adds 60 servers with a log file each, so that each is another read. */
+async function addServers({ panel, store }: HostingWorld): Promise<`game:${string}`[]> {
+  const servers = Array.from({ length: 60 }, (_, at) => `game:s${at}` as const);
+  for (const server of servers) {
+    panel.files.set(`/${server}.log`, 'a line\n');
+    await store.servers.put({ server, provider: 'panel', ref: panel.wings.uuid, logFile: `${server}.log` });
+  }
+  return servers;
+}
+
+test('two instances leave the same quarter, since the panel counts both', async () => {
+  const world = await serve();
+  const { app, panel, settings, issueKey } = world;
+  const second = await createTestApp({ root: await sharedProject(), settings });
+  await checked(second);
+  const servers = await addServers(world);
+  const key = await issueKey({ servers: [...servers, 'game:theirs'] });
+  panel.requestsPerMinute = 40;
+  const apps = [app, second];
+  for (const [at, server] of servers.entries()) await askWith(apps[at % 2]!, key, log(server.slice(5)));
+  // An instance learns what is left by its own next request, so each may send one more.
+  expect(countReads(world)).toBeGreaterThanOrEqual(30);
+  expect(countReads(world)).toBeLessThanOrEqual(31);
+  for (let count = 0; count < 9; count += 1) {
+    expect((await askWith(apps[count % 2]!, key, kill, 'POST')).status).toBe(200);
+  }
+});
+
+test("reads and commands leave a quarter of the panel's budget to power actions", async () => {
+  const world = await serve();
+  const { app, panel, issueKey } = world;
+  const servers = await addServers(world);
+  const key = await issueKey({ servers: [...servers, 'game:theirs'] });
+  panel.requestsPerMinute = 40;
+  expect((await askWith(app, key, log('s0'))).status).toBe(200);
+  // All at once, when the service knows only the answer to the first.
+  const answers = await Promise.all(servers.slice(1).map((server) => askWith(app, key, log(server.slice(5)))));
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(29);
+  expect(answers.filter(({ status }) => status === 502)).toHaveLength(30);
+  expect(countReads(world)).toBe(30);
+  const command = { method: 'POST', headers: { Authorization: `Bearer ${key}` }, body: '{"command":"say hello"}' };
+  expect((await ask(app, '/v1/hosting/game/console/theirs/command', command)).status).toBe(502);
+  const actions = await Promise.all(Array.from({ length: 10 }, () => askWith(app, key, kill, 'POST')));
+  expect(actions.map(({ status }) => status)).toEqual(Array(10).fill(200));
+});
