@@ -324,6 +324,7 @@ async function openProviders(
     ...(demo && demoProviders(environment)),
   };
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', env.DATA_DIR, 0o700);
   return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs, createBucket });
 }
 
