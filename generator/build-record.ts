@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BuildOptions, BuildResult } from './build-options.ts';
 import { replaceFile } from './common/atomic-file.ts';
+import { createFolder } from './common/folder.ts';
 import { fingerprint } from './fingerprint.ts';
 import { hashManifest, openPreviousRelease } from './release/previous-release.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
@@ -66,7 +67,7 @@ export async function writeBuildRecord(
     result: { ...result, release: release.id },
   };
   try {
-    mkdirSync(cacheFolderOf(out), { recursive: true });
+    createFolder(cacheFolderOf(out));
     const json = JSON.stringify(stored);
     await replaceFile(recordOf(out), `${hash('sha256', json)}\n${json}`);
   } catch {

@@ -13,8 +13,7 @@ export interface LogOptions {
   readonly level: string;
   /** Lines for people, or one JSON object per line. */
   readonly format: 'pretty' | 'json';
-  /** Default standard output. */
-  readonly destination?: DestinationStream;
+  readonly destination: DestinationStream;
 }
 
 /** Creates the log. Text from clients cannot break a line: both formats write it as JSON. */
@@ -25,9 +24,9 @@ export function createLog({ level, format, destination }: LogOptions): Logger {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  // Asynchronous, so that requests do not wait for log writes. Buffered lines are written at exit.
-  if (format === 'json') return pino(options, destination ?? pino.destination({ fd: 1, sync: false }));
-  const pretty = require('pino-pretty') as typeof PinoPretty;
-  const output = destination ?? pino.destination({ fd: 1, sync: true });
-  return pino(options, pretty({ colorize: true, singleLine: true, translateTime: 'HH:MM:ss', destination: output }));
+  if (format === 'json') return pino(options, destination);
+  const { prettyFactory } = require('pino-pretty') as typeof PinoPretty;
+  // Not as a stream: that would queue lines without a limit while the destination is not read.
+  const prettify = prettyFactory({ colorize: true, singleLine: true, translateTime: 'HH:MM:ss' });
+  return pino(options, { write: (line) => destination.write(prettify(line)) });
 }

@@ -1,53 +1,64 @@
 import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isatty } from 'node:tty';
 import { loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
 import { ListenError } from './http/listen.ts';
 import { createLog } from './log.ts';
+import { openOutput } from './output.ts';
 import { ReleaseError } from './releases/files.ts';
 import { EnvError } from './settings.ts';
 import { startServer } from './start.ts';
 import { StoreError } from './store/error.ts';
 
+const droppedMessage = 'log lines were dropped, since the log was not read fast enough';
+
 /** With these defaults, the whole example of docs/customers.md can be pasted at once. */
 const demoSettings = { POWER_RATELIMIT_BURST: '20' };
+
+const stderr = openOutput(2);
+
+/** Reports an error and ends the process. The default of Node.js would wait for a reader of standard error. */
+const fail = async (error: unknown): Promise<void> => {
+  stderr.write(`${await describe(error as Error)}\n`);
+  await stderr.flush();
+  process.exit(1);
+};
+process.on('uncaughtException', (error) => void fail(error));
 
 try {
   loadEnvFile();
   const env = readEnv(process.argv.includes('--demo') ? { ...demoSettings, ...process.env } : process.env);
-  const format = env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json');
-  const log = createLog({ level: env.LOG_LEVEL, format });
+  const format = env.LOG_FORMAT ?? (isatty(1) ? 'pretty' : 'json');
+  const stdout = openOutput(1, { onDropped: (lines) => log.error({ lines }, droppedMessage) });
+  const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
 
   const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env) });
   let isDraining = false;
   const skip = new AbortController();
-  if (env.SHUTDOWN_DELAY_SECONDS === 0) skip.abort();
   const stop = async (signal: string): Promise<void> => {
     if (isDraining && skip.signal.aborted) process.exit(1);
     if (isDraining) return skip.abort();
     isDraining = true;
     const server = await starting;
-    const stopLater = async (): Promise<void> => {
-      server.drain();
-      await delay(env.SHUTDOWN_DELAY_SECONDS * 1000, undefined, skip).catch(() => undefined);
-      // From now on, a further signal ends the process.
-      skip.abort();
-      await server.stop();
-    };
-    const stopped = skip.signal.aborted ? server.stop() : stopLater();
+    server.drain();
     log.info({ signal }, 'draining');
-    await stopped;
+    const delayMs = env.SHUTDOWN_DELAY_SECONDS * 1000;
+    if (delayMs > 0) await delay(delayMs, undefined, skip).catch(() => undefined);
+    // From now on, a further signal ends the process.
+    skip.abort();
+    await server.stop();
     log.info('stopped');
+    await stdout.flush();
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
   const { demoKey } = await starting;
   // Written after 1 s, since a killed server would never write its compile cache at exit.
   setTimeout(flushCompileCache, 1000).unref();
-  if (demoKey) process.stdout.write(welcome(demoKey));
+  if (demoKey) stdout.write(welcome(demoKey));
 } catch (error) {
-  process.stderr.write(`${await describe(error as Error)}\n`);
-  process.exit(1);
+  await fail(error);
 }
 
 /** Explains how to try the hosting controls. The key goes into a file for curl: all users can read process arguments. */

@@ -1,5 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { z } from 'zod';
+import { createFolder } from '#common/folder.ts';
 
 /** The environment of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -35,5 +38,18 @@ function readSecret(file: string): string | undefined {
     return readFileSync(file, 'utf8').trim();
   } catch {
     return undefined;
+  }
+}
+
+/** Creates the folder of a setting if it is missing. Throws an {@link EnvError} if files cannot be created in it. */
+export function prepareFolder(setting: string, folder: string, mode?: number): void {
+  // The permissions of a folder do not show whether its file system accepts files.
+  const trial = join(folder, `.${randomUUID()}.tmp`);
+  try {
+    createFolder(folder, mode);
+    writeFileSync(trial, '');
+    rmSync(trial);
+  } catch (error) {
+    throw new EnvError(`${setting}: files cannot be created in this folder (${(error as NodeJS.ErrnoException).code})`);
   }
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
 import type { Limits } from './app.ts';
@@ -30,9 +31,10 @@ import { createHosting } from './hosting/service.ts';
 import { createCors } from './http/cors.ts';
 import { createIdentify } from './http/identify.ts';
 import { listenOn } from './http/listen.ts';
-import { toOriginForm } from './http/target.ts';
+import { readTarget } from './http/target.ts';
 import { createCheckAccess } from './keys/access.ts';
 import { createAuthenticate, createReauthorize } from './keys/authorize.ts';
+import { createLimits } from './limits.ts';
 import { createLifecycle } from './lifecycle.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
@@ -41,6 +43,7 @@ import { createFastPath } from './releases/serve.ts';
 import { openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
+import { EnvError, prepareFolder } from './settings.ts';
 import type { Environment } from './settings.ts';
 import { createMonitors } from './status/monitors.ts';
 import { probe } from './status/probe.ts';
@@ -48,8 +51,7 @@ import { createStatus } from './status/service.ts';
 import type { Status } from './status/service.ts';
 import { createUptimeKuma } from './status/uptime-kuma.ts';
 import { toWindows } from './status/windows.ts';
-import { StoreUnreachableError } from './store/error.ts';
-import { createStoreHealth } from './store/health.ts';
+import { createStoreHealth, reportLoss, reportTo } from './store/health.ts';
 import { openStore } from './store/index.ts';
 import type { Store } from './store/types.ts';
 import { createSharedBuckets } from './shared-bucket.ts';
@@ -159,15 +161,6 @@ interface Base {
   readonly createBucket: CreateBucket;
 }
 
-/** Logs a failure, except a store that does not answer: its health logs that once for all calls. */
-const reportTo = (log: Logger, message: string) => (error: unknown) => {
-  if (!(error instanceof StoreUnreachableError)) log.error({ err: error }, message);
-};
-
-/** Logs the loss of the outcome of an action, also while the store does not answer. */
-const reportLoss = (log: Logger, message: string) => (error: unknown) =>
-  log.error(error instanceof StoreUnreachableError ? { reason: error.message } : { err: error }, message);
-
 /** Opens the token buckets: in PostgreSQL for all instances, else in memory. */
 function openBuckets({ log, opened, store }: Pick<Base, 'log' | 'opened' | 'store'>): CreateBucket {
   if (!store.limits) return createTokenBucket;
@@ -175,27 +168,6 @@ function openBuckets({ log, opened, store }: Pick<Base, 'log' | 'opened' | 'stor
   const { create, close } = createSharedBuckets({ limits: store.limits, onFailure });
   opened.defer(close);
   return create;
-}
-
-/** Creates the limits. The one of a client is this instance's own: it is checked for each request. */
-function createLimits(env: Env, createBucket: CreateBucket): Limits {
-  return {
-    client: createTokenBucket({
-      name: 'default',
-      rps: env.RATELIMIT_RPS,
-      burst: env.RATELIMIT_BURST,
-      blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
-    }),
-    domains: createBucket({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
-    feedback: createBucket({
-      name: 'feedback',
-      rps: 1 / env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
-      burst: env.FEEDBACK_RATELIMIT_BURST,
-      retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
-    }),
-    actions: createBucket({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
-    reads: createBucket({ name: 'reads', rps: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST }),
-  };
 }
 
 /** Opens the hosting controls. Each part depends on the ones before it. */
@@ -269,6 +241,7 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
           }),
           cacheMs: 1000,
         };
+  if (env.STATUS_FILE !== undefined) prepareStatusFile(env.STATUS_FILE);
   const status = createStatus({
     ...source,
     file: env.STATUS_FILE,
@@ -277,6 +250,11 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
   });
   opened.defer(() => status.stop());
   return status;
+}
+
+function prepareStatusFile(file: string): void {
+  prepareFolder('STATUS_FILE', dirname(file));
+  if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: this is not a regular file');
 }
 
 /** Opens feedback, which is forwarded to a chat if configured. */
@@ -316,7 +294,7 @@ async function openListeners(
   const handleByApp = toNodeHandler(app);
   const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
-    request.url = toOriginForm(request.url!);
+    request.url = readTarget(request);
     if (!handleFile(request, response)) void handleByApp(request, response);
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
@@ -341,6 +319,7 @@ async function openProviders(
     ...(demo && demoProviders(environment)),
   };
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', env.DATA_DIR, 0o700);
   return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs, createBucket });
 }
 

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
+import { createFolder } from '../common/folder.ts';
 import type { Encodings } from '../release/compress.ts';
 import type { ArticleMetadata } from './article.ts';
 
@@ -166,7 +167,7 @@ const tables = `
 /** Opens or creates the file. Returns undefined if it cannot be used, and removes a damaged one. */
 function connect(file: string | undefined): Connection | undefined {
   try {
-    if (file !== undefined) mkdirSync(dirname(file), { recursive: true });
+    if (file !== undefined) createFolder(dirname(file));
     // SQLite creates a temporary file for an empty name.
     const database = new DatabaseSync(file ?? '', { timeout: 5000 });
     // Checksums detect what a power loss leaves half written.

@@ -4,7 +4,7 @@ import type { BuildResult } from '../build-options.ts';
 import { CommandError } from '../common/command-line.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import type { Compression } from '../release/compress.ts';
-import { resolveOut } from './out.ts';
+import { createOut, resolveOut } from './out.ts';
 import type { OutFlag, SourceFlags } from './out.ts';
 import { report } from './report.ts';
 
@@ -37,7 +37,7 @@ async function run(
 ): Promise<void> {
   const now = await readDay(flags.now);
   const threads = flags.threads === undefined ? {} : { threads: readThreads(flags.threads) };
-  const out = resolveOut(flags.out);
+  const out = mode.checkOnly ? resolveOut(flags.out) : createOut(flags.out);
   const started = performance.now();
   let result: BuildResult;
   try {

@@ -5,13 +5,13 @@ import type { BuildResult } from '../build-options.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
-import { resolveOut } from './out.ts';
+import { createOut } from './out.ts';
 import type { OutFlag, SourceFlags } from './out.ts';
 import { summarize } from './report.ts';
 
 /** Runs `dev`: builds and serves content and catalog after each change. */
 export async function runDev(flags: OutFlag & SourceFlags & { serve: boolean }): Promise<void> {
-  const out = resolveOut(flags.out);
+  const out = createOut(flags.out);
   const [content, catalog] = [resolve(flags.content), resolve(flags.catalog)];
   const print = createPrinter();
   let isServing = !flags.serve;

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../common/command-line.ts';
+import { createFolder } from '../common/folder.ts';
 
 /** The option for the folder of releases. */
 export interface OutFlag {
@@ -23,4 +24,16 @@ export function resolveOut(option: string | undefined): string {
     throw new CommandError('.env: the file cannot be read', { cause: error });
   }
   return resolve(process.env.DIST_DIR || 'dist');
+}
+
+/** Creates the folder of releases if it is missing, and returns its path. */
+export function createOut(option: string | undefined): string {
+  const out = resolveOut(option);
+  try {
+    createFolder(out);
+  } catch (error) {
+    const name = option === undefined ? 'DIST_DIR' : '--out';
+    throw new CommandError(`${name}: the folder cannot be created (${(error as NodeJS.ErrnoException).code})`);
+  }
+  return out;
 }

@@ -80,7 +80,7 @@ export function renderOpenApi(): Json {
 function renderOperation(operationId: string, endpoint: Endpoint): Json {
   const responses: Json = {};
   for (const [status, reply] of Object.entries(endpoint.replies)) {
-    responses[status] = renderReply(endpoint, reply, endpoint.stored !== false && status === '200');
+    responses[status] = renderReply(endpoint, reply, status);
   }
   if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: refs(['ETag', 'X-Request-Id']) };
   for (const [status, group] of Map.groupBy(codesOf(endpoint), (code) => problems[code].status)) {
@@ -136,10 +136,11 @@ function renderParameters(endpoint: Endpoint): Json[] {
   return [...inPath, ...inQuery, ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : [])];
 }
 
-function renderReply(endpoint: Endpoint, reply: Reply, isStored: boolean): Json {
+function renderReply(endpoint: Endpoint, reply: Reply, status: string): Json {
   const schema = reply.schema ? { schema: toRef(reply.schema), example: reply.example } : {};
   const names = ['X-Request-Id', 'Cache-Control'];
-  if (isStored) names.push('ETag');
+  if (endpoint.stored && status === '200') names.push('ETag');
+  if (endpoint.stored && status === '503') names.push('Retry-After');
   if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed');
   if (isLimited(endpoint.path)) names.push('RateLimit-Policy', 'RateLimit');
   return { description: reply.description, headers: refs(names), content: { [reply.mediaType]: schema } };

@@ -21,6 +21,7 @@ export const problems = {
   in_progress: { status: 409, message: 'A request with this Idempotency-Key is still running' },
   unsupported_media_type: { status: 415, message: 'Content type must be application/json' },
   idempotency_mismatch: { status: 422, message: 'This Idempotency-Key was used with another request' },
+  headers_too_long: { status: 431, message: 'The request headers are too long' },
   rate_limited: { status: 429, message: 'Rate limit exceeded' },
   internal_error: { status: 500, message: 'Something went wrong on our side' },
   content_unavailable: { status: 500, message: 'Content could not be loaded' },

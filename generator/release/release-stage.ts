@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
-import { copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { copyFileSync, linkSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
+import { createFolder } from '../common/folder.ts';
 import { renderManifest, toReleaseId } from '../common/manifest.ts';
 import type { Compressor, Encodings } from './compress.ts';
 import { createStageName } from './current.ts';
@@ -28,7 +29,7 @@ export interface ReleaseStageOptions {
 export async function createReleaseStage(options: ReleaseStageOptions): Promise<Stage> {
   const { out, compressor, previous, isPreview = false } = options;
   const releases = join(out, 'releases');
-  await mkdir(releases, { recursive: true });
+  createFolder(releases);
   await removeAbandonedStages(releases);
   const root = join(releases, createStageName());
   const files = createFiles(root);
@@ -77,7 +78,7 @@ function createFiles(root: string) {
   const pathOf = (file: string): string => {
     const path = join(root, file);
     const folder = dirname(path);
-    if (!folders.has(folder)) mkdirSync(folder, { recursive: true });
+    if (!folders.has(folder)) createFolder(folder);
     folders.add(folder);
     return path;
   };

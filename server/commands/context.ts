@@ -3,10 +3,9 @@ import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { createAuditedChange } from '../hosting/changes.ts';
 import type { Change } from '../hosting/changes.ts';
-import { readSettings } from '../settings.ts';
+import { EnvError, readSettings } from '../settings.ts';
 import type { Environment } from '../settings.ts';
 import { StoreSettings } from '../store/env.ts';
-import { StoreError } from '../store/error.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
 import type { Store } from '../store/types.ts';
 
@@ -73,7 +72,7 @@ async function open(where: StoreSettings): Promise<Store> {
   try {
     return await openStore(where);
   } catch (error) {
-    if (!(error instanceof StoreError && error.message.endsWith(': EACCES'))) throw error;
-    throw new StoreError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
+    if (!(error instanceof EnvError && error.message.endsWith('(EACCES)'))) throw error;
+    throw new EnvError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
   }
 }

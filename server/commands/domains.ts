@@ -32,7 +32,7 @@ export function addDomainsCommands(program: Command, { settings, print }: Contex
 
 /** Checks two names under every TLD on sale. */
 async function diagnose(env: Env): Promise<(Diagnosis & { readonly tld: string })[]> {
-  const log = createLog({ level: 'silent', format: 'json' });
+  const log = createLog({ level: 'silent', format: 'json', destination: process.stdout });
   const options = { dist: env.DIST_DIR, cacheBytes: 0, checkStatus: ignore, onLoaded: ignore, onRejected: ignore };
   const releases = await openReleases(options);
   releases.stop();

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
-import { STATUS_CODES } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
+import { Problem } from '../problem.ts';
+import { renderRawError } from './errors.ts';
 
 /**
  * Answers the requests of a server, and tracks the open responses of each connection. From `announce` on, each response
@@ -32,12 +33,8 @@ export function answerRequests(server: Server, listener: RequestListener) {
   server.on('request', respond);
   // The upgrade handler closes upgraded connections.
   server.on('upgrade', (_request, socket: Socket) => answersOf.delete(socket));
-  // Answers requests that Node.js cannot parse, unless another response is being written.
-  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
-    const answers = [...(answersOf.get(socket) ?? [])];
-    const isFree = answers.length < 2 && !answers[0]?.headersSent;
-    if (isFree && socket.writable) socket.write(toRefusal(refusals[code] ?? 400));
-    socket.destroySoon();
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    refuseRest(socket, answersOf.get(socket) ?? new Set(), error);
   });
   const announce = (): void => {
     isDraining = true;
@@ -58,21 +55,25 @@ export function answerRequests(server: Server, listener: RequestListener) {
   return { announce, drain };
 }
 
-/** The statuses that Node.js itself gives to parse errors and timeouts; all others are 400. */
-const refusals: Partial<Record<string, number>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-  HPE_HEADER_OVERFLOW: 431,
-};
+/**
+ * Ends a connection whose bytes Node.js cannot parse. Requests that arrived completely get their own answers first. A
+ * request that did not gets a refusal, unless its response has begun.
+ */
+function refuseRest(socket: Socket, answers: ReadonlySet<ServerResponse>, error: NodeJS.ErrnoException): void {
+  const accepted = [...answers].filter(({ req }) => req.complete);
+  if (accepted.length === 0) {
+    const isFree = answers.size < 2 && ![...answers].some(({ headersSent }) => headersSent);
+    if (isFree && socket.writable) socket.write(renderRawError(toProblem(error), randomUUID()).text);
+    return socket.destroySoon();
+  }
+  // Node.js closes the connection after the last response if that has this header, but not if it was sent before.
+  const last = accepted.at(-1)!;
+  if (!last.headersSent) last.setHeader('Connection', 'close');
+  last.once('close', () => socket.destroySoon());
+}
 
-/** A response without a body, with the headers of every response. */
-function toRefusal(status: number): string {
-  return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    `X-Request-Id: ${randomUUID()}`,
-    'X-Content-Type-Options: nosniff',
-    'Content-Length: 0',
-    'Connection: close',
-    '\r\n',
-  ].join('\r\n');
+function toProblem({ code }: NodeJS.ErrnoException): Problem {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem('request_timeout', 'The request did not arrive in time');
+  if (code === 'HPE_HEADER_OVERFLOW') return new Problem('headers_too_long');
+  return new Problem('validation_error', 'This is not a valid HTTP request');
 }

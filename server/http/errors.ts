@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { HTTPError } from 'h3';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
@@ -20,6 +21,17 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined) {
     ...problem.headers,
   };
   return { status, headers, body };
+}
+
+/**
+ * Renders an error as the bytes of a whole response, for a socket without a ServerResponse. The connection closes after
+ * it.
+ */
+export function renderRawError(error: unknown, requestId: string) {
+  const { status, headers, body } = renderError(error, undefined);
+  const common = { 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff', Connection: 'close' };
+  const lines = Object.entries({ ...headers, ...common }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return { status, text: `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}` };
 }
 
 /** Unwraps the error of a handler: h3 wraps it, and would answer with the status of an upstream's error. */

@@ -53,6 +53,9 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   http.requestTimeout = 30_000;
   http.keepAliveTimeout = idleMs;
   http.timeout = stalledMs;
+  // The app refuses a request without Host; Node.js would answer without our headers. A client that sends no more may
+  // still wait for its answer; Node.js would disconnect it.
+  Object.assign(http, { requireHostHeader: false, httpAllowHalfOpen: true });
   // Without this listener, Node.js answers 417.
   http.on('checkExpectation', (request, response) => http.emit('request', request, response));
   return { url: url.replace(/\/$/, ''), http, ...connections };

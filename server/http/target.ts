@@ -1,12 +1,19 @@
-/** Replaces a target that is neither a path nor an http URL. */
+import type { IncomingMessage } from 'node:http';
+
+/** Replaces the target of a request that no route may see: see {@link readTarget}. */
 export const unreadable = '*';
+
+/** The target of a request in origin form, or {@link unreadable}: HTTP/1.1 requires Host (RFC 9112 3.2). */
+export function readTarget({ url, headers, httpVersion }: IncomingMessage): string {
+  return headers.host === undefined && httpVersion === '1.1' ? unreadable : toOriginForm(url!);
+}
 
 /**
  * Converts a request target to a path and query (RFC 9112 3.2); the host of an absolute target is ignored. In a path with
  * invalid percent-encoding, the percent signs are escaped, so that it matches no route. Returns {@link unreadable} if the
  * target is neither a path nor an http URL.
  */
-export function toOriginForm(target: string): string {
+function toOriginForm(target: string): string {
   if (target.startsWith('/') && !target.includes('%')) return target;
   const [, rest] = target.startsWith('/') ? [target, target] : (/^https?:\/\/[^/?#]*(.*)$/i.exec(target) ?? []);
   if (rest === undefined) return unreadable;

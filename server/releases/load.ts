@@ -42,7 +42,7 @@ export interface LoadOptions {
 /** Loads the release that `link` points to. Throws a {@link ReleaseError} that names the first wrong file. */
 export async function loadRelease(link: string, { checkStatus, readers }: LoadOptions): Promise<Release> {
   const directory = await realpath(link).catch(() => {
-    throw new ReleaseError(`${link}: there is no release; build one first`);
+    throw new ReleaseError(`DIST_DIR: there is no release at ${link}; build one first`);
   });
   const manifest = await readManifest(directory);
   const files = new Map<string, ReleaseFile>();

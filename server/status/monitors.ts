@@ -7,6 +7,7 @@ import type { Poller } from '../upstream/poller.ts';
 import type { probe as probeOnce } from './probe.ts';
 import { toPlatformStatus } from './platform.ts';
 import type { Part } from './platform.ts';
+import { UndecidedError } from './types.ts';
 import type { StatusSource } from './types.ts';
 import { isPlanned, toWindows } from './windows.ts';
 import type { MaintenanceWindow } from './windows.ts';
@@ -43,7 +44,7 @@ interface Monitor {
 const maxConcurrentChecks = 16;
 
 /** The check interval of an undecided monitor, so that its status is soon known. */
-const undecidedMs = 5000;
+const undecidedMs = 2000;
 
 /**
  * Creates the source that checks the monitors of the catalog in the background. A read returns the results of the latest
@@ -84,8 +85,8 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       });
       isRoundComplete ||= parts.length === monitors.size;
       const hasFailingNew = monitors.values().some(({ state }) => state.up === undefined && state.streak < 0);
-      if (closed || parts.length === 0) throw new Error('no monitor has a result');
-      if (!isRoundComplete) throw new Error('the first round of checks is not complete');
+      if (closed || monitors.size === 0) throw new Error('no monitor has a result');
+      if (!isRoundComplete) throw new UndecidedError('the first round of checks is not complete');
       const state = toPlatformStatus(parts);
       // While an undecided new monitor fails, the status is unknown, unless another monitor is disrupted.
       if (hasFailingNew && state.status !== 'disrupted') throw new Error('a new monitor fails');

@@ -12,7 +12,7 @@ export function statusRoutes(status: Status) {
   return {
     getStatus: handle('getStatus', async () => {
       const state = await status.read();
-      if (!state) return { status: 503, body: { status: 'error' } };
+      if (!state) return { status: 503, body: { status: 'error' }, headers: { 'Retry-After': '10' } };
       if (cached?.state !== state) cached = { state, file: toStoredJson(state, cacheControl) };
       return cached.file;
     }),

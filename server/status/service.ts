@@ -1,7 +1,11 @@
-import { mkdir } from 'node:fs/promises';
+import { readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile } from '#common/atomic-file.ts';
+import { createFolder } from '#common/folder.ts';
+import { StatusResponse } from '#contract/status.ts';
 import { createPoller } from '../upstream/poller.ts';
+import { initialState, isDue, knownStatus, toNextState, toPauseMs } from './status-state.ts';
+import { UndecidedError } from './types.ts';
 import type { PlatformStatus, StatusSource } from './types.ts';
 
 /** Dependencies of the status service. */
@@ -17,18 +21,13 @@ export interface StatusOptions {
   readonly random?: () => number;
   /** How long a state is cached. */
   readonly cacheMs?: number;
-  /**
-   * How long a failed read is cached. Short, so that a recovery is soon visible; not zero, so that a hanging source gets
-   * no read from each visitor.
-   */
-  readonly unknownMs?: number;
 }
 
 /** The state of the platform. */
 export interface Status {
   /** Starts the background work: the monitors and the snapshot. */
   start(): void;
-  /** Reads the state; undefined if unknown. Never rejects; concurrent calls share one read. */
+  /** Reads the state; undefined if unknown. Never rejects, and waits at most 5 s; concurrent calls share one read. */
   read(): Promise<PlatformStatus | undefined>;
   /** Closes the source, and waits for a running write; the last snapshot stays. */
   stop(): Promise<void>;
@@ -40,31 +39,47 @@ const watchMs = 15_000;
 /** An unchanged snapshot is rewritten after this time, so that its age shows whether it is maintained. */
 const rewriteMs = 10_000;
 
+/** How long a request waits for a read. */
+const waitMs = 5000;
+
 /** Creates the status service. With a file, it polls, so that the snapshot is fresh without requests. */
 export function createStatus(options: StatusOptions): Status {
   const { source, file, onFileFailure, onSourceFailure, random } = options;
-  const { now = Date.now, cacheMs = 15_000, unknownMs = 2000 } = options;
+  const { now = Date.now, cacheMs = 15_000 } = options;
   const snapshot = file === undefined ? undefined : createSnapshot(file, { now, onFailure: onFileFailure });
-  let latest: { readonly status: PlatformStatus | undefined; readonly readAt: number } | undefined;
+  const restored = file === undefined ? undefined : readSnapshot(file);
+  let state = restored ? toNextState(initialState, { kind: 'restored', ...restored }) : initialState;
   let isFailing = false;
   let stopped = false;
 
-  const maxAge = (): number => (latest?.status ? cacheMs : unknownMs);
-
   const refresh = async (): Promise<void> => {
-    let status: PlatformStatus | undefined;
     try {
-      status = await source.read();
+      const status = await source.read();
+      state = toNextState(state, { kind: 'read', status, at: now() });
       isFailing = false;
+      // After the stop the source is closed; the last snapshot stays.
+      if (!stopped) snapshot?.write(JSON.stringify(status));
     } catch (error) {
+      const kind = error instanceof UndecidedError ? 'undecided' : 'failed';
+      state = toNextState(state, { kind, at: now() });
+      if (kind === 'undecided') return;
       if (!isFailing && !stopped) onSourceFailure?.(error);
       isFailing = true;
     }
-    latest = { status, readAt: now() };
-    // After the stop the source is closed; the last snapshot stays.
-    if (!stopped) snapshot?.write(JSON.stringify(status ?? { status: 'error' }));
   };
-  const poller = createPoller({ read: refresh, everyMs: () => Math.min(maxAge(), watchMs), random });
+  const poller = createPoller({ read: refresh, everyMs: () => Math.min(toPauseMs(state, cacheMs), watchMs), random });
+
+  /** Reads if a read is due, and again while monitors are undecided. */
+  const refreshIfDue = async (): Promise<void> => {
+    const until = now() + waitMs;
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one read at a time
+      if (isDue(state, now(), cacheMs)) await poller.poll();
+      if (state.phase !== 'starting' || stopped || now() >= until) return;
+      // oxlint-disable-next-line no-await-in-loop
+      await new Promise((resolve) => setTimeout(resolve, toPauseMs(state, cacheMs)));
+    }
+  };
 
   return {
     start() {
@@ -72,10 +87,12 @@ export function createStatus(options: StatusOptions): Status {
       if (snapshot) void poller.start();
     },
     async read() {
-      const age = latest ? now() - latest.readAt : Infinity;
-      // A negative age means that the clock was set back.
-      if (age < 0 || age >= maxAge()) await poller.poll();
-      return latest?.status;
+      const known = knownStatus(state, now());
+      const refreshed = refreshIfDue();
+      // A status that outlives a failure, or a restart, is not delayed by the next failure.
+      if (known && state.phase !== 'known') return known;
+      await waitFor(refreshed);
+      return knownStatus(state, now());
     },
     async stop() {
       stopped = true;
@@ -85,6 +102,24 @@ export function createStatus(options: StatusOptions): Status {
       await snapshot?.done();
     },
   };
+}
+
+/** Resolves when some work has ended, or after {@link waitMs}. */
+async function waitFor(work: Promise<void>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, waitMs);
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}
+
+/** Reads the snapshot of an earlier process; undefined if there is none, or it holds no status. */
+function readSnapshot(file: string): { status: PlatformStatus; at: number } | undefined {
+  try {
+    const status = StatusResponse.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return { status, at: statSync(file).mtimeMs };
+  } catch {
+    return undefined;
+  }
 }
 
 interface Snapshot {
@@ -104,7 +139,7 @@ function createSnapshot(
 
   const replace = async (text: string): Promise<void> => {
     try {
-      await mkdir(dirname(file), { recursive: true });
+      createFolder(dirname(file));
       await replaceFile(file, text, { flush: true });
       isFailing = false;
     } catch (error) {

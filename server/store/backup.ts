@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, linkSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, backup } from 'node:sqlite';
+import { createFolder } from '#common/folder.ts';
 import type { Query, Row } from './database.ts';
 import { StoreError } from './error.ts';
 import { readVersion } from './migrations.ts';
@@ -35,7 +36,7 @@ export async function restoreSqlite(file: string, database: string): Promise<voi
   const refuse = (reason: string): StoreError => new StoreError(`${file} cannot be restored: ${reason}`);
   try {
     if (statSync(file).isDirectory()) throw refuse('EISDIR');
-    mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
+    createFolder(dirname(database), 0o700);
   } catch (error) {
     throw toStoreError(error, refuse);
   }

@@ -45,3 +45,12 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
     },
   };
 }
+
+/** Logs a failure, except a store that does not answer: its health logs that once for all calls. */
+export const reportTo = (log: Logger, message: string) => (error: unknown) => {
+  if (!(error instanceof StoreUnreachableError)) log.error({ err: error }, message);
+};
+
+/** Logs the loss of the outcome of an action, also while the store does not answer. */
+export const reportLoss = (log: Logger, message: string) => (error: unknown) =>
+  log.error(error instanceof StoreUnreachableError ? { reason: error.message } : { err: error }, message);

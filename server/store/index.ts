@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { prepareFolder } from '../settings.ts';
 import { createApiKeys } from './api-keys.ts';
 import { createAudit } from './audit.ts';
 import type { Query } from './database.ts';
@@ -19,13 +20,14 @@ import { createStreamTokens } from './stream-tokens.ts';
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /**
- * Opens the store and migrates its tables to this version; throws a StoreError that says what is wrong. `onUnreachable`
+ * Opens the store and migrates its tables to this version; throws a StoreError or EnvError that says what is wrong. `onUnreachable`
  * gets the error of each call that the database did not answer.
  */
 export async function openStore(
   { DATA_DIR, DATABASE_URL: url }: StoreSettings,
   onUnreachable: (error: StoreUnreachableError) => void = () => undefined,
 ) {
+  if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
   const database = url === undefined ? await openSqlite(sqliteFileIn(DATA_DIR)) : await openPostgres(url);
   const query: Query = (sql, values) =>
     database.query(sql, values).catch((error: unknown) => {

@@ -1,8 +1,9 @@
-import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createFolder } from '#common/folder.ts';
 import pLimit from 'p-limit';
 import type { Database, Dialect, Query, Row } from './database.ts';
 import { StoreError, StoreUnreachableError } from './error.ts';
@@ -93,7 +94,7 @@ function checkpoint(connection: DatabaseSync, assertSame: () => void): void {
 
 function open(file: string): DatabaseSync {
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    createFolder(dirname(file), 0o700);
     createOwnFile(file);
     return new DatabaseSync(file, {
       // SQLite would block the event loop while it waits for a lock.

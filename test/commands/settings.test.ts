@@ -18,7 +18,8 @@ test.each([
     { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' },
     'the PostgreSQL database cannot be used: it cannot be reached (ECONNREFUSED)\n',
   ],
-  [{ DATA_DIR: '/dev/null' }, 'the database /dev/null/hosting.sqlite cannot be used: EEXIST\n'],
+  [{ DATA_DIR: '/dev/null' }, 'DATA_DIR: files cannot be created in this folder (EEXIST)\n'],
+  [{ DATA_DIR: '/proc/x' }, 'DATA_DIR: files cannot be created in this folder (ENOENT)\n'],
 ])('%j is refused in one line', async (env, stderr) => {
   expect(await runHere(create, env)).toEqual({ status: 1, stdout: '', stderr });
 });
@@ -34,7 +35,7 @@ test('a data folder of another user is refused, and the error says which user to
   expect(result).toEqual({
     status: 1,
     stdout: '',
-    stderr: `the database ${env.DATA_DIR}/hosting.sqlite cannot be used: EACCES; run the command as the user who owns ${env.DATA_DIR}\n`,
+    stderr: `DATA_DIR: files cannot be created in this folder (EACCES); run the command as the user who owns ${env.DATA_DIR}\n`,
   });
 });
 

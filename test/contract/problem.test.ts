@@ -22,6 +22,7 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   in_progress: 409,
   unsupported_media_type: 415,
   idempotency_mismatch: 422,
+  headers_too_long: 431,
   rate_limited: 429,
   internal_error: 500,
   content_unavailable: 500,

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runGenerator } from '../../generator/commands/index.ts';
-import { article, createProject } from '../helpers/project.ts';
+import { article, createProject, runGenerator as runProcess } from '../helpers/project.ts';
 
 // The commands run in this process, one after the other. In test/slow/ they run as child processes.
 
@@ -108,12 +108,19 @@ test.each([
 });
 
 test('if the release cannot be written, the command prints one line and fails', async () => {
-  const root = createProject({ dist: 'a file where the folder should be' });
+  const root = createProject({ 'dist/releases': 'a file where the folder should be' });
   const { stderr, failed } = await run('build', ...foldersOf(root), '--out', join(root, 'dist'));
   expect(stderr).toMatch(
     /^the release could not be written, and the current one stays as it is: (?:EEXIST|ENOTDIR): .*\n$/,
   );
   expect(failed).toBe(true);
+});
+
+test.each(['build', 'dev'])('%s refuses an --out below /proc in one line', async (command) => {
+  const root = createProject();
+  const { status, stderr } = await runProcess([command, ...foldersOf(root), '--out', '/proc/x/y']);
+  expect(stderr).toBe('--out: the folder cannot be created (ENOENT)\n');
+  expect(status).toBe(1);
 });
 
 test('releases reads DIST_DIR without --out', async () => {

@@ -9,6 +9,6 @@ const config = {
     servers: { demo: { kind: 'game', command, cwd: dataDir!, env: {}, grace_seconds: 1 } },
   },
 } as const;
-const log = createLog({ level: 'silent', format: 'json' });
+const log = createLog({ level: 'silent', format: 'json', destination: process.stdout });
 const provider = createProviders(config, { dataDir: dataDir!, log }).get('here')!;
 await provider.game!.power('demo', 'start');

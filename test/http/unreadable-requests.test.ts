@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
 import { listenOn } from '../../server/http/listen.ts';
 import { sharedApp } from '../server/shared.ts';
 
@@ -17,27 +18,111 @@ async function send(port: number, bytes: string): Promise<string> {
 const get = 'GET /v1/info HTTP/1.1\r\nHost: x\r\n';
 
 test.each([
-  ['no HTTP', 'hello\r\n\r\n', '400 Bad Request'],
-  ['an unknown method', 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n', '400 Bad Request'],
-  ['a header without a name', `${get}: x\r\n\r\n`, '400 Bad Request'],
-  ['two lengths', `${get}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, '400 Bad Request'],
+  ['no HTTP', 'hello\r\n\r\n', '400 Bad Request', 'validation_error'],
+  ['an unknown method', 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n', '400 Bad Request', 'validation_error'],
+  ['a header without a name', `${get}: x\r\n\r\n`, '400 Bad Request', 'validation_error'],
+  ['two lengths', `${get}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, '400 Bad Request', 'validation_error'],
+  ['no Host', 'GET /v1/info HTTP/1.1\r\nConnection: close\r\n\r\n', '400 Bad Request', 'validation_error'],
+  [
+    'no Host, for a release file',
+    'GET /v1/plans HTTP/1.1\r\nConnection: close\r\n\r\n',
+    '400 Bad Request',
+    'validation_error',
+  ],
   [
     'a target of 20 kB',
     `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
     '431 Request Header Fields Too Large',
+    'headers_too_long',
   ],
-])('%s is answered with the common headers alone', async (_, bytes, status) => {
+])('%s is answered as JSON with the common headers', async (_, bytes, status, error) => {
   const { port } = await sharedApp();
-  const [line, ...headers] = (await send(port, bytes)).split('\r\n');
+  const [head = '', body = ''] = (await send(port, bytes)).split('\r\n\r\n');
+  const [line, ...headers] = head.split('\r\n');
   expect(line).toBe(`HTTP/1.1 ${status}`);
-  expect(headers).toEqual([
-    expect.stringMatching(/^X-Request-Id: [0-9a-f-]{36}$/),
-    'X-Content-Type-Options: nosniff',
-    'Content-Length: 0',
-    'Connection: close',
-    '',
-    '',
-  ]);
+  expect(headers.map((header) => header.toLowerCase())).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/^x-request-id: [0-9a-f-]{36}$/),
+      'x-content-type-options: nosniff',
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+      'cache-control: no-store',
+      'connection: close',
+    ]),
+  );
+  expect(JSON.parse(body)).toEqual({ success: false, error, message: expect.any(String) });
+});
+
+test('HTTP/1.0 needs no Host', async () => {
+  const { port } = await sharedApp();
+  expect(await send(port, 'GET /v1/info HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+});
+
+/** A server that answers each request after 200 ms, when its body is read, with its target. */
+async function openSlow(): Promise<number> {
+  const server = await listenOn(
+    (request, response) => {
+      request.resume();
+      request.on('end', () => setTimeout(() => response.end(`done ${request.url};`), 200));
+    },
+    { host: '127.0.0.1', port: 0, stalledMs: 60_000 },
+  );
+  onTestFinished(() => server.drain(0));
+  return Number(new URL(server.url).port);
+}
+
+const post = (target: string, body = ''): string =>
+  `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+describe('a request that is carried out', () => {
+  test.each([
+    ['no HTTP', 'nonsense\r\n\r\n'],
+    ['a body longer than its length', 'more'],
+    ['a broken request', 'GET /b HTTP/1.1\r\nHost: x\r\n: x\r\n\r\n'],
+    ['a request with a broken body', 'POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n'],
+    ['20 kB of headers', `GET /${'b'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+  ])('gets its own answer if %s follows it, and then the connection closes', async (_, junk) => {
+    const answer = await send(await openSlow(), `${post('/a', 'body')}${junk}`);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(answer).toContain('done /a;');
+    expect(answer).not.toContain('done /b;');
+  });
+
+  test('gets its own answer if the junk comes later, or the client then sends no more', async () => {
+    const port = await openSlow();
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    let answer = '';
+    socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+    socket.write(post('/a'));
+    setTimeout(() => socket.write('nonsense\r\n\r\n'), 50);
+    setTimeout(() => socket.end('more nonsense\r\n\r\n'), 100);
+    await once(socket, 'end');
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*done \/a;$/);
+    expect(answer).toMatch(/^Connection: close\r$/m);
+  });
+
+  test('gets its own answer if the client sends no more', async () => {
+    const socket = connect({ port: await openSlow(), host: '127.0.0.1', allowHalfOpen: true });
+    let answer = '';
+    socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+    socket.end(post('/a'));
+    await once(socket, 'end');
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*done \/a;$/);
+  });
+
+  test('gets its own answer like all pipelined before the junk', async () => {
+    const answer = await send(await openSlow(), `${post('/a')}${post('/b')}${post('/c')}nonsense\r\n\r\n`);
+    expect(answer.match(/HTTP\/1\.1 \d+|done \/\w/g)).toEqual(
+      ['a', 'b', 'c'].flatMap((name) => ['HTTP/1.1 200', `done /${name}`]),
+    );
+  });
+});
+
+test('a request whose own body is broken is refused at once', async () => {
+  const chunked = 'POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n';
+  const answer = await send(await openSlow(), chunked);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(answer.endsWith(renderProblem('json', 'validation_error', 'This is not a valid HTTP request'))).toBe(true);
 });
 
 test('garbage after a request does not damage its answer', async () => {

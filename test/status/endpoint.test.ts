@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
@@ -44,6 +44,7 @@ test.each(['drop', 'garbage', 'huge', { status: 500 }, { status: 200, body: '<!D
     const answer = await ask(app, '/v1/status');
     expect(answer).toMatchObject(unknown);
     expect(answer.headers['cache-control']).toBe('no-store');
+    expect(answer.headers['retry-after']).toBe('10');
     expect((await ask(app, '/health')).status).toBe(200);
   },
 );
@@ -67,6 +68,30 @@ test('a catalog without monitors has no status', async () => {
   await buildProject(root);
   const app = await createTestApp({ root });
   expect(await ask(app, '/v1/status')).toMatchObject(unknown);
+});
+
+test('after a start with a failing monitor, the first request gets the state', async () => {
+  const root = createProject({
+    'catalog/status.yaml': 'monitors:\n  - { name: Panel, tcp: "127.0.0.1:9" }\nmaintenance: []\n',
+  });
+  await buildProject(root);
+  const app = await createTestApp({ root });
+  expect((await ask(app, '/v1/status')).text).toBe('{"status":"disrupted","disrupted":["Panel"]}\n');
+});
+
+test('after a restart, STATUS_FILE is the state until the first read, also if that fails', async () => {
+  const kuma = await createKumaUpstream();
+  kuma.fail('hang');
+  const file = join(temporaryFolder(), 'status.json');
+  writeFileSync(file, '{"status":"disrupted","disrupted":["Panel"]}');
+  const app = await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, STATUS_FILE: file } });
+  const began = performance.now();
+  expect(await ask(app, '/v1/status')).toMatchObject({
+    status: 200,
+    text: '{"status":"disrupted","disrupted":["Panel"]}\n',
+  });
+  expect(performance.now() - began).toBeLessThan(4000);
+  expect(readFileSync(file, 'utf8')).toBe('{"status":"disrupted","disrupted":["Panel"]}');
 });
 
 test('STATUS_FILE has the same snapshot, for use while this API is down', async () => {

@@ -13,7 +13,7 @@ describe('the first round of checks', () => {
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     const { source } = createWorld({ monitors: [monitor('A'), monitor('B')] }, hold);
     await advance(0);
-    await expect(source.read()).rejects.toThrow('no monitor has a result');
+    await expect(source.read()).rejects.toThrow('the first round of checks is not complete');
     release();
     await advance(0);
     expect(await source.read()).toEqual({ status: 'up' });

@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createUptimeKuma } from '../../server/status/uptime-kuma.ts';
+import { UndecidedError } from '../../server/status/types.ts';
 import type { PlatformStatus } from '../../server/status/types.ts';
 import { createStatus } from '../../server/status/service.ts';
 import type { Status, StatusOptions } from '../../server/status/service.ts';
@@ -79,27 +80,71 @@ describe('the state', () => {
     expect(world.reads).toBe(1);
   });
 
-  test('is unknown if it cannot be read: the previous one is not served, and the next read is 2 seconds later', async () => {
+  test('stays up for 60 s after a failed read, is then unknown, and is read again every 2 s', async () => {
     const world = createWorld();
     await world.status.read();
     world.answer = () => Promise.reject(new Error('away'));
     await vi.advanceTimersByTimeAsync(15 * second);
-    expect(await world.status.read()).toBeUndefined();
-    world.answer = () => Promise.resolve(up);
-    await vi.advanceTimersByTimeAsync(2 * second - 1);
-    expect(await world.status.read()).toBeUndefined();
-    expect(world.reads).toBe(2);
-    await vi.advanceTimersByTimeAsync(1);
     expect(await world.status.read()).toEqual(up);
+    expect(world.reads).toBe(2);
+    await vi.advanceTimersByTimeAsync(60 * second - 1);
+    expect(await world.status.read()).toEqual(up);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await world.status.read()).toBeUndefined();
+    world.answer = () => Promise.resolve(broken);
+    await vi.advanceTimersByTimeAsync(2 * second);
+    expect(await world.status.read()).toEqual(broken);
+  });
+
+  test('is answered at once while a failing source hangs', async () => {
+    const world = createWorld();
+    await world.status.read();
+    world.answer = () => Promise.reject(new Error('away'));
+    await vi.advanceTimersByTimeAsync(15 * second);
+    await world.status.read();
+    const { promise, resolve } = Promise.withResolvers<PlatformStatus>();
+    world.answer = () => promise;
+    await vi.advanceTimersByTimeAsync(3 * second);
+    expect(await world.status.read()).toEqual(up);
+    expect(world.reads).toBe(3);
+    resolve(broken);
+  });
+
+  test('is awaited for 5 s at the start, while the first read runs', async () => {
+    const world = createWorld();
+    const { promise, resolve } = Promise.withResolvers<PlatformStatus>();
+    world.answer = () => promise;
+    const [early, late] = [world.status.read(), world.status.read()];
+    await vi.advanceTimersByTimeAsync(5 * second);
+    expect(await early).toBeUndefined();
+    expect(await late).toBeUndefined();
+    const next = world.status.read();
+    await vi.advanceTimersByTimeAsync(4 * second);
+    resolve(broken);
+    expect(await next).toEqual(broken);
+    expect(world.reads).toBe(1);
+  });
+
+  test('is awaited while the first checks of the monitors are undecided', async () => {
+    const world = createWorld();
+    world.answer = () => Promise.reject(new UndecidedError('the first round of checks is not complete'));
+    const answer = world.status.read();
+    await vi.advanceTimersByTimeAsync(4 * second);
+    world.answer = () => Promise.resolve(broken);
+    await vi.advanceTimersByTimeAsync(second);
+    expect(await answer).toEqual(broken);
+    expect(world.failures).toEqual([]);
   });
 
   test('that cannot be read is reported once, until it can be read again', async () => {
-    const world = createWorld({ cacheMs: 0, unknownMs: 0 });
+    const world = createWorld({ cacheMs: 0 });
     world.answer = () => Promise.reject(new Error('away'));
     await world.status.read();
+    await vi.advanceTimersByTimeAsync(2 * second);
     await world.status.read();
     expect(world.failures).toEqual(['source: Error: away']);
     world.answer = () => Promise.resolve(up);
+    await vi.advanceTimersByTimeAsync(2 * second);
     await world.status.read();
     world.answer = () => Promise.reject(new Error('away again'));
     await world.status.read();
@@ -147,7 +192,7 @@ describe('the snapshot', () => {
     expect(readdirSync(dirname(file))).toEqual(['status.json']);
   });
 
-  test('follows each change without requests, and reports an unknown state', async () => {
+  test('follows each change without requests, and is never replaced by an unknown state', async () => {
     const file = place();
     const world = createWorld({ file });
     await expectFile(file, up);
@@ -155,11 +200,30 @@ describe('the snapshot', () => {
     await vi.advanceTimersByTimeAsync(16 * second);
     await expectFile(file, broken);
     world.answer = () => Promise.reject(new Error('away'));
-    await vi.advanceTimersByTimeAsync(16 * second);
-    await expectFile(file, { status: 'error' });
+    await vi.advanceTimersByTimeAsync(300 * second);
+    expect(await world.status.read()).toBeUndefined();
+    expect(textOf(file)).toBe(JSON.stringify(broken));
     world.answer = () => Promise.resolve(up);
     await vi.advanceTimersByTimeAsync(3 * second);
     await expectFile(file, up);
+  });
+
+  test.each([
+    ['of the last ten minutes is the state until the first read of a start', 9, JSON.stringify(broken), broken],
+    ['that is older is not used', 11, JSON.stringify(broken), undefined],
+    ['of an unknown state is not used', 1, '{"status":"error"}', undefined],
+    ['that is damaged is not used', 1, '{"status":"u', undefined],
+  ])('%s', async (_, minutes, text, expected) => {
+    const file = join(temporaryFolder(), 'status.json');
+    writeFileSync(file, text);
+    const writtenAt = Date.now() / 1000 - minutes * 60;
+    utimesSync(file, writtenAt, writtenAt);
+    const source = { read: () => new Promise<PlatformStatus>(() => undefined), close: () => Promise.resolve() };
+    const status = createStatus({ source, file, onFileFailure: () => undefined });
+    const answer = status.read();
+    if (!expected) await vi.advanceTimersByTimeAsync(5 * second);
+    expect(await answer).toEqual(expected);
+    expect(textOf(file)).toBe(text);
   });
 
   test('follows an API answer without delay', async () => {

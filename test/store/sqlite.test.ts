@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { EnvError } from '../../server/settings.ts';
 import { StoreError } from '../../server/store/error.ts';
 import { openStore } from '../../server/store/index.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -157,7 +158,7 @@ describe('in a SQLite file', () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
     await expect(openStore({ DATA_DIR: file })).rejects.toThrow(
-      new StoreError(`the database ${join(file, 'hosting.sqlite')} cannot be used: EEXIST`),
+      new EnvError('DATA_DIR: files cannot be created in this folder (EEXIST)'),
     );
     mkdirSync(join(folder, 'taken', 'hosting.sqlite'), { recursive: true });
     await expect(openStore({ DATA_DIR: join(folder, 'taken') })).rejects.toThrow('cannot be used: EISDIR');

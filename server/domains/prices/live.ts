@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { replaceFile } from '#common/atomic-file.ts';
+import { createFolder } from '#common/folder.ts';
 import { createPoller } from '../../upstream/poller.ts';
 import type { PriceSource, TldPrices } from '../types.ts';
 
@@ -110,6 +110,6 @@ function loadCopy(file: string, now: number): Copy | undefined {
 
 async function saveCopy(file: string, { readAt, prices }: Copy): Promise<void> {
   const content = { readAt: new Date(readAt).toISOString(), prices: Object.fromEntries(prices) };
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  createFolder(dirname(file), 0o700);
   await replaceFile(file, JSON.stringify(content), { mode: 0o600, flush: true });
 }

@@ -1,5 +1,4 @@
 import type { IncomingMessage, Server } from 'node:http';
-import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
@@ -7,7 +6,7 @@ import { ServerName } from '#contract/api-keys.ts';
 import type { Relay, StreamClient } from './relay.ts';
 import { pingData } from './session.ts';
 import type { Logger } from '../../log.ts';
-import { renderError } from '../../http/errors.ts';
+import { renderRawError } from '../../http/errors.ts';
 import type { Identify } from '../../http/identify.ts';
 import type { LocalBucket } from '../../token-bucket.ts';
 import { Problem } from '../../problem.ts';
@@ -54,9 +53,15 @@ const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/(
 export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
   const { relay, identify, log, pingSeconds = 30 } = options;
   const streams = new Set<WebSocket>();
-  const requestIds = new WeakMap<IncomingMessage, string>();
+  const clients = new WeakMap<IncomingMessage, StreamClient>();
   const websockets = new WebSocketServer(serverOptions);
-  websockets.on('headers', (headers, request) => headers.push(`x-request-id: ${requestIds.get(request)}`));
+  websockets.on('headers', (headers, request) => {
+    headers.push(`X-Request-Id: ${clients.get(request)!.requestId}`, 'X-Content-Type-Options: nosniff');
+  });
+  // Without this listener, ws would answer in another format.
+  websockets.on('wsClientError', (_error, socket, request) => {
+    refuse(request, socket, notAHandshake(), clients.get(request)!, log);
+  });
 
   const open = (websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): void => {
     const openedAt = performance.now();
@@ -82,7 +87,7 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
       refuse(request, socket, error, client, log);
       return;
     }
-    requestIds.set(request, id);
+    clients.set(request, client);
     websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, client));
   };
   return {
@@ -123,7 +128,11 @@ function admit(request: IncomingMessage, client: StreamClient, { limit, relay }:
   if (!server || request.method !== 'GET') throw new Problem('not_found');
   if (!relay.admits(client)) refuseRate();
   if (isHandshake(request)) return server;
-  throw new Problem('validation_error', 'This is not a websocket handshake of version 13', {
+  throw notAHandshake();
+}
+
+function notAHandshake(): Problem {
+  return new Problem('validation_error', 'This is not a websocket handshake of version 13', {
     headers: { 'Sec-WebSocket-Version': '13' },
   });
 }
@@ -144,7 +153,7 @@ function isWebsocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** RFC 6455 4.2.1; checked here, since ws would answer errors in another format. */
+/** RFC 6455 4.2.1; checked here, since ws also accepts version 8. */
 function isHandshake({ headers }: IncomingMessage): boolean {
   return headers['sec-websocket-version'] === '13' && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '');
 }
@@ -152,12 +161,9 @@ function isHandshake({ headers }: IncomingMessage): boolean {
 /** Answers an upgrade as plain HTTP, and closes. */
 function refuse(request: IncomingMessage, socket: Duplex, error: unknown, client: StreamClient, log: Logger): void {
   const { requestId, address } = client;
-  const { status, headers, body } = renderError(error, undefined);
-  const all = { ...headers, 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff', Connection: 'close' };
-  const head = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  const { status, text } = renderRawError(error, requestId);
   socket.once('finish', () => socket.destroy());
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`);
-
+  socket.end(text);
   // Without the query, which may hold a misplaced token.
   const url = request.url?.split('?', 1)[0]?.slice(0, 256);
   const line = { id: requestId, ip: address, method: request.method, url, status };

@@ -91,10 +91,15 @@ test.for<[string, string[]]>([
   ['no key', handshake.slice(0, 4)],
   ['an invalid key', [...handshake.slice(0, 4), 'Sec-WebSocket-Key: short']],
   ['another version', [...handshake.slice(0, 3), 'Sec-WebSocket-Version: 12', handshake[4]!]],
+  ['two versions', [...handshake, 'Sec-WebSocket-Version: 13']],
+  ['two equal subprotocols', [...handshake, 'Sec-WebSocket-Protocol: chat, chat']],
+  ['an empty subprotocol', [...handshake, 'Sec-WebSocket-Protocol: chat,,']],
+  ['an invalid subprotocol', [...handshake, 'Sec-WebSocket-Protocol: (chat)']],
 ])('a handshake with %s is 400 as JSON', async ([, headers]) => {
   const relay = await createTestRelay();
-  const answer = await ask(relay, `GET ${stream}`, headers);
+  const answer = await ask(relay, `GET ${stream}`, [...headers, 'X-Request-Id: order-4711']);
   expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(answer).toContain('\r\nX-Request-Id: order-4711\r\nX-Content-Type-Options: nosniff\r\n');
   expect(answer).toContain('\r\nSec-WebSocket-Version: 13\r\n');
   expect(answer).toMatch(/\{"success":false,"error":"validation_error","message":"[^"]+"\}\n$/);
 });
@@ -116,7 +121,7 @@ test('a stream accepts any origin and any spelling of the address, and returns i
     expect(await client.auth(await relay.token())).toEqual(['auth success']);
   }
   const [, answer] = await shake(relay, [...handshake, 'X-Request-Id: my-request']);
-  expect(answer).toMatch(/^HTTP\/1\.1 101 [^]*\r\nx-request-id: my-request\r\n/);
+  expect(answer).toMatch(/^HTTP\/1\.1 101 [^]*\r\nX-Request-Id: my-request\r\nX-Content-Type-Options: nosniff\r\n/);
 });
 
 test('the standard WebSocket client works', async () => {

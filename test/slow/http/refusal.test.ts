@@ -60,12 +60,38 @@ test('every wrong setting is named in its own line, without its value', async ()
 test('a folder without a release is named', async () => {
   const dist = temporaryFolder();
   expect(await refusalOf({ PORT: '0', DIST_DIR: dist })).toBe(
-    `${dist}/current: there is no release; build one first\n`,
+    `DIST_DIR: there is no release at ${dist}/current; build one first\n`,
   );
 });
 
 test('the default folder without a release is named', async () => {
-  expect(await refusalOf({ PORT: '0' })).toBe('dist/current: there is no release; build one first\n');
+  expect(await refusalOf({ PORT: '0' })).toBe('DIST_DIR: there is no release at dist/current; build one first\n');
+});
+
+/** Places where no file can be created, also by root. Node's recursive mkdir never returns below /proc. */
+const unusable = ['/proc/x', '/proc/x/y', '/proc', '/dev/null', '/dev/null/x', import.meta.filename];
+
+test.each(unusable)('a DATA_DIR that cannot be used is named in one line: %s', async (folder) => {
+  const { settings } = await createServable();
+  const refusal = await refusalOf({ ...settings, DATA_DIR: folder });
+  expect(refusal).toMatch(/^DATA_DIR: [^\n]*\((?:ENOENT|ENOTDIR|EEXIST|EACCES)\)\n$/);
+});
+
+test.each(unusable)('a STATUS_FILE whose folder cannot be used is named in one line: %s', async (folder) => {
+  const { settings } = await createServable();
+  const refusal = await refusalOf({ ...settings, STATUS_FILE: join(folder, 'status.json') });
+  expect(refusal).toMatch(/^STATUS_FILE: [^\n]*\((?:ENOENT|ENOTDIR|EEXIST|EACCES)\)\n$/);
+});
+
+test('a STATUS_FILE that is a folder is named in one line', async () => {
+  const { settings } = await createServable();
+  expect(await refusalOf({ ...settings, STATUS_FILE: temporaryFolder() })).toBe(
+    'STATUS_FILE: this is not a regular file\n',
+  );
+});
+
+test.each(unusable)('a DIST_DIR that cannot be used is named in one line: %s', async (folder) => {
+  expect(await refusalOf({ PORT: '0', DIST_DIR: folder })).toMatch(/^DIST_DIR: [^\n]*\n$/);
 });
 
 test.each([

@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
+import { createFolder } from '#common/folder.ts';
 import { toRefusal } from '../../../upstream/reply.ts';
 
 /** A lock on a local server, so that only one of several instances with the same DATA_DIR runs it. */
@@ -35,7 +36,7 @@ export function createServerLock(base: string): ServerLock {
   return {
     acquire() {
       try {
-        mkdirSync(dirname(base), { recursive: true, mode: 0o700 });
+        createFolder(dirname(base), 0o700);
         held = lockFile(`${base}.lock`);
       } catch (error) {
         if (isBusy(error)) throw toRefusal(`${toText(readHolder(holderFile))} runs this local server`);

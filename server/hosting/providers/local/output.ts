@@ -1,4 +1,4 @@
-import { createWriteStream, mkdirSync, renameSync, statSync } from 'node:fs';
+import { createWriteStream, renameSync, statSync } from 'node:fs';
 import type { WriteStream } from 'node:fs';
 import { constants, open as openFile, realpath } from 'node:fs/promises';
 import { once } from 'node:events';
@@ -6,6 +6,7 @@ import { dirname, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createFolder } from '#common/folder.ts';
 import type { Logger } from '../../../log.ts';
 import { providerLogBytes, toLogEnd } from '../../game-log.ts';
 
@@ -92,7 +93,7 @@ function createLogFile(file: string, log: Logger) {
   };
   const open = (): WriteStream | undefined => {
     try {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      createFolder(dirname(file), 0o700);
       size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
       if (size > maxFileBytes) {
         renameSync(file, previous);

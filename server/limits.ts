@@ -1,0 +1,25 @@
+import type { Limits } from './app.ts';
+import type { Env } from './env.ts';
+import { createTokenBucket } from './token-bucket.ts';
+import type { CreateBucket } from './token-bucket.ts';
+
+/** Creates the limits. The one of a client is this instance's own: it is checked for each request. */
+export function createLimits(env: Env, createBucket: CreateBucket): Limits {
+  return {
+    client: createTokenBucket({
+      name: 'default',
+      rps: env.RATELIMIT_RPS,
+      burst: env.RATELIMIT_BURST,
+      blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
+    }),
+    domains: createBucket({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
+    feedback: createBucket({
+      name: 'feedback',
+      rps: 1 / env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
+      burst: env.FEEDBACK_RATELIMIT_BURST,
+      retryAfterSeconds: env.FEEDBACK_RATELIMIT_WINDOW_SECONDS,
+    }),
+    actions: createBucket({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
+    reads: createBucket({ name: 'reads', rps: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST }),
+  };
+}
