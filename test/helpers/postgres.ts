@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,10 @@ export interface PostgresServer {
   readonly password: string;
   /** Creates a database and returns its URL. */
   createDatabase(): Promise<string>;
+  /** Ends its process: SIGINT disconnects all clients, SIGKILL is a crash. */
+  end(signal: 'SIGINT' | 'SIGKILL'): Promise<void>;
+  /** Starts it again on the same port and data. */
+  start(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -50,19 +55,27 @@ async function startPostgres(binaries: string): Promise<PostgresServer> {
   const port = await findFreePort();
   const settings = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', fsync: 'off' };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(join(binaries, 'postgres'), ['-D', data, ...flags], { ...user, cwd: folder });
-  let log = '';
-  child.stdout.resume();
-  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const exited = once(child, 'exit');
+  const url = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  let child: ChildProcess;
+  const start = async (): Promise<void> => {
+    let log = '';
+    child = spawn(join(binaries, 'postgres'), ['-D', data, ...flags], { ...user, cwd: folder });
+    child.stdout!.resume();
+    child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()));
+    while (!(await answers(url('postgres')))) {
+      if (child.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${log}`);
+      await delay(50);
+    }
+  };
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  };
   const killed = () => child.kill('SIGQUIT');
   process.once('exit', killed);
-  const url = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  await start();
   let databases = 0;
-  while (!(await answers(url('postgres')))) {
-    if (child.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${log}`);
-    await delay(50);
-  }
   return {
     port,
     password,
@@ -78,9 +91,10 @@ async function startPostgres(binaries: string): Promise<PostgresServer> {
       });
       return url(name);
     },
+    end,
+    start,
     async stop() {
-      child.kill('SIGINT');
-      await exited;
+      if (child.exitCode === null && child.signalCode === null) await end('SIGINT');
       process.off('exit', killed);
       rmSync(folder, { recursive: true, force: true });
     },

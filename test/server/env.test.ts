@@ -49,6 +49,7 @@ test('the settings have the documented defaults', () => {
     UPSTREAM_TIMEOUT_SECONDS: 20,
     CONSOLE_TOKEN_TTL_SECONDS: 600,
     LOG_LEVEL: 'info',
+    SHUTDOWN_DELAY_SECONDS: 0,
     SHUTDOWN_GRACE_SECONDS: 10,
   });
   expect(readEnv({}).TRUSTED_PROXIES.rules).toEqual([]);
@@ -116,6 +117,10 @@ test.each<[string, string, unknown]>([
   ['CONSOLE_TOKEN_TTL_SECONDS', '86400', 86_400],
   ['LOG_LEVEL', 'silent', 'silent'],
   ['LOG_FORMAT', 'pretty', 'pretty'],
+  ['SHUTDOWN_DELAY_SECONDS', '0', 0],
+  ['AUDIT_RETENTION_DAYS', '365', 365],
+  ['READ_RATELIMIT_RPS', '1', 1],
+  ['READ_RATELIMIT_BURST', '1000000', 1_000_000],
   ['SHUTDOWN_GRACE_SECONDS', '0', 0],
 ])('%s may be %j', (name, text, value) => {
   expect(readEnv({ [name]: text })).toEqual({ ...readEnv({}), [name]: value });

@@ -56,12 +56,12 @@ describe('the start fails and names the link', () => {
     remove(dist);
     const error = await failureOf(openReleases({ dist, ...events }));
     expect(error).toBeInstanceOf(ReleaseError);
-    expect(error.message).toBe(`${dist}/current: there is no release; build one first`);
+    expect(error.message).toBe(`DIST_DIR: there is no release at ${dist}/current; build one first`);
   });
 
   test('if the folder is empty', async () => {
     const dist = temporaryFolder();
     const error = await failureOf(openReleases({ dist, ...events }));
-    expect(error.message).toBe(`${dist}/current: there is no release; build one first`);
+    expect(error.message).toBe(`DIST_DIR: there is no release at ${dist}/current; build one first`);
   });
 });

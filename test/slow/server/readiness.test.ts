@@ -1,15 +1,15 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createTestApp } from '../helpers/app.ts';
-import type { TestApp } from '../helpers/app.ts';
-import { openClient } from '../helpers/console-client.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
-import { describePostgres, withClient } from '../helpers/postgres.ts';
-import { temporaryFolder } from '../helpers/project.ts';
-import { ask, askEndpoint } from './ask.ts';
-import { createServable, startProcess } from './process.ts';
-import { eventually, sharedProject } from './shared.ts';
+import { createTestApp } from '../../helpers/app.ts';
+import type { TestApp } from '../../helpers/app.ts';
+import { openClient } from '../../helpers/console-client.ts';
+import { createHostingWorld } from '../../helpers/hosting.ts';
+import { describePostgres, withClient } from '../../helpers/postgres.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { ask, askEndpoint } from '../../server/ask.ts';
+import { createServable, startProcess } from '../../server/process.ts';
+import { eventually, sharedProject } from '../../server/shared.ts';
 
 const ready = { status: 200, text: '{"status":"ready"}\n' };
 const unready = { status: 503, text: '{"status":"unready"}\n' };

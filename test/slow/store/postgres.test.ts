@@ -1,16 +1,16 @@
 import { inspect } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { StoreError } from '../../server/store/error.ts';
-import { openStore } from '../../server/store/index.ts';
-import { auditSuite } from './audit-suite.ts';
-import { damageSuite } from './damage-suite.ts';
-import { feedbackSuite } from './feedback-suite.ts';
-import { describePostgres, withClient } from '../helpers/postgres.ts';
-import { recordsSuite } from './records-suite.ts';
-import { apiKey } from './samples.ts';
-import { sharingSuite } from './sharing-suite.ts';
-import { streamTokenSuite } from './stream-token-suite.ts';
-import { createPostgresTarget } from './target.ts';
+import { StoreError } from '../../../server/store/error.ts';
+import { openStore } from '../../../server/store/index.ts';
+import { auditSuite } from '../../store/audit-suite.ts';
+import { damageSuite } from '../../store/damage-suite.ts';
+import { feedbackSuite } from '../../store/feedback-suite.ts';
+import { describePostgres, withClient } from '../../helpers/postgres.ts';
+import { recordsSuite } from '../../store/records-suite.ts';
+import { apiKey } from '../../store/samples.ts';
+import { sharingSuite } from '../../store/sharing-suite.ts';
+import { streamTokenSuite } from '../../store/stream-token-suite.ts';
+import { createPostgresTarget } from '../../store/target.ts';
 
 const openPostgresStore = (url: string) => openStore({ DATA_DIR: '', DATABASE_URL: url });
 

@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findFreePort } from './free-port.ts';
+import { describeInstalled } from './installed.ts';
+import { until } from './upstream.ts';
+
+/** A real nginx in front of several instances. */
+export interface Nginx {
+  readonly url: string;
+  /** Lets it forward to instances on these ports. A request whose connection is refused goes to another instance. */
+  forwardTo(ports: readonly number[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A group of tests with its own nginx. */
+export function describeNginx(body: (nginx: () => Nginx) => void): void {
+  const program = {
+    name: 'nginx',
+    package: 'nginx-light',
+    commands: ['nginx'],
+    start: startNginx,
+    stop: (nginx: Nginx) => nginx.stop(),
+  };
+  describeInstalled(program, body);
+}
+
+async function startNginx(commands: string): Promise<Nginx> {
+  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-nginx-'));
+  const port = await findFreePort();
+  const file = join(folder, 'nginx.conf');
+  writeFileSync(file, configure(folder, port, [1]));
+  const child = spawn(join(commands, 'nginx'), ['-p', folder, '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const exited = once(child, 'exit');
+  const killed = () => child.kill('SIGKILL');
+  process.once('exit', killed);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async forwardTo(ports) {
+      writeFileSync(file, configure(folder, port, ports));
+      child.kill('SIGHUP');
+      let isReady = false;
+      await until(`nginx forwards: ${log}`, () => {
+        void fetch(`http://127.0.0.1:${port}/health`).then(
+          ({ status }) => (isReady = status === 200),
+          () => {},
+        );
+        return isReady;
+      });
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      await exited;
+      process.off('exit', killed);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function configure(folder: string, port: number, instances: readonly number[]): string {
+  return `
+daemon off;
+${process.getuid!() === 0 ? 'user root;' : ''}
+worker_processes 1;
+pid ${folder}/nginx.pid;
+error_log stderr error;
+events { worker_connections 2048; }
+http {
+  access_log off;
+  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
+  map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
+  upstream api {
+    ${instances.map((instance) => `server 127.0.0.1:${instance} max_fails=0;`).join('\n    ')}
+    keepalive 16;
+  }
+  server {
+    listen 127.0.0.1:${port};
+    location / {
+      proxy_pass http://api;
+      proxy_http_version 1.1;
+      proxy_connect_timeout 1s;
+      proxy_read_timeout 60s;
+      proxy_set_header Host $http_host;
+      proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $connection_upgrade;
+    }
+  }
+}
+`;
+}

@@ -1,0 +1,344 @@
+import { createHash } from 'node:crypto';
+import { Agent, request as send } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { createApiKey } from '../../../server/keys/key.ts';
+import { openClient } from '../../helpers/console-client.ts';
+import { findFreePort } from '../../helpers/free-port.ts';
+import { createHostingWorld, ownServers } from '../../helpers/hosting.ts';
+import type { HostingWorld } from '../../helpers/hosting.ts';
+import { describeNginx } from '../../helpers/nginx.ts';
+import type { Nginx } from '../../helpers/nginx.ts';
+import { describePostgres } from '../../helpers/postgres.ts';
+import { article, buildProject, temporaryFolder, writeFiles } from '../../helpers/project.ts';
+import { createUpstream, until } from '../../helpers/upstream.ts';
+import { startProcess } from '../../server/process.ts';
+import type { ServerProcess } from '../../server/process.ts';
+import { copyProject } from '../../server/shared.ts';
+
+/** How long the traffic lasts. The figures of a release are from ten minutes: `OUTAGE_SECONDS=600 vitest run outages`. */
+const seconds = Number(process.env.OUTAGE_SECONDS ?? 40);
+/** Within this time a stream must end after its secret or its key. */
+const streamEndMs = 5_000;
+
+interface Reply {
+  /** 0 if the connection failed. */
+  readonly status: number;
+  readonly text: string;
+  readonly requestId: string | undefined;
+}
+
+const agent = new Agent({ keepAlive: true });
+
+function ask(
+  url: string,
+  { method = 'GET', key, body, headers }: { method?: string; key?: string; body?: string; headers?: object } = {},
+): Promise<Reply> {
+  return new Promise((resolve) => {
+    const all = { ...(key && { authorization: `Bearer ${key}` }), ...headers };
+    const failed = () => resolve({ status: 0, text: '', requestId: undefined });
+    const sent = send(url, { method, headers: all, agent }, (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      response.on('error', failed);
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode!,
+          text,
+          requestId: response.headers['x-request-id'] as string | undefined,
+        }),
+      );
+    });
+    sent.on('error', failed);
+    sent.end(body);
+  });
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Counts of a kind of traffic, by status. */
+type Tally = Record<string, number>;
+const count = (tally: Tally, status: number): void => void (tally[status] = (tally[status] ?? 0) + 1);
+
+describePostgres((postgres) => {
+  describeNginx((nginx) => {
+    test(
+      'two instances lose no GET, send nothing twice and outlive every outage',
+      { timeout: (seconds + 120) * 1000 },
+      async () => {
+        const world = await createWorld(await postgres().createDatabase());
+        const instances = await Promise.all([startInstance(world), startInstance(world)]);
+        await nginx().forwardTo(instances.map(({ port }) => port));
+        const deployment: Deployment = { ...world, nginx: nginx(), instances, ends: Date.now() + seconds * 1000 };
+
+        const content = followContent(deployment);
+        const commands = sendCommands(deployment);
+        const reads = repeat(deployment, 700, () =>
+          ask(`${nginx().url}/v1/hosting/game/logs/mine/latest`, { key: world.key }),
+        );
+        const votes = repeat(deployment, 500, () =>
+          ask(`${nginx().url}/v1/kb/feedback`, {
+            method: 'POST',
+            body: '{"helpful":true,"slug":"/knowledgebase/vps/ssh"}',
+          }),
+        );
+        const outages = causeOutages(deployment, postgres());
+        const { lost, wrong, answered } = await content;
+        const sent = await commands;
+        const { streams, killed, afterRevocation } = await outages;
+        const figures = {
+          gets: answered,
+          lost,
+          wrong,
+          commands: sent.tally,
+          reads: await reads,
+          votes: await votes,
+          streams,
+        };
+        console.log(JSON.stringify(figures));
+
+        expect({ lost, wrong }).toEqual({ lost: 0, wrong: 0 });
+        const received = Map.groupBy(world.panel.commands, (command) => command);
+        expect([...received].filter(([, all]) => all.length > 1)).toEqual([]);
+        expect(sent.accepted.filter((command) => !received.has(command))).toEqual([]);
+        expect(afterRevocation.filter((command) => received.has(command))).toEqual([]);
+        for (const endedAfterMs of streams) expect(endedAfterMs).toBeLessThan(streamEndMs);
+        expect(killed.status).toBe(502);
+        const entries = await Array.fromAsync(world.store.audit.entries({}));
+        const outcomes = entries.filter(({ detail }) => detail === killed.command).map(({ outcome }) => outcome);
+        expect(outcomes.length).toBeGreaterThan(0);
+        expect(outcomes).not.toContain('ok');
+        // Everything works again.
+        for (const { port } of deployment.instances) {
+          await expect
+            .poll(() => ask(`http://127.0.0.1:${port}/ready`), { timeout: 20_000 })
+            .toMatchObject({ status: 200 });
+        }
+        expect(await ask(`${nginx().url}/v1/hosting/game/logs/mine/latest`, { key: world.key })).toMatchObject({
+          status: 200,
+        });
+      },
+    );
+  });
+});
+
+interface World extends HostingWorld {
+  readonly root: string;
+  readonly key: string;
+  readonly settings: Record<string, string>;
+  /** The digests of all bodies that a path may have. */
+  readonly bodies: Map<string, Set<string>>;
+}
+
+interface Instance {
+  readonly port: number;
+  process: ServerProcess;
+}
+
+interface Deployment extends World {
+  readonly nginx: Nginx;
+  readonly instances: readonly Instance[];
+  /** When the traffic ends, as a Unix time in milliseconds. */
+  readonly ends: number;
+}
+
+const paths = ['/v1/blog/list', '/v1/blog/article?path=/blog/news/first', '/v1/plans', '/v1/kb/list'];
+
+async function createWorld(databaseUrl: string): Promise<World> {
+  const root = await copyProject();
+  const hosting = await createHostingWorld(temporaryFolder(), { databaseUrl });
+  hosting.panel.tokensPerMinute = 1000;
+  const chat = await createUpstream(() => ({ status: 200, body: '{}' }));
+  const settings = {
+    ...hosting.settings,
+    DIST_DIR: join(root, 'dist'),
+    DNS_SERVERS: 'off',
+    RDAP_BOOTSTRAP_URL: 'off',
+    RATELIMIT_RPS: '100000',
+    RATELIMIT_BURST: '100000',
+    READ_RATELIMIT_RPS: '1000',
+    READ_RATELIMIT_BURST: '1000',
+    FEEDBACK_RATELIMIT_BURST: '100000',
+    TRUSTED_PROXIES: '127.0.0.1',
+    CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/token-of-the-tests`,
+  };
+  return {
+    ...hosting,
+    root,
+    settings,
+    key: await hosting.issueKey(),
+    bodies: new Map(paths.map((path) => [path, new Set()])),
+  };
+}
+
+async function startInstance({ settings, root }: World, port?: number): Promise<Instance> {
+  const chosen = port ?? (await findFreePort());
+  const process = startProcess({ ...settings, PORT: String(chosen), DATA_DIR: temporaryFolder() }, { cwd: root });
+  await process.listening();
+  return { port: chosen, process };
+}
+
+/** Repeats a request until the traffic ends, and counts the statuses. */
+async function repeat({ ends }: Deployment, everyMs: number, work: () => Promise<Reply>): Promise<Tally> {
+  const tally: Tally = {};
+  while (Date.now() < ends) {
+    count(tally, (await work()).status);
+    await sleep(everyMs);
+  }
+  return tally;
+}
+
+/** Reads content all the time: every answer must be 200, with a body of some release. */
+async function followContent({ nginx, bodies, ends }: Deployment) {
+  const found = { answered: 0, lost: 0 };
+  const digests = new Map<string, Set<string>>(paths.map((path) => [path, new Set()]));
+  const read = async (): Promise<void> => {
+    while (Date.now() < ends) {
+      for (const path of paths) {
+        const { status, text } = await ask(nginx.url + path);
+        if (status === 200) digests.get(path)!.add(digest(text));
+        else found.lost += 1;
+        found.answered += 1;
+      }
+      await sleep(10);
+    }
+  };
+  await Promise.all([read(), read(), read()]);
+  const wrong = paths.flatMap((path) => [...digests.get(path)!.difference(bodies.get(path)!)]).length;
+  return { ...found, wrong };
+}
+
+/** Sends commands of which each has its own text. */
+async function sendCommands(deployment: Deployment) {
+  const accepted: string[] = [];
+  let number = 0;
+  const tally = await repeat(deployment, 150, async () => {
+    const command = `say ${(number += 1)}`;
+    const reply = await sendCommand(deployment, deployment.key, command);
+    if (reply.status === 200) accepted.push(command);
+    return reply;
+  });
+  return { tally, accepted };
+}
+
+function sendCommand({ nginx }: Deployment, key: string, command: string): Promise<Reply> {
+  const url = `${nginx.url}/v1/hosting/game/console/mine/command`;
+  return ask(url, { method: 'POST', key, body: JSON.stringify({ command }) });
+}
+
+/** Causes one outage after the other; each ends before the next one begins. */
+async function causeOutages(
+  deployment: Deployment,
+  postgres: Parameters<Parameters<typeof describePostgres>[0]>[0] extends () => infer Server ? Server : never,
+) {
+  const { instances, ends } = deployment;
+  const pause = Math.max(1000, (ends - Date.now()) / 14);
+  const streams: number[] = [];
+  await publish(deployment, 0);
+  await sleep(pause);
+  streams.push(await rotateUnderStream(deployment));
+  await postgres.end('SIGINT');
+  await sleep(pause / 2);
+  await postgres.start();
+  await sleep(pause);
+  await publish(deployment, 1);
+  await postgres.end('SIGKILL');
+  await sleep(pause / 2);
+  await postgres.start();
+  await sleep(pause);
+  const afterRevocation = await revokeUnderCommands(deployment);
+  await replace(deployment, instances[0]!, 'SIGTERM');
+  await publish(deployment, 2);
+  await sleep(pause);
+  const killed = await killUnderCommand(deployment, instances[1]!);
+  await sleep(pause);
+  // The log of an instance is not read any more.
+  instances[0]!.process.child.stdout.pause();
+  streams.push(await rotateUnderStream(deployment));
+  while (Date.now() < ends) await sleep(100);
+  instances[0]!.process.child.stdout.resume();
+  return { streams, killed, afterRevocation };
+}
+
+async function publish({ root, bodies, nginx, instances }: Deployment, version: number): Promise<void> {
+  writeFiles(root, { 'content/blog/news/first.md': article({ title: `First ${version}` }, '## Details\n') });
+  // Both bodies are right until all instances have the new release, so the new ones are collected from a server of its own.
+  const { release } = await buildProject(root, { out: join(root, 'next') });
+  const next = startProcess({
+    PORT: '0',
+    DIST_DIR: join(root, 'next'),
+    DATA_DIR: temporaryFolder(),
+    DNS_SERVERS: 'off',
+    RDAP_BOOTSTRAP_URL: 'off',
+  });
+  const port = await next.listening();
+  for (const path of paths) bodies.get(path)!.add(digest((await ask(`http://127.0.0.1:${port}${path}`)).text));
+  next.child.kill('SIGKILL');
+  if (version === 0) for (const path of paths) bodies.get(path)!.add(digest((await ask(nginx.url + path)).text));
+  await buildProject(root);
+  expect(release).toBeDefined();
+  for (const instance of instances) {
+    await expect
+      .poll(async () => (await ask(`http://127.0.0.1:${instance.port}/v1/blog/list`)).text, { timeout: 20_000 })
+      .toContain(`First ${version}`);
+  }
+}
+
+/** Ends a process, and starts it again on the same port. */
+async function replace(deployment: Deployment, instance: Instance, signal: NodeJS.Signals): Promise<void> {
+  instance.process.child.kill(signal);
+  await instance.process.ended();
+  instance.process = (await startInstance(deployment, instance.port)).process;
+}
+
+/** Opens a stream, rotates its key without overlap, and returns after how many milliseconds the stream ended. */
+async function rotateUnderStream({ store, nginx, issueKey }: Deployment): Promise<number> {
+  const key = await issueKey();
+  const bootstrap = await ask(`${nginx.url}/v1/hosting/game/console/mine/websocket`, { key });
+  const { websocket } = JSON.parse(bootstrap.text) as { websocket: { socket_url: string; token: string } };
+  const client = await openClient(
+    new URL(new URL(websocket.socket_url).pathname, nginx.url.replace('http', 'ws')).href,
+  );
+  expect(await client.auth(websocket.token)).toEqual(['auth success']);
+  const { record } = createApiKey({ label: '', servers: ownServers, scopes: [], expiresAt: null });
+  await store.apiKeys.rotate(key.split('_')[1]!, record.secretHash, Date.now());
+  const rotated = performance.now();
+  const ended = await Promise.race([client.ended, sleep(3 * streamEndMs)]);
+  expect(ended).toMatchObject({ code: 4003 });
+  return Math.round(performance.now() - rotated);
+}
+
+/** Revokes a key in the middle of its commands, and returns the commands that were requested after that. */
+async function revokeUnderCommands(deployment: Deployment): Promise<string[]> {
+  const key = await deployment.issueKey();
+  const late: string[] = [];
+  let isRevoked = false;
+  const sending = (async () => {
+    for (let number = 0; late.length < 10; number += 1) {
+      const command = `say with a key that ends ${number}`;
+      if (isRevoked) late.push(command);
+      const { status } = await sendCommand(deployment, key, command);
+      if (late.includes(command)) expect(status).toBe(401);
+    }
+  })();
+  await sleep(300);
+  await deployment.store.apiKeys.revoke(key.split('_')[1]!, Date.now());
+  isRevoked = true;
+  await sending;
+  return late;
+}
+
+/** Kills an instance while the panel holds its answer to a command that only this instance can have sent. */
+async function killUnderCommand(deployment: Deployment, instance: Instance) {
+  const command = 'say nothing yet';
+  deployment.panel.fail('hang', ({ body }) => body.includes(command));
+  // The other instance is out of the proxy meanwhile.
+  await deployment.nginx.forwardTo([instance.port]);
+  const reply = sendCommand(deployment, deployment.key, command);
+  await until('the panel has the command', () => deployment.panel.seen.some(({ body }) => body.includes(command)));
+  await deployment.nginx.forwardTo(deployment.instances.map(({ port }) => port));
+  await replace(deployment, instance, 'SIGKILL');
+  deployment.panel.fail(undefined);
+  return { command, status: (await reply).status };
+}
