@@ -10,7 +10,10 @@ import { until } from './upstream.ts';
 /** A real nginx in front of several instances. */
 export interface Nginx {
   readonly url: string;
-  /** Lets it forward to instances on these ports. A request whose connection is refused goes to another instance. */
+  /**
+   * Lets it forward to instances on these ports. A request whose connection is refused goes to another instance; one with
+   * `X-Instance` goes to the instance on that port.
+   */
   forwardTo(ports: readonly number[]): Promise<void>;
   stop(): Promise<void>;
 }
@@ -72,6 +75,7 @@ events { worker_connections 2048; }
 http {
   access_log off;
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
+  map $http_x_instance $target { default api; ~^[0-9]+$ 127.0.0.1:$http_x_instance; }
   map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
   upstream api {
     ${instances.map((instance) => `server 127.0.0.1:${instance} max_fails=0;`).join('\n    ')}
@@ -80,7 +84,7 @@ http {
   server {
     listen 127.0.0.1:${port};
     location / {
-      proxy_pass http://api;
+      proxy_pass http://$target;
       proxy_http_version 1.1;
       proxy_connect_timeout 1s;
       proxy_read_timeout 60s;
