@@ -7,7 +7,7 @@ export default defineConfig({
     // Real processes, disks and sockets: slower than units, and slower still on a busy machine.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // By default one core is left free; most tests wait for a process or a timer.
+    // By default one core is left free. The scripts use more workers than cores, since most tests wait for a process or a timer.
     maxWorkers: '100%',
     projects: [
       {

@@ -44,19 +44,19 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
     vps: {
       async power(ref, action, _deadline, confirm) {
         const { process } = find(ref, 'vps');
-        await confirm?.();
+        if (confirm) await confirm();
         await process.power(action);
       },
     },
     game: {
       async power(ref, action, _deadline, confirm) {
         const { process } = find(ref, 'game');
-        await confirm?.();
+        if (confirm) await confirm();
         await process.power(action);
       },
       async command(ref, command, _deadline, confirm) {
         const { process } = find(ref, 'game');
-        await confirm?.();
+        if (confirm) await confirm();
         await process.write(command);
       },
       async latestLog(ref, file) {
