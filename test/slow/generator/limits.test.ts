@@ -38,9 +38,9 @@ test.each([
 
 test('an article that takes too long is refused, and articles of the same batch are not', async () => {
   const root = createProject({
-    'content/knowledgebase/vps/a-slow.md': guide('Slow', `${'*a_'.repeat(2000)}\n`),
+    'content/knowledgebase/vps/a-slow.md': guide('Slow', `${'*a_'.repeat(900)}\n`),
     'content/knowledgebase/vps/b-too-slow.md': guide('Too slow', `${'*a_'.repeat(20_000)}\n`),
-    'content/knowledgebase/vps/c-slow.md': guide('Slow too', `${'*a_'.repeat(1500)}\n`),
+    'content/knowledgebase/vps/c-slow.md': guide('Slow too', `${'*a_'.repeat(700)}\n`),
   });
   const { diagnostics } = await buildProject(root);
   expect(diagnostics.map(({ file, message }) => [file.split('/').at(-1), message])).toEqual([

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readEnv } from '../../server/env.ts';
+import { startServer } from '../../server/start.ts';
+import { openStore } from '../../server/store/index.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { createTestLog } from '../helpers/upstream.ts';
+import { ask } from '../server/ask.ts';
+import { sharedProject } from '../server/shared.ts';
+
+test('the demo adds a game server, a VPS and a key for both, once', async () => {
+  const settings = {
+    PORT: '0',
+    DIST_DIR: join(await sharedProject(), 'dist'),
+    DATA_DIR: temporaryFolder(),
+    DNS_SERVERS: 'off',
+    RDAP_BOOTSTRAP_URL: 'off',
+    SHUTDOWN_GRACE_SECONDS: '0',
+  };
+  const { log } = createTestLog();
+  const first = await startServer(readEnv(settings), log, { demo: true });
+  const headers = { authorization: `Bearer ${first.demoKey}` };
+  const port = Number(new URL(first.url).port);
+  const read = await ask({ port }, '/v1/hosting/game/logs/demo/latest', { headers });
+  expect(read.status).toBe(200);
+  await first.stop();
+
+  const second = await startServer(readEnv(settings), log, { demo: true });
+  onTestFinished(() => second.stop());
+  expect(second.demoKey).toBeUndefined();
+  const store = await openStore({ DATA_DIR: settings.DATA_DIR });
+  onTestFinished(() => store.close());
+  expect((await store.servers.list()).map(({ server }) => server)).toEqual(['game:demo', 'vps:demo']);
+  expect(await store.apiKeys.list()).toHaveLength(1);
+  const changes = await Array.fromAsync(store.audit.entries({}));
+  expect(new Set(changes.map(({ actor }) => actor))).toEqual(new Set(['npm start']));
+});
