@@ -110,7 +110,8 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     const { socket, received } = await beginVote(server.port);
     server.child.kill(signal);
     await server.logged('draining');
-    await expect(reach(server.port, '127.0.0.1')).rejects.toThrow('ECONNREFUSED');
+    const connectAgain = () => reach(server.port, '127.0.0.1').catch((error: Error) => error.message);
+    await expect.poll(connectAgain, eventually).toContain('ECONNREFUSED');
     socket.write(vote.slice(-1));
     expect(await server.ended()).toBe(0);
     expect(received()).toMatch(/^HTTP\/1\.1 202 Accepted\r\n/);
