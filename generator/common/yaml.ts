@@ -1,7 +1,7 @@
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
 import type { Document, ErrorCode, Node, YAMLMap } from 'yaml';
 import type { z } from 'zod';
-import { checkOptions, describeIssue } from './schema-issues.ts';
+import { checkOptions, findMismatches } from './schema-issues.ts';
 
 /** A position in a text; lines and columns count from 1. */
 export interface Position {
@@ -62,13 +62,14 @@ export function parseYaml<Schema extends z.ZodType>(
   const broken = findSyntaxProblems(document, hideSource);
   if (broken.length > 0) return toProblems(broken);
   const unreplaced = replaceText ? replaceTexts(document, replaceText) : [];
-  const result = schema.safeParse(document.toJS(), checkOptions);
+  const value: unknown = document.toJS();
+  const result = schema.safeParse(value, checkOptions);
   const root = document.contents;
   if (result.success && unreplaced.length === 0) {
     return { value: result.data, place: (path) => positionAt(offsetOf(root, path)) };
   }
-  const mismatches = (result.error?.issues ?? [])
-    .flatMap((issue) => describeIssue(issue))
+  const isQuoted = (path: readonly PropertyKey[]): boolean => /^["']/.test(text.slice(offsetOf(root, path)));
+  const mismatches = findMismatches(value, schema, result.error?.issues ?? [], { isQuoted, hideValues: hideSource })
     .map(({ path, atKey, ...rest }) => ({ ...rest, offset: offsetOf(root, path, atKey) }))
     .filter(({ offset }) => !unreplaced.some((finding) => finding.offset === offset));
   return toProblems([...unreplaced, ...mismatches]);

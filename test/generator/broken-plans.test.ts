@@ -27,9 +27,9 @@ describe('a plan is refused if', () => {
     ['its price has three decimals', { price: '1.999' }, `${price} must have at most two decimals`],
     ['its price has a hidden third decimal', { price: '1.005' }, `${price} must have at most two decimals`],
     ['its price is negative', { price: '-1' }, `${price} must not be negative`],
-    ['its price is text', { price: '"2.49"' }, `${price} must be a number, not text`],
-    ['its price has a comma', { price: '2,49' }, `${price} must be a number, not text`],
-    ['its price has its currency', { price: '2.49 EUR' }, `${price} must be a number, not text`],
+    ['its price is text', { price: '"2.49"' }, `${price} must be a number, not text (write 2.49 without quotes)`],
+    ['its price has a comma', { price: '2,49' }, `${price} must be a number, not text (write 2.49)`],
+    ['its price has its currency', { price: '2.49 EUR' }, `${price} must be a number, not text (write 2.49)`],
     ['its price is left out', { price: '' }, `${price} must be a number, not empty`],
     ['its price is .nan', { price: '.nan' }, `${price} must be a number, not NaN`],
     ['its price is .inf', { price: '.inf' }, `${price} must be a number, not Infinity`],
@@ -42,7 +42,7 @@ describe('a plan is refused if', () => {
     ['its order link has no host', { orderLink: '"https://"' }, link],
     ['its memory is 0', { ram: '0' }, '6:10  "plans[0].ram" must be greater than 0'],
     ['its memory is negative', { ram: '-0.5' }, '6:10  "plans[0].ram" must be greater than 0'],
-    ['its memory has its unit', { ram: '1 GB' }, '6:10  "plans[0].ram" must be a number, not text'],
+    ['its memory has its unit', { ram: '1 GB' }, '6:10  "plans[0].ram" must be a number, not text (write 1)'],
     [
       'its storage is a fraction',
       { storage: '1.5' },
@@ -52,7 +52,7 @@ describe('a plan is refused if', () => {
     ['its storage is too large', { storage: '1e21' }, '7:14  "plans[0].storage" must be a whole number'],
     ['it has no name', { name: '""' }, '5:11  "plans[0].name" must not be empty'],
     ['its name is a number', { name: '5' }, '5:11  "plans[0].name" must be text, not a number (put it in quotes)'],
-    ['soldOut is no', { soldOut: 'no' }, '10:14  "plans[0].soldOut" must be true or false, not text'],
+    ['soldOut is no', { soldOut: 'no' }, '10:14  "plans[0].soldOut" must be true or false, not text (write false)'],
     ['a field is mistyped', { orderlink: 'x' }, '11:5  unknown field "plans[0].orderlink" (did you mean "orderLink"?)'],
     [
       'a field is unknown',
@@ -84,7 +84,11 @@ describe('a game is refused if', () => {
       game({}, 'soldOutMessage: ""\norder: 1.5'),
       ['4:8  "order" must be a whole number, not a fraction'],
     ],
-    ['its order is a word', game({}, 'soldOutMessage: ""\norder: first'), ['4:8  "order" must be a number, not text']],
+    [
+      'its order is a word',
+      game({}, 'soldOutMessage: ""\norder: first'),
+      ['4:8  "order" must be a number, not text (write a number without a unit, with a dot before decimals)'],
+    ],
     ['its message is left out', game({}, 'soldOutMessage:'), ['3:16  "soldOutMessage" must be text, not empty']],
     [
       'its plans are a mapping',

@@ -81,7 +81,7 @@ describe('maintenance is refused if', () => {
     [
       'its monitors are not a list',
       { monitors: 'Website' },
-      '5:15  "maintenance[0].monitors" must be a list, not text',
+      '5:15  "maintenance[0].monitors" must be a list, not text (write [Website])',
     ],
     ['it ends before it starts', { end: '2026-12-01T21:59' }, `7:10  ${order}`],
     ['it ends when it starts', { end: '2026-12-01T22:00' }, `7:10  ${order}`],
@@ -91,7 +91,11 @@ describe('maintenance is refused if', () => {
     ['it ends on 31 April', { end: '2027-04-31T10:00' }, `7:10  ${exist}`],
     ['it ends on 29 February of a common year', { end: '2027-02-29T10:00' }, `7:10  ${exist}`],
     ['it ends at minute 60', { end: '2026-12-02T10:60' }, `7:10  ${exist}`],
-    ['its start has a space', { start: '2026-12-01 22:00' }, `6:12  "maintenance[0].start" ${form}`],
+    [
+      'its start has a space',
+      { start: '2026-12-01 22:00' },
+      `6:12  "maintenance[0].start" ${form} (write 2026-12-01T22:00)`,
+    ],
     ['its start has a zone', { start: '2026-12-01T22:00Z' }, `6:12  "maintenance[0].start" ${form}`],
     ['its end is a day', { end: '2026-12-02' }, `7:10  "maintenance[0].end" ${form}`],
     ['its timezone is mistyped', { timezone: 'Europe/Berln' }, `8:15  "Europe/Berln" ${zone}`],
