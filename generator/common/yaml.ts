@@ -1,7 +1,9 @@
-import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
-import type { Document, ErrorCode, Node, YAMLMap } from 'yaml';
+import { LineCounter, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
+import type { Document, Node } from 'yaml';
 import type { z } from 'zod';
 import { checkOptions, findMismatches } from './schema-issues.ts';
+import { findSyntaxProblems } from './yaml-syntax.ts';
+import type { Finding } from './yaml-syntax.ts';
 
 /** A position in a text; lines and columns count from 1. */
 export interface Position {
@@ -26,7 +28,7 @@ export interface CheckedYaml<Value> {
 export interface YamlOptions {
   /** Replaces a text value before validation. A value with a reported problem is not validated. */
   readonly replaceText?: (text: string, report: (message: string) => void) => string;
-  /** Removes quotes of the source text from the parser's messages. */
+  /** Leaves the source text and values out of messages. */
   readonly hideSource?: boolean;
 }
 
@@ -59,7 +61,7 @@ export function parseYaml<Schema extends z.ZodType>(
     prettyErrors: false,
     logLevel: 'error',
   });
-  const broken = findSyntaxProblems(document, hideSource);
+  const broken = findSyntaxProblems({ document, text, hideSource });
   if (broken.length > 0) return toProblems(broken);
   const unreplaced = replaceText ? replaceTexts(document, replaceText) : [];
   const value: unknown = document.toJS();
@@ -73,62 +75,6 @@ export function parseYaml<Schema extends z.ZodType>(
     .map(({ path, atKey, ...rest }) => ({ ...rest, offset: offsetOf(root, path, atKey) }))
     .filter(({ offset }) => !unreplaced.some((finding) => finding.offset === offset));
   return toProblems([...unreplaced, ...mismatches]);
-}
-
-interface Finding {
-  readonly offset: number;
-  readonly message: string;
-  readonly hint?: string | undefined;
-}
-
-/** Hints for the most common mistakes, by the parser's error code. */
-const hints: Partial<Record<ErrorCode, string>> = {
-  BAD_SCALAR_START: 'put the text in quotes',
-  BLOCK_AS_IMPLICIT_KEY: 'put text that contains ": " in quotes',
-  TAB_AS_INDENT: 'indent with spaces',
-  UNEXPECTED_TOKEN: 'put the whole text in double quotes',
-};
-
-function findSyntaxProblems(document: Document.Parsed, hideSource: boolean): Finding[] {
-  const errors = [...document.errors, ...document.warnings];
-  if (errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) {
-    return [{ offset: 0, message: 'the YAML is nested too deeply' }];
-  }
-  const findings = errors.map(({ code, pos, message }): Finding => {
-    const text = code === 'MULTIPLE_DOCS' ? 'there is more than one YAML document' : message;
-    return { offset: pos[0], message: hideSource ? withoutSource(text) : text, hint: hints[code] };
-  });
-  visit(document, (_, node) => {
-    if (isAlias(node)) {
-      const message = 'YAML aliases (*name) are not allowed';
-      findings.push({ offset: node.range?.[0] ?? 0, message, hint: 'write the value out' });
-    } else if (isMap(node)) {
-      findings.push(...findKeyProblems(node));
-    }
-  });
-  return findings;
-}
-
-/** Some parser messages quote the text, which may be a credential. */
-function withoutSource(message: string): string {
-  return message.replace(/(escape sequence|characters|token|stream|tag|found):? .*$/s, '$1');
-}
-
-/** Keys that every JavaScript object inherits; allowing them could cause prototype pollution. */
-const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
-
-/** Finds keys that an object cannot represent: `1` together with `"1"`, lists, and {@link reservedKeys}. */
-function findKeyProblems(map: YAMLMap): Finding[] {
-  const seen = new Set<string>();
-  return map.items.flatMap(({ key }): Finding[] => {
-    const offset = (key as Node).range?.[0] ?? 0;
-    if (!isScalar(key)) return [{ offset, message: 'a key must be a single value' }];
-    const name = String(key.value);
-    if (reservedKeys.has(name)) return [{ offset, message: `the key "${name}" is not allowed` }];
-    if (seen.has(name)) return [{ offset, message: `"${name}" is given twice`, hint: 'keep one of the two' }];
-    seen.add(name);
-    return [];
-  });
 }
 
 /** Replaces the text values of a document, but not its keys; returns the reported problems. */

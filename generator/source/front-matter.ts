@@ -1,5 +1,6 @@
 import matter from 'gray-matter';
 import type { z } from 'zod';
+import { findConflicts } from '../common/yaml-syntax.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { checkYaml } from './yaml.ts';
 import type { Checked } from './yaml.ts';
@@ -31,6 +32,11 @@ export function parseFrontMatter<Schema extends z.ZodType>(
   diagnostics: Diagnostics,
 ): SplitArticle<z.infer<Schema>> | undefined {
   const firstLine = text.split('\n', 1)[0]!;
+  const [conflict] = findConflicts(firstLine);
+  if (conflict) {
+    diagnostics.error({ file, line: 1, column: 1 }, conflict.message, conflict.hint);
+    return undefined;
+  }
   if (firstLine !== '---') {
     const message = firstLine.startsWith('---')
       ? 'the first line must be exactly ---; only YAML front matter is allowed'

@@ -100,16 +100,12 @@ describe('a game is refused if', () => {
       'name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: [Small]\n',
       ['4:9  "plans[0]" must be a mapping of fields, not text'],
     ],
-    [
-      'a bracket is never closed',
-      'plans: [\n',
-      ['2:1  Flow sequence in block collection must be sufficiently indented and end with a ]'],
-    ],
+    ['a bracket is never closed', 'plans: [\n', ['1:8  this [ is not closed (end it with ])']],
     ['it has two documents', `${game()}---\n${game()}`, ['11:1  there is more than one YAML document']],
     [
       'it is indented with tabs',
       'name: A\nplans:\n\t- name: B\n',
-      ['3:1  Tabs are not allowed as indentation (indent with spaces)'],
+      ['3:1  this line is indented with a tab (indent with spaces, here and below)'],
     ],
   ])('%s', async (_, text, problems) => {
     expect(await problemsOf(createProject({ [file]: text }))).toEqual(problems.map((problem) => `${file}:${problem}`));

@@ -98,7 +98,10 @@ describe('a text that needs quotes is shown with them:', () => {
     ['{Foo} bar', `2:8  ${begins('{')} (write "{Foo} bar")`],
     ['"A" and B', `2:12  text follows the closing quote (write '"A" and B')`],
     ["'It's me'", `2:12  text follows the closing quote (write "It's me")`],
-    ['*Bold* words', '2:8  YAML aliases (*name) are not allowed (put a text that begins with * in quotes)'],
+    [
+      '*Bold* words',
+      '2:8  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)',
+    ],
     ['!important', '2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)'],
   ])('%s', async (title, problem) => {
     expect(await problemsOfFrontMatter(`title: ${title}\ndescription: B`)).toEqual([problem]);
