@@ -1,3 +1,4 @@
+import { basename, extname } from 'node:path';
 import type { z } from 'zod';
 import { CatalogKey } from '#contract/primitives.ts';
 import type { PlanCatalogResponse } from '#contract/plans.ts';
@@ -8,6 +9,7 @@ import { compareText } from './diagnostics.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { placeOf, readText } from './load.ts';
 import type { SourceFile, SourceFolder } from './load.ts';
+import { renameTo, toSlug } from './slug.ts';
 import { suggest } from '../common/suggest.ts';
 import { checkYaml } from './yaml.ts';
 
@@ -28,12 +30,19 @@ export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagn
     if (kind === 'services' || kind === 'games') {
       const entry = parse(file, sources.plans, diagnostics);
       const { success, error } = CatalogKey.safeParse(key);
-      if (!success) diagnostics.error(placeOf(file), `the file name ${error.issues[0]!.message}`);
-      else if (entry) plans[kind].push({ key: key!, ...entry });
+      if (!success) {
+        diagnostics.error(placeOf(file), `the file name ${error.issues[0]!.message}`, renameKey(key!));
+      } else if (entry) plans[kind].push({ key: key!, ...entry });
     } else if (file.path === 'domains.yaml') {
       domains = parse(file, sources.domains, diagnostics, checkDomains) ?? domains;
     } else if (file.path === 'status.yaml') {
       status = parse(file, sources.status, diagnostics, checkStatus) ?? status;
+    } else if (
+      /^(?:(?:services|games)\/[^/]+|domains|status)\.ya?ml$/i.test(file.path) &&
+      !file.path.endsWith('.yaml')
+    ) {
+      const hint = renameTo(toSlug(basename(file.path, extname(file.path))), '.yaml');
+      diagnostics.error(placeOf(file), 'the files of the catalog end in .yaml', hint);
     } else if (file.path !== 'README.md') {
       const allowed = ['domains.yaml', 'status.yaml', 'services/<key>.yaml', 'games/<key>.yaml'];
       const hint = suggest(file.path, allowed) ?? `the catalog is made of ${allowed.join(', ')}`;
@@ -45,6 +54,12 @@ export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagn
     diagnostics.error(placeOf({ display }), 'the catalog contains no plans', hint);
   }
   return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
+}
+
+/** Says how to name the file of an invalid key. */
+function renameKey(key: string): string | undefined {
+  const slug = toSlug(key);
+  return CatalogKey.safeParse(slug).success ? renameTo(slug, '.yaml') : undefined;
 }
 
 type Entry = PlanCatalogResponse['services'][string] & { key: string; order?: number | undefined };

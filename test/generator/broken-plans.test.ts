@@ -120,11 +120,11 @@ describe('the key of a game', () => {
     ['7', letter],
     ['7-2', letter],
     ['-', letter],
-    ['Rust', slug],
-    ['garrys mod', slug],
-    ['garrys_mod', slug],
-    ['7.days', slug],
-    ['__proto__', slug],
+    ['Rust', `${slug} (rename it to "rust.yaml")`],
+    ['garrys mod', `${slug} (rename it to "garrys-mod.yaml")`],
+    ['garrys_mod', `${slug} (rename it to "garrys-mod.yaml")`],
+    ['7.days', `${slug} (rename it to "7-days.yaml")`],
+    ['__proto__', `${slug} (rename it to "proto.yaml")`],
     ['constructor', 'the file name must not be constructor'],
     ['prototype', 'the file name must not be prototype'],
   ])('is refused if it is "%s"', async (key, problem) => {
@@ -138,12 +138,10 @@ describe('a file is not part of the catalog if it is', () => {
 
   test.each([
     ['catalog/domain.yaml', 'did you mean "domains.yaml"?'],
-    ['catalog/domains.yml', 'did you mean "domains.yaml"?'],
     ['catalog/stauts.yaml', 'did you mean "status.yaml"?'],
     ['catalog/services/README.md', all],
     ['catalog/services/web/small.yaml', all],
     ['catalog/vps/small.yaml', all],
-    ['catalog/games/rust.yml', all],
     ['catalog/prices.csv', all],
   ])('%s', async (path, hint) => {
     expect(await problemsOf(createProject({ [path]: 'x' }))).toEqual([

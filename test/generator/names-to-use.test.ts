@@ -38,11 +38,22 @@ describe('a file that cannot be published is shown with the name to use', () => 
     ['content/media/kb/page.html', `".html" is not a media type (use ${types})`],
     ['catalog/games/rust.yml', 'the files of the catalog end in .yaml (rename it to "rust.yaml")'],
     ['catalog/games/Rust Server.yml', 'the files of the catalog end in .yaml (rename it to "rust-server.yaml")'],
-    ['catalog/services/Web.YAML', 'the files of the catalog end in .yaml (rename it to "web.yaml")'],
+    ['catalog/services/Mail.YAML', 'the files of the catalog end in .yaml (rename it to "mail.yaml")'],
     ['catalog/domains.yml', 'the files of the catalog end in .yaml (rename it to "domains.yaml")'],
   ])('%s', async (file, problem) => {
     const changes = file.endsWith('domains.yml') ? { 'catalog/domains.yaml': undefined } : {};
     expect(await problemsOf(createProject({ ...changes, [file]: valid }))).toEqual([`${file}:1:1  ${problem}`]);
+  });
+
+  test('once for a folder, not for each of its files', async () => {
+    const root = createProject({ 'content/blog/Our News/a.md': valid, 'content/blog/Our News/b.md': valid });
+    expect(await problemsOf(root)).toEqual([
+      `content/blog/Our News/a.md:1:1  "Our News" ${slug} (rename it to "our-news")`,
+    ]);
+  });
+
+  test('but an article may be called like the settings of its category', async () => {
+    expect(await problemsOf(createProject({ 'content/blog/news/category.md': valid }))).toEqual([]);
   });
 
   test('also if its plans are valid', async () => {
