@@ -112,6 +112,15 @@ describe('a game is refused if', () => {
   });
 });
 
+test('two plans of one name are a warning', async () => {
+  const plan = (name: string): string =>
+    `  - { name: ${name}, ram: 1, storage: 1, price: 1, orderLink: "https://a.example/", soldOut: false }\n`;
+  const yaml = `name: A\nsoldOut: false\nsoldOutMessage: ""\nplans:\n${plan('Small')}${plan('Large')}${plan('Small')}`;
+  expect(await problemsOf(createProject({ [file]: yaml }))).toEqual([
+    `${file}:7:13  warning: two plans are named "Small" (rename one of them)`,
+  ]);
+});
+
 describe('the key of a game', () => {
   const slug = 'the file name must contain only lower-case letters, digits and hyphens';
   const letter = 'the file name must contain at least one letter';
