@@ -1,5 +1,6 @@
 import type { AnyCollection, CommonFrontMatter, ListItem } from './collections/collection.ts';
 import type { CategoryFolder } from './content.ts';
+import type { YamlProblem } from '../common/yaml.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { parseFrontMatter } from '../source/front-matter.ts';
 import type { SplitArticle } from '../source/front-matter.ts';
@@ -28,6 +29,11 @@ export interface ArticleMetadata {
   readonly due?: string | undefined;
   readonly item: ListItem;
   readonly aliases: readonly Located[];
+  /** The day of the last significant change, YYYY-MM-DD. */
+  readonly updated?: string | undefined;
+  readonly tags: readonly string[];
+  /** Probable mistakes in the front matter. */
+  readonly warnings: readonly YamlProblem[];
   /** Media in the front matter. */
   readonly media: readonly Located[];
   /** Links and images that point to this site. */
@@ -59,7 +65,7 @@ export interface Article {
   readonly path: string;
   /** The path of its file in a release. */
   readonly output: string;
-  /** `broken` means invalid front matter; such an article is checked only. */
+  /** `broken` means invalid front matter or a body that cannot be rendered; such an article is checked only. */
   readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
   readonly metadata: ArticleMetadata;
 }
@@ -73,6 +79,9 @@ export interface OpenedArticle {
 
 /** An article's front matter, if valid, and its Markdown. */
 type Parsed = SplitArticle<CommonFrontMatter>;
+
+/** The fields of a front matter that have no problem. */
+type Fields = Checked<Partial<CommonFrontMatter>>;
 
 /** A category, its opened articles and their common display name. */
 export interface OpenedCategory {
@@ -107,9 +116,9 @@ export function parseArticle(
 
 function declaredBy({ cached, parsed }: OpenedArticle): Located | undefined {
   if (!parsed) return cached?.declared;
-  const { frontMatter } = parsed;
-  const category = frontMatter?.value.category;
-  return category === undefined ? undefined : locate(frontMatter!, category, ['category']);
+  const { fields } = parsed;
+  const category = fields?.value.category;
+  return category === undefined ? undefined : locate(fields!, category, ['category']);
 }
 
 function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diagnostics: Diagnostics): string {
@@ -153,40 +162,58 @@ export function toArticle(folder: CategoryFolder, file: SourceFile, metadata: Ar
   return { folder, file, path, output, state, metadata };
 }
 
-/** Creates the metadata of a rendered article. Without valid front matter it has only the data of the body. */
+/** Creates the metadata of an article. Of invalid front matter it has the fields without a problem. */
 export function toMetadata(
   { folder, name }: Pick<OpenedCategory, 'folder' | 'name'>,
   file: SourceFile,
   parsed: Parsed,
-  rendered: Rendered,
+  rendered: Rendered | undefined,
 ): ArticleMetadata {
   const { collection } = folder;
-  const { frontMatter, bodyLine } = parsed;
+  const { frontMatter, fields, bodyLine } = parsed;
   const { path } = addressOf(folder, file);
   const metadata: ArticleMetadata = {
     category: name,
     draft: false,
     item: { path },
     aliases: [],
+    tags: [],
     media: [],
-    references: rendered.references.map((reference) => ({ ...reference, line: reference.line + bodyLine - 1 })),
-    ids: rendered.ids,
-    ...(frontMatter && {
+    warnings: parsed.warnings,
+    references: (rendered?.references ?? []).map((reference) => ({
+      ...reference,
+      line: reference.line + bodyLine - 1,
+    })),
+    ids: rendered?.ids ?? [],
+    ...(fields && {
       declared: declaredBy({ file, cached: undefined, parsed }),
-      draft: frontMatter.value.draft ?? false,
-      due: collection.dueOn(frontMatter.value),
-      item: collection.toItem(frontMatter.value, { path, category: name, words: rendered.words }),
-      aliases: (frontMatter.value.aliases ?? []).map((alias, at) => locate(frontMatter, alias, ['aliases', at])),
-      media: Object.entries(collection.media(frontMatter.value)).map(([field, text]) =>
-        locate(frontMatter, text, [field]),
+      draft: fields.value.draft ?? false,
+      aliases: (fields.value.aliases ?? []).map((alias, at) => locate(fields, alias, ['aliases', at])),
+      updated: fields.value.updated,
+      tags: fields.value.tags ?? [],
+      media: Object.entries(collection.media(fields.value)).flatMap(([field, text]) =>
+        text === undefined ? [] : [locate(fields, text, [field])],
       ),
+      warnings: [...parsed.warnings, ...warnOfMistakes(collection, fields)],
     }),
+    ...(frontMatter &&
+      rendered && {
+        due: collection.dueOn(frontMatter.value),
+        item: collection.toItem(frontMatter.value, { path, category: name, words: rendered.words }),
+      }),
   };
   // Copied, since V8's substrings keep the whole article text in memory.
   return JSON.parse(JSON.stringify(metadata)) as ArticleMetadata;
 }
 
-function locate({ place }: Checked<CommonFrontMatter>, text: string, field: readonly PropertyKey[]): Located {
+function warnOfMistakes(collection: AnyCollection, { value, place }: Fields): YamlProblem[] {
+  return collection.findMistakes(value).map(({ field, message, hint }) => {
+    const { line, column } = place([field]);
+    return { line, column, message, hint };
+  });
+}
+
+function locate({ place }: Fields, text: string, field: readonly PropertyKey[]): Located {
   const { line, column } = place(field);
   return { text, line, column };
 }

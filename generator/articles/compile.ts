@@ -83,7 +83,7 @@ function toKey(folder: CategoryFolder, file: SourceFile): ArticleKey {
   return { source: file.sha256, path: addressOf(folder, file).path };
 }
 
-/** A compiled article, and its file unless the front matter is invalid or the article is only checked. */
+/** A compiled article, and its file unless the article is broken or only checked. */
 interface CompiledArticle {
   readonly article: Article;
   readonly encodings?: Encodings;
@@ -100,11 +100,11 @@ async function compileArticle(
   const { collection } = folder;
   const { path } = addressOf(folder, file);
   const parsed = opened ?? parseArticle(file, collection, diagnostics);
-  const rendered = parsed && (await renderBody(file, parsed, (markdown) => render(markdown, path), diagnostics));
-  if (!rendered) return undefined;
+  if (!parsed) return undefined;
+  const rendered = await renderBody(file, parsed, (markdown) => render(markdown, path), diagnostics);
   const metadata = toMetadata(category, file, parsed, rendered);
   const article = toArticle(folder, file, metadata, now);
-  if (!parsed.frontMatter) return { article: { ...article, state: 'broken' } };
+  if (!parsed.frontMatter || !rendered) return { article: { ...article, state: 'broken' } };
   if (!compressor) return { article };
   const text = toJsonText(collection.articleResource, { ...metadata.item, body: parsed.body, html: rendered.html });
   const encodings = await compressor.compress(Buffer.from(text));

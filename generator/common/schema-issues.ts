@@ -28,6 +28,9 @@ export const checkOptions = {
     code === 'unrecognized_keys' ? Object.keys((inst as z.ZodObject).shape).join(', ') : undefined,
 } satisfies z.core.ParseContext<z.core.$ZodIssue>;
 
+/** To find a correction takes time; who made so many mistakes made one of them often. */
+export const maxCorrections = 200;
+
 /** Converts the zod issues of a value, found with {@link checkOptions}, into plain messages with hints. */
 export function findMismatches(
   value: unknown,
@@ -45,28 +48,30 @@ export function findMismatches(
   };
   return descriptions
     .filter(({ missing }) => missing === undefined || !meant.has(missing))
-    .map((description) => {
+    .map((description, index) => {
       const { path, message, hint, atKey } = description;
-      return { path, message, atKey, hint: hideValues ? hint : findHint(description) };
+      return { path, message, atKey, hint: hideValues || index >= maxCorrections ? hint : findHint(description) };
     });
 }
 
 /** Whether a schema would accept a value if one of its parts were another; the items of a list may be invalid. */
 export function accepts(schema: z.ZodType, whole: unknown, path: readonly PropertyKey[], part: unknown): boolean {
-  const { error } = schema.safeParse(replaceAt(whole, path, part));
+  const { error } = schema.safeParse(onlyPart(whole, path, part));
+  const place = path.map((key) => (typeof key === 'number' ? 0 : key));
   const remaining = (error?.issues ?? []).filter(
     // A union reports that none of its options matches, without the path inside.
-    (issue) => issue.code === 'invalid_union' || path.every((key, index) => issue.path[index] === key),
+    (issue) => issue.code === 'invalid_union' || place.every((key, index) => issue.path[index] === key),
   );
   if (!Array.isArray(part)) return remaining.length === 0;
   return remaining.every((issue) => issue.path.length > path.length && issue.code !== 'invalid_type');
 }
 
-function replaceAt(whole: unknown, [key, ...rest]: readonly PropertyKey[], part: unknown): unknown {
+/** A value with another part, and without what does not matter for it: to check a whole catalog takes long. */
+function onlyPart(whole: unknown, [key, ...rest]: readonly PropertyKey[], part: unknown): unknown {
   if (key === undefined) return part;
-  if (Array.isArray(whole)) return whole.map((item, index) => (index === key ? replaceAt(item, rest, part) : item));
-  const object = whole as Record<PropertyKey, unknown>;
-  return { ...object, [key]: replaceAt(object[key], rest, part) };
+  if (Array.isArray(whole)) return [onlyPart(whole[Number(key)], rest, part)];
+  const fields = Object.entries(whole as object).filter(([, value]) => typeof value !== 'object');
+  return { ...Object.fromEntries(fields), [key]: onlyPart((whole as Record<PropertyKey, unknown>)[key], rest, part) };
 }
 
 /** A mismatch with what is needed to find a better hint. */
@@ -120,6 +125,8 @@ function describeUnknown(path: readonly PropertyKey[], key: string, fields: read
 function hintFor(value: unknown, expected: string): string | undefined {
   if (expected === 'string' && value !== null && typeof value !== 'object') return inQuotes;
   if (expected !== 'number' || typeof value !== 'string') return undefined;
+  // Amounts of memory and storage are in gigabytes everywhere.
+  if (/\d\s*[KMTP]i?B?$/i.test(value)) return 'write it in GB, as a number without the unit';
   return 'write a number without a unit, with a dot before decimals';
 }
 
@@ -149,7 +156,8 @@ function typeOf(value: unknown, expected: string): string {
   return expected === 'int' && !Number.isInteger(value) ? 'a fraction' : 'a number';
 }
 
-function formatPath(path: readonly PropertyKey[]): string {
+/** A path of keys as messages show it: `plans[0].name`. */
+export function formatPath(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
     .join('');

@@ -204,7 +204,7 @@ function describeUnquoted(offset: number, { text, hideSource }: Source): SyntaxF
 }
 
 /** Writes a text in quotes; quotes around the whole text are replaced. */
-function quote(value: string): string {
+export function quote(value: string): string {
   const text = /^(["'])(.*)\1$/.exec(value)?.[2] ?? value;
   return /["\\]/.test(text) ? `'${text.replaceAll("'", "''")}'` : `"${text}"`;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BlogPath, IsoDate, Line, MediaPath, schemas } from '#contract/primitives.ts';
+import { BlogPath, IsoDate, Line, MediaPath, Tags, schemas } from '#contract/primitives.ts';
 
 const item = {
   title: 'A new home in Helsinki',
@@ -52,6 +52,7 @@ export const BlogFrontMatter = z.strictObject({
   category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
   draft: z.boolean().optional().describe('true excludes the article from every release.'),
   updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
+  tags: Tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
   aliases: z
     .array(z.string().regex(/^\/blog(?:\/[A-Za-z0-9._-]+)+$/, 'must be a former path that begins with /blog/'))
     .optional()

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { KnowledgeBasePath, Line, schemas } from '#contract/primitives.ts';
+import { IsoDate, KnowledgeBasePath, Line, Tags, schemas } from '#contract/primitives.ts';
 
 const summary = {
   title: 'Connect with SSH',
@@ -42,6 +42,8 @@ export const KnowledgeBaseFrontMatter = z.strictObject({
   description: Line.describe('One or two sentences for lists and search engines.'),
   category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
   draft: z.boolean().optional().describe('true excludes the article from every release.'),
+  updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
+  tags: Tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
   aliases: z
     .array(
       z

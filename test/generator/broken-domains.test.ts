@@ -30,13 +30,9 @@ describe('domains.yaml is refused if', () => {
     [
       'a TLD is merged from another',
       'tlds:\n  .com: &com { active: true }\n  .net:\n    <<: *com\n',
-      '4:9  YAML aliases (*name) are not allowed (write the value out)',
+      '4:9  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)',
     ],
-    [
-      'a bracket is never closed',
-      'tlds: {\n',
-      '2:1  Flow map in block collection must be sufficiently indented and end with a }',
-    ],
+    ['a bracket is never closed', 'tlds: {\n', '1:7  this { is not closed (end it with })'],
     ['it has two documents', 'tlds: {}\n---\ntlds: {}\n', '2:1  there is more than one YAML document'],
   ])('%s', async (_, yaml, problem) => {
     expect(await problemsOfDomains(yaml)).toEqual([`${file}:${problem}`]);

@@ -4,7 +4,7 @@ import { problemsOf } from './problems.ts';
 
 const file = 'content/blog/news/broken.md';
 const guide = 'content/knowledgebase/vps/broken.md';
-const blogFields = 'title, description, date, author, cover, category, draft, updated, aliases';
+const blogFields = 'title, description, date, author, cover, category, draft, updated, tags, aliases';
 const noDate = 'must be a calendar date of the form YYYY-MM-DD';
 const noMedia = '"cover" must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores';
 
@@ -84,7 +84,7 @@ describe('a field is refused if', () => {
   test('it is a blog field in a knowledge base article', async () => {
     const root = createProject({ [guide]: '---\ntitle: A\ndescription: B\nauthor: Marit\n---\n\nText.\n' });
     expect(await problemsOf(root)).toEqual([
-      `${guide}:4:1  unknown field "author" (the fields are title, description, category, draft, aliases)`,
+      `${guide}:4:1  unknown field "author" (the fields are title, description, category, draft, updated, tags, aliases)`,
     ]);
   });
 });

@@ -90,7 +90,7 @@ describe('YAML is refused with line and column if', () => {
   test('a mapping is merged without an alias: in YAML 1.2, << is an ordinary field', async () => {
     expect(await problemsOf(createProject({ [file]: article({ '<<': '{ draft: true }' }, 'Text.\n') }))).toEqual(
       at([
-        '7:1  unknown field "<<" (the fields are title, description, date, author, cover, category, draft, updated, aliases)',
+        '7:1  unknown field "<<" (the fields are title, description, date, author, cover, category, draft, updated, tags, aliases)',
       ]),
     );
   });

@@ -134,7 +134,7 @@ describe('invalid front matter hides no other problem:', () => {
   test('a text that cannot be rendered does not hide a missing cover either', async () => {
     expect(await problemsOfFields({ cover: '/media/covers/gone.svg' }, '')).toEqual([
       `${file}:6:8  there is no /media/covers/gone.svg in content/`,
-      `${file}:8:1  the article has no text`,
+      `${file}:9:1  the article has no text`,
     ]);
   });
 

@@ -71,8 +71,9 @@ describe('the message about a number says what to write', () => {
     ['2 GiB', 'write 2'],
     ['"2"', 'write 2 without quotes'],
     ['1,024', 'write 1024 or 1.024'],
-    ['512 MB', unit],
-    ['1 TB', unit],
+    ['512 MB', 'write it in GB, as a number without the unit'],
+    ['1TB', 'write it in GB, as a number without the unit'],
+    ['a lot', unit],
   ])('for the memory %s', async (ram, hint) => {
     expect(await problemsOfPlan({ ram })).toEqual([`6:10  "plans[0].ram" must be a number, not text (${hint})`]);
   });
