@@ -7,6 +7,7 @@ import { MarkdownError } from '../markdown/limits.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import type { Rendered } from '../markdown/render.ts';
+import type { Finding } from '../markdown/lint/rule.ts';
 import type { Reference } from '../markdown/plugins/rehype-links.ts';
 import { fileOf } from '#contract/resources.ts';
 import type { Compression } from '../release/compress.ts';
@@ -34,6 +35,8 @@ export interface ArticleMetadata {
   readonly references: readonly Reference[];
   /** The IDs that links can point to. */
   readonly ids: readonly string[];
+  /** Probable mistakes in the Markdown. */
+  readonly findings: readonly Finding[];
 }
 
 /** The hashes of an article's file and of its compressed encodings. */
@@ -163,14 +166,19 @@ export function toMetadata(
   const { collection } = folder;
   const { frontMatter, bodyLine } = parsed;
   const { path } = addressOf(folder, file);
+  const toFileLine = <Item extends { readonly line: number }>(item: Item): Item => ({
+    ...item,
+    line: item.line + bodyLine - 1,
+  });
   const metadata: ArticleMetadata = {
     category: name,
     draft: false,
     item: { path },
     aliases: [],
     media: [],
-    references: rendered.references.map((reference) => ({ ...reference, line: reference.line + bodyLine - 1 })),
+    references: rendered.references.map(toFileLine),
     ids: rendered.ids,
+    findings: rendered.findings.map(toFileLine),
     ...(frontMatter && {
       declared: declaredBy({ file, cached: undefined, parsed }),
       draft: frontMatter.value.draft ?? false,

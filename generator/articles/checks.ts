@@ -32,6 +32,10 @@ function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): v
 }
 
 function checkReference(from: Article, { path, image, id, url }: Reference, site: Site): Fault | undefined {
+  if (url === '' && image)
+    return { message: 'the picture has no address', findHint: () => 'write it between the parentheses' };
+  if (/^www\./i.test(url))
+    return { message: `the link "${url}" has no scheme`, findHint: () => `write https://${url}` };
   if (path === undefined) return { message: `the link "${url}" leads out of content/` };
   if (path.startsWith('/media/')) return checkMedia(path, site);
   if (image) return { message: `the image "${url}" is not in content/media/`, findHint: () => site.suggest(path) };

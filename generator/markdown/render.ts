@@ -5,6 +5,8 @@ import remarkRehype from 'remark-rehype';
 import { unified } from 'unified';
 import { VFile } from 'vfile';
 import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
+import { remarkLint } from './lint/index.ts';
+import type { Finding } from './lint/rule.ts';
 import { parseMarkdown } from './parse.ts';
 import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
 import { rehypeHighlight } from './plugins/rehype-highlight.ts';
@@ -24,6 +26,8 @@ export interface Rendered {
   readonly references: readonly Reference[];
   /** The IDs that links can point to. */
   readonly ids: readonly string[];
+  /** Probable mistakes in the Markdown. */
+  readonly findings: readonly Finding[];
 }
 
 /** An article to render. */
@@ -38,6 +42,7 @@ export type RenderResult = Rendered | { readonly rejected: Pick<MarkdownError, '
 /** The render pipeline. The plugins after the sanitiser add only IDs, class names and site paths. */
 const processor = unified()
   .use(remarkAlerts)
+  .use(remarkLint)
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
   .use(rehypeRawHtml)
   .use(rehypeSanitize, safeHtml)
@@ -78,7 +83,8 @@ function renderWithoutLimit({ markdown, sitePath }: ArticleText): Rendered {
   checkTables(tree);
   const words = countWords(tree);
   const html = processor.stringify(processor.runSync(tree, file), file);
-  return { html, words, references: file.data.references ?? [], ids: [...(file.data.ids ?? [])] };
+  const { references = [], ids = [], findings = [] } = file.data;
+  return { html, words, references, ids: [...ids], findings };
 }
 
 /** V8 supports timeouts only for scripts, so a script calls the work. */

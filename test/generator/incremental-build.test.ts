@@ -50,7 +50,7 @@ describe('a build without changes', () => {
   test('makes its release current again if another one was current', async () => {
     const root = createProject();
     const first = await buildAndRead(root);
-    writeFiles(root, { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') });
+    writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') });
     const second = await buildAndRead(root);
     await rollback(join(root, 'dist'));
     expect(readTree(currentOf(root))).toEqual(first.tree);
@@ -72,8 +72,8 @@ describe('a build without changes', () => {
 
 describe('a build after a change equals a first build to the byte:', () => {
   const changes: [string, Files, Options?][] = [
-    ['a text', { 'content/blog/news/first.md': article({ title: 'First' }, '# Details\n\nOther words.\n') }],
-    ['a title', { 'content/blog/news/first.md': article({ title: 'Another' }, '# Details\n') }],
+    ['a text', { 'content/blog/news/first.md': article({ title: 'First' }, '## Details\n\nOther words.\n') }],
+    ['a title', { 'content/blog/news/first.md': article({ title: 'Another' }, '## Details\n') }],
     ['an added article', { 'content/knowledgebase/vps/new.md': guide('New', 'See [SSH](ssh.md).\n') }],
     ['a removed article', { 'content/blog/news/second.md': undefined }],
     [
@@ -132,7 +132,7 @@ describe('a build after a change equals a first build to the byte:', () => {
 });
 
 describe('a file of the previous release', () => {
-  const edited = { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') };
+  const edited = { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') };
   const unchanged = 'public/v1/kb/article/vps/ssh.json';
   const others = [unchanged, `${unchanged}.br`, 'public/v1/kb/list.json', 'public/media/kb/map.svg'];
 
@@ -181,7 +181,7 @@ test.each<[string, (file: string) => void]>([
   ['ends early', (file) => writeFileSync(file, '{"basis":')],
   ['has other content', (file) => writeFileSync(file, '{}')],
 ])('if the record of the previous build %s, the next build is correct', async (_, damage) => {
-  for (const files of [{}, { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') }]) {
+  for (const files of [{}, { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') }]) {
     const root = createProject();
     // oxlint-disable no-await-in-loop -- One project after the other.
     await buildAndRead(root);

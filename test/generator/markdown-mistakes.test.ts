@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { article, createProject } from '../helpers/project.ts';
+import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 import { problemsOf } from './problems.ts';
 
 /** A text and its problems; the text begins in line 9 of the file. */
@@ -19,17 +19,30 @@ const mistakes: readonly Row[] = [
   [
     'details that are not closed',
     'One.\n\n<details>\n<summary>Two</summary>\n\nThree.\n',
-    ['11:1  <details> is never closed: all text after it is hidden (write </details> where it ends)'],
+    ['11:1  warning: <details> is never closed: all text after it is hidden (write </details> where it ends)'],
   ],
   [
     'nested details of which one is not closed',
     '<details>\n\n<details>\n\nOne.\n\n</details>\n',
-    ['9:1  <details> is never closed: all text after it is hidden (write </details> where it ends)'],
+    ['9:1  warning: <details> is never closed: all text after it is hidden (write </details> where it ends)'],
   ],
   [
     'a mistyped end tag',
     '- x\n\n  <details>\n\n  One.\n\n  </detials>\n',
-    ['11:3  <details> is never closed: all text after it is hidden (write </details> where it ends)'],
+    ['11:3  warning: <details> is never closed: all text after it is hidden (write </details> where it ends)'],
+  ],
+  [
+    'a comment that is not closed',
+    'One.\n\n<!-- Two.\n\nThree.\n',
+    ['11:1  warning: the comment is never closed: all text after it is hidden (write --> where it ends)'],
+  ],
+  [
+    'a removed element that is not closed',
+    'The <title> of a page.\n\n> <select>\n\n`</select>`\n',
+    [
+      '9:5  warning: <title> is never closed: it is removed with the text after it (write `<title>` in backticks to show it, else delete it)',
+      '11:3  warning: <select> is never closed: it is removed with the text after it (write `<select>` in backticks to show it, else delete it)',
+    ],
   ],
   [
     'an element that is not closed',
@@ -54,27 +67,31 @@ const mistakes: readonly Row[] = [
   [
     'an iframe',
     'One.\n\n<iframe src="https://www.example.com/v"></iframe>\n',
-    ['11:1  warning: <iframe> and all in it is removed (write a link: [text](https://www.example.com/v))'],
+    ['11:1  warning: <iframe> is removed with all that is in it (write a link: [text](https://www.example.com/v))'],
   ],
   [
     'a script',
     'One.\n\n<script>\nalert("<b>")\n</script>\n',
-    ['11:1  warning: <script> and all in it is removed (delete it: articles are text and pictures)'],
+    ['11:1  warning: <script> is removed with all that is in it (delete it: articles are text and pictures)'],
   ],
   [
     'a video of another host',
     'One.\n\n> <div>\n>  <video><source src="https://www.example.com/v.mp4"></video>\n> </div>\n',
-    ['12:4  warning: <video> and all in it is removed (write a link: [text](https://www.example.com/v.mp4))'],
+    ['12:4  warning: <video> is removed with all that is in it (write a link: [text](https://www.example.com/v.mp4))'],
   ],
   [
     'a drawing',
     'One <svg><path d="M0"/></svg>.\n',
-    ['9:5  warning: <svg> and all in it is removed (save it in content/media/ and write ![what it shows](/media/...))'],
+    [
+      '9:5  warning: <svg> is removed with all that is in it (save it in content/media/ and write ![what it shows](/media/...))',
+    ],
   ],
   [
     'a placeholder',
     'Run *ssh root@<your-ip>* now.\n',
-    ['9:15  warning: <your-ip> is taken for HTML and removed (write it in backticks: `<your-ip>`, or \\<your-ip>)'],
+    [
+      '9:15  warning: <your-ip> is taken for HTML and removed (write `<your-ip>` in backticks to show it, else delete it)',
+    ],
   ],
   [
     'PHP code',
@@ -116,7 +133,9 @@ const mistakes: readonly Row[] = [
   [
     'a directive',
     'One.\n\n::: tip\nTwo.\n:::\n',
-    ['11:1  warning: ":::" is shown as it is (for a box write "> [!TIP]" and begin its lines with >)'],
+    [
+      '11:1  warning: ":::" is shown as it is: directives do not work here (write "> [!TIP]" and begin the lines of the box with >)',
+    ],
   ],
   [
     'a table without a delimiter row',
@@ -126,7 +145,7 @@ const mistakes: readonly Row[] = [
   [
     'a table with too few dashes',
     '| a | b |\n|---|\n| 1 | 2 |\n',
-    ['10:1  warning: this line of dashes must have as many cells as the heads above it (write |---|---|)'],
+    ['10:1  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)'],
   ],
   [
     'an unknown code language',
@@ -139,15 +158,21 @@ const mistakes: readonly Row[] = [
     ['9:7  warning: the code language "js{1,3}" is not known (write "js")'],
   ],
   [
+    'a table as databases print it',
+    'One.\n\n> | a | b |\n> |---+---|\n> | 1 | 2 |\n',
+    ['12:3  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)'],
+  ],
+  [
     'no code language at all',
     '```qqq\nls\n```\n',
     ['9:4  warning: the code language "qqq" is not known (write "text" for a block without colours)'],
   ],
   [
     'an undefined reference',
-    'One\n[two][three] and *[four*][].\n',
+    'One\n[two][three] and *four* [five][].\n',
     [
       '10:1  warning: "[two][three]" is no link: nothing defines [three] (write [text](address), or add a line "[three]: address")',
+      '10:25  warning: "[five][]" is no link: nothing defines [five] (write [text](address), or add a line "[five]: address")',
     ],
   ],
   [
@@ -161,12 +186,12 @@ const mistakes: readonly Row[] = [
   [
     'a space within a link',
     'See [one] (https://www.example.com).\n',
-    ['9:10  warning: "[one] (https://www.example.com)" is no link (delete the space before the parenthesis)'],
+    ['9:10  warning: "[one] (...)" is no link (delete the space before the parenthesis)'],
   ],
   [
     'a space within an address',
     '![One](/media/kb/map 1.svg)\n',
-    ['9:8  warning: this address contains a space, so it is no link (write %20 for each space)'],
+    ['9:8  warning: "[One](...)" is no link (write %20 for each space in the address)'],
   ],
   ['a heading without a space', 'One.\n\n##Two\n', ['11:3  warning: "##Two" is no heading (write a space after ##)']],
   [
@@ -250,7 +275,7 @@ const mistakes: readonly Row[] = [
     ],
   ],
   ['an empty link', 'One [two]().\n', ['9:11  warning: the link has no address (write it between the parentheses)']],
-  ['an empty picture', '![two](<>)\n', ['9:8  warning: the picture has no address (write it between the parentheses)']],
+  ['an empty picture', '![two](<>)\n', ['9:1  the picture has no address (write it between the parentheses)']],
   [
     'a link to www',
     'One [two](www.example.com/x).\n',
@@ -283,7 +308,7 @@ const harmless: readonly (readonly [name: string, markdown: string])[] = [
   ['pipes', 'a | b\nc | d\n\n|x| is positive\n'],
   [
     'code languages',
-    '```sh\n```\n\n```yml\n```\n\n```text\n```\n\n```C++\n```\n\n```output\n```\n\n```haskell\n```\n\n```\n```\n',
+    '```sh\n```\n\n```yml\n```\n\n```text\n```\n\n```C++\n```\n\n```output\n```\n\n```haskell\n```\n\n```tree\n```\n\n```\n```\n',
   ],
   ['brackets', 'a[0][1], [x], [ ] y, \\[a][b], `[a][b]`.\n\n- [ ] todo\n'],
   ['references', '[a][b], [b][], [b] and ![a][b] One.[^1]\n\n[b]: https://www.example.com\n[^1]: Two.\n'],
@@ -326,4 +351,35 @@ describe('nothing is reported for', () => {
     found ??= problemsOfEach(harmless.map(([, markdown]) => markdown));
     expect((await found)[index]).toEqual([]);
   });
+});
+
+test('mistakes in drafts, scheduled and broken articles are reported, and in cached articles again', async () => {
+  const names = ['published', 'draft', 'scheduled', 'broken'];
+  const fields = [{}, { draft: 'true' }, { date: '2027-01-01' }, { date: 'soon' }];
+  const text = 'One.\n\n<<<<<<< HEAD\nTwo.\n=======\n>>>>>>> other\n';
+  const files = Object.fromEntries(
+    names.map((name, index) => [`content/blog/news/${name}.md`, article(fields[index]!, text)]),
+  );
+  expect((await problemsOf(createProject(files))).filter((line) => line.includes('merge conflict'))).toEqual(
+    names.toSorted().map((name) => `content/blog/news/${name}.md:${name === 'draft' ? 12 : 11}:1  ${conflict}`),
+  );
+
+  const root = createProject({ 'content/blog/news/page.md': article({}, 'One.\n\n# Two\n') });
+  const builds = [];
+  // The third build finds the article in the cache, since only another article changed.
+  for (const other of [undefined, undefined, article({}, 'Changed.\n')]) {
+    writeFiles(root, { 'content/blog/news/first.md': other });
+    // oxlint-disable-next-line no-await-in-loop -- One build after the other.
+    builds.push((await buildProject(root, { noCache: false, lenient: true })).diagnostics);
+  }
+  expect(builds[0]).toMatchObject([{ severity: 'warning', line: 11, column: 1 }]);
+  expect(builds[1]).toEqual(builds[0]);
+  expect(builds[2]).toContainEqual(builds[0]![0]);
+});
+
+test('in a strict build mistakes are errors', async () => {
+  const root = createProject({ 'content/blog/news/page.md': article({}, '# One\n') });
+  const { release, diagnostics } = await buildProject(root, { strict: true });
+  expect(release).toBeUndefined();
+  expect(diagnostics).toMatchObject([{ severity: 'error', line: 9, column: 1 }]);
 });
