@@ -163,6 +163,11 @@ const mistakes: readonly Row[] = [
     ['12:3  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)'],
   ],
   [
+    'a table without pipes at the end of its lines',
+    '| a | b\n|---+---\n| 1 | 2\n',
+    ['10:1  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)'],
+  ],
+  [
     'no code language at all',
     '```qqq\nls\n```\n',
     ['9:4  warning: the code language "qqq" is not known (write "text" for a block without colours)'],
@@ -305,7 +310,7 @@ const harmless: readonly (readonly [name: string, markdown: string])[] = [
   ['a template in code', 'Write `{{< x >}}` and {{ y }}.\n\n```text\n{{< x >}}\n:::\n```\n'],
   ['colons', 'One::: two\n\nfe80:::1\n'],
   ['tables', '| a | b |\n|---|---|\n| 1 | 2 |\n\na | b\n- | -\n1 | 2\n'],
-  ['pipes', 'a | b\nc | d\n\n|x| is positive\n'],
+  ['pipes', 'a | b\nc | d\n\n|x| is positive\n|y| is not\n'],
   [
     'code languages',
     '```sh\n```\n\n```yml\n```\n\n```text\n```\n\n```C++\n```\n\n```output\n```\n\n```haskell\n```\n\n```tree\n```\n\n```\n```\n',
