@@ -86,7 +86,7 @@ export function handle<Name extends EndpointName>(
     async answer({ request, query, caller, rest, maxBodyBytes }) {
       const rules = endpoint.body;
       const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, rules, maxBodyBytes) : '';
-      const body = rules && text !== '' ? await parseJsonBody(text, rules) : undefined;
+      const body = rules && text !== '' ? parseJsonBody(text, rules) : undefined;
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       const { method, headers } = request;
       const checked = { method, query: readQuery(endpoint, query), body, text, headers, caller, rest };

@@ -11,9 +11,9 @@ const count = Number(process.env['DUPLICATE_KEY_INPUTS'] ?? 20_000);
 /** What a parser says of a text: the value, or nothing if it refuses it. */
 type Verdict = readonly [value: unknown] | readonly [];
 
-async function ourVerdict(text: string): Promise<Verdict> {
+function ourVerdict(text: string): Verdict {
   try {
-    return [await parseJsonBody(text, { schema: z.unknown(), required: true })];
+    return [parseJsonBody(text, { schema: z.unknown(), required: true })];
   } catch {
     return [];
   }
@@ -166,13 +166,13 @@ function createWriter(random: () => number) {
   };
 }
 
-test(`${count} bodies are accepted, refused and read as by another strict parser that refuses duplicate keys`, async () => {
+test(`${count} bodies are accepted, refused and read as by another strict parser that refuses duplicate keys`, () => {
   const write = createWriter(createRandom(19));
   const seen = { accepted: 0, duplicate: 0, malformed: 0 };
   const disagreements: string[] = [];
   for (let at = 0; at < count; at += 1) {
     const text = write();
-    const [ours, other] = [await ourVerdict(text), otherVerdict(text)];
+    const [ours, other] = [ourVerdict(text), otherVerdict(text)];
     if (!isDeepStrictEqual(ours, other)) disagreements.push(JSON.stringify(text));
     if (other.length > 0) seen.accepted += 1;
     else seen[isJson(text) ? 'duplicate' : 'malformed'] += 1;
