@@ -13,7 +13,7 @@ type Verdict = readonly [value: unknown] | readonly [];
 
 function ourVerdict(text: string): Verdict {
   try {
-    return [parseJsonBody(text, { schema: z.unknown(), required: true })];
+    return [parseJsonBody(text, { schema: z.unknown(), required: true }, 'json')];
   } catch {
     return [];
   }
