@@ -220,7 +220,8 @@ describeChromium((browser) => {
       onTestFinished(() => page.close());
       await page.goto(`${url}/preview`);
       await stop();
-      await page.getByText('Not connected: is npm run dev still running?').waitFor();
+      const connection = page.locator('#connection');
+      await expect.poll(() => connection.innerText(), eventually).toContain('is npm run dev still running?');
     });
   });
 });
