@@ -1,5 +1,7 @@
 import type { AnyCollection, CommonFrontMatter, ListItem } from './collections/collection.ts';
+import { toTitleCase } from './content.ts';
 import type { CategoryFolder } from './content.ts';
+import { placeholderDescription } from './template.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { parseFrontMatter } from '../source/front-matter.ts';
 import type { SplitArticle } from '../source/front-matter.ts';
@@ -28,6 +30,8 @@ export interface ArticleMetadata {
   readonly due?: string | undefined;
   readonly item: ListItem;
   readonly aliases: readonly Located[];
+  /** The description, if it is still the one of a new article. */
+  readonly placeholder?: Located | undefined;
   /** Media in the front matter. */
   readonly media: readonly Located[];
   /** Links and images that point to this site. */
@@ -126,14 +130,7 @@ function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diag
       diagnostics.error(place, `"category" must be the same in all of ${folder.slug}/`, `${source} says "${name}"`);
     }
   }
-  return (
-    name ??
-    folder.slug
-      .split('-')
-      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-      .join(' ')
-      .trim()
-  );
+  return name ?? toTitleCase(folder.slug);
 }
 
 /** The site path of an article and the path of its file in a release. */
@@ -177,6 +174,9 @@ export function toMetadata(
       due: collection.dueOn(frontMatter.value),
       item: collection.toItem(frontMatter.value, { path, category: name, words: rendered.words }),
       aliases: (frontMatter.value.aliases ?? []).map((alias, at) => locate(frontMatter, alias, ['aliases', at])),
+      ...(frontMatter.value.description === placeholderDescription && {
+        placeholder: locate(frontMatter, placeholderDescription, ['description']),
+      }),
       media: Object.entries(collection.media(frontMatter.value)).map(([field, text]) =>
         locate(frontMatter, text, [field]),
       ),

@@ -28,6 +28,11 @@ function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): v
   for (const located of metadata.media) report(located, checkMedia(located.text, site));
   // A draft is work in progress: the targets of its links may not exist yet.
   if (state === 'draft') return;
+  if (metadata.placeholder) {
+    const { line, column } = metadata.placeholder;
+    const hint = 'write one or two sentences for lists and search engines';
+    diagnostics.warning(placeOf(file, line, column), 'the description is the one of the template', hint);
+  }
   for (const reference of metadata.references) report(reference, checkReference(article, reference, site));
 }
 

@@ -52,6 +52,15 @@ export function groupContent(files: readonly SourceFile[], diagnostics: Diagnost
   return { categories: [...categories.values()], media };
 }
 
+/** The name of a category that has none: its slug in title case. */
+export function toTitleCase(slug: string): string {
+  return slug
+    .split('-')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(' ')
+    .trim();
+}
+
 function addToCategory(category: CategoryFolder, file: SourceFile, diagnostics: Diagnostics): void {
   const name = basename(file.path);
   if (name === 'category.yaml') {

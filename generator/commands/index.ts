@@ -7,6 +7,7 @@ export function runGenerator(args: readonly string[]): Promise<number> {
   const program = createProgram('generator', 'Compiles content/ and catalog/ into releases.');
   addBuildCommands(program);
   addDevCommand(program);
+  addNewCommand(program);
   addReleasesCommands(program);
   return runProgram(program, args);
 }
@@ -25,6 +26,19 @@ function addDevCommand(program: Command): void {
   addOut(addSourceOptions(program.command('dev').description(description)))
     .option('--no-serve', 'only build')
     .action(async (flags) => (await import('./dev.ts')).runDev(flags));
+}
+
+function addNewCommand(program: Command): void {
+  const create = program.command('new').description('Creates a draft with its front matter, and prints its path.');
+  create
+    .argument('<kind>', 'blog, or knowledgebase (short: kb)')
+    .argument('<title...>', 'the title of the article')
+    .option('--category <NAME>', 'the folder of its category')
+    .option('--new-category', 'create the category')
+    .option('--slug <NAME>', 'the last part of its address; default: made from the title')
+    .option('--author <NAME>', 'default: user.name of git')
+    .option('--content <DIR>', 'Markdown and media', parseFolder, 'content')
+    .action(async (kind, title, flags) => (await import('./new.ts')).runNew(kind, title, flags));
 }
 
 function addReleasesCommands(program: Command): void {
