@@ -15,7 +15,10 @@ test.each([
   ['a link', '[the map](/media/kb/new.svg)\n'],
   ['a relative image', '![The map](../../media/kb/new.svg)\n'],
   ['an image in raw HTML', '<img src="/media/kb/new.svg" alt="The map">\n'],
-  ['a srcset', '<img src="/media/kb/map.svg" srcset="/media/kb/new.svg 2x" alt="The map">\n'],
+  [
+    'a srcset',
+    '<picture><source srcset="/media/kb/new.svg 2x"><img src="/media/kb/map.svg" alt="The map"></picture>\n',
+  ],
   ['a reference', '![The map][map]\n\n[map]: /media/kb/new.svg\n'],
 ])('a picture is used by %s', async (_, body) => {
   const root = createProject({
@@ -37,12 +40,15 @@ test.each([
   expect(await problemsOf(root)).toEqual([]);
 });
 
-test('while an article cannot be read, its pictures do not count as unused', async () => {
-  const root = createProject({
-    'content/media/covers/new.svg': svg,
-    'content/blog/news/third.md': article({ cover: '/media/covers/new.svg', date: 'soon' }, 'Text.\n'),
-    'content/media/kb/new.svg': svg,
-    'content/knowledgebase/dns/new.md': '![x](/media/kb/new.svg)\n',
-  });
+test.each([
+  [
+    'has a mistake in its front matter',
+    'blog/news/third.md',
+    article({ cover: '/media/new.svg', date: 'soon' }, 'x\n'),
+  ],
+  ['has no front matter', 'knowledgebase/dns/new.md', '![x](/media/new.svg)\n'],
+  ['is in the wrong folder', 'knowledgebase/new.md', guide('New', '![x](/media/new.svg)\n')],
+])('while an article %s, its pictures do not count as unused', async (_, path, text) => {
+  const root = createProject({ 'content/media/new.svg': svg, [`content/${path}`]: text });
   expect((await problemsOf(root)).filter((problem) => problem.includes('warning'))).toEqual([]);
 });
