@@ -66,7 +66,11 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
           };
     // After errors the next build lists the folders again; otherwise their problems would not be reported again.
     sources = diagnostics.failed() ? undefined : loaded;
-    const { articles: _, ...result } = await compile({
+    const {
+      articles: _,
+      hasVanished: __,
+      ...result
+    } = await compile({
       sources: loaded,
       now: new Date().toISOString().slice(0, 10),
       diagnostics,

@@ -9,6 +9,7 @@ import { MarkdownError } from '../markdown/limits.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import type { Rendered } from '../markdown/render.ts';
+import type { Position } from '../common/yaml.ts';
 import type { Reference } from '../markdown/plugins/rehype-links.ts';
 import { fileOf } from '#contract/resources.ts';
 import type { Compression } from '../release/compress.ts';
@@ -28,6 +29,9 @@ export interface ArticleMetadata {
   readonly draft: boolean;
   /** The first day of publication, if it has one. */
   readonly due?: string | undefined;
+  /** The field that decides about publication: `draft` if it is true, else the date. */
+  readonly publication: Position;
+  readonly title: string;
   readonly item: ListItem;
   readonly aliases: readonly Located[];
   /** The description, if it is still the one of a new article. */
@@ -49,10 +53,8 @@ export interface EncodingHashes {
 }
 
 /** A text of the front matter with its position. */
-export interface Located {
+export interface Located extends Position {
   readonly text: string;
-  readonly line: number;
-  readonly column: number;
 }
 
 /** An article in this build. */
@@ -163,6 +165,8 @@ export function toMetadata(
   const metadata: ArticleMetadata = {
     category: name,
     draft: false,
+    publication: { line: 1, column: 1 },
+    title: '',
     item: { path },
     aliases: [],
     media: [],
@@ -172,6 +176,8 @@ export function toMetadata(
       declared: declaredBy({ file, cached: undefined, parsed }),
       draft: frontMatter.value.draft ?? false,
       due: collection.dueOn(frontMatter.value),
+      publication: toPosition(frontMatter, [frontMatter.value.draft ? 'draft' : 'date']),
+      title: frontMatter.value.title,
       item: collection.toItem(frontMatter.value, { path, category: name, words: rendered.words }),
       aliases: (frontMatter.value.aliases ?? []).map((alias, at) => locate(frontMatter, alias, ['aliases', at])),
       ...(frontMatter.value.description === placeholderDescription && {
@@ -186,9 +192,13 @@ export function toMetadata(
   return JSON.parse(JSON.stringify(metadata)) as ArticleMetadata;
 }
 
-function locate({ place }: Checked<CommonFrontMatter>, text: string, field: readonly PropertyKey[]): Located {
+function locate(frontMatter: Checked<CommonFrontMatter>, text: string, field: readonly PropertyKey[]): Located {
+  return { text, ...toPosition(frontMatter, field) };
+}
+
+function toPosition({ place }: Checked<CommonFrontMatter>, field: readonly PropertyKey[]): Position {
   const { line, column } = place(field);
-  return { text, line, column };
+  return { line, column };
 }
 
 /** Renders the body of an article. Reports a body that cannot be rendered or is empty, and returns undefined for it. */

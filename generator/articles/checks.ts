@@ -8,20 +8,17 @@ import { createSite } from './site.ts';
 import type { Site, SiteParts } from './site.ts';
 import { suggest } from '../common/suggest.ts';
 
-/**
- * Checks that every link, anchor, image and cover of the articles has a target in the release, and that every media file
- * is the target of one.
- */
+/** Checks that every link, anchor, image and cover of the articles has a target in the release. */
 export function checkReferences(parts: SiteParts, diagnostics: Diagnostics): void {
   const site = createSite(parts);
   for (const article of parts.articles) checkArticle(article, site, diagnostics);
-  checkUnusedMedia(parts, diagnostics);
 }
 
 /** Reports media that no article refers to, drafts and scheduled articles included. */
-function checkUnusedMedia({ articles, content: { media } }: SiteParts, diagnostics: Diagnostics): void {
-  // What uses a file is unknown while an article is out of place or cannot be read.
-  if (diagnostics.failed()) return;
+export function checkUnusedMedia(
+  { articles, content: { media } }: Pick<SiteParts, 'articles' | 'content'>,
+  diagnostics: Diagnostics,
+): void {
   const used = new Set(
     articles.flatMap(({ metadata }) => [
       ...metadata.media.map(({ text }) => text),

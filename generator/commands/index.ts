@@ -60,6 +60,7 @@ function addReleasesCommands(program: Command): void {
 
 function addCheckOptions(command: Command) {
   return addSourceOptions(command)
+    .option('--against <DIR|URL>', 'what is online: an output folder or a service; default: --out', parsePlace)
     .option('--now <YYYY-MM-DD>', 'the day of the build; default: today (UTC)')
     .option('--threads <N>', 'the number of render threads; default: automatic')
     .addOption(
@@ -80,6 +81,11 @@ function addSourceOptions(command: Command) {
 
 function addOut<Flags extends OptionValues>(command: Command<[], Flags>) {
   return command.option('--out <DIR>', 'the folder of releases; default: DIST_DIR or dist', parseFolder);
+}
+
+function parsePlace(place: string): string {
+  if (place === '') throw new InvalidArgumentError('It must be a folder or a URL.');
+  return place;
 }
 
 /** Rejects an empty path, as in `--out=$UNSET`, which would mean the working directory. */

@@ -16,6 +16,7 @@ async function messagesOf(root: string, command: 'check' | 'build', ...args: str
   const out = ['--out', join(root, 'dist')];
   const { stderr, failed } = await runCommand(command, ...foldersOf(root), ...out, ...day, ...args);
   const lines = stderr
+    .replaceAll(`${root}/`, '')
     .replaceAll(`${displayPath(root)}/`, '')
     .split('\n')
     .slice(0, -1);
