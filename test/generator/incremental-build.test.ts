@@ -13,10 +13,14 @@ type Options = Parameters<typeof buildProject>[1];
 const cached = { noCache: false } as const;
 const currentOf = (root: string): string => realpathSync(join(root, 'dist/current'));
 
-/** Builds, and reads the release and everything that the build reported. */
+/**
+ * Builds, and reads the release and everything that the build reported, except for paths that vanish: a first build has
+ * nothing to compare with.
+ */
 async function buildAndRead(root: string, options: Options = cached) {
   const { release, diagnostics, ...summary } = await buildProject(root, options);
-  const found = diagnostics.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
+  const about = diagnostics.filter(({ message }) => !message.includes('this build no longer has it'));
+  const found = about.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
   return { id: release?.id, diagnostics: found, summary, tree: release && readTree(currentOf(root)) };
 }
 
