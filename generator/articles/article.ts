@@ -1,6 +1,8 @@
-import type { AnyCollection, CommonFrontMatter, ListItem } from './collections/collection.ts';
+import type { AnyCollection, CommonFrontMatter } from './collections/collection.ts';
+import { toTitleCase } from './content.ts';
 import type { CategoryFolder } from './content.ts';
-import type { YamlProblem } from '../common/yaml.ts';
+import { locateCategory } from './metadata.ts';
+import type { ArticleMetadata, Located } from './metadata.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { parseFrontMatter } from '../source/front-matter.ts';
 import type { SplitArticle } from '../source/front-matter.ts';
@@ -8,54 +10,7 @@ import { MarkdownError } from '../markdown/limits.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import type { Rendered } from '../markdown/render.ts';
-import type { Reference } from '../markdown/plugins/rehype-links.ts';
 import { fileOf } from '#contract/resources.ts';
-import type { Compression } from '../release/compress.ts';
-import type { Checked } from '../source/yaml.ts';
-
-/**
- * The data of an article that lists and checks need, without its text. It is plain JSON, so that the cache can store it.
- * Lines and columns are those of the file.
- */
-export interface ArticleMetadata {
-  /** Hashes of its file in a release; undefined if it was only checked. */
-  readonly encodings?: EncodingHashes | undefined;
-  /** The display name of its category. */
-  readonly category: string;
-  /** The category name in its front matter, if there is one. */
-  readonly declared?: Located | undefined;
-  readonly draft: boolean;
-  /** The first day of publication, if it has one. */
-  readonly due?: string | undefined;
-  readonly item: ListItem;
-  readonly aliases: readonly Located[];
-  /** The day of the last significant change, YYYY-MM-DD. */
-  readonly updated?: string | undefined;
-  readonly tags: readonly string[];
-  /** Probable mistakes in the front matter. */
-  readonly warnings: readonly YamlProblem[];
-  /** Media in the front matter. */
-  readonly media: readonly Located[];
-  /** Links and images that point to this site. */
-  readonly references: readonly Reference[];
-  /** The IDs that links can point to. */
-  readonly ids: readonly string[];
-}
-
-/** The hashes of an article's file and of its compressed encodings. */
-export interface EncodingHashes {
-  readonly compression: Compression;
-  readonly identity: string;
-  readonly gz: string;
-  readonly br: string;
-}
-
-/** A text of the front matter with its position. */
-export interface Located {
-  readonly text: string;
-  readonly line: number;
-  readonly column: number;
-}
 
 /** An article in this build. */
 export interface Article {
@@ -67,6 +22,8 @@ export interface Article {
   readonly output: string;
   /** `broken` means invalid front matter or a body that cannot be rendered; such an article is checked only. */
   readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
+  /** Whether the release contains it: previews contain drafts and scheduled articles too. */
+  readonly isIncluded: boolean;
   readonly metadata: ArticleMetadata;
 }
 
@@ -79,9 +36,6 @@ export interface OpenedArticle {
 
 /** An article's front matter, if valid, and its Markdown. */
 type Parsed = SplitArticle<CommonFrontMatter>;
-
-/** The fields of a front matter that have no problem. */
-type Fields = Checked<Partial<CommonFrontMatter>>;
 
 /** A category, its opened articles and their common display name. */
 export interface OpenedCategory {
@@ -116,9 +70,7 @@ export function parseArticle(
 
 function declaredBy({ cached, parsed }: OpenedArticle): Located | undefined {
   if (!parsed) return cached?.declared;
-  const { fields } = parsed;
-  const category = fields?.value.category;
-  return category === undefined ? undefined : locate(fields!, category, ['category']);
+  return parsed.fields && locateCategory(parsed.fields);
 }
 
 function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diagnostics: Diagnostics): string {
@@ -135,14 +87,7 @@ function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diag
       diagnostics.error(place, `"category" must be the same in all of ${folder.slug}/`, `${source} says "${name}"`);
     }
   }
-  return (
-    name ??
-    folder.slug
-      .split('-')
-      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-      .join(' ')
-      .trim()
-  );
+  return name ?? toTitleCase(folder.slug);
 }
 
 /** The site path of an article and the path of its file in a release. */
@@ -154,68 +99,25 @@ export function addressOf({ collection, slug: category }: CategoryFolder, file: 
   };
 }
 
-/** Creates an article of a build on the day `now`, YYYY-MM-DD. */
-export function toArticle(folder: CategoryFolder, file: SourceFile, metadata: ArticleMetadata, now: string): Article {
+/** What decides whether a release contains an article. */
+export interface Schedule {
+  /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
+  readonly now: string;
+  /** Includes drafts and scheduled articles: a preview. */
+  readonly withUnpublished?: boolean | undefined;
+}
+
+/** Creates an article of a build. */
+export function toArticle(
+  folder: CategoryFolder,
+  file: SourceFile,
+  metadata: ArticleMetadata,
+  { now, withUnpublished = false }: Schedule,
+): Article {
   const { draft, due } = metadata;
   const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
   const { path, output } = addressOf(folder, file);
-  return { folder, file, path, output, state, metadata };
-}
-
-/** Creates the metadata of an article. Of invalid front matter it has the fields without a problem. */
-export function toMetadata(
-  { folder, name }: Pick<OpenedCategory, 'folder' | 'name'>,
-  file: SourceFile,
-  parsed: Parsed,
-  rendered: Rendered | undefined,
-): ArticleMetadata {
-  const { collection } = folder;
-  const { frontMatter, fields, bodyLine } = parsed;
-  const { path } = addressOf(folder, file);
-  const metadata: ArticleMetadata = {
-    category: name,
-    draft: false,
-    item: { path },
-    aliases: [],
-    tags: [],
-    media: [],
-    warnings: parsed.warnings,
-    references: (rendered?.references ?? []).map((reference) => ({
-      ...reference,
-      line: reference.line + bodyLine - 1,
-    })),
-    ids: rendered?.ids ?? [],
-    ...(fields && {
-      declared: declaredBy({ file, cached: undefined, parsed }),
-      draft: fields.value.draft ?? false,
-      aliases: (fields.value.aliases ?? []).map((alias, at) => locate(fields, alias, ['aliases', at])),
-      updated: fields.value.updated,
-      tags: fields.value.tags ?? [],
-      media: Object.entries(collection.media(fields.value)).flatMap(([field, text]) =>
-        text === undefined ? [] : [locate(fields, text, [field])],
-      ),
-      warnings: [...parsed.warnings, ...warnOfMistakes(collection, fields)],
-    }),
-    ...(frontMatter &&
-      rendered && {
-        due: collection.dueOn(frontMatter.value),
-        item: collection.toItem(frontMatter.value, { path, category: name, words: rendered.words }),
-      }),
-  };
-  // Copied, since V8's substrings keep the whole article text in memory.
-  return JSON.parse(JSON.stringify(metadata)) as ArticleMetadata;
-}
-
-function warnOfMistakes(collection: AnyCollection, { value, place }: Fields): YamlProblem[] {
-  return collection.findMistakes(value).map(({ field, message, hint }) => {
-    const { line, column } = place([field]);
-    return { line, column, message, hint };
-  });
-}
-
-function locate({ place }: Fields, text: string, field: readonly PropertyKey[]): Located {
-  const { line, column } = place(field);
-  return { text, line, column };
+  return { folder, file, path, output, state, isIncluded: withUnpublished || state === 'published', metadata };
 }
 
 /** Renders the body of an article. Reports a body that cannot be rendered or is empty, and returns undefined for it. */

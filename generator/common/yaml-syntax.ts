@@ -65,7 +65,7 @@ export function findConflicts(text: string): Finding[] {
   return (starts.length > 0 ? starts : markers.slice(0, 1)).map(({ index: offset }) => ({
     offset,
     message: 'a merge conflict is not resolved',
-    hint: 'keep one of the two versions, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>',
+    hint: 'keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>',
   }));
 }
 

@@ -44,7 +44,7 @@ describe('wrong indentation is one problem, at the line', () => {
 
 describe('a merge conflict is one problem, at its first line', () => {
   const conflict =
-    'a merge conflict is not resolved (keep one of the two versions, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>)';
+    'a merge conflict is not resolved (keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>)';
 
   test('in front matter', async () => {
     const yaml = 'title: A\n<<<<<<< HEAD\ndate: 2026-01-01\n=======\ndate: 2026-01-02\n>>>>>>> branch\nauthor: M';
