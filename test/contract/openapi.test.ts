@@ -28,7 +28,8 @@ interface Response {
 interface Operation {
   readonly operationId: string;
   readonly summary: string;
-  readonly description?: string;
+  readonly description: string;
+  readonly tags: readonly string[];
   readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, Content>> };
   readonly security: unknown[];
   readonly parameters: readonly {
@@ -36,14 +37,17 @@ interface Operation {
     in: string;
     required: boolean;
     description: string;
-    schema: Record<string, unknown>;
+    example: unknown;
+    schema: JsonSchema;
   }[];
   readonly responses: Readonly<Record<string, Response>>;
 }
 
 interface Document {
   readonly openapi: string;
-  readonly info: { readonly version: string };
+  readonly info: { readonly version: string; readonly contact: unknown };
+  readonly servers: unknown;
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
@@ -109,15 +113,37 @@ test('every object refuses unknown fields, and lists its required fields', () =>
     }
     for (const [key, inner] of Object.entries(value)) walk(inner, `${at}.${key}`);
   };
-  walk(document.components.schemas, 'schemas');
+  walk(document, 'document');
   expect(open).toEqual([]);
 });
 
-test('every component has a description', () => {
-  const bare = Object.entries(document.components.schemas).filter(
-    ([, { description }]) => !/^[A-Z].+\.$/.test(description ?? ''),
-  );
+test('every component and every property has a description', () => {
+  const bare: string[] = [];
+  const walk = ({ $ref, description, properties, items, additionalProperties: rest }: JsonSchema, at: string): void => {
+    // A reference has the description of its component.
+    if (!$ref && !/^[A-Z0-9].+\.$/s.test(description ?? '')) bare.push(at);
+    for (const [name, property] of Object.entries(properties ?? {})) walk(property as JsonSchema, `${at}.${name}`);
+    for (const inner of [items, rest]) if (typeof inner === 'object') walkFields(inner as JsonSchema, at);
+  };
+  const walkFields = ({ properties = {} }: JsonSchema, at: string): void => {
+    for (const [name, property] of Object.entries(properties)) walk(property as JsonSchema, `${at}[].${name}`);
+  };
+  for (const [name, schema] of Object.entries(document.components.schemas)) walk(schema, name);
   expect(bare).toEqual([]);
+});
+
+test('the document says who answers questions, where the API is, and which resources it has', () => {
+  expect(document.info.contact).toEqual({ name: expect.any(String), url: expect.stringMatching(/^https:/) });
+  expect(document.servers).toEqual([{ url: '/', description: expect.stringMatching(/\.$/) }]);
+  for (const { description } of document.tags) expect(description).toMatch(/^[A-Z].+\.$/);
+  const used = operations.flatMap(({ tags }) => tags);
+  expect(new Set(used)).toEqual(new Set(document.tags.map(({ name }) => name)));
+});
+
+test('every answer has an example, scripts and files too', () => {
+  expect(
+    contents.filter(({ example, examples }) => example === undefined && !examples).map(({ name }) => name),
+  ).toEqual([]);
 });
 
 describe.each(operations)('$operationId', (operation) => {
@@ -127,6 +153,8 @@ describe.each(operations)('$operationId', (operation) => {
   test('has a summary, and says whether it needs a key', () => {
     expect(summary).toMatch(/^[A-Z].+[^.]$/);
     expect(security).toEqual(endpoint.access ? [{ apiKey: [] }] : []);
+    expect(operation.tags).toHaveLength(1);
+    expect(operation.description).toMatch(/^[A-Z].+\.$/);
     if (endpoint.access) expect(operation.description).toContain(endpoint.access.scope);
   });
 
@@ -149,12 +177,16 @@ describe.each(operations)('$operationId', (operation) => {
       ...inQuery,
       ...(takesIdempotencyKey(endpoint) ? [{ name: 'Idempotency-Key', in: 'header', required: false }] : []),
     ]);
-    for (const { description } of parameters) expect(description).toMatch(/\.$/);
+    for (const { description, example, schema } of parameters) {
+      expect(description).toMatch(/\.$/);
+      expect(z.fromJSONSchema(schema).parse(example)).toEqual(example);
+    }
   });
 
   test('lists every status that it may send, and no other', () => {
     const codes: ProblemCode[] = [...endpoint.problems, 'method_not_allowed', endpoint.failure];
     if (endpoint.access) codes.push('unauthorized', 'forbidden', 'insufficient_scope');
+    if (endpoint.path.includes('{')) codes.push('not_found');
     if (takesIdempotencyKey(endpoint)) codes.push('validation_error', 'in_progress', 'idempotency_mismatch');
     const expected = new Set([
       ...Object.keys(endpoint.replies),
@@ -193,6 +225,10 @@ describe.each(operations)('$operationId', (operation) => {
       const retries = ['429', '409', ...(endpoint.access ? ['500'] : [])];
       expect('Retry-After' in headers).toBe(retries.includes(status) || isUnknown);
       expect('WWW-Authenticate' in headers).toBe(status === '401' || status === '403');
+      // A former path of an article gets the article with its present path.
+      expect('Content-Location' in headers).toBe(
+        /Article$/.test(operationId) && (status === '200' || status === '304'),
+      );
       expect('Idempotent-Replayed' in headers).toBe(takesIdempotencyKey(endpoint) && status === '200');
       expect('ETag' in headers).toBe(endpoint.stored !== false && (status === '200' || status === '304'));
     }
