@@ -6,15 +6,33 @@ import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 /** The rate limits of single endpoints. */
 export type LimitName = 'domains' | 'feedback';
 
+/** The groups of operations, as the description shows them. */
+export const tags = {
+  Service: 'The running instance: its health, its version and this description.',
+  Status: 'The state of the platform, and the script that shows it on a website.',
+  Blog: 'The articles of the blog.',
+  'Knowledge base': 'The articles of the knowledge base, and what readers think of them.',
+  Media: 'The images and other files of articles.',
+  Plans: 'The plans that can be ordered.',
+  Domains: 'The TLDs for sale with their prices, and the search for free domains.',
+  VPS: 'Power of virtual servers, with an API key.',
+  'Game servers': 'Power, console and log of game servers, with an API key.',
+} as const;
+
 /** An operation of the API. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST';
   /** The path; `{name}` is a segment, `{name*}` the rest of the path. */
   readonly path: string;
+  readonly tag: keyof typeof tags;
   readonly summary: string;
+  /** What a client should know beyond the summary. */
+  readonly description: string;
   /** Whether the response is stored and has an ETag: in a file of the release (see `resources.ts`) or in memory. */
   readonly stored: 'file' | 'memory' | false;
   readonly errorStyle: ErrorStyle;
+  /** Whether it also answers to former paths of articles. */
+  readonly hasFormerPaths?: boolean;
   /** The query parameters; an empty value counts as missing. */
   readonly query?: z.ZodObject;
   /** The JSON body. */
@@ -40,6 +58,8 @@ export interface Endpoint {
   readonly problems: readonly ProblemCode[];
   /** The error for an unexpected failure. */
   readonly failure: ProblemCode;
+  /** The messages of its errors, if not the defaults of their codes. */
+  readonly messages?: Readonly<Partial<Record<ProblemCode, string>>>;
 }
 
 /** Whether the rate limit by client address applies to a path; it covers every path below /v1, also unknown ones. */
@@ -59,6 +79,8 @@ export interface Reply {
   readonly schema?: z.ZodType;
   readonly mediaType: string;
   readonly example?: unknown;
+  /** The target of an example that is a file. */
+  readonly exampleTarget?: string;
 }
 
 /** Creates a JSON response, by default with the example of its schema. */

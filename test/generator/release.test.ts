@@ -39,10 +39,10 @@ describe('the release of the valid project', () => {
       const text = decode(tree, path).toString();
       texts[path] = path.endsWith('.json') ? JSON.parse(text) : text;
     }
-    expect(texts['public/v1/openapi.json']).toEqual(renderOpenApi());
     // The OpenAPI document has its own snapshot, and the status widget is tested in a browser.
-    delete texts['public/v1/openapi.json'];
     const { script, version, embed } = await compileStatusWidget();
+    expect(texts['public/v1/openapi.json']).toEqual(renderOpenApi({ widgetVersion: version }));
+    delete texts['public/v1/openapi.json'];
     for (const path of [
       'public/v1/service-status.js',
       `public/v1/service-status.${version}.js`,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { renderOpenApi } from '#contract/openapi.ts';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
+import { document } from '../contract/document.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { serveShared, sharedApp } from '../server/shared.ts';
@@ -215,7 +215,7 @@ test.each(storedNames)('%s answers the same with an unknown query parameter', as
 /** The OpenAPI schema of the 200 answer of a path, which generated clients use. */
 function componentOf(path: string, method: string): z.ZodType {
   const { paths, components } = JSON.parse(
-    JSON.stringify(renderOpenApi()).replaceAll('#/components/schemas/', '#/$defs/'),
+    JSON.stringify(document).replaceAll('#/components/schemas/', '#/$defs/'),
   ) as {
     paths: Record<
       string,

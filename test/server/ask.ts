@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import type { Agent, IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { EndpointName } from '#contract/endpoints.ts';
-import { renderOpenApi } from '#contract/openapi.ts';
+import { document } from '../contract/document.ts';
 import type { SharedApp } from './shared.ts';
 import { describeEndpoint, endpointAt, requestOf } from './targets.ts';
 
@@ -77,10 +77,6 @@ interface Operation {
   >;
 }
 
-const document = renderOpenApi() as {
-  readonly components: { readonly headers: Readonly<Record<string, { readonly required: boolean }>> };
-  readonly paths: unknown;
-};
 const { headers: documentedHeaders } = document.components;
 const documented = document.paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
