@@ -53,7 +53,9 @@ export function compareRemote(port: number, answer: Described): void {
 // Every answer of the server under test passes here, whichever client asks. Stand-ins for other services have no request id.
 subscribe('http.server.request.start', (message) => {
   const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
-  const { method = '', url: target = '', headers, socket } = request;
+  const { method = '', url = '', headers, socket } = request;
+  // A request without Host reaches no endpoint.
+  const target = headers.host === undefined ? '*' : url;
   const isPreflight = method === 'OPTIONS' && 'access-control-request-method' in headers;
   if (isPreflight) return;
   const port = socket.localPort!;
