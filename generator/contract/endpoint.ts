@@ -58,7 +58,7 @@ export interface Endpoint {
   readonly problems: readonly ProblemCode[];
   /** The error for an unexpected failure. */
   readonly failure: ProblemCode;
-  /** The messages of its errors, if not the defaults of their codes. */
+  /** The messages that describe its errors, if not the defaults of their codes: one that it really sends for each code. */
   readonly messages?: Readonly<Partial<Record<ProblemCode, string>>>;
 }
 

@@ -108,6 +108,7 @@ export const endpoints = {
     missing: { code: 'path_required' },
     replies: { 200: json('The article.', ContentArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
+    messages: { validation_error: 'Query parameter path is given more than once' },
   },
   listKnowledgeBaseArticles: {
     ...content,
@@ -123,6 +124,7 @@ export const endpoints = {
     }),
     replies: { 200: json('The list; it is empty if the category does not exist.', KnowledgeBaseList) },
     problems: ['validation_error'],
+    messages: { validation_error: 'Query parameter category is given more than once' },
   },
   getKnowledgeBaseArticle: {
     ...content,
@@ -141,6 +143,7 @@ export const endpoints = {
     missing: { code: 'path_required' },
     replies: { 200: json('The article.', KnowledgeBaseArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
+    messages: { validation_error: 'Query parameter path is given more than once' },
   },
   sendFeedback: {
     ...plain,
@@ -195,6 +198,7 @@ export const endpoints = {
     description: 'Prices are in euro and for one year. Only these TLDs can be searched.',
     replies: { 200: json('The TLDs.', DomainTLDListResponse) },
     problems: ['pricing_unavailable', 'provider_error'],
+    messages: { provider_error: 'Domain data could not be loaded' },
   },
   searchDomain: {
     ...plain,
@@ -215,6 +219,10 @@ export const endpoints = {
     limit: 'domains',
     replies: { 200: json('Whether the domain is available, and its prices.', DomainSearchResponse) },
     problems: ['invalid_domain', 'tld_not_found', 'pricing_unavailable', 'provider_error'],
+    messages: {
+      invalid_domain: 'Query parameter domain is required',
+      provider_error: 'Domain data could not be loaded',
+    },
   },
   ...hostingEndpoints,
 } as const satisfies Record<string, Endpoint>;

@@ -18,6 +18,9 @@ const hosting = {
   failure: 'internal_error',
 } as const;
 
+const messages = { validation_error: 'Idempotency-Key must be 1 to 255 visible ASCII characters' } as const;
+const gameMessages = { ...messages, forbidden: 'You do not have access to this game server' } as const;
+
 function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(action: Action) {
   const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
   const example = { success: true, action, vps_id: '1207', status: 'requested', message };
@@ -28,6 +31,7 @@ function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(act
     access: { kind: 'vps', scope: 'vps-power:read_write' },
     replies: { 200: json('The action was accepted; the VPS may need more time.', VPSPowerResponse, example) },
     problems: ['server_unavailable', 'provider_error'],
+    messages: { ...messages, forbidden: 'You do not have access to this VPS' },
   } as const;
 }
 
@@ -40,6 +44,7 @@ function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(a
     path: `/v1/hosting/game/power/{server_id}/${action}`,
     access: { kind: 'game', scope: 'game-power:read_write' },
     replies: { 200: json('The action was accepted; the game server may need more time.', GamePowerResponse, example) },
+    messages: gameMessages,
   } as const;
 }
 
@@ -66,6 +71,7 @@ export const hostingEndpoints = {
     body: { schema: ForceRequest, required: true },
     missing: { code: 'confirmation_required', message: 'Reset requires force=true' },
     problems: [...vpsPower('reset').problems, 'confirmation_required', 'validation_error'],
+    messages: { ...vpsPower('reset').messages, confirmation_required: 'Reset requires force=true' },
   },
   startGameServer: {
     ...gamePower('start'),
@@ -89,6 +95,7 @@ export const hostingEndpoints = {
     query: z.object({ force: force.optional() }),
     body: { schema: ForceRequest, required: false },
     problems: [...gamePower('kill').problems, 'confirmation_required', 'validation_error'],
+    messages: { ...gameMessages, confirmation_required: 'Kill requires force=true' },
   },
   openGameConsole: {
     ...hosting,
@@ -100,6 +107,7 @@ export const hostingEndpoints = {
       'Fetch a new token when the stream says that its token expires. A key with read_write may send commands.',
     access: { kind: 'game', scope: 'game-console:read' },
     replies: { 200: json('The address and the short-lived token.', GameConsoleWebsocketResponse) },
+    messages: gameMessages,
   },
   sendGameCommand: {
     ...hosting,
@@ -111,6 +119,7 @@ export const hostingEndpoints = {
     body: { schema: GameConsoleCommandRequest, required: true },
     replies: { 200: json('The command was sent.', GameConsoleCommandResponse) },
     problems: ['validation_error', 'provider_permission_denied', 'provider_error'],
+    messages: gameMessages,
   },
   getLatestGameLog: {
     ...hosting,
@@ -122,5 +131,6 @@ export const hostingEndpoints = {
       'At most the newest 1 MiB, from the start of a line. All readers of a server share one reading in 3 seconds.',
     access: { kind: 'game', scope: 'game-logs:read' },
     replies: { 200: json('The log.', GameLatestLogResponse) },
+    messages: gameMessages,
   },
 } as const satisfies Record<string, Endpoint>;
