@@ -78,9 +78,8 @@ export interface Reply {
   /** The schema of a JSON body; other bodies have a `mediaType` only. */
   readonly schema?: z.ZodType;
   readonly mediaType: string;
+  /** The example of a script comes from the release. */
   readonly example?: unknown;
-  /** The target of an example that is a file. */
-  readonly exampleTarget?: string;
 }
 
 /** Creates a JSON response, by default with the example of its schema. */

@@ -65,7 +65,7 @@ export const endpoints = {
     description:
       'It draws the state where a page includes it. This address always has the newest version; pages with an integrity attribute use an address with a version.',
     replies: {
-      200: { description: 'The script.', mediaType: 'application/javascript', exampleTarget: '/v1/service-status.js' },
+      200: { description: 'The script.', mediaType: 'application/javascript' },
     },
   },
   getStatusWidgetVersion: {
@@ -75,11 +75,7 @@ export const endpoints = {
     summary: 'One version of the status widget; its bytes never change',
     description: 'The file v1/service-status.json of a release has its path, and its hash for the integrity attribute.',
     replies: {
-      200: {
-        description: 'The script.',
-        mediaType: 'application/javascript',
-        exampleTarget: '/v1/service-status.{version}.js',
-      },
+      200: { description: 'The script.', mediaType: 'application/javascript' },
     },
     problems: ['not_found'],
   },
@@ -185,7 +181,7 @@ export const endpoints = {
     tag: 'Media',
     summary: 'An image or other media file of an article',
     description: 'Articles refer to these files by their path.',
-    replies: { 200: { description: 'The file.', mediaType: '*/*', exampleTarget: '/media/covers/price-list.svg' } },
+    replies: { 200: { description: 'The file.', mediaType: '*/*', example: examples.getMedia } },
     problems: ['media_not_found'],
   },
   listDomainTlds: {

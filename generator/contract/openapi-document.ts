@@ -17,15 +17,9 @@ const MediaType = z.strictObject({
   schema: JsonSchema.describe('JSON Schema of the body; empty for any bytes.'),
   example: z.unknown().optional().describe('An example of the body.'),
   examples: z
-    .record(
-      z.string(),
-      z.union([
-        z.strictObject({ value: z.unknown().describe('The example.') }),
-        z.strictObject({ externalValue: text.describe('The address of the example.') }),
-      ]),
-    )
+    .record(z.string(), z.strictObject({ value: z.unknown().describe('The example.') }))
     .optional()
-    .describe('Examples of the body, by error code or by name.'),
+    .describe('Examples of an error, by its code.'),
 });
 const Content = z.record(z.string(), MediaType);
 

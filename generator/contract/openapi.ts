@@ -12,12 +12,18 @@ import type { ProblemCode } from '#contract/problem.ts';
 
 type Response = Operation['responses'][string];
 
+/** The status widget of the release. */
+interface Widget {
+  readonly version: string;
+  readonly script: string;
+}
+
 /** Renders the OpenAPI 3.1 document of all endpoints, deterministically. */
-export function renderOpenApi({ widgetVersion }: { readonly widgetVersion: string }): OpenApiDocument {
+export function renderOpenApi(widget: Widget): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
     const path = (paths[endpoint.path.replace('*}', '}')] ??= {});
-    path[endpoint.method === 'GET' ? 'get' : 'post'] = renderOperation(operationId, endpoint, widgetVersion);
+    path[endpoint.method === 'GET' ? 'get' : 'post'] = renderOperation(operationId, endpoint, widget);
   }
   return {
     ...head,
@@ -36,10 +42,10 @@ export function renderOpenApi({ widgetVersion }: { readonly widgetVersion: strin
   };
 }
 
-function renderOperation(operationId: string, endpoint: Endpoint, widgetVersion: string): Operation {
+function renderOperation(operationId: string, endpoint: Endpoint, widget: Widget): Operation {
   const responses: Operation['responses'] = {};
   for (const [status, reply] of Object.entries(endpoint.replies)) {
-    responses[status] = renderReply(endpoint, reply, status, widgetVersion);
+    responses[status] = renderReply(endpoint, reply, status, widget);
   }
   if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: headersOfNotModified(endpoint) };
   for (const [status, group] of Map.groupBy(codesOf(endpoint), (code) => problems[code].status)) {
@@ -52,7 +58,7 @@ function renderOperation(operationId: string, endpoint: Endpoint, widgetVersion:
     summary,
     description: access ? `${description} Requires the scope ${access.scope} for the server.` : description,
     security: access ? [{ apiKey: [] }] : [],
-    parameters: renderParameters(endpoint, widgetVersion),
+    parameters: renderParameters(endpoint, widget.version),
     ...(body && { requestBody: renderBody(body) }),
     responses,
   };
@@ -74,12 +80,14 @@ function renderBody({ schema, required }: NonNullable<Endpoint['body']>): NonNul
   };
 }
 
-function renderReply(endpoint: Endpoint, reply: Reply, status: string, widgetVersion: string): Response {
-  const { description, mediaType, schema, exampleTarget } = reply;
-  const target = exampleTarget?.replace('{version}', widgetVersion);
-  const content = schema
-    ? { schema: toRef(schema), example: reply.example }
-    : { schema: mediaType === '*/*' ? {} : { type: 'string' }, examples: { file: { externalValue: target! } } };
+function renderReply(endpoint: Endpoint, reply: Reply, status: string, widget: Widget): Response {
+  const { description, mediaType, schema } = reply;
+  const isScript = mediaType === 'application/javascript';
+  const content = {
+    // Without a schema it is a text or, of any type, bytes.
+    schema: schema ? toRef(schema) : isScript ? { type: 'string' } : {},
+    example: isScript ? widget.script : reply.example,
+  };
   return { description, headers: headersOfReply(endpoint, status), content: { [mediaType]: content } };
 }
 

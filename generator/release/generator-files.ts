@@ -31,7 +31,7 @@ export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget |
     const file = fileOf(name, params);
     if (!previous || missing.has(file)) await stage.write(file, Buffer.from(text));
   };
-  await write('openapi', {}, toJsonText('openapi', renderOpenApi({ widgetVersion: widget.version })));
+  await write('openapi', {}, toJsonText('openapi', renderOpenApi(widget)));
   for (const [source, schema] of schemas) {
     await write('sourceSchema', { source }, toJsonText('sourceSchema', z.toJSONSchema(schema)));
   }

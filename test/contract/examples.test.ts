@@ -11,6 +11,7 @@ const recorded = [
   'getPlans',
   'listDomainTlds',
   'searchDomain',
+  'getMedia',
 ];
 
 /** Cuts a body for an example: two entries of a list, two of a map of the catalog. */
@@ -37,13 +38,9 @@ test('the example of each request gets the example of its response, from the sam
     const answer = await ask(app, target, { method: method.toUpperCase(), ...request });
     expect({ operationId, status: answer.status }).toEqual({ operationId, status: 200 });
     const [content] = Object.values(responses['200']!.content!);
-    const { example, examples: files } = content!;
-    if (files?.['file'] && 'externalValue' in files['file']) {
-      const file = await ask(app, files['file'].externalValue);
-      expect({ operationId, same: file.body.equals(answer.body) }).toEqual({ operationId, same: true });
-      continue;
-    }
-    const body = JSON.parse(answer.text) as Record<string, unknown>;
+    const { example } = content!;
+    const isJson = answer.headers['content-type'] === 'application/json';
+    const body = (isJson ? JSON.parse(answer.text) : answer.text) as Record<string, unknown>;
     if (recorded.includes(operationId)) examples[operationId] = shorten(body);
     else if (operationId === 'getOpenApi') expect(example).toEqual({ ...body, ...withoutOperations });
     else if (operationId === 'openGameConsole') {

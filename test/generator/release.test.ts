@@ -40,8 +40,9 @@ describe('the release of the valid project', () => {
       texts[path] = path.endsWith('.json') ? JSON.parse(text) : text;
     }
     // The OpenAPI document has its own snapshot, and the status widget is tested in a browser.
-    const { script, version, embed } = await compileStatusWidget();
-    expect(texts['public/v1/openapi.json']).toEqual(renderOpenApi({ widgetVersion: version }));
+    const widget = await compileStatusWidget();
+    const { script, version, embed } = widget;
+    expect(texts['public/v1/openapi.json']).toEqual(renderOpenApi(widget));
     delete texts['public/v1/openapi.json'];
     for (const path of [
       'public/v1/service-status.js',

@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
@@ -13,8 +13,7 @@ export interface Described {
   readonly method: string;
   readonly target: string;
   readonly status: number;
-  /** By names in lower case. */
-  readonly headers: Readonly<Record<string, unknown>>;
+  readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
@@ -34,10 +33,15 @@ let count = 0;
 
 /** Returns how many answers were compared since the last call. Throws if one differs from the machine description. */
 export function takeComparison(): number {
-  const [found, compared] = [differences.splice(0), count];
+  const compared = count;
   count = 0;
-  if (found.length > 0) throw new Error([...new Set(found)].join('\n'));
+  assertSame();
   return compared;
+}
+
+function assertSame(): void {
+  const found = differences.splice(0);
+  if (found.length > 0) throw new Error([...new Set(found)].join('\n'));
 }
 
 /** The ports of servers in this process, whose answers are compared as they are sent. */
@@ -47,7 +51,7 @@ const ports = new Set<number>();
 export function compareRemote(port: number, answer: Described): void {
   if (ports.has(port)) return;
   compare(answer);
-  takeComparison();
+  assertSame();
 }
 
 // Every answer of the server under test passes here, whichever client asks. Stand-ins for other services have no request id.
@@ -64,14 +68,15 @@ subscribe('http.server.request.start', (message) => {
     if (typeof chunk === 'string') chunks.push(Buffer.from(chunk, encoding as BufferEncoding));
     else if (chunk instanceof Uint8Array && isText(readHead(response))) chunks.push(Buffer.from(chunk));
   };
-  const { write, end } = response;
+  const write = response.write.bind(response) as (...args: unknown[]) => boolean;
+  const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;
   response.write = (...args: [unknown, ...unknown[]]) => {
-    const written = Reflect.apply(write, response, args) as boolean;
+    const written = write(...args);
     keep(args[0], args[1]);
     return written;
   };
   response.end = (...args: [unknown?, ...unknown[]]) => {
-    Reflect.apply(end, response, args);
+    end(...args);
     keep(args[0], args[1]);
     const sent = readHead(response);
     if (!('x-request-id' in sent)) return response;
@@ -107,7 +112,7 @@ function compare(answer: Described): void {
   const response = document.paths[path.replace('*}', '}')]![own === 'GET' ? 'get' : 'post']!.responses[status];
   if (!response) return report('is not described');
   for (const missing of missingHeaders(response, headers)) report(`lacks ${missing}`);
-  const [type = ''] = String(headers['content-type'] ?? '').split(';');
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
   const { [type]: exact, '*/*': any, ...others } = response.content ?? {};
   const content = exact ?? any;
   if (!content && (type !== '' || Object.keys(others).length > 0)) return report(`has the type ${type}`);
@@ -131,11 +136,16 @@ function compareBody(
   report: (text: string) => void,
 ): void {
   if (method === 'HEAD' || headers['content-type'] !== 'application/json') return;
-  const known = `${status} ${JSON.stringify(schema)} ${String(headers['etag'])}`;
-  if (headers['etag'] && validated.has(known)) return;
+  const known = `${status} ${JSON.stringify(schema)} ${headers.etag}`;
+  if (headers.etag !== undefined && validated.has(known)) return;
   const validate = validators.get(schema) ?? ajv.compile(toAbsolute(schema));
   validators.set(schema, validate);
-  if (!validate(JSON.parse(decode(body, headers['content-encoding'])))) report(ajv.errorsText(validate.errors));
+  try {
+    if (!validate(JSON.parse(decode(body, headers['content-encoding'])))) report(ajv.errorsText(validate.errors));
+  } catch (error) {
+    // An error must not reach the server, which is about to return from `end`.
+    report(`has a broken body: ${String(error)}`);
+  }
   validated.add(known);
 }
 
