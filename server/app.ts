@@ -11,6 +11,7 @@ import { preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
 import { renderError, unwrapError } from './http/errors.ts';
 import type { Caller, JsonReply, Route } from './http/handle.ts';
+import { addPreview } from './http/preview.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
@@ -25,6 +26,8 @@ import type { LocalBucket, TokenBucket, RateLimitResult } from './token-bucket.t
 /** Dependencies of the app. */
 export interface AppOptions {
   readonly routes: readonly Route[];
+  /** In development: where /preview is rendered. */
+  readonly preview?: string | undefined;
   readonly identify: Identify;
   readonly log: Logger;
   readonly cors: Cors;
@@ -79,6 +82,7 @@ export function createApp(options: AppOptions): H3 {
       return body;
     },
   });
+  if (options.preview !== undefined) addPreview(app, options.preview);
   app.use((event) => begin(event));
   app.use((event) => addCors(event));
   app.use((event) => limitClient(event));

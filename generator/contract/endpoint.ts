@@ -78,7 +78,7 @@ export interface Reply {
   /** The schema of a JSON body; other bodies have a `mediaType` only. */
   readonly schema?: z.ZodType;
   readonly mediaType: string;
-  /** The example of a script comes from the release. */
+  /** The example of a script or style sheet comes from the release. */
   readonly example?: unknown;
 }
 

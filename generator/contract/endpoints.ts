@@ -79,6 +79,14 @@ export const endpoints = {
     },
     problems: ['not_found'],
   },
+  getArticleStyle: {
+    ...file,
+    path: '/v1/article.css',
+    tag: 'Blog',
+    summary: 'The style of the html of articles, light and dark, for an element of class markdown-body',
+    description: 'It is for articles of the knowledge base too.',
+    replies: { 200: { description: 'The style sheet.', mediaType: 'text/css' } },
+  },
   listBlogArticles: {
     ...content,
     path: '/v1/blog/list',

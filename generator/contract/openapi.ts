@@ -12,18 +12,19 @@ import type { ProblemCode } from '#contract/problem.ts';
 
 type Response = Operation['responses'][string];
 
-/** The status widget of the release. */
-interface Widget {
-  readonly version: string;
-  readonly script: string;
+/** What the release has beside content. */
+interface GeneratedFiles {
+  readonly widgetVersion: string;
+  /** The script and the style sheet, by media type. */
+  readonly texts: Readonly<Record<string, string>>;
 }
 
 /** Renders the OpenAPI 3.1 document of all endpoints, deterministically. */
-export function renderOpenApi(widget: Widget): OpenApiDocument {
+export function renderOpenApi(files: GeneratedFiles): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
     const path = (paths[endpoint.path.replace('*}', '}')] ??= {});
-    path[endpoint.method === 'GET' ? 'get' : 'post'] = renderOperation(operationId, endpoint, widget);
+    path[endpoint.method === 'GET' ? 'get' : 'post'] = renderOperation(operationId, endpoint, files);
   }
   return {
     ...head,
@@ -42,10 +43,10 @@ export function renderOpenApi(widget: Widget): OpenApiDocument {
   };
 }
 
-function renderOperation(operationId: string, endpoint: Endpoint, widget: Widget): Operation {
+function renderOperation(operationId: string, endpoint: Endpoint, files: GeneratedFiles): Operation {
   const responses: Operation['responses'] = {};
   for (const [status, reply] of Object.entries(endpoint.replies)) {
-    responses[status] = renderReply(endpoint, reply, status, widget);
+    responses[status] = renderReply(endpoint, reply, status, files);
   }
   if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: headersOfNotModified(endpoint) };
   for (const [status, group] of Map.groupBy(codesOf(endpoint), (code) => problems[code].status)) {
@@ -58,7 +59,7 @@ function renderOperation(operationId: string, endpoint: Endpoint, widget: Widget
     summary,
     description: access ? `${description} Requires the scope ${access.scope} for the server.` : description,
     security: access ? [{ apiKey: [] }] : [],
-    parameters: renderParameters(endpoint, widget.version),
+    parameters: renderParameters(endpoint, files.widgetVersion),
     ...(body && { requestBody: renderBody(body) }),
     responses,
   };
@@ -80,13 +81,12 @@ function renderBody({ schema, required }: NonNullable<Endpoint['body']>): NonNul
   };
 }
 
-function renderReply(endpoint: Endpoint, reply: Reply, status: string, widget: Widget): Response {
+function renderReply(endpoint: Endpoint, reply: Reply, status: string, files: GeneratedFiles): Response {
   const { description, mediaType, schema } = reply;
-  const isScript = mediaType === 'application/javascript';
   const content = {
     // Without a schema it is a text or, of any type, bytes.
-    schema: schema ? toRef(schema) : isScript ? { type: 'string' } : {},
-    example: isScript ? widget.script : reply.example,
+    schema: schema ? toRef(schema) : mediaType === '*/*' ? {} : { type: 'string' },
+    example: reply.example ?? files.texts[mediaType],
   };
   return { description, headers: headersOfReply(endpoint, status), content: { [mediaType]: content } };
 }
