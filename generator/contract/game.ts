@@ -19,9 +19,12 @@ export const GamePowerResponse = z
 
 /**
  * 1 to 1,024 characters, one of them visible: panels remove white space and format characters at both ends, and refuse
- * what is empty then. No lone surrogates, which are not UTF-8 characters.
+ * what is empty then. No control characters, and no lone surrogates, which are not UTF-8 characters. The characters are
+ * listed, since many generated clients do not know `\p{Cf}`.
  */
-const commandPattern = /^(?=[\s\S]*[^\s\p{Cf}])[^\p{Cc}\p{Cs}]{1,1024}$/u;
+const commandPattern =
+  // oxlint-disable-next-line no-control-regex
+  /^(?=[\s\S]*[^\s\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,1024}$/u;
 
 /** A console command. */
 export const GameConsoleCommandRequest = z
