@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
 import type { ServerName } from '#contract/api-keys.ts';
@@ -225,9 +226,12 @@ function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): st
 }
 
 async function sendStored(event: H3Event, file: StoredFile): Promise<unknown> {
-  const { status, headers, variant } = toStoredReply(file, nodeOf(event).req);
-  const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant)));
+  const { status, headers, variant, range } = toStoredReply(file, nodeOf(event).req);
+  const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant, range)));
+  // The response has begun, so it can only be broken off.
+  if (bytes instanceof Readable) bytes.once('error', (error) => (event.context.failure = error));
   setStatus(event, status);
   append(event, headers);
+  if (range && Buffer.isBuffer(bytes)) return bytes.subarray(range.start, range.end + 1);
   return bytes ?? '';
 }

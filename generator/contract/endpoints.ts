@@ -147,8 +147,11 @@ export const endpoints = {
     ...file,
     path: '/media/{path*}',
     summary: 'An image or other media file of an article',
-    replies: { 200: { description: 'The file.', mediaType: '*/*' } },
-    problems: ['media_not_found'],
+    replies: {
+      200: { description: 'The file.', mediaType: '*/*' },
+      206: { description: 'The part of the file that Range names.', mediaType: '*/*' },
+    },
+    problems: ['media_not_found', 'range_not_satisfiable'],
   },
   listDomainTlds: {
     ...plain,

@@ -30,6 +30,10 @@ const headers = {
     { type: 'string' },
     false,
   ),
+  'Accept-Ranges': header('bytes: a part can be requested with Range.', { type: 'string' }),
+  'Content-Range': header('The part, and the size of the file: bytes 0-99/1000, or bytes */1000 with 416.', {
+    type: 'string',
+  }),
   Allow: header('The methods that the endpoint supports.', { type: 'string' }),
 };
 
@@ -45,6 +49,14 @@ const idempotencyKey = {
   required: false,
   description: 'For 24 hours, a request with the same key gets the first response again and does not act again.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
+const range = {
+  name: 'Range',
+  in: 'header',
+  required: false,
+  description: 'The part of the file to send, such as bytes=0-1023 or bytes=-500. Of several parts, all of it is sent.',
+  schema: { type: 'string' },
 };
 
 function header(text: string, schema: Json, required = true): Json {
@@ -133,13 +145,20 @@ function renderParameters(endpoint: Endpoint): Json[] {
       schema: shape,
     };
   });
-  return [...inPath, ...inQuery, ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : [])];
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : []),
+    ...(206 in endpoint.replies ? [range] : []),
+  ];
 }
 
 function renderReply(endpoint: Endpoint, reply: Reply, status: string): Json {
   const schema = reply.schema ? { schema: toRef(reply.schema), example: reply.example } : {};
   const names = ['X-Request-Id', 'Cache-Control'];
-  if (endpoint.stored && status === '200') names.push('ETag');
+  if (endpoint.stored && status.startsWith('2')) names.push('ETag');
+  if (206 in endpoint.replies) names.push('Accept-Ranges');
+  if (status === '206') names.push('Content-Range');
   if (endpoint.stored && status === '503') names.push('Retry-After');
   if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed');
   if (isLimited(endpoint.path)) names.push('RateLimit-Policy', 'RateLimit');
@@ -150,6 +169,7 @@ function renderProblems(endpoint: Endpoint, codes: ProblemCode[]): Json {
   const names = ['X-Request-Id'];
   if (codes.includes('method_not_allowed')) names.push('Allow');
   if (codes.includes('unauthorized') || codes.includes('forbidden')) names.push('WWW-Authenticate');
+  if (codes.includes('range_not_satisfiable')) names.push('Content-Range');
   if (codes.includes('in_progress')) names.push('Retry-After');
   if (codes.includes('rate_limited')) names.push('Retry-After', 'RateLimit-Policy', 'RateLimit');
   const mayBeStoreFailure = endpoint.access !== undefined && codes.some((code) => problems[code].status === 500);

@@ -20,6 +20,7 @@ export const problems = {
   request_timeout: { status: 408, message: 'The request body did not arrive in time' },
   in_progress: { status: 409, message: 'A request with this Idempotency-Key is still running' },
   unsupported_media_type: { status: 415, message: 'Content type must be application/json' },
+  range_not_satisfiable: { status: 416, message: 'The range is outside of the file' },
   idempotency_mismatch: { status: 422, message: 'This Idempotency-Key was used with another request' },
   headers_too_long: { status: 431, message: 'The request headers are too long' },
   rate_limited: { status: 429, message: 'Rate limit exceeded' },

@@ -19,8 +19,8 @@ export interface FastPathOptions {
 }
 
 /**
- * Creates the fast path in front of h3. It answers a GET or HEAD for a release file in memory, and returns false for all
- * else. h3 gives the same responses in 50 instead of 30 microseconds.
+ * Creates the fast path in front of h3. It answers a GET or HEAD for a whole release file in memory, and returns false
+ * for all else. h3 gives the same responses in 50 instead of 30 microseconds.
  */
 export function createFastPath(
   options: FastPathOptions,
@@ -29,7 +29,7 @@ export function createFastPath(
   return (request, response) => {
     const { method, url: target } = request;
     const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target!)) : undefined;
-    if (!file) return false;
+    if (!file || (file.hasRanges && request.headers.range !== undefined)) return false;
     const reply = toStoredReply(file, request);
     const bytes = reply.variant && file.inMemory(reply.variant);
     if (reply.variant && !bytes) return false;

@@ -21,6 +21,7 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   request_timeout: 408,
   in_progress: 409,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   idempotency_mismatch: 422,
   headers_too_long: 431,
   rate_limited: 429,

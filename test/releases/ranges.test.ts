@@ -11,6 +11,7 @@ import { buildProject, validProject, writeFiles } from '../helpers/project.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
+import { eventually } from '../server/shared.ts';
 
 /** A file that stays in memory, and one that is streamed. */
 const files = { '/media/short.webm': randomBytes(1000), '/media/long.mp4': randomBytes(3_000_001) };
@@ -128,9 +129,9 @@ test('a part that changed on disk is 500, logged and never sent; all other parts
   const begun = received.subarray(received.indexOf('\r\n\r\n') + 4);
   expect(begun.length).toBeLessThanOrEqual(at);
   expect(begun.equals(files['/media/long.mp4'].subarray(0, begun.length))).toBe(true);
-  const lines = app.log().filter(({ level }) => level === 'error');
-  expect(lines).toHaveLength(2);
-  for (const line of lines) expect(JSON.stringify(line)).toContain('long.mp4: the file does not match the manifest');
+  const errors = () => app.log().filter(({ level }) => level === 'error');
+  await expect.poll(errors, eventually).toHaveLength(2);
+  for (const line of errors()) expect(JSON.stringify(line)).toContain('long.mp4: the file does not match the manifest');
   truncateSync(path, at);
   expect((await ask(app, '/media/long.mp4', { headers: { Range: 'bytes=0-0' } })).status).toBe(500);
 });
