@@ -39,16 +39,21 @@ describe('a media file', () => {
     }
   });
 
-  test.each(['/media/kb/m%61p.svg', '/media/kb/map.svg?v=2', '/media/./kb/map.svg'])(
-    'is also found by %s',
-    async (target) => {
-      const app = await sharedApp();
-      const answer = await ask(app, target);
-      expect(answer.status).toBe(200);
-      expect(answer.text).toBe(readFileSync(join(app.root, 'content/media/kb/map.svg'), 'utf8'));
-      expect(answer.headers['content-security-policy']).toBe("default-src 'none'; style-src 'unsafe-inline'; sandbox");
-    },
-  );
+  test.each([
+    '/media/kb/m%61p.svg',
+    '/media/kb/map.svg?v=2',
+    '/media/./kb/map.svg',
+    // As generated clients write a parameter of the path.
+    '/media/kb%2Fmap.svg',
+    '/media/kb%2fmap.svg',
+    '/media/%6bb%2Fm%61p.svg?v=2',
+  ])('is also found by %s', async (target) => {
+    const app = await sharedApp();
+    const answer = await ask(app, target);
+    expect(answer.status).toBe(200);
+    expect(answer.text).toBe(readFileSync(join(app.root, 'content/media/kb/map.svg'), 'utf8'));
+    expect(answer.headers['content-security-policy']).toBe("default-src 'none'; style-src 'unsafe-inline'; sandbox");
+  });
 
   test.each([
     '/media/none.svg',
@@ -83,6 +88,20 @@ test.each([
   '/media/..%2f..%2fpackage.json',
   '/media/..%2fmanifest.json',
   '/media/..%5cmanifest.json',
+  '/media/kb%5Cmap.svg',
+  '/media/kb%2F%2Fmap.svg',
+  '/media/%2Fkb%2Fmap.svg',
+  '/media/kb%2Fmap.svg%00',
+  '/media/kb%2F..%2Fkb%2Fmap.svg',
+  '/media/kb%2F.%2Fmap.svg',
+  '/media/kb%2F%2e%2e%2Fkb%2Fmap.svg',
+  '/media/kb%2Fmap.svg%2F',
+  '/media/kb%252Fmap.svg',
+  '/media/kb%25252Fmap.svg',
+  '/media/kb%25%32%46map.svg',
+  '/media/kb%c0%afmap.svg',
+  '/media/kb%EF%BC%8Fmap.svg',
+  '/media%2Fkb%2Fmap.svg',
   '/media/..\\manifest.json',
   '/media/%252e%252e%252fmanifest.json',
   '/media/....//manifest.json',
