@@ -147,13 +147,22 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
       request: nodeOf(event).req,
       query: event.url.searchParams,
       caller,
-      rest: params?.['rest'] ?? params?.['id'] ?? '',
+      rest: endpoint.path.endsWith('*}') ? restOf(event, endpoint) : (params?.['id'] ?? ''),
       maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
     return 'variants' in reply ? sendStored(event, reply) : sendJson(event, reply);
   };
 
   return { begin, addCors, limitClient, limitEndpoint, authorizeKey, answer };
+}
+
+/**
+ * The rest of a path, decoded once: generated clients write its slashes as %2F. The parameter of h3 keeps %2F and %252F, so
+ * that decoding it would decode other characters twice.
+ */
+function restOf(event: H3Event, { path }: Endpoint): string {
+  const { pathname } = new URL(nodeOf(event).req.url!, 'http://localhost');
+  return decodeURIComponent(pathname).slice(path.indexOf('{'));
 }
 
 /** Whether an endpoint answers a method; those for GET answer HEAD too. */

@@ -47,6 +47,7 @@ describe('a media file', () => {
     '/media/kb%2Fmap.svg',
     '/media/kb%2fmap.svg',
     '/media/%6bb%2Fm%61p.svg?v=2',
+    '/m%65dia/kb%2Fmap.svg',
   ])('is also found by %s', async (target) => {
     const app = await sharedApp();
     const answer = await ask(app, target);
