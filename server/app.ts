@@ -53,6 +53,8 @@ declare module 'h3' {
     routes?: readonly Route[] | undefined;
     route?: Route | undefined;
     caller?: Caller;
+    /** The headers of the rate limits that the request passed, as alternating names and values. */
+    limits?: readonly string[];
     /** An error on our side, for the log. */
     failure?: unknown;
   }
@@ -77,6 +79,7 @@ export function createApp(options: AppOptions): H3 {
       if (status >= 500 && !isUnreachable) event.context.failure = unwrapError(error);
       setStatus(event, status);
       for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
+      if (headers['Cache-Control'] === 'no-store') appendLimits(event);
       return body;
     },
   });
@@ -180,6 +183,7 @@ function assertRoute(event: H3Event): string | undefined {
   if (!isPreflight(event))
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
   append(event, Object.entries(preflightHeaders(methods, isKeyed(routes))).flat());
+  appendLimits(event);
   setStatus(event, 204);
   return '';
 }
@@ -209,9 +213,9 @@ function isPreflight({ req: { method, headers } }: H3Event): boolean {
   return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
 }
 
-/** Adds the rate limit headers, and throws 429 if the limit is exceeded. */
+/** Keeps the rate limit headers for the response, and throws 429 if the limit is exceeded. */
 function assertAllowed(event: H3Event, { allowed, headers, retryAfter }: RateLimitResult): void {
-  append(event, headers);
+  event.context.limits = [...(event.context.limits ?? []), ...headers];
   if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
 }
 
@@ -226,11 +230,17 @@ function append(event: H3Event, headers: readonly string[]): void {
   for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
 }
 
+/** Adds the rate limit headers to a response that no cache keeps: in others, clients would see those of another client. */
+function appendLimits(event: H3Event): void {
+  append(event, event.context.limits ?? []);
+}
+
 function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): string {
   const text = `${JSON.stringify(body)}\n`;
   setStatus(event, status);
   append(event, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))]);
   append(event, ['Cache-Control', 'no-store', ...Object.entries(headers).flat()]);
+  appendLimits(event);
   return text;
 }
 

@@ -161,7 +161,8 @@ function renderReply(endpoint: Endpoint, reply: Reply, status: string): Json {
   if (status === '206') names.push('Content-Range');
   if (endpoint.stored && status === '503') names.push('Retry-After');
   if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed');
-  if (isLimited(endpoint.path)) names.push('RateLimit-Policy', 'RateLimit');
+  // Caches share the other responses between clients.
+  if (isLimited(endpoint.path) && !(endpoint.stored && status === '200')) names.push('RateLimit-Policy', 'RateLimit');
   return { description: reply.description, headers: refs(names), content: { [reply.mediaType]: schema } };
 }
 

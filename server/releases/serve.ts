@@ -35,11 +35,7 @@ export function createFastPath(
     if (reply.variant && !bytes) return false;
     const info = identify(request);
     const headers = ['X-Request-Id', info.id, 'X-Content-Type-Options', 'nosniff'];
-    if (isLimited(target!)) {
-      const result = limit.consume(info.client.key);
-      if (!result.allowed) return false;
-      headers.push(...result.headers);
-    }
+    if (isLimited(target!) && !limit.consume(info.client.key).allowed) return false;
     headers.push(...cors(request.headers.origin, false), ...reply.headers);
     response.on('close', () => logRequest(log, info, request, response));
     response.writeHead(reply.status, headers);
