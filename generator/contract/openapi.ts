@@ -170,6 +170,7 @@ function renderProblems(endpoint: Endpoint, codes: ProblemCode[]): Json {
   const names = ['X-Request-Id'];
   if (codes.includes('method_not_allowed')) names.push('Allow');
   if (codes.includes('unauthorized') || codes.includes('forbidden')) names.push('WWW-Authenticate');
+  if (codes.includes('article_not_found') || codes.includes('media_not_found')) names.push('Cache-Control');
   if (codes.includes('range_not_satisfiable')) names.push('Content-Range');
   if (codes.includes('in_progress')) names.push('Retry-After');
   if (codes.includes('rate_limited')) names.push('Retry-After', 'RateLimit-Policy', 'RateLimit');
