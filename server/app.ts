@@ -33,6 +33,8 @@ export interface AppOptions {
   readonly authenticate: Authenticate;
   /** The maximum body lengths, by the rate limit of the endpoint, if not the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
+  /** The Cache-Control of all that caches may keep, if not its own. */
+  readonly caching?: string | undefined;
 }
 
 /** The rate limits; those of single endpoints by name. */
@@ -80,6 +82,7 @@ export function createApp(options: AppOptions): H3 {
       setStatus(event, status);
       for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
       if (headers['Cache-Control'] === 'no-store') appendLimits(event);
+      else if (options.caching !== undefined) event.res.headers.set('Cache-Control', options.caching);
       return body;
     },
   });
@@ -100,7 +103,7 @@ export function createApp(options: AppOptions): H3 {
 }
 
 /** The middleware that needs the dependencies of the app. */
-function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }: AppOptions) {
+function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, caching }: AppOptions) {
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
@@ -153,7 +156,7 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
       rest: endpoint.path.endsWith('*}') ? restOf(event, endpoint) : (params?.['id'] ?? ''),
       maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
-    return 'variants' in reply ? sendStored(event, reply) : sendJson(event, reply);
+    return 'variants' in reply ? sendStored(event, reply, caching) : sendJson(event, reply);
   };
 
   return { begin, addCors, limitClient, limitEndpoint, authorizeKey, answer };
@@ -244,8 +247,8 @@ function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): st
   return text;
 }
 
-async function sendStored(event: H3Event, file: StoredFile): Promise<unknown> {
-  const { status, headers, variant, range } = toStoredReply(file, nodeOf(event).req);
+async function sendStored(event: H3Event, file: StoredFile, caching: string | undefined): Promise<unknown> {
+  const { status, headers, variant, range } = toStoredReply(file, nodeOf(event).req, caching);
   const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant, range)));
   // The response has begun, so it can only be broken off.
   if (bytes instanceof Readable) bytes.once('error', (error) => (event.context.failure = error));

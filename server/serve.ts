@@ -33,7 +33,11 @@ try {
   const stdout = openOutput(1, { onDropped: (lines) => log.error({ lines }, droppedMessage) });
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
 
-  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env) });
+  const starting = startServer(env, log, {
+    environment: process.env,
+    demo: wantsDemo(env),
+    preview: process.argv.includes('--preview'),
+  });
   let isDraining = false;
   const skip = new AbortController();
   const stop = async (signal: string): Promise<void> => {

@@ -63,6 +63,8 @@ interface StartOptions {
   readonly environment?: Environment;
   /** Whether to add the demo servers, and a key for them. */
   readonly demo?: boolean;
+  /** Whether the release is a preview, which changes at each save: browsers must ask before they show what they kept. */
+  readonly preview?: boolean;
 }
 
 /** How long a request may wait for the store, in addition to the timeout of its action. */
@@ -75,7 +77,11 @@ const stalledClientMs = 120_000;
 const statusMs = 5000;
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
-export async function startServer(env: Env, log: Logger, { environment = {}, demo = false }: StartOptions = {}) {
+export async function startServer(
+  env: Env,
+  log: Logger,
+  { environment = {}, demo = false, preview = false }: StartOptions = {},
+) {
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
   const health = createStoreHealth(log);
@@ -98,7 +104,8 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
 
   const limits = createLimits(env, createBucket);
-  const base: Base = { env, log, opened, lifecycle, releases, store, limits, createBucket };
+  const caching = preview ? 'no-cache' : undefined;
+  const base: Base = { env, log, opened, lifecycle, releases, store, limits, createBucket, caching };
   const { hosting, idempotency, relay } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
   const { domains, registries, livePrices } = openDomains(base);
   const status = openStatus(base, () => url);
@@ -159,6 +166,8 @@ interface Base {
   readonly limits: Limits;
   /** Creates the limits that all instances share. */
   readonly createBucket: CreateBucket;
+  /** The Cache-Control of all that caches may keep, if not its own. */
+  readonly caching: string | undefined;
 }
 
 /** Opens the token buckets: in PostgreSQL for all instances, else in memory. */
@@ -273,7 +282,7 @@ function openFeedback({ env, log, opened, lifecycle, releases, store }: Base): F
 
 /** Starts listening: the fast path for files, the app behind it, and websockets. */
 async function openListeners(
-  { env, log, opened, releases, store, limits }: Base,
+  { env, log, opened, releases, store, limits, caching }: Base,
   routes: ReturnType<typeof createRoutes>,
   relay: Relay,
 ) {
@@ -290,9 +299,10 @@ async function openListeners(
       onTouchFailure: reportTo(log, 'the last use of a key could not be stored'),
     }),
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
+    caching,
   });
   const handleByApp = toNodeHandler(app);
-  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log });
+  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log, caching });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     request.url = readTarget(request);
     if (!handleFile(request, response)) void handleByApp(request, response);
@@ -309,7 +319,11 @@ async function openListeners(
 async function openProviders(
   env: Env,
   log: Logger,
-  { environment, demo, createBucket }: Required<StartOptions> & Pick<Base, 'createBucket'>,
+  {
+    environment,
+    demo,
+    createBucket,
+  }: Required<Pick<StartOptions, 'environment' | 'demo'>> & Pick<Base, 'createBucket'>,
 ): Promise<ReadonlyMap<string, Provider>> {
   if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
   const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');

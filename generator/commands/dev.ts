@@ -49,7 +49,10 @@ function fail(error: unknown): void {
 /** Starts the server as a child process and exits when it exits. */
 function serve(dist: string): void {
   const main = fileURLToPath(new URL('../../server/main.js', import.meta.url));
-  const server = spawn(process.execPath, [main], { env: { ...process.env, DIST_DIR: dist }, stdio: 'inherit' });
+  const server = spawn(process.execPath, [main, '--preview'], {
+    env: { ...process.env, DIST_DIR: dist },
+    stdio: 'inherit',
+  });
   server.once('exit', (code) => process.exit(code ?? 1));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => server.kill(signal));
 }

@@ -63,14 +63,19 @@ interface Prepared {
 
 /**
  * Picks the response: 200 in the client's preferred encoding, 206 for a part, or 304 if the client has that version. Throws
- * a Problem if the part is outside of the file.
+ * a Problem if the part is outside of the file. `caching` replaces the Cache-Control of every file.
  */
 export function toStoredReply<Stored extends Variant>(
   file: StoredFile<Stored>,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  caching?: string,
 ): StoredReply<Stored> {
   const encoding = negotiateEncoding(headers['accept-encoding'], file.variants);
-  const { etag, okHeaders, notModifiedHeaders, partHeaders } = (file.prepared[encoding] ??= prepare(file, encoding));
+  const { etag, okHeaders, notModifiedHeaders, partHeaders } = (file.prepared[encoding] ??= prepare(
+    file,
+    encoding,
+    caching,
+  ));
   const match = headers['if-none-match'];
   if (match !== undefined && matches(match, etag)) return { status: 304, headers: notModifiedHeaders };
   if (method === 'HEAD') return { status: 200, headers: okHeaders };
@@ -112,11 +117,11 @@ function matches(ifNoneMatch: string, etag: string): boolean {
 /** A CDN may cache it for a minute, and serve it for a day while this service is down. */
 const defaultCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
-function prepare(file: StoredFile, encoding: Encoding): Prepared {
+function prepare(file: StoredFile, encoding: Encoding, caching?: string): Prepared {
   const { variants, mediaType, cacheControl, location, policy, hasRanges } = file;
   const { bytes, sha256 } = variants[encoding]!;
   const etag = `"${sha256.slice(0, 32)}"`;
-  const validators = ['ETag', etag, 'Cache-Control', cacheControl ?? defaultCacheControl];
+  const validators = ['ETag', etag, 'Cache-Control', caching ?? cacheControl ?? defaultCacheControl];
   if (variants.gzip ?? variants.br) validators.push('Vary', 'Accept-Encoding');
   if (location !== undefined) validators.push('Content-Location', location);
   const partHeaders = ['Content-Type', mediaType, ...validators];
