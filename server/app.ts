@@ -15,7 +15,7 @@ import type { Caller, JsonReply, Route } from './http/handle.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
-import { unreadable } from './http/target.ts';
+import { readRest, unreadable } from './http/target.ts';
 import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Logger } from './log.ts';
@@ -153,22 +153,13 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
       request: nodeOf(event).req,
       query: event.url.searchParams,
       caller,
-      rest: endpoint.path.endsWith('*}') ? restOf(event, endpoint) : (params?.['id'] ?? ''),
+      rest: readRest(nodeOf(event).req.url!, endpoint.path) ?? params?.['id'] ?? '',
       maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
     return 'variants' in reply ? sendStored(event, reply, caching) : sendJson(event, reply);
   };
 
   return { begin, addCors, limitClient, limitEndpoint, authorizeKey, answer };
-}
-
-/**
- * The rest of a path, decoded once: generated clients write its slashes as %2F. The parameter of h3 keeps %2F and %252F, so
- * that decoding it would decode other characters twice.
- */
-function restOf(event: H3Event, { path }: Endpoint): string {
-  const { pathname } = new URL(nodeOf(event).req.url!, 'http://localhost');
-  return decodeURIComponent(pathname).slice(path.indexOf('{'));
 }
 
 /** Whether an endpoint answers a method; those for GET answer HEAD too. */

@@ -20,7 +20,7 @@ import { createRelay } from './hosting/console/relay.ts';
 import type { Relay } from './hosting/console/relay.ts';
 import { openConsoleSource } from './hosting/console/source.ts';
 import { createStreamTokens } from './hosting/console/token.ts';
-import { createUpgradeHandler } from './hosting/console/upgrade.ts';
+import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
 import { ensureDemo } from './hosting/demo/seed.ts';
 import { createIdempotency } from './hosting/idempotency.ts';
 import type { Provider } from './hosting/providers/types.ts';
@@ -40,7 +40,7 @@ import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
 import { createFastPath } from './releases/serve.ts';
-import { openReleases } from './releases/service.ts';
+import { findArticle, openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
 import { EnvError, prepareFolder } from './settings.ts';
@@ -77,11 +77,8 @@ const stalledClientMs = 120_000;
 const statusMs = 5000;
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
-export async function startServer(
-  env: Env,
-  log: Logger,
-  { environment = {}, demo = false, preview = false }: StartOptions = {},
-) {
+export async function startServer(env: Env, log: Logger, options: StartOptions = {}) {
+  const { environment = {}, demo = false, preview = false } = options;
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
   const health = createStoreHealth(log);
@@ -289,7 +286,7 @@ async function openListeners(
   const identify = createIdentify(env.TRUSTED_PROXIES);
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
   const app = createApp({
-    routes: Object.values(routes),
+    routes: [...Object.values(routes), streamRoute],
     identify,
     log,
     cors,
@@ -319,11 +316,7 @@ async function openListeners(
 async function openProviders(
   env: Env,
   log: Logger,
-  {
-    environment,
-    demo,
-    createBucket,
-  }: Required<Pick<StartOptions, 'environment' | 'demo'>> & Pick<Base, 'createBucket'>,
+  { environment, demo, createBucket }: Required<Omit<StartOptions, 'preview'>> & Pick<Base, 'createBucket'>,
 ): Promise<ReadonlyMap<string, Provider>> {
   if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
   const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');
@@ -335,13 +328,6 @@ async function openProviders(
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', env.DATA_DIR, 0o700);
   return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs, createBucket });
-}
-
-/** Finds the current path of a knowledge base article by a current or former path. */
-function findArticle(releases: Releases, path: string): string | undefined {
-  const target = '/v1/kb/article?path=';
-  const file = releases.current().find(target + path);
-  return file && (file.location?.slice(target.length) ?? path);
 }
 
 /** Adds the demo servers and their key; returns the text of the key at the start that creates it. */

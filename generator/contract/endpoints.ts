@@ -206,7 +206,12 @@ export const endpoints = {
     path: '/v1/hosting/game/console/{server_id}/websocket',
     summary: 'Get the address of a console stream and a token for it',
     access: { kind: 'game', scope: 'game-console:read' },
-    replies: { 200: json('The address and the short-lived token.', GameConsoleWebsocketResponse) },
+    replies: {
+      200: json(
+        'The address and the short-lived token. The address is a websocket: a plain GET of it is 426.',
+        GameConsoleWebsocketResponse,
+      ),
+    },
     problems: ['provider_error'],
   },
   sendGameCommand: {

@@ -22,6 +22,7 @@ export const problems = {
   unsupported_media_type: { status: 415, message: 'Content type must be application/json' },
   range_not_satisfiable: { status: 416, message: 'The range is outside of the file' },
   idempotency_mismatch: { status: 422, message: 'This Idempotency-Key was used with another request' },
+  upgrade_required: { status: 426, message: 'This address is a websocket: send a websocket handshake' },
   headers_too_long: { status: 431, message: 'The request headers are too long' },
   rate_limited: { status: 429, message: 'Rate limit exceeded' },
   internal_error: { status: 500, message: 'Something went wrong on our side' },
