@@ -12,6 +12,7 @@ import { preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
 import { renderError, unwrapError } from './http/errors.ts';
 import type { Caller, JsonReply, Route } from './http/handle.ts';
+import { addPreview } from './http/preview.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
@@ -26,6 +27,8 @@ import type { LocalBucket, TokenBucket, RateLimitResult } from './token-bucket.t
 /** Dependencies of the app. */
 export interface AppOptions {
   readonly routes: readonly Route[];
+  /** In development: where /preview is rendered. */
+  readonly preview?: string | undefined;
   readonly identify: Identify;
   readonly log: Logger;
   readonly cors: Cors;
@@ -33,8 +36,6 @@ export interface AppOptions {
   readonly authenticate: Authenticate;
   /** The maximum body lengths, by the rate limit of the endpoint, if not the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
-  /** The Cache-Control of all that caches may keep, if not its own. */
-  readonly caching?: string | undefined;
 }
 
 /** The rate limits; those of single endpoints by name. */
@@ -55,7 +56,7 @@ declare module 'h3' {
     routes?: readonly Route[] | undefined;
     route?: Route | undefined;
     caller?: Caller;
-    /** The headers of the rate limits that the request passed, as alternating names and values. */
+    /** The headers of the rate limits. Only responses that no cache keeps have them: others are seen by other clients. */
     limits?: readonly string[];
     /** An error on our side, for the log. */
     failure?: unknown;
@@ -81,11 +82,12 @@ export function createApp(options: AppOptions): H3 {
       if (status >= 500 && !isUnreachable) event.context.failure = unwrapError(error);
       setStatus(event, status);
       for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
-      if (headers['Cache-Control'] === 'no-store') appendLimits(event);
-      else if (options.caching !== undefined) event.res.headers.set('Cache-Control', options.caching);
+      if (headers['Cache-Control'] === 'no-store') append(event, event.context.limits);
+      else if (options.preview !== undefined) event.res.headers.set('Cache-Control', 'no-cache');
       return body;
     },
   });
+  if (options.preview !== undefined) addPreview(app, options.preview);
   app.use((event) => begin(event));
   app.use((event) => addCors(event));
   app.use((event) => limitClient(event));
@@ -103,7 +105,7 @@ export function createApp(options: AppOptions): H3 {
 }
 
 /** The middleware that needs the dependencies of the app. */
-function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, caching }: AppOptions) {
+function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, preview }: AppOptions) {
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
@@ -156,7 +158,7 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
       rest: readRest(nodeOf(event).req.url!, endpoint.path) ?? params?.['id'] ?? '',
       maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
-    return 'variants' in reply ? sendStored(event, reply, caching) : sendJson(event, reply);
+    return 'variants' in reply ? sendStored(event, reply, preview !== undefined) : sendJson(event, reply);
   };
 
   return { begin, addCors, limitClient, limitEndpoint, authorizeKey, answer };
@@ -177,7 +179,7 @@ function assertRoute(event: H3Event): string | undefined {
   if (!isPreflight(event))
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
   append(event, Object.entries(preflightHeaders(methods, isKeyed(routes))).flat());
-  appendLimits(event);
+  append(event, event.context.limits);
   setStatus(event, 204);
   return '';
 }
@@ -220,13 +222,8 @@ function setStatus(event: H3Event, status: number): void {
 }
 
 /** Adds headers, given as alternating names and values. */
-function append(event: H3Event, headers: readonly string[]): void {
+function append(event: H3Event, headers: readonly string[] = []): void {
   for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
-}
-
-/** Adds the rate limit headers to a response that no cache keeps: in others, clients would see those of another client. */
-function appendLimits(event: H3Event): void {
-  append(event, event.context.limits ?? []);
 }
 
 function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): string {
@@ -234,12 +231,12 @@ function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): st
   setStatus(event, status);
   append(event, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))]);
   append(event, ['Cache-Control', 'no-store', ...Object.entries(headers).flat()]);
-  appendLimits(event);
+  append(event, event.context.limits);
   return text;
 }
 
-async function sendStored(event: H3Event, file: StoredFile, caching: string | undefined): Promise<unknown> {
-  const { status, headers, variant, range } = toStoredReply(file, nodeOf(event).req, caching);
+async function sendStored(event: H3Event, file: StoredFile, isPreview: boolean): Promise<unknown> {
+  const { status, headers, variant, range } = toStoredReply(file, nodeOf(event).req, isPreview);
   const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant, range)));
   // The response has begun, so it can only be broken off.
   if (bytes instanceof Readable) bytes.once('error', (error) => (event.context.failure = error));

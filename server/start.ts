@@ -63,8 +63,8 @@ interface StartOptions {
   readonly environment?: Environment;
   /** Whether to add the demo servers, and a key for them. */
   readonly demo?: boolean;
-  /** Whether the release is a preview, which changes at each save: browsers must ask before they show what they kept. */
-  readonly preview?: boolean;
+  /** In development: where /preview is rendered. Requests are not logged. */
+  readonly preview?: string | undefined;
 }
 
 /** How long a request may wait for the store, in addition to the timeout of its action. */
@@ -78,7 +78,7 @@ const statusMs = 5000;
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
 export async function startServer(env: Env, log: Logger, options: StartOptions = {}) {
-  const { environment = {}, demo = false, preview = false } = options;
+  const { environment = {}, demo = false, preview } = options;
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
   const health = createStoreHealth(log);
@@ -101,8 +101,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
 
   const limits = createLimits(env, createBucket);
-  const caching = preview ? 'no-cache' : undefined;
-  const base: Base = { env, log, opened, lifecycle, releases, store, limits, createBucket, caching };
+  const base: Base = { env, log, opened, lifecycle, releases, store, limits, createBucket };
   const { hosting, idempotency, relay } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
   const { domains, registries, livePrices } = openDomains(base);
   const status = openStatus(base, () => url);
@@ -116,7 +115,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const version = env.SERVICE_VERSION;
   const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, hosting, idempotency });
 
-  const { server, upgrades } = await openListeners(base, routes, relay);
+  const { server, upgrades } = await openListeners(base, routes, relay, preview);
   url = server.url;
   log.info({ url, release: releases.current().id, version }, 'listening');
   if (env.PUBLIC_URL === undefined && (env.HOST === '0.0.0.0' || env.HOST === '::')) {
@@ -163,8 +162,6 @@ interface Base {
   readonly limits: Limits;
   /** Creates the limits that all instances share. */
   readonly createBucket: CreateBucket;
-  /** The Cache-Control of all that caches may keep, if not its own. */
-  readonly caching: string | undefined;
 }
 
 /** Opens the token buckets: in PostgreSQL for all instances, else in memory. */
@@ -279,16 +276,19 @@ function openFeedback({ env, log, opened, lifecycle, releases, store }: Base): F
 
 /** Starts listening: the fast path for files, the app behind it, and websockets. */
 async function openListeners(
-  { env, log, opened, releases, store, limits, caching }: Base,
+  { env, log, opened, releases, store, limits }: Base,
   routes: ReturnType<typeof createRoutes>,
   relay: Relay,
+  preview: string | undefined,
 ) {
   const identify = createIdentify(env.TRUSTED_PROXIES);
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
+  const requestLog = preview === undefined ? log : log.child({}, { level: 'error' });
   const app = createApp({
     routes: [...Object.values(routes), streamRoute],
+    preview,
     identify,
-    log,
+    log: requestLog,
     cors,
     limits,
     authenticate: createAuthenticate({
@@ -296,10 +296,9 @@ async function openListeners(
       onTouchFailure: reportTo(log, 'the last use of a key could not be stored'),
     }),
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
-    caching,
   });
   const handleByApp = toNodeHandler(app);
-  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log, caching });
+  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log: requestLog, preview });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     request.url = readTarget(request);
     if (!handleFile(request, response)) void handleByApp(request, response);

@@ -21,9 +21,11 @@ function addBuildCommands(program: Command): void {
 }
 
 function addDevCommand(program: Command): void {
-  const description = 'Serves content and catalog, and rebuilds after each change.';
+  const description = 'Serves content and catalog with a preview at /preview, and rebuilds after each change.';
   addOut(addSourceOptions(program.command('dev').description(description)))
     .option('--no-serve', 'only build')
+    .option('--no-drafts', 'without drafts and scheduled articles')
+    .option('--now <YYYY-MM-DD>', 'the day of the builds; default: today (UTC)')
     .action(async (flags) => (await import('./dev.ts')).runDev(flags));
 }
 
@@ -60,7 +62,8 @@ function addSourceOptions(command: Command) {
   return command
     .option('--content <DIR>', 'Markdown and media', parseFolder, 'content')
     .option('--catalog <DIR>', 'plans, domains and monitors', parseFolder, 'catalog')
-    .option('--lenient', 'report dead links and missing media as warnings');
+    .addOption(new Option('--lenient', 'report dead links and missing media as warnings').conflicts('strict'))
+    .option('--strict', 'report warnings as errors');
 }
 
 function addOut<Flags extends OptionValues>(command: Command<[], Flags>) {

@@ -81,6 +81,12 @@ export const endpoints = {
     replies: { 200: { description: 'The script.', mediaType: 'application/javascript' } },
     problems: ['not_found'],
   },
+  getArticleStyle: {
+    ...file,
+    path: '/v1/article.css',
+    summary: 'The style of the html of articles, light and dark, for an element of class markdown-body',
+    replies: { 200: { description: 'The style sheet.', mediaType: 'text/css' } },
+  },
   listBlogArticles: {
     ...content,
     path: '/v1/blog/list',

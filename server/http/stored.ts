@@ -63,18 +63,19 @@ interface Prepared {
 
 /**
  * Picks the response: 200 in the client's preferred encoding, 206 for a part, or 304 if the client has that version. Throws
- * a Problem if the part is outside of the file. `caching` replaces the Cache-Control of every file.
+ * a Problem if the part is outside of the file. A preview changes at each save, so that browsers must ask before they show
+ * what they kept.
  */
 export function toStoredReply<Stored extends Variant>(
   file: StoredFile<Stored>,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
-  caching?: string,
+  isPreview = false,
 ): StoredReply<Stored> {
   const encoding = negotiateEncoding(headers['accept-encoding'], file.variants);
   const { etag, okHeaders, notModifiedHeaders, partHeaders } = (file.prepared[encoding] ??= prepare(
     file,
     encoding,
-    caching,
+    isPreview,
   ));
   const match = headers['if-none-match'];
   if (match !== undefined && matches(match, etag)) return { status: 304, headers: notModifiedHeaders };
@@ -117,11 +118,11 @@ function matches(ifNoneMatch: string, etag: string): boolean {
 /** A CDN may cache it for a minute, and serve it for a day while this service is down. */
 const defaultCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
-function prepare(file: StoredFile, encoding: Encoding, caching?: string): Prepared {
+function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean): Prepared {
   const { variants, mediaType, cacheControl, location, policy, hasRanges } = file;
   const { bytes, sha256 } = variants[encoding]!;
   const etag = `"${sha256.slice(0, 32)}"`;
-  const validators = ['ETag', etag, 'Cache-Control', caching ?? cacheControl ?? defaultCacheControl];
+  const validators = ['ETag', etag, 'Cache-Control', isPreview ? 'no-cache' : (cacheControl ?? defaultCacheControl)];
   if (variants.gzip ?? variants.br) validators.push('Vary', 'Accept-Encoding');
   if (location !== undefined) validators.push('Content-Location', location);
   const partHeaders = ['Content-Type', mediaType, ...validators];

@@ -16,8 +16,8 @@ export interface FastPathOptions {
   /** The rate limit of each client. */
   readonly limit: LocalBucket;
   readonly log: Logger;
-  /** The Cache-Control of every file, if not its own. */
-  readonly caching?: string | undefined;
+  /** In development: where /preview is rendered. */
+  readonly preview?: string | undefined;
 }
 
 /**
@@ -27,12 +27,12 @@ export interface FastPathOptions {
 export function createFastPath(
   options: FastPathOptions,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
-  const { releases, identify, cors, limit, log, caching } = options;
+  const { releases, identify, cors, limit, log, preview } = options;
   return (request, response) => {
     const { method, url: target } = request;
     const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target!)) : undefined;
     if (!file || (file.hasRanges && request.headers.range !== undefined)) return false;
-    const reply = toStoredReply(file, request, caching);
+    const reply = toStoredReply(file, request, preview !== undefined);
     const bytes = reply.variant && file.inMemory(reply.variant);
     if (reply.variant && !bytes) return false;
     const info = identify(request);

@@ -74,13 +74,6 @@ export async function openReleases(options: ReleasesOptions): Promise<Releases> 
   };
 }
 
-/** Finds the current path of a knowledge base article by a current or former path. */
-export function findArticle(releases: Releases, path: string): string | undefined {
-  const target = '/v1/kb/article?path=';
-  const file = releases.current().find(target + path);
-  return file && (file.location?.slice(target.length) ?? path);
-}
-
 /** Identifies a release folder: a replaced folder at the same path gets another identity. */
 async function identify(link: string): Promise<string | undefined> {
   try {
@@ -109,4 +102,11 @@ function createReaders(cacheBytes: number): LoadOptions['readers'] {
       read: (file, range) => (file.bytes > maxWholeBytes ? streamReleaseFile(file, range) : read(file)),
     },
   };
+}
+
+/** Finds the current path of a knowledge base article by a current or former path. */
+export function findArticle(releases: Releases, path: string): string | undefined {
+  const target = '/v1/kb/article?path=';
+  const file = releases.current().find(target + path);
+  return file && (file.location?.slice(target.length) ?? path);
 }

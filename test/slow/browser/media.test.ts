@@ -74,6 +74,10 @@ describeChromium((browser) => {
       if (response.url().includes('/media/')) answers.push({ status: response.status(), start: Number(start) });
     });
     const url = `${app.url}/media/clip.${type}`;
+    // So slow that the browser has not loaded what it seeks to.
+    const session = await page.context().newCDPSession(page);
+    const slow = { offline: false, latency: 0, downloadThroughput: 300_000, uploadThroughput: -1 };
+    await session.send('Network.emulateNetworkConditions', slow);
     const html = `<!doctype html><title>Site</title><video src="${url}" preload="metadata" muted></video>`;
     await page.goto(place === 'opened directly' ? url : await serveSite(html));
     const end = videoSeconds - 3;
@@ -85,9 +89,7 @@ describeChromium((browser) => {
       videoWidth: 640,
       videoHeight: 360,
     });
-    expect(answers).toContainEqual({ status: 206, start: expect.any(Number) });
-    // A browser that opens a video loads all of such a short one.
-    if (place !== 'opened directly') expect(answers.some(({ start }) => start > 0)).toBe(true);
+    expect(answers.filter(({ status, start }) => status === 206 && start > 0)).not.toEqual([]);
   });
 
   test('dev shows the new title after a save when the page is reloaded', async () => {
