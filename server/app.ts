@@ -10,7 +10,7 @@ import { problems } from '#contract/problem.ts';
 import { logRequest } from './http/access-log.ts';
 import { preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
-import { renderError, unwrapError } from './http/errors.ts';
+import { badTarget, renderError, unwrapError } from './http/errors.ts';
 import type { Caller, JsonReply, Route } from './http/handle.ts';
 import { addPreview } from './http/preview.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
@@ -172,7 +172,7 @@ function isMethodOf(endpoint: Endpoint, method: string): boolean {
 /** Throws 404 for an unknown path and 405 for a wrong method, and answers CORS preflights. */
 function assertRoute(event: H3Event): string | undefined {
   const { routes, route } = event.context;
-  if (nodeOf(event).req.url === unreadable) throw new Problem('validation_error');
+  if (nodeOf(event).req.url === unreadable) throw new Problem('validation_error', badTarget);
   if (!routes) throw new Problem('not_found');
   if (isMethodOf(route!.endpoint, event.req.method)) return undefined;
   const methods = routes.flatMap(({ endpoint }) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));

@@ -13,6 +13,7 @@ import { report } from './report.ts';
 interface CheckFlags extends OutFlag, SourceFlags {
   readonly now?: string;
   readonly threads?: string;
+  readonly against?: string;
   readonly format: DiagnosticFormat;
 }
 
@@ -47,6 +48,7 @@ async function run(
       catalog: resolve(flags.catalog),
       now,
       ...toStrictness(flags),
+      against: flags.against,
       progress: showProgress,
       ...threads,
       out,

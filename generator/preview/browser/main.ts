@@ -13,7 +13,8 @@ async function refresh(): Promise<void> {
   document.body.dataset['build'] = next.body.dataset['build'];
   // Keeps what has not changed: the scroll position, the focus, the typed text and loaded images.
   for (const selector of ['main', '#problems']) {
-    Idiomorph.morph(document.querySelector(selector)!, next.querySelector(selector)!, { ignoreActiveValue: true });
+    const [shown, changed] = [document, next].map((page) => page.querySelector(selector)!);
+    void Idiomorph.morph(shown!, changed!, { ignoreActiveValue: true });
   }
   hideAgain();
 }
