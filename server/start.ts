@@ -20,7 +20,7 @@ import { createRelay } from './hosting/console/relay.ts';
 import type { Relay } from './hosting/console/relay.ts';
 import { openConsoleSource } from './hosting/console/source.ts';
 import { createStreamTokens } from './hosting/console/token.ts';
-import { createUpgradeHandler } from './hosting/console/upgrade.ts';
+import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
 import { ensureDemo } from './hosting/demo/seed.ts';
 import { createIdempotency } from './hosting/idempotency.ts';
 import type { Provider } from './hosting/providers/types.ts';
@@ -77,11 +77,8 @@ const stalledClientMs = 120_000;
 const statusMs = 5000;
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
-export async function startServer(
-  env: Env,
-  log: Logger,
-  { environment = {}, demo = false, preview }: StartOptions = {},
-) {
+export async function startServer(env: Env, log: Logger, options: StartOptions = {}) {
+  const { environment = {}, demo = false, preview } = options;
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
   const health = createStoreHealth(log);
@@ -288,7 +285,7 @@ async function openListeners(
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
   const requestLog = preview === undefined ? log : log.child({}, { level: 'error' });
   const app = createApp({
-    routes: Object.values(routes),
+    routes: [...Object.values(routes), streamRoute],
     preview,
     identify,
     log: requestLog,
@@ -301,7 +298,7 @@ async function openListeners(
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
   const handleByApp = toNodeHandler(app);
-  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log: requestLog });
+  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log: requestLog, preview });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     request.url = readTarget(request);
     if (!handleFile(request, response)) void handleByApp(request, response);
@@ -318,11 +315,7 @@ async function openListeners(
 async function openProviders(
   env: Env,
   log: Logger,
-  {
-    environment,
-    demo,
-    createBucket,
-  }: Required<Pick<StartOptions, 'environment' | 'demo'>> & Pick<Base, 'createBucket'>,
+  { environment, demo, createBucket }: Required<Omit<StartOptions, 'preview'>> & Pick<Base, 'createBucket'>,
 ): Promise<ReadonlyMap<string, Provider>> {
   if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
   const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');
