@@ -15,6 +15,8 @@ export interface BuildOptions {
   readonly now: string;
   /** Reports dead references as warnings. */
   readonly lenient: boolean;
+  /** Allows a list that is online to become empty. */
+  readonly allowEmpty?: boolean;
   /** Renders every article again. */
   readonly noCache: boolean;
   readonly compression: Compression;

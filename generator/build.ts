@@ -3,6 +3,7 @@ import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-recor
 import { createDiagnostics } from './source/diagnostics.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readCurrent } from './release/current.ts';
+import { findEmptied, readOnlineCounts } from './release/emptied.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
 import { loadFolder } from './source/load.ts';
 import { createRenderer } from './markdown/renderer.ts';
@@ -12,14 +13,16 @@ import { createRenderer } from './markdown/renderer.ts';
  * published. Throws if the release cannot be written; the existing releases stay unchanged.
  */
 export async function build(options: BuildOptions): Promise<BuildResult> {
-  const { out, compression, noCache, checkOnly = false } = options;
+  const { out, compression, noCache, checkOnly = false, allowEmpty = false } = options;
   const diagnostics = createDiagnostics(options.lenient);
   const sources = {
     content: loadFolder(options.content, diagnostics),
     catalog: loadFolder(options.catalog, diagnostics),
   };
   const record = noCache || checkOnly ? undefined : readBuildRecord(out, options, sources);
-  if (record?.unchanged && !diagnostics.failed() && (await isPublished(out, record.previous))) return record.unchanged;
+  if (record?.unchanged && !diagnostics.failed() && (await isPublished(options, record.previous))) {
+    return record.unchanged;
+  }
 
   // Imported here: loading the libraries takes longer than a build without changes.
   const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }] = await Promise.all([
@@ -41,6 +44,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       render: renderer.render,
       cache,
       progress: options.progress,
+      online: allowEmpty ? undefined : await readOnlineCounts(out),
       widget: record?.widget,
       ...(!checkOnly && {
         compressor: compressors[compression],
@@ -59,8 +63,9 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
 }
 
 /** Whether an intact release is the current one, or was made current again. */
-async function isPublished(out: string, previous: PreviousRelease): Promise<boolean> {
+async function isPublished({ out, allowEmpty }: BuildOptions, previous: PreviousRelease): Promise<boolean> {
   if ((await readCurrent(out)) === previous.manifest.id) return true;
+  if (!allowEmpty && findEmptied(await readOnlineCounts(out), previous.manifest.counts).length > 0) return false;
   const { republish } = await import('./release/publish.ts');
   return republish(out, previous);
 }

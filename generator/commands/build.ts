@@ -12,6 +12,7 @@ import { report } from './report.ts';
 interface CheckFlags extends OutFlag, SourceFlags {
   readonly now?: string;
   readonly threads?: string;
+  readonly allowEmpty?: boolean;
   readonly format: DiagnosticFormat;
 }
 
@@ -46,6 +47,7 @@ async function run(
       catalog: resolve(flags.catalog),
       now,
       lenient: flags.lenient ?? false,
+      allowEmpty: flags.allowEmpty ?? false,
       progress: showProgress,
       ...threads,
       out,

@@ -59,7 +59,7 @@ describe('a catalog is refused, also with --allow-empty, if it', () => {
 test.each(['build', 'check'])('%s refuses an empty catalog, and the release stays as it was', async (command) => {
   const root = createProject();
   const before = await buildProject(root);
-  replaceCatalog(root, ['services', 'games']);
+  for (const folder of ['services', 'games']) rmSync(join(root, 'catalog', folder), { recursive: true });
   const { status, stderr } = await runIn(root, command);
   expect(stderr).toMatch(/^catalog:1:1 {2}the catalog contains no plans \(add [^\n]*\)\nfailed: 4 articles, /);
   expect(status).toBe(1);
