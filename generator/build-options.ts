@@ -1,10 +1,10 @@
 import type { Manifest } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import type { Diagnostic } from './source/diagnostics.ts';
+import type { Diagnostic, Strictness } from './source/diagnostics.ts';
 import type { Compression } from './release/compress.ts';
 
 /** Options of a build. */
-export interface BuildOptions {
+export interface BuildOptions extends Strictness {
   readonly content: string;
   readonly catalog: string;
   /** The folder of releases. */
@@ -13,8 +13,6 @@ export interface BuildOptions {
   readonly checkOnly?: boolean;
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
-  /** Reports dead references as warnings. */
-  readonly lenient: boolean;
   /** Allows a list that is online to become empty. */
   readonly allowEmpty?: boolean;
   /** Renders every article again. */

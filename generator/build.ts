@@ -14,7 +14,7 @@ import { createRenderer } from './markdown/renderer.ts';
  */
 export async function build(options: BuildOptions): Promise<BuildResult> {
   const { out, compression, noCache, checkOnly = false, allowEmpty = false } = options;
-  const diagnostics = createDiagnostics(options.lenient);
+  const diagnostics = createDiagnostics(options);
   const sources = {
     content: loadFolder(options.content, diagnostics),
     catalog: loadFolder(options.catalog, diagnostics),

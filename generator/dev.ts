@@ -12,19 +12,18 @@ import type { PreviousRelease } from './release/previous-release.ts';
 import { removeRelease } from './release/publish.ts';
 import { createReleaseStage } from './release/release-stage.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
+import type { Strictness } from './source/diagnostics.ts';
 import { loadFolder, reloadFiles } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
 
 /** Options of {@link watchAndBuild}. */
-export interface DevOptions {
+export interface DevOptions extends Strictness {
   readonly content: string;
   readonly catalog: string;
   /** The folder of releases; previews get a folder of their own below it. */
   readonly out: string;
-  /** Reports dead references as warnings. */
-  readonly lenient: boolean;
   /** Called with the result of each build and its duration. */
   readonly report: (result: BuildResult, ms: number) => void;
   /** Called if a build throws, for example on a full disk; the next change starts another build. */
@@ -45,7 +44,7 @@ const maxPreviews = 5;
  * stops watching.
  */
 export async function watchAndBuild(options: DevOptions): Promise<() => Promise<void>> {
-  const { content, catalog, out, lenient, report, fail } = options;
+  const { content, catalog, out, report, fail } = options;
   const folder = previewFolderOf(out);
   rmSync(folder, { recursive: true, force: true });
   let renderer = createRenderer();
@@ -57,7 +56,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
 
   const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
-    const diagnostics = createDiagnostics(lenient);
+    const diagnostics = createDiagnostics(options);
     const loaded =
       structure || !sources
         ? { content: loadFolder(content, diagnostics), catalog: loadFolder(catalog, diagnostics) }

@@ -4,7 +4,7 @@ import type { BuildResult } from '../build-options.ts';
 import { CommandError } from '../common/command-line.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import type { Compression } from '../release/compress.ts';
-import { createOut, resolveOut } from './out.ts';
+import { createOut, resolveOut, toStrictness } from './out.ts';
 import type { OutFlag, SourceFlags } from './out.ts';
 import { report } from './report.ts';
 
@@ -46,7 +46,7 @@ async function run(
       content: resolve(flags.content),
       catalog: resolve(flags.catalog),
       now,
-      lenient: flags.lenient ?? false,
+      ...toStrictness(flags),
       allowEmpty: flags.allowEmpty ?? false,
       progress: showProgress,
       ...threads,

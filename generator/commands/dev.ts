@@ -5,7 +5,7 @@ import type { BuildResult } from '../build-options.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
-import { createOut } from './out.ts';
+import { createOut, toStrictness } from './out.ts';
 import type { OutFlag, SourceFlags } from './out.ts';
 import { summarize } from './report.ts';
 
@@ -21,7 +21,7 @@ export async function runDev(flags: OutFlag & SourceFlags & { serve: boolean }):
     isServing = true;
     serve(previewFolderOf(out));
   };
-  await watchAndBuild({ content, catalog, out, lenient: flags.lenient ?? false, report, fail });
+  await watchAndBuild({ content, catalog, out, ...toStrictness(flags), report, fail });
   process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
 }
 

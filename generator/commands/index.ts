@@ -61,7 +61,8 @@ function addSourceOptions(command: Command) {
   return command
     .option('--content <DIR>', 'Markdown and media', parseFolder, 'content')
     .option('--catalog <DIR>', 'plans, domains and monitors', parseFolder, 'catalog')
-    .option('--lenient', 'report dead links and missing media as warnings');
+    .addOption(new Option('--lenient', 'report dead links and missing media as warnings').conflicts('strict'))
+    .option('--strict', 'report warnings as errors');
 }
 
 function addOut<Flags extends OptionValues>(command: Command<[], Flags>) {

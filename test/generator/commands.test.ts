@@ -98,6 +98,7 @@ test('a lenient check reports a dead link as a warning', async () => {
 test.each([
   [['--now', 'today'], '--now must be a calendar date of the form YYYY-MM-DD\n'],
   [['--lenint'], "unknown option '--lenint' (Did you mean --lenient?)\n"],
+  [['--lenient', '--strict'], "option '--lenient' cannot be used with option '--strict'\n"],
   [['surplus'], "too many arguments for 'check'. Expected 0 arguments but got 1: surplus.\n"],
   [['--content='], "option '--content <DIR>' argument '' is invalid. It must be a folder.\n"],
 ])('a check with %j is refused', async (args, message) => {
