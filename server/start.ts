@@ -43,7 +43,7 @@ import { createFastPath } from './releases/serve.ts';
 import { openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
-import { EnvError, prepareFolder } from './settings.ts';
+import { EnvError, checkFolder, prepareFolder } from './settings.ts';
 import type { Environment } from './settings.ts';
 import { createMonitors } from './status/monitors.ts';
 import { probe } from './status/probe.ts';
@@ -241,7 +241,7 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
           }),
           cacheMs: 1000,
         };
-  if (env.STATUS_FILE !== undefined) prepareStatusFile(env.STATUS_FILE);
+  if (env.STATUS_FILE !== undefined) checkStatusFile(env.STATUS_FILE);
   const status = createStatus({
     ...source,
     file: env.STATUS_FILE,
@@ -252,8 +252,9 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
   return status;
 }
 
-function prepareStatusFile(file: string): void {
-  prepareFolder('STATUS_FILE', dirname(file));
+/** The folder is not created: a mistyped one would hide that the file is not where the CDN reads it. */
+function checkStatusFile(file: string): void {
+  checkFolder('STATUS_FILE', dirname(file));
   if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: this is not a regular file');
 }
 

@@ -55,7 +55,7 @@ test.each([
   ['game:a', 'panel-eu', '17', panelRef],
   ['game:a', 'panel-eu', '1a7ce997/x', panelRef],
   ['game:a', 'panel-eu', 'survival', panelRef],
-  ['game:a', 'odd', 'x', 'the provider odd has no type that this version knows'],
+  ['game:a', 'odd', 'x', 'PROVIDERS_FILE has a mistake in the provider odd: start the server to see it'],
 ])('%s of %s with the ref %s is refused', async (server, provider, ref, message) => {
   const { add, store } = await createWithProviders();
   expect(await add(server, provider, ref)).toEqual({ status: 1, stdout: '', stderr: `${message}\n` });

@@ -105,7 +105,7 @@ describe('a base URL with', () => {
   ])('%s is refused by name', (_, url) => {
     const own = { ...Object.fromEntries(names.map((name) => [name, url])), ...rest };
     const lines = problemsOf(own);
-    expect(lines.map((line) => line.split(':')[0]).toSorted()).toEqual(names.toSorted());
+    expect(new Set(lines.map((line) => line.split(':')[0]))).toEqual(new Set(names));
     expect(lines.join()).not.toContain('hunter2');
   });
 });

@@ -47,7 +47,9 @@ test('a HOST whose name has no address is said to be that', async () => {
 
 test('a port that browsers block is said to be that, and no other is used', async () => {
   const { settings } = await createServable();
-  expect(await refusalOf({ ...settings, PORT: '6000' })).toBe('PORT: browsers do not open port 6000; use another\n');
+  const server = startProcess({ ...settings, PORT: '6000' });
+  expect(await server.ended()).toBe(1);
+  expect(server.stderr()).toBe('PORT: browsers do not open port 6000; use another\n');
 });
 
 test('an invalid HOST is named, and no other address is used', async () => {
