@@ -1,6 +1,7 @@
 import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
+import { escapeLines } from '#common/terminal.ts';
 import { describeMisspelt, findMisspeltSettings, loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
 import { ListenError } from './http/listen.ts';
@@ -20,7 +21,7 @@ const stderr = openOutput(2);
 
 /** Reports an error and ends the process. The default of Node.js would wait for a reader of standard error. */
 const fail = async (error: unknown): Promise<void> => {
-  stderr.write(`${await describe(error as Error)}\n`);
+  stderr.write(`${escapeLines(await describe(error as Error))}\n`);
   await stderr.flush();
   process.exit(1);
 };

@@ -71,6 +71,9 @@ const storeMs = 30_000;
 /** After this time in addition, a client that does not read its response is disconnected: the response is in memory. */
 const stalledClientMs = 120_000;
 
+const untrustedMessage =
+  'X-Forwarded-For of an address that is not in TRUSTED_PROXIES is ignored; if it is your proxy, all its visitors share one limit';
+
 /** The timeout of Uptime Kuma: visitors wait for it. */
 const statusMs = 5000;
 
@@ -278,7 +281,7 @@ async function openListeners(
   routes: ReturnType<typeof createRoutes>,
   relay: Relay,
 ) {
-  const identify = createIdentify(env.TRUSTED_PROXIES);
+  const identify = createIdentify(env.TRUSTED_PROXIES, (address) => log.warn({ address }, untrustedMessage));
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
   const app = createApp({
     routes: Object.values(routes),

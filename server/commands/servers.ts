@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
 import { parseServer, parseText } from './inputs.ts';
 import { checkRecord, describeRecord, isSameRecord } from './record.ts';
 import { formatTable } from './table.ts';
-import { toIso, toPrintable } from './text.ts';
+import { toIso } from './text.ts';
 import { describeUnknownServer } from './unknown.ts';
 
 /** Adds `servers add | list | suspend | resume | remove`. */
@@ -98,8 +98,13 @@ function addList(servers: Command, { withStore, print }: Context): void {
         ...record,
         suspended: toIso(suspendedAt),
       }));
-      const toCells = ({ server, provider, ref, logFile, suspended }: (typeof records)[number]) =>
-        [server, provider, ref, logFile ?? '', suspended ?? ''].map(toPrintable);
+      const toCells = ({ server, provider, ref, logFile, suspended }: (typeof records)[number]) => [
+        server,
+        provider,
+        ref,
+        logFile ?? '',
+        suspended ?? '',
+      ];
       const heading = ['SERVER', 'PROVIDER', 'REF', 'LOG FILE', 'SUSPENDED'];
       await print(json ? JSON.stringify(records) : formatTable(heading, records.map(toCells)));
     });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { findActing } from '../helpers/terminal.ts';
 import { createCommandLine, createKey, damage } from './run-command.ts';
 
-const acting = /[\0-\u0009\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF]/;
 const evil = 'x\u009B2J\u0085\u007F\u202E\u2028\n\u001B[31my';
 const escaped = String.raw`x\u009b2J\u0085\u007f\u202e\u2028\u000a\u001b[31my`;
 
@@ -24,14 +24,14 @@ test.each([[['keys', 'list']], [['servers', 'list']], [['audit']], [['feedback',
   async (args) => {
     const line = await createEvil();
     const table = await line.run(...args);
-    expect({ status: table.status, stderr: table.stderr, found: acting.exec(table.stdout) }).toEqual({
+    expect({ status: table.status, stderr: table.stderr, found: findActing(table.stdout) }).toEqual({
       status: 0,
       stderr: '',
-      found: null,
+      found: [],
     });
     expect(table.stdout).toMatch(/x\\+u009b2J\\+u0085\\+u007f\\+u202e\\+u2028\\+(?:n|u000a)\\+u001b\[31my/);
     const json = await line.run(...args, '--json');
-    expect(acting.exec(json.stdout)).toBe(null);
+    expect(findActing(json.stdout)).toEqual([]);
     const texts = json.stdout
       .trim()
       .split('\n')
@@ -52,9 +52,9 @@ test('an error does not act on the terminal either', async () => {
   ]) {
     // oxlint-disable-next-line no-await-in-loop
     const { status, stderr } = await line.run(...args);
-    expect({ status, found: acting.exec(stderr), lines: stderr.split('\n').length }).toEqual({
+    expect({ status, found: findActing(stderr), lines: stderr.split('\n').length }).toEqual({
       status: 1,
-      found: null,
+      found: [],
       lines: 2,
     });
   }

@@ -2,12 +2,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createLog } from '../../../server/log.ts';
 import { writeFiles } from '../../helpers/project.ts';
+import { findActing, withoutColours } from '../../helpers/terminal.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
-
-/** Everything that a terminal acts on, hides or reorders, but line breaks; a log has its own colours in the pretty format. */
-const acting = /[\0-\u0009\u000B-\u001A\u001C-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF]/;
 
 /** 0x9B is a terminal's CSI in 8 bits; 0x85 is a line break (Node.js refuses DEL). Then, as UTF-8: the same, U+2028 and U+202E. */
 const bytes = '\u009B2Jm\u0085x\u0080\u00C2\u009B31m\u00E2\u0080\u00A8\u00E2\u0080\u00AEevil';
@@ -43,11 +42,9 @@ test.each(['json', 'pretty'])('no byte of a request acts on the terminal that sh
   await send(port, `GET /last HTTP/1.1\r\n${head}\r\n`);
   await expect.poll(() => server.stdout(), eventually).toContain('/last');
   const log = server.stdout();
-  expect(acting.exec(log)).toBe(null);
+  // The pretty format has colours of its own.
+  expect(findActing(format === 'json' ? log : withoutColours(log))).toEqual([]);
   expect(log).toMatch(/agent-\\+u009b2Jm\\+u0085x\\+u0080/);
-  // The escape of colours is the log's own.
-  if (format === 'json') expect(log).not.toContain('\u001B');
-  else expect(log.replaceAll(/\u001B\[\d{1,2}m/g, '')).not.toContain('\u001B');
 });
 
 test('a JSON log still holds what the client sent', async () => {
@@ -69,6 +66,21 @@ test('the error of a start does not act on the terminal', async () => {
     PROVIDERS_FILE: join(root, 'providers.yaml'),
   });
   expect(await server.ended()).toBe(1);
-  expect(acting.exec(server.stderr())).toBe(null);
+  expect(findActing(server.stderr())).toEqual([]);
   expect(server.stderr()).toContain('x\\u009b2J\\u202ey');
 });
+
+test.each(['json', 'pretty'] as const)(
+  'an error of another system does not act on the terminal in the %s log',
+  (format) => {
+    let log = '';
+    const error = new Error('x\u001B[2J\u009B2J\r\b\u202Ey \\u001b');
+    createLog({ level: 'info', format, destination: { write: (line) => (log += line) } }).error(
+      { err: error },
+      'it failed',
+    );
+    expect(findActing(withoutColours(log))).toEqual([]);
+    expect(log).toMatch(/x\\+u001b\[2J\\+u009b2J\\+r\\+b\\+u202ey \\+u001b/);
+    expect(log).not.toContain('\u001B[2J');
+  },
+);
