@@ -106,10 +106,10 @@ function toFile(name: ResourceName, value: unknown, params: Readonly<Record<stri
   return { file: fileOf(name, params), text: toJsonText(name, value) };
 }
 
-/** The list items of the published articles of a collection, in its order. */
+/** The list items of the included articles of a collection, in its order. */
 function toItems(collection: AnyCollection, articles: readonly Article[]): ListItem[] {
   return articles
-    .filter(({ folder, state }) => folder.collection === collection && state === 'published')
+    .filter(({ folder, isIncluded }) => folder.collection === collection && isIncluded)
     .map(({ metadata }) => metadata.item)
     .toSorted((a, b) => collection.compare(a, b));
 }

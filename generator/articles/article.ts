@@ -61,6 +61,8 @@ export interface Article {
   readonly output: string;
   /** `broken` means invalid front matter; such an article is checked only. */
   readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
+  /** Whether the release contains it: previews contain drafts and scheduled articles too. */
+  readonly isIncluded: boolean;
   readonly metadata: ArticleMetadata;
 }
 
@@ -145,12 +147,25 @@ export function addressOf({ collection, slug: category }: CategoryFolder, file: 
   };
 }
 
-/** Creates an article of a build on the day `now`, YYYY-MM-DD. */
-export function toArticle(folder: CategoryFolder, file: SourceFile, metadata: ArticleMetadata, now: string): Article {
+/** What decides whether a release contains an article. */
+export interface Schedule {
+  /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
+  readonly now: string;
+  /** Includes drafts and scheduled articles: a preview. */
+  readonly withUnpublished?: boolean | undefined;
+}
+
+/** Creates an article of a build. */
+export function toArticle(
+  folder: CategoryFolder,
+  file: SourceFile,
+  metadata: ArticleMetadata,
+  { now, withUnpublished = false }: Schedule,
+): Article {
   const { draft, due } = metadata;
   const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
   const { path, output } = addressOf(folder, file);
-  return { folder, file, path, output, state, metadata };
+  return { folder, file, path, output, state, isIncluded: withUnpublished || state === 'published', metadata };
 }
 
 /** Creates the metadata of a rendered article. Without valid front matter it has only the data of the body. */

@@ -67,11 +67,11 @@ function checkTarget(from: Article, target: Article, id: string): Fault | undefi
   return { message: `there is no heading or anchor #${anchor} in ${target.path}`, findHint };
 }
 
-/** Collects the former paths of published articles. Reports a path that an article or another alias already has. */
+/** Collects the former paths of the included articles. Reports a path that an article or another alias already has. */
 export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
   const owners = new Map(articles.map(({ path, file }) => [path, file.display]));
   const aliases = new Map<string, string>();
-  for (const { path, metadata, file, state } of articles) {
+  for (const { path, metadata, file, isIncluded } of articles) {
     for (const { text: alias, line, column } of metadata.aliases) {
       const owner = owners.get(alias);
       if (owner !== undefined) {
@@ -79,7 +79,7 @@ export function collectAliases(articles: readonly Article[], diagnostics: Diagno
         continue;
       }
       owners.set(alias, file.display);
-      if (state === 'published') aliases.set(alias, path);
+      if (isIncluded) aliases.set(alias, path);
     }
   }
   return Object.fromEntries([...aliases].toSorted(([a], [b]) => (a < b ? -1 : 1)));

@@ -21,9 +21,11 @@ function addBuildCommands(program: Command): void {
 }
 
 function addDevCommand(program: Command): void {
-  const description = 'Serves content and catalog, and rebuilds after each change.';
+  const description = 'Serves content and catalog with a preview at /preview, and rebuilds after each change.';
   addOut(addSourceOptions(program.command('dev').description(description)))
     .option('--no-serve', 'only build')
+    .option('--no-drafts', 'without drafts and scheduled articles')
+    .option('--now <YYYY-MM-DD>', 'the day of the builds; default: today (UTC)')
     .action(async (flags) => (await import('./dev.ts')).runDev(flags));
 }
 

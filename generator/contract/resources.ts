@@ -52,6 +52,7 @@ export const resources = {
     mediaType: 'application/javascript',
   },
   statusWidgetIntegrity: { file: 'public/v1/service-status.json', schema: StatusWidget },
+  articleStyle: { file: 'public/v1/article.css', target: '/v1/article.css', mediaType: 'text/css; charset=utf-8' },
   media: { file: 'public/media/{path*}', target: '/media/{path*}' },
   aliases: { file: 'private/aliases.json', schema: Aliases },
   domains: { file: 'private/domains.json', schema: DomainCatalog },

@@ -6,6 +6,7 @@ import { unified } from 'unified';
 import { VFile } from 'vfile';
 import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
 import { parseMarkdown } from './parse.ts';
+import { rehypeAccessible } from './plugins/rehype-accessible.ts';
 import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
 import { rehypeHighlight } from './plugins/rehype-highlight.ts';
 import { rehypeLinks } from './plugins/rehype-links.ts';
@@ -35,7 +36,8 @@ export interface ArticleText {
 /** A rendered article, or the reason why it was rejected. */
 export type RenderResult = Rendered | { readonly rejected: Pick<MarkdownError, 'message' | 'line' | 'hint'> };
 
-/** The render pipeline. The plugins after the sanitiser add only IDs, class names and site paths. */
+/** The render pipeline. The plugins after the sanitiser add only IDs, class names, site paths and
+ * attributes for accessibility. */
 const processor = unified()
   .use(remarkAlerts)
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
@@ -43,6 +45,7 @@ const processor = unified()
   .use(rehypeSanitize, safeHtml)
   .use(rehypeHeadingIds)
   .use(rehypeHighlight)
+  .use(rehypeAccessible)
   .use(rehypeLinks)
   .use(rehypeStringify)
   .freeze();
