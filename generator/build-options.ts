@@ -9,6 +9,8 @@ export interface BuildOptions extends Strictness {
   readonly catalog: string;
   /** The folder of releases. */
   readonly out: string;
+  /** The output folder or the service to compare with; the current release below `out` if left out. */
+  readonly against?: string | undefined;
   /** Checks everything and writes nothing. */
   readonly checkOnly?: boolean;
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */

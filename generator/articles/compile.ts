@@ -4,6 +4,7 @@ import type { Render } from '../markdown/renderer.ts';
 import type { Compression, Compressor, Encodings } from '../release/compress.ts';
 import type { Stage } from '../release/stage.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
+import { placeOf } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { addressOf, openCategory, parseArticle, renderBody, toArticle, toMetadata } from './article.ts';
 import type { Article, Schedule, EncodingHashes, OpenedArticle, OpenedCategory, ArticleMetadata } from './article.ts';
@@ -55,7 +56,16 @@ export async function compileArticles({ categories }: Content, options: Articles
     articles[index] = (await compileArticle(category, opened.file, opened.parsed, options))?.article;
   });
   for await (const _ of compiling) progress?.((done += 1), total);
-  return articles.filter((article) => article !== undefined);
+  const compiled = articles.filter((article) => article !== undefined);
+  for (const article of compiled) reportFindings(article, diagnostics);
+  return compiled;
+}
+
+/** Reports the mistakes in the Markdown of an article, which may be cached. */
+function reportFindings({ file, metadata }: Article, diagnostics: Diagnostics): void {
+  for (const { severity, message, hint, line, column } of metadata.findings) {
+    diagnostics[severity](placeOf(file, line, column), message, hint);
+  }
 }
 
 /** Writes the files of the included articles into a stage; reuses those of the previous release. */

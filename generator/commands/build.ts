@@ -14,6 +14,7 @@ interface CheckFlags extends OutFlag, SourceFlags {
   readonly now?: string;
   readonly threads?: string;
   readonly allowEmpty?: boolean;
+  readonly against?: string;
   readonly format: DiagnosticFormat;
 }
 
@@ -49,6 +50,7 @@ async function run(
       now,
       ...toStrictness(flags),
       allowEmpty: flags.allowEmpty ?? false,
+      against: flags.against,
       progress: showProgress,
       ...threads,
       out,

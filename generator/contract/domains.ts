@@ -69,7 +69,7 @@ export const DomainLookup = z.union(
     z.strictObject({
       rdap: z
         .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-        .regex(/^[^?#]*$/, 'must be without query and fragment'),
+        .refine((text) => !/[?#]/.test(text), 'must be without query and fragment'),
     }),
     z.strictObject({ whois: HostPort }),
     z.strictObject({ das: HostPort }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ContentArticle, ContentList, BlogFrontMatter } from '#contract/blog.ts';
-import { Aliases, Category } from '#contract/content.ts';
+import { Aliases, Category, Removed } from '#contract/content.ts';
 import { DomainCatalog } from '#contract/domains.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseFrontMatter, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
@@ -68,6 +68,7 @@ export const sources = {
   blog: BlogFrontMatter,
   knowledgebase: KnowledgeBaseFrontMatter,
   category: Category,
+  removed: Removed,
   plans: PlanFile,
   domains: DomainCatalog,
   status: StatusCatalog,

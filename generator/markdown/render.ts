@@ -5,6 +5,8 @@ import remarkRehype from 'remark-rehype';
 import { unified } from 'unified';
 import { VFile } from 'vfile';
 import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
+import { remarkLint } from './lint/index.ts';
+import type { Finding } from './lint/rule.ts';
 import { parseMarkdown } from './parse.ts';
 import { rehypeAccessible } from './plugins/rehype-accessible.ts';
 import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
@@ -25,6 +27,8 @@ export interface Rendered {
   readonly references: readonly Reference[];
   /** The IDs that links can point to. */
   readonly ids: readonly string[];
+  /** Probable mistakes in the Markdown. */
+  readonly findings: readonly Finding[];
 }
 
 /** An article to render. */
@@ -40,6 +44,7 @@ export type RenderResult = Rendered | { readonly rejected: Pick<MarkdownError, '
  * attributes for accessibility. */
 const processor = unified()
   .use(remarkAlerts)
+  .use(remarkLint)
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
   .use(rehypeRawHtml)
   .use(rehypeSanitize, safeHtml)
@@ -81,7 +86,8 @@ function renderWithoutLimit({ markdown, sitePath }: ArticleText): Rendered {
   checkTables(tree);
   const words = countWords(tree);
   const html = processor.stringify(processor.runSync(tree, file), file);
-  return { html, words, references: file.data.references ?? [], ids: [...(file.data.ids ?? [])] };
+  const { references = [], ids = [], findings = [] } = file.data;
+  return { html, words, references, ids: [...ids], findings };
 }
 
 /** V8 supports timeouts only for scripts, so a script calls the work. */

@@ -35,6 +35,18 @@ function replaceCatalog(root: string, folders: readonly string[] = []): string {
   return catalog;
 }
 
+/** The errors of a check. What vanishes with a list is warned of too. */
+async function errorsOf(...args: Parameters<typeof problemsOf>): Promise<string[]> {
+  return (await problemsOf(...args)).filter((problem) => !problem.includes('  warning: '));
+}
+
+/** Builds a project; returns its errors and whether there is a release. */
+async function buildErrors(root: string, options: Parameters<typeof buildProject>[1] = {}) {
+  const { diagnostics, release } = await buildProject(root, options);
+  const errors = diagnostics.filter(({ severity }) => severity === 'error').map(({ message }) => message);
+  return { errors, isBuilt: release !== undefined };
+}
+
 function runIn(root: string, command: string, ...args: string[]): Promise<CommandResult> {
   return runGenerator([command, '--now', '2026-11-20', ...args], { cwd: root });
 }
@@ -43,14 +55,14 @@ describe('a catalog is refused, also with --allow-empty, if it', () => {
   test.each(emptyCatalogs)('%s', async (_, empty) => {
     const root = createProject();
     empty(root);
-    expect(await problemsOf(root)).toEqual([`catalog:1:1  ${noPlans}`]);
-    expect(await problemsOf(root, { allowEmpty: true })).toEqual([`catalog:1:1  ${noPlans}`]);
+    expect(await errorsOf(root)).toEqual([`catalog:1:1  ${noPlans}`]);
+    expect(await errorsOf(root, { allowEmpty: true })).toEqual([`catalog:1:1  ${noPlans}`]);
   });
 
   test('does not exist', async () => {
     const root = createProject();
     rmSync(join(root, 'catalog'), { recursive: true });
-    expect(await problemsOf(root, { allowEmpty: true })).toEqual([
+    expect(await errorsOf(root, { allowEmpty: true })).toEqual([
       'catalog:1:1  the folder does not exist (name another with --content or --catalog)',
     ]);
   });
@@ -68,12 +80,12 @@ test.each(['build', 'check'])('%s refuses an empty catalog, and the release stay
 });
 
 test('one service without plans is allowed beside others', async () => {
-  expect(await problemsOf(createProject({ 'catalog/services/old.yaml': soldNothing }))).toEqual([]);
+  expect(await errorsOf(createProject({ 'catalog/services/old.yaml': soldNothing }))).toEqual([]);
 });
 
 test('a catalog whose only plan is broken gets no second problem', async () => {
   const root = createProject({ 'catalog/games/minecraft.yaml': undefined, 'catalog/services/web.yaml': 'x: 1\n' });
-  expect((await problemsOf(root)).filter((problem) => problem.startsWith('catalog:'))).toEqual([]);
+  expect((await errorsOf(root)).filter((problem) => problem.startsWith('catalog:'))).toEqual([]);
 });
 
 /** A change that empties a list that is online. */
@@ -95,16 +107,15 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
     for (const path of removed) rmSync(join(root, path), { recursive: true });
     const problem = `${place}:1:1  ${count} online, and this build has none (--allow-empty builds it anyway)`;
     for (const checkOnly of [false, true]) {
-      const { diagnostics, release } = await buildProject(root, { checkOnly });
-      expect(diagnostics.map(({ message }) => message)).toEqual([`${count} online, and this build has none`]);
-      expect(release).toBeUndefined();
+      expect(await buildErrors(root, { checkOnly })).toEqual({
+        errors: [`${count} online, and this build has none`],
+        isBuilt: false,
+      });
     }
-    expect(await problemsOf(root)).toEqual([problem]);
-    const allowed = await buildProject(root, { allowEmpty: true });
-    expect(allowed.diagnostics).toEqual([]);
-    expect(allowed.release).toBeDefined();
+    expect(await errorsOf(root)).toEqual([problem]);
+    expect(await buildErrors(root, { allowEmpty: true })).toEqual({ errors: [], isBuilt: true });
     // The list is no longer online.
-    expect(await problemsOf(root)).toEqual([]);
+    expect(await errorsOf(root)).toEqual([]);
   });
 
   test('also if its articles became drafts, or are dated later', async () => {
@@ -115,7 +126,7 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
       'content/blog/news/first.md': first.replace('date: 2026-01-02', 'date: 2027-01-02'),
       'content/blog/news/second.md': first.replace('title: First', 'title: Second\ndraft: true'),
     });
-    expect(await problemsOf(root)).toEqual([
+    expect(await errorsOf(root)).toEqual([
       'content/blog:1:1  2 blog articles are online, and this build has none (--allow-empty builds it anyway)',
     ]);
   });
@@ -125,13 +136,13 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
     await buildProject(root);
     rmSync(join(root, 'content/blog/news/second.md'));
     writeFiles(root, { 'content/blog/news/first.md': 'no front matter\n' });
-    expect((await problemsOf(root)).join('\n')).not.toContain('--allow-empty');
+    expect((await errorsOf(root)).join('\n')).not.toContain('--allow-empty');
   });
 
   test('not in a first build', async () => {
     const root = createProject();
     rmSync(join(root, 'content/blog'), { recursive: true });
-    expect(await problemsOf(root)).toEqual([]);
+    expect(await errorsOf(root)).toEqual([]);
   });
 
   test('also after a rollback, when the sources of the emptied release have not changed', async () => {
@@ -140,10 +151,11 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
     rmSync(join(root, 'content/blog'), { recursive: true });
     await buildProject(root, { noCache: false, allowEmpty: true });
     expect((await runGenerator(['releases', 'rollback'], { cwd: root })).status).toBe(0);
-    const { diagnostics, release } = await buildProject(root, { noCache: false });
-    expect(diagnostics.map(({ message }) => message)).toEqual(['2 blog articles are online, and this build has none']);
-    expect(release).toBeUndefined();
-    expect((await buildProject(root, { noCache: false, allowEmpty: true })).diagnostics).toEqual([]);
+    expect(await buildErrors(root, { noCache: false })).toEqual({
+      errors: ['2 blog articles are online, and this build has none'],
+      isBuilt: false,
+    });
+    expect(await buildErrors(root, { noCache: false, allowEmpty: true })).toEqual({ errors: [], isBuilt: true });
   });
 
   test('as options of build and check, each with the folder of releases that --out names', async () => {

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
+import axe from 'axe-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findFreePort } from '../../helpers/free-port.ts';
@@ -11,7 +11,6 @@ import type { Files } from '../../helpers/project.ts';
 import { describeChromium } from './chromium.ts';
 
 const main = resolve(import.meta.dirname, '../../../generator/main.js');
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const eventually = { timeout: 20_000, interval: 20 };
 
 const first = 'content/blog/news/first.md';
@@ -73,11 +72,9 @@ const screens: [string, BrowserContextOptions][] = [
 
 /** The violations that axe finds on a page, with their elements. */
 async function findViolations(page: Page): Promise<unknown> {
-  await page.evaluate(axe);
+  await page.evaluate(axe.source);
   return page.evaluate(async () => {
-    const { violations } = await (
-      window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }
-    ).axe.run();
+    const { violations } = await (window as unknown as { axe: typeof axe }).axe.run();
     return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
   });
 }
