@@ -20,7 +20,9 @@ export const problems = {
   request_timeout: { status: 408, message: 'The request body did not arrive in time' },
   in_progress: { status: 409, message: 'A request with this Idempotency-Key is still running' },
   unsupported_media_type: { status: 415, message: 'Content type must be application/json' },
+  range_not_satisfiable: { status: 416, message: 'The range is outside of the file' },
   idempotency_mismatch: { status: 422, message: 'This Idempotency-Key was used with another request' },
+  upgrade_required: { status: 426, message: 'This address is a websocket: send a websocket handshake' },
   headers_too_long: { status: 431, message: 'The request headers are too long' },
   rate_limited: { status: 429, message: 'Rate limit exceeded' },
   internal_error: { status: 500, message: 'Something went wrong on our side' },
@@ -41,9 +43,9 @@ export type ErrorStyle = 'json' | 'text';
 /** The JSON error body. */
 export const ErrorResponse = z
   .strictObject({
-    success: z.literal(false),
-    error: z.string(),
-    message: z.string(),
+    success: z.literal(false).describe('Always false.'),
+    error: z.string().describe('The code of the error, for programs.'),
+    message: z.string().describe('The reason, in a sentence for people.'),
   })
   .register(schemas, {
     id: 'ErrorResponse',

@@ -133,16 +133,20 @@ describe('a path that is not a regular file', () => {
 });
 
 describe('a folder of sources', () => {
+  const missing = 'the folder does not exist (name another with --content or --catalog)';
+
   test.each(['content', 'catalog'])('is refused if it is missing (%s)', async (folder) => {
     const root = createProject();
     renameSync(join(root, folder), join(root, 'elsewhere'));
-    expect(await problemsOf(root)).toContain(`${folder}:1:1  the folder does not exist`);
+    expect(await problemsOf(root)).toContain(`${folder}:1:1  ${missing}`);
   });
 
   test('is refused if it is a file', async () => {
     const root = createProject();
     rmSync(join(root, 'catalog'), { recursive: true });
     writeFileSync(join(root, 'catalog'), 'name: Web\n');
-    expect(await problemsOf(root)).toEqual(['catalog:1:1  the folder does not exist']);
+    expect(await problemsOf(root)).toEqual([
+      'catalog:1:1  the folder does not exist (name another with --content or --catalog)',
+    ]);
   });
 });

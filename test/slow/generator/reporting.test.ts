@@ -17,13 +17,13 @@ const broken: Files = {
 const problems = [
   'catalog/games/7.yaml:1:1  the file name must contain at least one letter',
   'catalog/status.yaml:2:14  "maintenance" must be a list, not text',
-  'content/blog/news/Bad Name.md:1:1  "Bad Name" must contain only lower-case letters, digits and hyphens (rename it to "bad-name")',
+  'content/blog/news/Bad Name.md:1:1  "Bad Name" must contain only lower-case letters, digits and hyphens (rename it to "bad-name.md")',
   'content/blog/news/first.md:2:1  missing field "cover"',
   'content/blog/news/first.md:2:8  "title" must be text, not a number (put it in quotes)',
   'content/blog/news/first.md:4:7  "date" must be a calendar date of the form YYYY-MM-DD',
   'content/blog/news/second.md:9:3  there is no article /blog/news/none',
   'content/blog/news/second.md:9:16  there is no heading or anchor #none in /blog/news/second',
-  'content/knowledgebase/vps/ssh.md:3:29  Missing closing "quote',
+  'content/knowledgebase/vps/ssh.md:2:8  this quote is not closed (add " at the end of the text)',
   'content/knowledgebase/vps/ssh.md:6:3  there is no article /knowledgebase/vps/none',
 ];
 
