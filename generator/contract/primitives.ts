@@ -14,6 +14,9 @@ export const schemas = z.registry<SchemaMeta>();
 /** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
 export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
 
+/** The tags of an article, by which related ones are found. */
+export const Tags = z.array(Slug);
+
 /** The key of a catalog entry. It contains a letter, since JavaScript objects order integer keys first. */
 export const CatalogKey = Slug.regex(/[a-z]/, 'must contain at least one letter')
   .regex(/^(?!constructor$)/, 'must not be constructor')
