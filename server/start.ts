@@ -43,7 +43,7 @@ import { createFastPath } from './releases/serve.ts';
 import { findArticle, openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
-import { EnvError, prepareFolder } from './settings.ts';
+import { EnvError, checkFolder, prepareFolder } from './settings.ts';
 import type { Environment } from './settings.ts';
 import { createMonitors } from './status/monitors.ts';
 import { probe } from './status/probe.ts';
@@ -72,6 +72,9 @@ const storeMs = 30_000;
 
 /** After this time in addition, a client that does not read its response is disconnected: the response is in memory. */
 const stalledClientMs = 120_000;
+
+const untrustedMessage =
+  'X-Forwarded-For of an address that is not in TRUSTED_PROXIES is ignored; if it is your proxy, all its visitors share one limit';
 
 /** The timeout of Uptime Kuma: visitors wait for it. */
 const statusMs = 5000;
@@ -247,7 +250,7 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
           }),
           cacheMs: 1000,
         };
-  if (env.STATUS_FILE !== undefined) prepareStatusFile(env.STATUS_FILE);
+  if (env.STATUS_FILE !== undefined) checkStatusFile(env.STATUS_FILE);
   const status = createStatus({
     ...source,
     file: env.STATUS_FILE,
@@ -258,8 +261,9 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
   return status;
 }
 
-function prepareStatusFile(file: string): void {
-  prepareFolder('STATUS_FILE', dirname(file));
+/** The folder is not created: a mistyped one would hide that the file is not where the CDN reads it. */
+function checkStatusFile(file: string): void {
+  checkFolder('STATUS_FILE', dirname(file));
   if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: this is not a regular file');
 }
 
@@ -284,7 +288,7 @@ async function openListeners(
   relay: Relay,
   preview: string | undefined,
 ) {
-  const identify = createIdentify(env.TRUSTED_PROXIES);
+  const identify = createIdentify(env.TRUSTED_PROXIES, (address) => log.warn({ address }, untrustedMessage));
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
   const requestLog = preview === undefined ? log : log.child({}, { level: 'error' });
   const app = createApp({

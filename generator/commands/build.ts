@@ -14,6 +14,7 @@ interface CheckFlags extends OutFlag, SourceFlags {
   readonly now?: string;
   readonly threads?: string;
   readonly against?: string;
+  readonly allowEmpty?: boolean;
   readonly format: DiagnosticFormat;
 }
 
@@ -49,6 +50,7 @@ async function run(
       now,
       ...toStrictness(flags),
       against: flags.against,
+      allowEmpty: flags.allowEmpty ?? false,
       progress: showProgress,
       ...threads,
       out,

@@ -65,7 +65,11 @@ const TermPrices = z.strictObject({
 export const DomainLookup = z.union(
   [
     z.literal('none'),
-    z.strictObject({ rdap: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }) }),
+    z.strictObject({
+      rdap: z
+        .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+        .regex(/^[^?#]*$/, 'must be without query and fragment'),
+    }),
     z.strictObject({ whois: HostPort }),
     z.strictObject({ das: HostPort }),
   ],

@@ -6,7 +6,7 @@ import { sources } from '#contract/resources.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics } from './diagnostics.ts';
-import { placeOf, readText } from './load.ts';
+import { displayIn, placeOf, readText } from './load.ts';
 import type { SourceFile, SourceFolder } from './load.ts';
 import { suggest } from '../common/suggest.ts';
 import { checkYaml } from './yaml.ts';
@@ -19,11 +19,11 @@ export interface Catalog {
 }
 
 /** Reads the files of catalog/. Reports every problem; the result omits invalid entries. */
-export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagnostics): Catalog {
+export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Catalog {
   const plans = { services: [] as Entry[], games: [] as Entry[] };
   let domains: DomainCatalog = { tlds: {} };
   let status: StatusCatalog = { monitors: [], maintenance: [] };
-  for (const file of files) {
+  for (const file of folder.files) {
     const [, kind, key] = /^(services|games)\/([^/]+)\.yaml$/.exec(file.path) ?? [];
     if (kind === 'services' || kind === 'games') {
       const entry = parse(file, sources.plans, diagnostics);
@@ -40,14 +40,20 @@ export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagn
       diagnostics.error(placeOf(file), 'this file is not part of the catalog', hint);
     }
   }
-  if (files.length > 0 && !files.some(({ path }) => /^(?:services|games)\//.test(path))) {
-    const hint = 'add services/<key>.yaml or games/<key>.yaml';
-    diagnostics.error(placeOf({ display }), 'the catalog contains no plans', hint);
-  }
+  checkPlans([...plans.services, ...plans.games], folder, diagnostics);
   return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
 }
 
 type Entry = PlanCatalogResponse['services'][string] & { key: string; order?: number | undefined };
+
+/** Reports a catalog without plans, unless a problem that is already reported is the reason. */
+function checkPlans(entries: readonly Entry[], folder: SourceFolder, diagnostics: Diagnostics): void {
+  if (entries.some(({ plans }) => plans.length > 0)) return;
+  const isMissing = folder.files.length === 0 && diagnostics.failed(folder.display);
+  if (isMissing || ['services', 'games'].some((name) => diagnostics.failed(displayIn(folder, name)))) return;
+  const hint = 'add a plan to services/<key>.yaml or games/<key>.yaml';
+  diagnostics.error(placeOf(folder), 'the catalog contains no plans', hint);
+}
 
 function toMap(entries: Entry[]): PlanCatalogResponse['services'] {
   const sorted = entries.toSorted((a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || compareText(a.key, b.key));

@@ -133,6 +133,11 @@ describe('a TLD is refused if', () => {
       '{ lookup: { rdap: "ftp://rdap.example" } }',
       '2:27  "tlds..com.lookup.rdap" must be an http or https URL',
     ],
+    [
+      'the RDAP server has a query',
+      '{ lookup: { rdap: "https://rdap.example/?x=1" } }',
+      '2:27  "tlds..com.lookup.rdap" must be without query and fragment',
+    ],
   ])('%s', async (_, yaml, problem) => {
     expect(await problemsOfDomains(`tlds:\n  .com: ${yaml}\n`)).toEqual([`${file}:${problem}`]);
   });

@@ -163,6 +163,6 @@ describe('a file is not part of the catalog if it is', () => {
 test('a catalog without plans is refused', async () => {
   const root = createProject({ 'catalog/services/web.yaml': undefined, 'catalog/games/minecraft.yaml': undefined });
   expect(await problemsOf(root)).toEqual([
-    'catalog:1:1  the catalog contains no plans (add services/<key>.yaml or games/<key>.yaml)',
+    'catalog:1:1  the catalog contains no plans (add a plan to services/<key>.yaml or games/<key>.yaml)',
   ]);
 });

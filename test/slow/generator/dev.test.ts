@@ -144,3 +144,15 @@ test('dev starts a server that serves each saved change, and stops with dev', as
   expect(await dev.end()).toBe(0);
   expect(await ask()).toBe('');
 });
+
+test('an empty catalog is refused until it has a plan, and one that becomes empty leaves the preview as it was', async () => {
+  const plan = 'catalog/services/web.yaml';
+  const dev = await startDev({ [plan]: undefined, 'catalog/games/minecraft.yaml': undefined });
+  expect(dev.printed()).toMatch(/^catalog:1:1 {2}the catalog contains no plans \(add a plan to [^\n]*\)\nnot built: /);
+  expect(dev.read('public/v1/plans.json')).toBe('');
+  writeFiles(dev.root, { [plan]: validProject[plan] });
+  await expect.poll(() => dev.read('public/v1/plans.json'), eventually).toContain('Web hosting');
+  rmSync(join(dev.root, plan));
+  await expect.poll(() => dev.printed().match(/the catalog contains no plans/g)?.length, eventually).toBe(2);
+  expect(dev.read('public/v1/plans.json')).toContain('Web hosting');
+});
