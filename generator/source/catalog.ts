@@ -51,7 +51,7 @@ export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Cat
       diagnostics.error(placeOf(file), 'this file is not part of the catalog', hint);
     }
   }
-  checkPlans([...plans.services, ...plans.games], folder, diagnostics);
+  checkHasPlans([...plans.services, ...plans.games], folder, diagnostics);
   return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
 }
 
@@ -64,7 +64,7 @@ function renameKey(key: string): string | undefined {
 type Entry = PlanCatalogResponse['services'][string] & { key: string; order?: number | undefined };
 
 /** Reports a catalog without plans, unless a problem that is already reported is the reason. */
-function checkPlans(entries: readonly Entry[], folder: SourceFolder, diagnostics: Diagnostics): void {
+function checkHasPlans(entries: readonly Entry[], folder: SourceFolder, diagnostics: Diagnostics): void {
   if (entries.some(({ plans }) => plans.length > 0)) return;
   const isMissing = folder.files.length === 0 && diagnostics.failed(folder.display);
   if (isMissing || ['services', 'games'].some((name) => diagnostics.failed(displayIn(folder, name)))) return;
