@@ -98,7 +98,7 @@ test('after a restart, STATUS_FILE is the state until the first read, also if th
 
 test('STATUS_FILE has the same snapshot, for use while this API is down', async () => {
   const kuma = await createKumaUpstream();
-  const file = join(temporaryFolder(), 'public/status.json');
+  const file = join(temporaryFolder(), 'status.json');
   const app = await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, STATUS_FILE: file } });
   await expect.poll(() => existsSync(file), eventually).toBe(true);
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ status: 'up' });
