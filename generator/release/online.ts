@@ -110,7 +110,8 @@ function parseList(text: string): List | undefined {
 
 /** The status of an answer, else the innermost reason, such as "connect ECONNREFUSED". */
 function reasonOf(error: unknown): string {
-  const { status, statusText, cause, message } = error as Error & { status?: number; statusText?: string };
+  const { name, status, statusText, cause, message } = error as Error & { status?: number; statusText?: string };
+  if (name === 'TimeoutError') return `there was no answer within ${timeoutMs / 1000} s`;
   if (status !== undefined) return `the answer is ${status} ${statusText}`.trim();
   return cause instanceof Error ? reasonOf(cause) : message;
 }
