@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { createTestApp } from '../helpers/app.ts';
+import type { TestApp } from '../helpers/app.ts';
+import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
+import { createDnsUpstream } from '../helpers/upstream-dns.ts';
+import { ask } from '../server/ask.ts';
+import { lookAlikes } from './look-alikes.ts';
+
+const price = '{ EUR: { 1: { register: 10, renew: 12, transfer: 0 } } }';
+
+const catalog = 'tlds:\n  .com: { prices: { EUR: { 1: { register: 10, renew: 12, transfer: 0 } } } }\n';
+
+async function search(app: TestApp, name: string): Promise<Record<string, unknown> & { status: number }> {
+  const { status, text } = await ask(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`);
+  return { status, ...(JSON.parse(text) as Record<string, unknown>) };
+}
+
+const faults: Readonly<Record<string, string>> = {
+  mixed: 'mixes letters of different scripts',
+  disallowed: 'a character that no domain may hold',
+  context: 'is not allowed beside its neighbours',
+  direction: 'mixes directions of writing',
+};
+
+test('of 100 names that look like others, those that IDNA2008 does not allow or that mix scripts are 400', async () => {
+  expect(new Set(lookAlikes.map(([label]) => label)).size).toBe(100);
+  // Every name is delegated, so that no registry is asked.
+  const dns = await createDnsUpstream((name) => ({ answers: [{ owner: name, type: 'NS', data: 'ns.example.net' }] }));
+  const root = createProject({ 'catalog/domains.yaml': catalog });
+  await buildProject(root);
+  const settings = { DNS_SERVERS: dns.address, DOMAIN_RATELIMIT_BURST: '1000', DATA_DIR: temporaryFolder() };
+  const app = await createTestApp({ root, settings });
+  const found = [];
+  for (const [label] of lookAlikes) found.push({ label, ...(await search(app, `${label}.com`)) });
+  const wrong = found.filter(({ label, status, error, message, domain }) => {
+    const verdict = lookAlikes.find(([one]) => one === label)![2];
+    const fault = faults[verdict];
+    if (fault === undefined) return !(status === 200 && domain === `${verdict}.com`);
+    return !(status === 400 && error === 'invalid_domain' && String(message).includes(fault));
+  });
+  const count = (status: number): number => found.filter((one) => one.status === status).length;
+  console.log(`100 look-alikes: ${count(400)} are 400, ${count(200)} are 200, ${wrong.length} are wrong`);
+  expect(wrong).toEqual([]);
+});
