@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } from '#contract/domains.ts';
 import type { Registries, TldPrices } from './types.ts';
 import { Problem } from '../problem.ts';
-import { parseDomainName, toDomainName } from './name.ts';
+import { parseDomainName } from './name.ts';
 import type { LivePrices } from './prices/live.ts';
 
 /** Dependencies of the domain service. */
@@ -53,10 +53,8 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
   return {
     list: () => read().listed,
     async search(text) {
-      const name = parseDomainName(text);
-      const { tlds, offers } = read();
-      const domain = await toDomainName(name, tlds);
-      const offer = offers.get(domain.tld);
+      const domain = await parseDomainName(text, () => read().tlds);
+      const offer = read().offers.get(domain.tld);
       if (!offer) throw new Problem('tld_not_found');
       const found = await availability.check(domain, offer.lookup);
       if (found === 'unknown') throw new Problem('provider_error', 'Domain data could not be loaded');

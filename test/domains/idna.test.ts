@@ -6,13 +6,18 @@ import { createDnsUpstream } from '../helpers/upstream-dns.ts';
 import { ask } from '../server/ask.ts';
 import { lookAlikes } from './look-alikes.ts';
 
-const price = '{ EUR: { 1: { register: 10, renew: 12, transfer: 0 } } }';
-
 const catalog = 'tlds:\n  .com: { prices: { EUR: { 1: { register: 10, renew: 12, transfer: 0 } } } }\n';
 
-async function search(app: TestApp, name: string): Promise<Record<string, unknown> & { status: number }> {
+interface Searched {
+  readonly status: number;
+  readonly domain?: string;
+  readonly error?: string;
+  readonly message?: string;
+}
+
+async function search(app: TestApp, name: string): Promise<Searched> {
   const { status, text } = await ask(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`);
-  return { status, ...(JSON.parse(text) as Record<string, unknown>) };
+  return { ...(JSON.parse(text) as Omit<Searched, 'status'>), status };
 }
 
 const faults: Readonly<Record<string, string>> = {
@@ -30,7 +35,7 @@ test('of 100 names that look like others, those that IDNA2008 does not allow or 
   await buildProject(root);
   const settings = { DNS_SERVERS: dns.address, DOMAIN_RATELIMIT_BURST: '1000', DATA_DIR: temporaryFolder() };
   const app = await createTestApp({ root, settings });
-  const found = [];
+  const found: (Searched & { label: string })[] = [];
   for (const [label] of lookAlikes) found.push({ label, ...(await search(app, `${label}.com`)) });
   const wrong = found.filter(({ label, status, error, message, domain }) => {
     const verdict = lookAlikes.find(([one]) => one === label)![2];
