@@ -1,3 +1,4 @@
+import { domainToUnicode } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Problem } from '../../server/problem.ts';
 import { parseDomainName } from '../../server/domains/name.ts';
@@ -48,7 +49,7 @@ describe('a name is', () => {
     ['xn--fsqu00a.xn--fiqs8s', 'xn--fsqu00a.xn--fiqs8s', 'xn--fiqs8s'],
     ['كتاب.com', 'xn--mgbce3h.com', 'com'],
   ])('%j: %s under %s', async (text, name, tld) => {
-    expect(await parseDomainName(text, () => tlds)).toEqual({ name, tld });
+    expect(await parseDomainName(text, () => tlds)).toEqual({ name, tld, unicode: domainToUnicode(name) });
   });
 });
 
@@ -77,10 +78,13 @@ test.each([
   expect((await refusalOf(text)).code).toBe('tld_not_found');
 });
 
-test('an error never repeats the input', async () => {
-  for (const text of Object.values(wrongNames)
-    .flat()
-    .filter((name) => name.length > 8)) {
-    expect((await refusalOf(text)).message).not.toContain(text);
-  }
+test('an error repeats nothing of the input but one character or a valid domain', async () => {
+  const errors = [];
+  for (const text of Object.values(wrongNames).flat()) errors.push({ text, ...(await refusalOf(text)) });
+  const [faults, meant] = [0, 1].map((at) => errors.map(({ message }) => message.split('; search for ')[at]));
+  expect(errors.filter(({ text }, at) => text.length > 8 && faults![at]!.includes(text))).toEqual([]);
+  const domains = await Promise.all(
+    meant!.flatMap((name) => (name === undefined ? [] : [parseDomainName(name, () => tlds)])),
+  );
+  expect(domains.map(({ unicode }) => unicode)).toEqual(meant!.filter((name) => name !== undefined));
 });

@@ -78,9 +78,9 @@ describe('from the catalog', () => {
     expect(await domains.search('example.net')).toMatchObject({ order_url: 'https://clients.example.com/net' });
     await domains.search('example.co.uk');
     expect(checks).toEqual([
-      [{ name: 'example.com', tld: 'com' }, undefined],
-      [{ name: 'example.net', tld: 'net' }, undefined],
-      [{ name: 'example.co.uk', tld: 'co.uk' }, { whois: 'whois.nic.uk' }],
+      [{ name: 'example.com', unicode: 'example.com', tld: 'com' }, undefined],
+      [{ name: 'example.net', unicode: 'example.net', tld: 'net' }, undefined],
+      [{ name: 'example.co.uk', unicode: 'example.co.uk', tld: 'co.uk' }, { whois: 'whois.nic.uk' }],
     ]);
   });
 

@@ -1,6 +1,6 @@
 /** Inputs that are no domain names, by a part of their error message. */
 export const wrongNames = {
-  'a plain name': [
+  'without a protocol, port, path or query': [
     'https://example.com',
     'http://example.com',
     'example.com/',
@@ -8,20 +8,24 @@ export const wrongNames = {
     'example.com?x=1',
     'example.com#top',
     'example.com\\path',
-    'user@example.com',
     'example.com:443',
-    'ex%61mple.com',
-    '[::1].com',
-    '[2001:db8::1]',
+  ],
+  'must not contain @': ['user@example.com'],
+  'must not contain a space': ['a b.com', 'my  shop.com'],
+  'must not contain U+': [
     'a\tb.com',
     'a\nb.com',
     'a\r\nHost: evil.com',
-    'a b.com',
     'a\u0000b.com',
     'a\u007Fb.com',
     'a\u0085b.com',
     'a\u00A0b.com',
     'a\u2028b.com',
+  ],
+  'must not contain': [
+    'ex%61mple.com',
+    '[::1].com',
+    '[2001:db8::1]',
     'a*.com',
     '*.com',
     "o'brien.com",
