@@ -8,6 +8,15 @@ import { lookAlikes } from './look-alikes.ts';
 
 const catalog = 'tlds:\n  .com: { prices: { EUR: { 1: { register: 10, renew: 12, transfer: 0 } } } }\n';
 
+/** Serves .com, where every name is delegated, so that no registry is asked. */
+async function serveCom(): Promise<TestApp> {
+  const dns = await createDnsUpstream((name) => ({ answers: [{ owner: name, type: 'NS', data: 'ns.example.net' }] }));
+  const root = createProject({ 'catalog/domains.yaml': catalog });
+  await buildProject(root);
+  const settings = { DNS_SERVERS: dns.address, DOMAIN_RATELIMIT_BURST: '1000', DATA_DIR: temporaryFolder() };
+  return await createTestApp({ root, settings });
+}
+
 interface Searched {
   readonly status: number;
   readonly domain?: string;
@@ -29,12 +38,7 @@ const faults: Readonly<Record<string, string>> = {
 
 test('of 100 names that look like others, those that IDNA2008 does not allow or that mix scripts are 400', async () => {
   expect(new Set(lookAlikes.map(([label]) => label)).size).toBe(100);
-  // Every name is delegated, so that no registry is asked.
-  const dns = await createDnsUpstream((name) => ({ answers: [{ owner: name, type: 'NS', data: 'ns.example.net' }] }));
-  const root = createProject({ 'catalog/domains.yaml': catalog });
-  await buildProject(root);
-  const settings = { DNS_SERVERS: dns.address, DOMAIN_RATELIMIT_BURST: '1000', DATA_DIR: temporaryFolder() };
-  const app = await createTestApp({ root, settings });
+  const app = await serveCom();
   const found: (Searched & { label: string })[] = [];
   for (const [label] of lookAlikes) found.push({ label, ...(await search(app, `${label}.com`)) });
   const wrong = found.filter(({ label, status, error, message, domain }) => {
@@ -46,4 +50,31 @@ test('of 100 names that look like others, those that IDNA2008 does not allow or 
   const count = (status: number): number => found.filter((one) => one.status === status).length;
   console.log(`100 look-alikes: ${count(400)} are 400, ${count(200)} are 200, ${wrong.length} are wrong`);
   expect(wrong).toEqual([]);
+});
+
+test('an internationalised name is answered with its other form in a header, which browsers may read', async () => {
+  const app = await serveCom();
+  const answers = [];
+  for (const name of ['Bücher.com', 'xn--bcher-kva.com.', '日本語.com', 'books.com']) {
+    const { status, headers, text } = await ask(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`);
+    const { domain } = JSON.parse(text) as Searched;
+    answers.push([status, domain, headers['x-domain-unicode']]);
+    if (status === 200) expect(headers['access-control-expose-headers']).toContain('X-Domain-Unicode');
+  }
+  expect(answers).toEqual([
+    [200, 'xn--bcher-kva.com', 'b%C3%BCcher.com'],
+    [200, 'xn--bcher-kva.com', 'b%C3%BCcher.com'],
+    [200, 'xn--wgv71a119e.com', '%E6%97%A5%E6%9C%AC%E8%AA%9E.com'],
+    [200, 'books.com', undefined],
+  ]);
+  expect(JSON.parse((await ask(app, '/v1/openapi.json')).text)).toMatchObject({
+    paths: {
+      '/v1/domains/search': {
+        get: {
+          responses: { 200: { headers: { 'X-Domain-Unicode': { $ref: '#/components/headers/X-Domain-Unicode' } } } },
+        },
+      },
+    },
+    components: { headers: { 'X-Domain-Unicode': { required: false, schema: { type: 'string' } } } },
+  });
 });

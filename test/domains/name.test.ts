@@ -79,7 +79,7 @@ test.each([
 });
 
 test('an error repeats nothing of the input but one character or a valid domain', async () => {
-  const errors = [];
+  const errors: { text: string; message: string }[] = [];
   for (const text of Object.values(wrongNames).flat()) errors.push({ text, ...(await refusalOf(text)) });
   const [faults, meant] = [0, 1].map((at) => errors.map(({ message }) => message.split('; search for ')[at]));
   expect(errors.filter(({ text }, at) => text.length > 8 && faults![at]!.includes(text))).toEqual([]);
