@@ -59,6 +59,8 @@ export interface Reply {
   readonly schema?: z.ZodType;
   readonly mediaType: string;
   readonly example?: unknown;
+  /** Headers of this response alone; the OpenAPI document describes them. */
+  readonly headers?: readonly string[];
 }
 
 /** Creates a JSON response, by default with the example of its schema. */

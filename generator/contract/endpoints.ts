@@ -168,7 +168,12 @@ export const endpoints = {
     missing: { code: 'invalid_domain', message: 'Query parameter domain is required' },
     malformed: 'invalid_domain',
     limit: 'domains',
-    replies: { 200: json('Whether the domain is available, and its prices.', DomainSearchResponse) },
+    replies: {
+      200: {
+        ...json('Whether the domain is available, and its prices.', DomainSearchResponse),
+        headers: ['X-Domain-Unicode'],
+      },
+    },
     problems: ['invalid_domain', 'tld_not_found', 'pricing_unavailable', 'provider_error'],
   },
   startVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/start', summary: 'Start a VPS' },

@@ -30,6 +30,11 @@ const headers = {
     { type: 'string' },
     false,
   ),
+  'X-Domain-Unicode': header(
+    'An internationalised name as people write it (U-labels), percent-encoded UTF-8; `domain` has its A-labels.',
+    { type: 'string' },
+    false,
+  ),
   Allow: header('The methods that the endpoint supports.', { type: 'string' }),
 };
 
@@ -143,6 +148,7 @@ function renderReply(endpoint: Endpoint, reply: Reply, status: string): Json {
   if (endpoint.stored && status === '503') names.push('Retry-After');
   if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed');
   if (isLimited(endpoint.path)) names.push('RateLimit-Policy', 'RateLimit');
+  names.push(...(reply.headers ?? []));
   return { description: reply.description, headers: refs(names), content: { [reply.mediaType]: schema } };
 }
 

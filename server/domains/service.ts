@@ -19,7 +19,14 @@ export interface Domains {
   /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
   list(): z.infer<typeof DomainTLD>[];
   /** Throws a Problem if the name is invalid, its TLD is not on sale, or its availability is unknown. */
-  search(text: string): Promise<z.infer<typeof DomainSearchResponse>>;
+  search(text: string): Promise<Searched>;
+}
+
+/** The result of a search. */
+interface Searched {
+  readonly body: z.infer<typeof DomainSearchResponse>;
+  /** The name with U-labels; equal to the domain of the body if the name is ASCII. */
+  readonly unicode: string;
 }
 
 interface Offer {
@@ -59,7 +66,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
       const found = await availability.check(domain, offer.lookup);
       if (found === 'unknown') throw new Problem('provider_error', 'Domain data could not be loaded');
       const orderUrl = offer.listed.order_url ?? catalog().order_url?.replaceAll('{domain}', domain.name);
-      return {
+      const body = {
         success: true,
         domain: domain.name,
         tld: offer.listed.tld,
@@ -67,6 +74,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
         pricing: offer.listed.pricing,
         ...(orderUrl !== undefined && { order_url: orderUrl }),
       };
+      return { body, unicode: domain.unicode };
     },
   };
 }

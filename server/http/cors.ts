@@ -10,7 +10,7 @@ export interface CorsOptions {
 export type Cors = (origin: string | undefined, isKeyed: boolean) => readonly string[];
 
 const exposed =
-  'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id';
+  'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** Creates {@link Cors}. Endpoints with an API key allow listed origins only: `*` does not include them. */
