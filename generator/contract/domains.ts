@@ -84,7 +84,9 @@ const CatalogTLD = z.strictObject({
     .optional()
     .describe('Prices by currency and by term in years.'),
   order_url: HttpsUrl.optional().describe('URL to order a domain of this TLD.'),
-  lookup: DomainLookup.optional().describe('Server that answers availability queries.'),
+  lookup: DomainLookup.optional().describe(
+    "Server that answers availability queries; an RDAP server must know nic.<tld> or the registry's own domain.",
+  ),
 });
 
 /** The source `catalog/domains.yaml`: the TLDs, their prices and their availability servers. */
