@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HostPort, HttpsUrl, Price, schemas } from '#contract/primitives.ts';
+import { HostPort, HttpUrl, HttpsUrl, Price, schemas } from '#contract/primitives.ts';
 
 const pricing = { currency: 'EUR', term: 1, period: 'year', register: 11.49, renew: 13.49, transfer: 11.49 };
 
@@ -66,7 +66,7 @@ const TermPrices = z.strictObject({
 export const DomainLookup = z.union(
   [
     z.literal('none'),
-    z.strictObject({ rdap: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }) }),
+    z.strictObject({ rdap: HttpUrl }),
     z.strictObject({ whois: HostPort }),
     z.strictObject({ das: HostPort }),
   ],

@@ -14,7 +14,7 @@ const sources: readonly (readonly [file: string, place: string, write: (url: str
   ],
   [
     'catalog/games/broken.yaml',
-    '5:58  "plans[0].orderLink"',
+    '5:57  "plans[0].orderLink"',
     (url) =>
       'name: Broken\nsoldOut: false\nsoldOutMessage: ""\nplans:\n' +
       `  - { name: S, ram: 1, storage: 1, price: 1, orderLink: "${url}", soldOut: false }\n`,
