@@ -1,20 +1,20 @@
 import type { Manifest } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import type { Diagnostic } from './source/diagnostics.ts';
+import type { Diagnostic, Strictness } from './source/diagnostics.ts';
 import type { Compression } from './release/compress.ts';
 
 /** Options of a build. */
-export interface BuildOptions {
+export interface BuildOptions extends Strictness {
   readonly content: string;
   readonly catalog: string;
   /** The folder of releases. */
   readonly out: string;
+  /** The output folder or the service to compare with; the current release below `out` if left out. */
+  readonly against?: string | undefined;
   /** Checks everything and writes nothing. */
   readonly checkOnly?: boolean;
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
-  /** Reports dead references as warnings. */
-  readonly lenient: boolean;
   /** Renders every article again. */
   readonly noCache: boolean;
   readonly compression: Compression;

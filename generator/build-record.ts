@@ -79,8 +79,8 @@ function toolchainOf({ compression }: BuildOptions): string {
   return `${fingerprint()} ${compression}`;
 }
 
-function hashInput({ lenient }: BuildOptions, { content, catalog }: Sources): string {
-  return hash('sha256', JSON.stringify([lenient, listOf(content), listOf(catalog)]));
+function hashInput({ lenient, strict }: BuildOptions, { content, catalog }: Sources): string {
+  return hash('sha256', JSON.stringify([lenient, strict, listOf(content), listOf(catalog)]));
 }
 
 function listOf({ display, files }: SourceFolder) {

@@ -3,8 +3,10 @@ import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-recor
 import { createDiagnostics } from './source/diagnostics.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readCurrent } from './release/current.ts';
+import type { Online } from './release/online.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
 import { loadFolder } from './source/load.ts';
+import type { Sources } from './source/load.ts';
 import { createRenderer } from './markdown/renderer.ts';
 
 /**
@@ -13,13 +15,18 @@ import { createRenderer } from './markdown/renderer.ts';
  */
 export async function build(options: BuildOptions): Promise<BuildResult> {
   const { out, compression, noCache, checkOnly = false } = options;
-  const diagnostics = createDiagnostics(options.lenient);
+  const diagnostics = createDiagnostics(options);
   const sources = {
     content: loadFolder(options.content, diagnostics),
     catalog: loadFolder(options.catalog, diagnostics),
   };
   const record = noCache || checkOnly ? undefined : readBuildRecord(out, options, sources);
-  if (record?.unchanged && !diagnostics.failed() && (await isPublished(out, record.previous))) return record.unchanged;
+  let reading: Promise<Online | undefined> | undefined;
+  const readOnlineOnce = (): Promise<Online | undefined> =>
+    (reading ??= import('./release/online.ts').then(({ readOnline }) => readOnline(out, options.against)));
+  if (record?.unchanged && !diagnostics.failed()) {
+    if (await isPublished(options, sources, record.previous, readOnlineOnce)) return record.unchanged;
+  }
 
   // Imported here: loading the libraries takes longer than a build without changes.
   const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }] = await Promise.all([
@@ -28,14 +35,16 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     import('./release/compress.ts'),
     import('./articles/cache.ts'),
   ]);
+  const online = await readOnlineOnce();
   const renderer = createRenderer(options.threads);
   const cache = openArticleCache(noCache ? undefined : articleCacheOf(out), {
     fingerprint: fingerprint(),
     readOnly: checkOnly,
   });
   try {
-    const { articles, ...result } = await compile({
+    const { articles, hasVanished, ...result } = await compile({
       sources,
+      online,
       diagnostics,
       now: options.now,
       render: renderer.render,
@@ -49,7 +58,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     });
     if (!noCache && result.release) {
       cache.prune(articles.map(({ file, path }) => ({ source: file.sha256, path })));
-      await writeBuildRecord(out, options, sources, result);
+      // The record does not hold what was online: the next build compares again.
+      if (!hasVanished) await writeBuildRecord(out, options, sources, result);
     }
     return result;
   } finally {
@@ -58,9 +68,35 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   }
 }
 
-/** Whether an intact release is the current one, or was made current again. */
-async function isPublished(out: string, previous: PreviousRelease): Promise<boolean> {
-  if ((await readCurrent(out)) === previous.manifest.id) return true;
+/**
+ * Whether an intact release is the current one, or was made current again. Without a path that is online it is not: then
+ * all checks run again.
+ */
+async function isPublished(
+  { out, against }: BuildOptions,
+  sources: Sources,
+  previous: PreviousRelease,
+  readOnline: () => Promise<Online | undefined>,
+): Promise<boolean> {
+  const isCurrent = (await readCurrent(out)) === previous.manifest.id;
+  // Compared with itself, a release has lost nothing.
+  if (isCurrent && against === undefined) return true;
+  if (!(await hasAllPaths(await readOnline(), previous.directory, sources))) return false;
+  if (isCurrent) return true;
   const { republish } = await import('./release/publish.ts');
   return republish(out, previous);
+}
+
+/** Whether no path that is online is missing in a release. */
+async function hasAllPaths(online: Online | undefined, directory: string, { content }: Sources): Promise<boolean> {
+  if (!online) return true;
+  const [{ findVanished }, { readRelease }, { readRemoved }] = await Promise.all([
+    import('./articles/vanished.ts'),
+    import('./release/online.ts'),
+    import('./source/removed.ts'),
+  ]);
+  const release = await readRelease(directory);
+  return (
+    release !== undefined && findVanished(online, release, readRemoved(content, createDiagnostics({}))).length === 0
+  );
 }

@@ -3,7 +3,7 @@ import { fileOf, toJsonText } from '#contract/resources.ts';
 import type { ResourceName } from '#contract/resources.ts';
 import type { StatusWidget } from '#contract/status.ts';
 import type { Article } from './articles/article.ts';
-import { checkReferences, collectAliases } from './articles/checks.ts';
+import { checkReferences, checkUnusedMedia, collectAliases } from './articles/checks.ts';
 import { blog } from './articles/collections/blog.ts';
 import type { AnyCollection, ListItem } from './articles/collections/collection.ts';
 import { collections } from './articles/collections/index.ts';
@@ -12,16 +12,21 @@ import { compileArticles, writeArticles } from './articles/compile.ts';
 import type { ArticlesOptions } from './articles/compile.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
+import { checkRemoved, checkVanished } from './articles/vanished.ts';
 import type { BuildResult } from './build-options.ts';
 import { writeGeneratorFiles } from './release/generator-files.ts';
+import type { Online } from './release/online.ts';
 import type { Stage } from './release/stage.ts';
 import { readCatalog } from './source/catalog.ts';
 import { readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
+import { readRemoved } from './source/removed.ts';
 
 /** Options of {@link compile}. */
 export interface CompileOptions extends ArticlesOptions {
   readonly sources: Sources;
+  /** What is online, whose paths must not vanish. */
+  readonly online?: Online | undefined;
   /** Starts the release after all checks; if left out, nothing is written. */
   readonly openStage?: (() => Promise<Stage>) | undefined;
   /** The status widget of the previous release, if this version of the generator made it. */
@@ -31,16 +36,29 @@ export interface CompileOptions extends ArticlesOptions {
 /** The result of a build, with its articles. */
 export interface Compiled extends BuildResult {
   readonly articles: readonly Article[];
+  /** Whether paths that are online are missing. */
+  readonly hasVanished: boolean;
 }
 
 /** Compiles and checks the sources, and publishes a release if there are no errors. */
 export async function compile(options: CompileOptions): Promise<Compiled> {
-  const { sources, diagnostics, openStage } = options;
+  const { sources, diagnostics, online, openStage } = options;
   const content = groupContent(sources.content.files, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
   const articles = await compileArticles(content, options);
   const aliases = collectAliases(articles, diagnostics);
   checkReferences({ articles, content, aliases }, diagnostics);
+  const removed = readRemoved(sources.content, diagnostics);
+  // While an article is out of place or cannot be read, its path and the media that it uses are unknown.
+  const isComplete = !diagnostics.failed();
+  if (isComplete) {
+    checkUnusedMedia({ articles, content }, diagnostics);
+    checkRemoved({ articles, aliases, removed }, diagnostics);
+  }
+  const hasVanished =
+    isComplete &&
+    online !== undefined &&
+    checkVanished({ articles, aliases, removed }, online, sources.content, diagnostics);
 
   const items = new Map(collections.map((collection) => [collection, toItems(collection, articles)]));
   const lists = [...items].flatMap(([collection, own]) => collection.toLists(own));
@@ -70,7 +88,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   const parts = { texts, media: content.media, articles, ...summary };
   const written =
     openStage && !diagnostics.failed() ? await writeRelease(await openStage(), parts, options) : undefined;
-  return { articles, ...summary, ...written, diagnostics: diagnostics.list() };
+  return { articles, hasVanished, ...summary, ...written, diagnostics: diagnostics.list() };
 }
 
 /** A text file of a release. */
@@ -83,10 +101,10 @@ function toFile(name: ResourceName, value: unknown, params: Readonly<Record<stri
   return { file: fileOf(name, params), text: toJsonText(name, value) };
 }
 
-/** The list items of the published articles of a collection, in its order. */
+/** The list items of the included articles of a collection, in its order. */
 function toItems(collection: AnyCollection, articles: readonly Article[]): ListItem[] {
   return articles
-    .filter(({ folder, state }) => folder.collection === collection && state === 'published')
+    .filter(({ folder, isIncluded }) => folder.collection === collection && isIncluded)
     .map(({ metadata }) => metadata.item)
     .toSorted((a, b) => collection.compare(a, b));
 }

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
+import type { Article } from './articles/article.ts';
 import { openArticleCache } from './articles/cache.ts';
 import type { BuildResult } from './build-options.ts';
 import { articleCacheOf } from './build-record.ts';
@@ -12,23 +13,36 @@ import type { PreviousRelease } from './release/previous-release.ts';
 import { removeRelease } from './release/publish.ts';
 import { createReleaseStage } from './release/release-stage.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
+import type { Strictness } from './source/diagnostics.ts';
 import { loadFolder, reloadFiles } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
 
 /** Options of {@link watchAndBuild}. */
-export interface DevOptions {
+export interface DevOptions extends Strictness {
   readonly content: string;
   readonly catalog: string;
   /** The folder of releases; previews get a folder of their own below it. */
   readonly out: string;
-  /** Reports dead references as warnings. */
-  readonly lenient: boolean;
-  /** Called with the result of each build and its duration. */
-  readonly report: (result: BuildResult, ms: number) => void;
+  /** The day of the builds, YYYY-MM-DD; default: today (UTC). */
+  readonly now?: string | undefined;
+  /** Whether previews contain drafts and scheduled articles. */
+  readonly withUnpublished: boolean;
+  /** Called after each build. */
+  readonly report: (preview: PreviewBuild) => void;
   /** Called if a build throws, for example on a full disk; the next change starts another build. */
   readonly fail: (error: unknown) => void;
+}
+
+/** A build of a preview. */
+export interface PreviewBuild {
+  readonly result: BuildResult;
+  /** All articles, also those that a failed build did not publish. */
+  readonly articles: readonly Article[];
+  /** The changes that it builds; none for the first build. */
+  readonly files: Changes['files'];
+  readonly ms: number;
 }
 
 /** The folder of previews below `out`; the server can serve it like any folder of releases. */
@@ -45,7 +59,7 @@ const maxPreviews = 5;
  * stops watching.
  */
 export async function watchAndBuild(options: DevOptions): Promise<() => Promise<void>> {
-  const { content, catalog, out, lenient, report, fail } = options;
+  const { content, catalog, out, withUnpublished, report, fail } = options;
   const folder = previewFolderOf(out);
   rmSync(folder, { recursive: true, force: true });
   let renderer = createRenderer();
@@ -57,7 +71,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
 
   const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
-    const diagnostics = createDiagnostics(lenient);
+    const diagnostics = createDiagnostics(options);
     const loaded =
       structure || !sources
         ? { content: loadFolder(content, diagnostics), catalog: loadFolder(catalog, diagnostics) }
@@ -67,9 +81,10 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
           };
     // After errors the next build lists the folders again; otherwise their problems would not be reported again.
     sources = diagnostics.failed() ? undefined : loaded;
-    const { articles: _, ...result } = await compile({
+    const { articles, ...result } = await compile({
       sources: loaded,
-      now: new Date().toISOString().slice(0, 10),
+      now: options.now ?? new Date().toISOString().slice(0, 10),
+      withUnpublished,
       diagnostics,
       render: renderer.render,
       cache,
@@ -77,7 +92,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
       widget,
       openStage: () => createReleaseStage({ out: folder, compressor, previous: previews.at(-1), isPreview: true }),
     });
-    report(result, performance.now() - started);
+    report({ result, articles, files, ms: performance.now() - started });
     if (!result.release) return;
     widget = result.widget;
     const preview = toPreview(join(folder, 'releases', result.release.id), result.release);

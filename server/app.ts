@@ -9,8 +9,9 @@ import { problems } from '#contract/problem.ts';
 import { logRequest } from './http/access-log.ts';
 import { preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
-import { renderError, unwrapError } from './http/errors.ts';
+import { badTarget, renderError, unwrapError } from './http/errors.ts';
 import type { Caller, JsonReply, Route } from './http/handle.ts';
+import { addPreview } from './http/preview.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
@@ -25,6 +26,8 @@ import type { LocalBucket, TokenBucket, RateLimitResult } from './token-bucket.t
 /** Dependencies of the app. */
 export interface AppOptions {
   readonly routes: readonly Route[];
+  /** In development: where /preview is rendered. */
+  readonly preview?: string | undefined;
   readonly identify: Identify;
   readonly log: Logger;
   readonly cors: Cors;
@@ -79,6 +82,7 @@ export function createApp(options: AppOptions): H3 {
       return body;
     },
   });
+  if (options.preview !== undefined) addPreview(app, options.preview);
   app.use((event) => begin(event));
   app.use((event) => addCors(event));
   app.use((event) => limitClient(event));
@@ -163,7 +167,7 @@ function isMethodOf(endpoint: Endpoint, method: string): boolean {
 /** Throws 404 for an unknown path and 405 for a wrong method, and answers CORS preflights. */
 function assertRoute(event: H3Event): string | undefined {
   const { routes, route } = event.context;
-  if (nodeOf(event).req.url === unreadable) throw new Problem('validation_error');
+  if (nodeOf(event).req.url === unreadable) throw new Problem('validation_error', badTarget);
   if (!routes) throw new Problem('not_found');
   if (isMethodOf(route!.endpoint, event.req.method)) return undefined;
   const methods = routes.flatMap(({ endpoint }) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));

@@ -33,7 +33,8 @@ try {
   const stdout = openOutput(1, { onDropped: (lines) => log.error({ lines }, droppedMessage) });
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
 
-  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env) });
+  const preview = findPreview();
+  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview });
   let isDraining = false;
   const skip = new AbortController();
   const stop = async (signal: string): Promise<void> => {
@@ -53,7 +54,8 @@ try {
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
-  const { demoKey } = await starting;
+  const { demoKey, url } = await starting;
+  if (preview !== undefined) log.info({ url: `${url}/preview` }, 'preview');
   // Written after 1 s, since a killed server would never write its compile cache at exit.
   setTimeout(flushCompileCache, 1000).unref();
   if (demoKey) stdout.write(welcome(demoKey));
@@ -71,6 +73,11 @@ This is the demo key for game:demo and vps:demo. It is shown only once, so keep 
 The README says what to try with it, under "For customers".
 
 `;
+}
+
+/** The address of the preview of `npm run dev`, which starts the server with this argument. */
+function findPreview(): string | undefined {
+  return process.argv.find((argument) => argument.startsWith('--preview='))?.slice('--preview='.length);
 }
 
 /** Whether to start the demo servers: only with `npm start`, and never beside configured providers or in production. */

@@ -40,7 +40,7 @@ import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
 import { createFastPath } from './releases/serve.ts';
-import { openReleases } from './releases/service.ts';
+import { findArticle, openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
 import { EnvError, prepareFolder } from './settings.ts';
@@ -63,6 +63,8 @@ interface StartOptions {
   readonly environment?: Environment;
   /** Whether to add the demo servers, and a key for them. */
   readonly demo?: boolean;
+  /** In development: where /preview is rendered. Requests are not logged. */
+  readonly preview?: string | undefined;
 }
 
 /** How long a request may wait for the store, in addition to the timeout of its action. */
@@ -75,7 +77,11 @@ const stalledClientMs = 120_000;
 const statusMs = 5000;
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
-export async function startServer(env: Env, log: Logger, { environment = {}, demo = false }: StartOptions = {}) {
+export async function startServer(
+  env: Env,
+  log: Logger,
+  { environment = {}, demo = false, preview }: StartOptions = {},
+) {
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
   const health = createStoreHealth(log);
@@ -112,7 +118,7 @@ export async function startServer(env: Env, log: Logger, { environment = {}, dem
   const version = env.SERVICE_VERSION;
   const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, hosting, idempotency });
 
-  const { server, upgrades } = await openListeners(base, routes, relay);
+  const { server, upgrades } = await openListeners(base, routes, relay, preview);
   url = server.url;
   log.info({ url, release: releases.current().id, version }, 'listening');
   if (env.PUBLIC_URL === undefined && (env.HOST === '0.0.0.0' || env.HOST === '::')) {
@@ -276,13 +282,16 @@ async function openListeners(
   { env, log, opened, releases, store, limits }: Base,
   routes: ReturnType<typeof createRoutes>,
   relay: Relay,
+  preview: string | undefined,
 ) {
   const identify = createIdentify(env.TRUSTED_PROXIES);
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
+  const requestLog = preview === undefined ? log : log.child({}, { level: 'error' });
   const app = createApp({
     routes: Object.values(routes),
+    preview,
     identify,
-    log,
+    log: requestLog,
     cors,
     limits,
     authenticate: createAuthenticate({
@@ -292,7 +301,7 @@ async function openListeners(
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
   const handleByApp = toNodeHandler(app);
-  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log });
+  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log: requestLog });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     request.url = readTarget(request);
     if (!handleFile(request, response)) void handleByApp(request, response);
@@ -309,7 +318,11 @@ async function openListeners(
 async function openProviders(
   env: Env,
   log: Logger,
-  { environment, demo, createBucket }: Required<StartOptions> & Pick<Base, 'createBucket'>,
+  {
+    environment,
+    demo,
+    createBucket,
+  }: Required<Pick<StartOptions, 'environment' | 'demo'>> & Pick<Base, 'createBucket'>,
 ): Promise<ReadonlyMap<string, Provider>> {
   if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
   const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');
@@ -321,13 +334,6 @@ async function openProviders(
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', env.DATA_DIR, 0o700);
   return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs, createBucket });
-}
-
-/** Finds the current path of a knowledge base article by a current or former path. */
-function findArticle(releases: Releases, path: string): string | undefined {
-  const target = '/v1/kb/article?path=';
-  const file = releases.current().find(target + path);
-  return file && (file.location?.slice(target.length) ?? path);
 }
 
 /** Adds the demo servers and their key; returns the text of the key at the start that creates it. */

@@ -1,5 +1,7 @@
 import type { AnyCollection, CommonFrontMatter, ListItem } from './collections/collection.ts';
+import { toTitleCase } from './content.ts';
 import type { CategoryFolder } from './content.ts';
+import { placeholderDescription } from './template.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { parseFrontMatter } from '../source/front-matter.ts';
 import type { SplitArticle } from '../source/front-matter.ts';
@@ -7,6 +9,8 @@ import { MarkdownError } from '../markdown/limits.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import type { Rendered } from '../markdown/render.ts';
+import type { Finding } from '../markdown/lint/rule.ts';
+import type { Position } from '../common/yaml.ts';
 import type { Reference } from '../markdown/plugins/rehype-links.ts';
 import { fileOf } from '#contract/resources.ts';
 import type { Compression } from '../release/compress.ts';
@@ -26,14 +30,21 @@ export interface ArticleMetadata {
   readonly draft: boolean;
   /** The first day of publication, if it has one. */
   readonly due?: string | undefined;
+  /** The field that decides about publication: `draft` if it is true, else the date. */
+  readonly publication: Position;
+  readonly title: string;
   readonly item: ListItem;
   readonly aliases: readonly Located[];
+  /** The description, if it is still the one of a new article. */
+  readonly placeholder?: Located | undefined;
   /** Media in the front matter. */
   readonly media: readonly Located[];
   /** Links and images that point to this site. */
   readonly references: readonly Reference[];
   /** The IDs that links can point to. */
   readonly ids: readonly string[];
+  /** Probable mistakes in the Markdown. */
+  readonly findings: readonly Finding[];
 }
 
 /** The hashes of an article's file and of its compressed encodings. */
@@ -45,10 +56,8 @@ export interface EncodingHashes {
 }
 
 /** A text of the front matter with its position. */
-export interface Located {
+export interface Located extends Position {
   readonly text: string;
-  readonly line: number;
-  readonly column: number;
 }
 
 /** An article in this build. */
@@ -61,6 +70,8 @@ export interface Article {
   readonly output: string;
   /** `broken` means invalid front matter; such an article is checked only. */
   readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
+  /** Whether the release contains it: previews contain drafts and scheduled articles too. */
+  readonly isIncluded: boolean;
   readonly metadata: ArticleMetadata;
 }
 
@@ -126,14 +137,7 @@ function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diag
       diagnostics.error(place, `"category" must be the same in all of ${folder.slug}/`, `${source} says "${name}"`);
     }
   }
-  return (
-    name ??
-    folder.slug
-      .split('-')
-      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-      .join(' ')
-      .trim()
-  );
+  return name ?? toTitleCase(folder.slug);
 }
 
 /** The site path of an article and the path of its file in a release. */
@@ -145,12 +149,25 @@ export function addressOf({ collection, slug: category }: CategoryFolder, file: 
   };
 }
 
-/** Creates an article of a build on the day `now`, YYYY-MM-DD. */
-export function toArticle(folder: CategoryFolder, file: SourceFile, metadata: ArticleMetadata, now: string): Article {
+/** What decides whether a release contains an article. */
+export interface Schedule {
+  /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
+  readonly now: string;
+  /** Includes drafts and scheduled articles: a preview. */
+  readonly withUnpublished?: boolean | undefined;
+}
+
+/** Creates an article of a build. */
+export function toArticle(
+  folder: CategoryFolder,
+  file: SourceFile,
+  metadata: ArticleMetadata,
+  { now, withUnpublished = false }: Schedule,
+): Article {
   const { draft, due } = metadata;
   const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
   const { path, output } = addressOf(folder, file);
-  return { folder, file, path, output, state, metadata };
+  return { folder, file, path, output, state, isIncluded: withUnpublished || state === 'published', metadata };
 }
 
 /** Creates the metadata of a rendered article. Without valid front matter it has only the data of the body. */
@@ -163,20 +180,32 @@ export function toMetadata(
   const { collection } = folder;
   const { frontMatter, bodyLine } = parsed;
   const { path } = addressOf(folder, file);
+  const toFileLine = <Item extends { readonly line: number }>(item: Item): Item => ({
+    ...item,
+    line: item.line + bodyLine - 1,
+  });
   const metadata: ArticleMetadata = {
     category: name,
     draft: false,
+    publication: { line: 1, column: 1 },
+    title: '',
     item: { path },
     aliases: [],
     media: [],
-    references: rendered.references.map((reference) => ({ ...reference, line: reference.line + bodyLine - 1 })),
+    references: rendered.references.map(toFileLine),
     ids: rendered.ids,
+    findings: rendered.findings.map(toFileLine),
     ...(frontMatter && {
       declared: declaredBy({ file, cached: undefined, parsed }),
       draft: frontMatter.value.draft ?? false,
       due: collection.dueOn(frontMatter.value),
+      publication: toPosition(frontMatter, [frontMatter.value.draft ? 'draft' : 'date']),
+      title: frontMatter.value.title,
       item: collection.toItem(frontMatter.value, { path, category: name, words: rendered.words }),
       aliases: (frontMatter.value.aliases ?? []).map((alias, at) => locate(frontMatter, alias, ['aliases', at])),
+      ...(frontMatter.value.description === placeholderDescription && {
+        placeholder: locate(frontMatter, placeholderDescription, ['description']),
+      }),
       media: Object.entries(collection.media(frontMatter.value)).map(([field, text]) =>
         locate(frontMatter, text, [field]),
       ),
@@ -186,9 +215,13 @@ export function toMetadata(
   return JSON.parse(JSON.stringify(metadata)) as ArticleMetadata;
 }
 
-function locate({ place }: Checked<CommonFrontMatter>, text: string, field: readonly PropertyKey[]): Located {
+function locate(frontMatter: Checked<CommonFrontMatter>, text: string, field: readonly PropertyKey[]): Located {
+  return { text, ...toPosition(frontMatter, field) };
+}
+
+function toPosition({ place }: Checked<CommonFrontMatter>, field: readonly PropertyKey[]): Position {
   const { line, column } = place(field);
-  return { text, line, column };
+  return { line, column };
 }
 
 /** Renders the body of an article. Reports a body that cannot be rendered or is empty, and returns undefined for it. */

@@ -14,6 +14,23 @@ export function checkReferences(parts: SiteParts, diagnostics: Diagnostics): voi
   for (const article of parts.articles) checkArticle(article, site, diagnostics);
 }
 
+/** Reports media that no article refers to, drafts and scheduled articles included. */
+export function checkUnusedMedia(
+  { articles, content: { media } }: Pick<SiteParts, 'articles' | 'content'>,
+  diagnostics: Diagnostics,
+): void {
+  const used = new Set(
+    articles.flatMap(({ metadata }) => [
+      ...metadata.media.map(({ text }) => text),
+      ...metadata.references.map(({ path }) => path),
+    ]),
+  );
+  for (const [path, file] of media) {
+    if (used.has(path)) continue;
+    diagnostics.warning(placeOf(file), 'no article uses this file', 'remove it, or link it from an article');
+  }
+}
+
 /** Why a reference is dead, with a search for a similar target. */
 interface Fault {
   readonly message: string;
@@ -28,10 +45,19 @@ function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): v
   for (const located of metadata.media) report(located, checkMedia(located.text, site));
   // A draft is work in progress: the targets of its links may not exist yet.
   if (state === 'draft') return;
+  if (metadata.placeholder) {
+    const { line, column } = metadata.placeholder;
+    const hint = 'write one or two sentences for lists and search engines';
+    diagnostics.warning(placeOf(file, line, column), 'the description is the one of the template', hint);
+  }
   for (const reference of metadata.references) report(reference, checkReference(article, reference, site));
 }
 
 function checkReference(from: Article, { path, image, id, url }: Reference, site: Site): Fault | undefined {
+  if (url === '' && image)
+    return { message: 'the picture has no address', findHint: () => 'write it between the parentheses' };
+  if (/^www\./i.test(url))
+    return { message: `the link "${url}" has no scheme`, findHint: () => `write https://${url}` };
   if (path === undefined) return { message: `the link "${url}" leads out of content/` };
   if (path.startsWith('/media/')) return checkMedia(path, site);
   if (image) return { message: `the image "${url}" is not in content/media/`, findHint: () => site.suggest(path) };
@@ -67,11 +93,11 @@ function checkTarget(from: Article, target: Article, id: string): Fault | undefi
   return { message: `there is no heading or anchor #${anchor} in ${target.path}`, findHint };
 }
 
-/** Collects the former paths of published articles. Reports a path that an article or another alias already has. */
+/** Collects the former paths of the included articles. Reports a path that an article or another alias already has. */
 export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
   const owners = new Map(articles.map(({ path, file }) => [path, file.display]));
   const aliases = new Map<string, string>();
-  for (const { path, metadata, file, state } of articles) {
+  for (const { path, metadata, file, isIncluded } of articles) {
     for (const { text: alias, line, column } of metadata.aliases) {
       const owner = owners.get(alias);
       if (owner !== undefined) {
@@ -79,7 +105,7 @@ export function collectAliases(articles: readonly Article[], diagnostics: Diagno
         continue;
       }
       owners.set(alias, file.display);
-      if (state === 'published') aliases.set(alias, path);
+      if (isIncluded) aliases.set(alias, path);
     }
   }
   return Object.fromEntries([...aliases].toSorted(([a], [b]) => (a < b ? -1 : 1)));

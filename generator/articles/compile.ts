@@ -4,17 +4,16 @@ import type { Render } from '../markdown/renderer.ts';
 import type { Compression, Compressor, Encodings } from '../release/compress.ts';
 import type { Stage } from '../release/stage.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
+import { placeOf } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { addressOf, openCategory, parseArticle, renderBody, toArticle, toMetadata } from './article.ts';
-import type { Article, EncodingHashes, OpenedArticle, OpenedCategory, ArticleMetadata } from './article.ts';
+import type { Article, Schedule, EncodingHashes, OpenedArticle, OpenedCategory, ArticleMetadata } from './article.ts';
 import type { ArticleCache, ArticleKey } from './cache.ts';
 import type { CategoryFolder, Content } from './content.ts';
 import { mapInOrder } from './in-order.ts';
 
 /** Options of {@link compileArticles} and {@link writeArticles}. */
-export interface ArticlesOptions {
-  /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
-  readonly now: string;
+export interface ArticlesOptions extends Schedule {
   readonly diagnostics: Diagnostics;
   readonly render: Render;
   readonly cache: ArticleCache;
@@ -32,7 +31,7 @@ const concurrency = 48;
  * rendered and added to it. Reports and omits articles that cannot be compiled.
  */
 export async function compileArticles({ categories }: Content, options: ArticlesOptions): Promise<Article[]> {
-  const { cache, compressor, diagnostics, now, progress } = options;
+  const { cache, compressor, diagnostics, progress } = options;
   const total = categories.reduce((sum, { articles }) => sum + articles.length, 0);
   const readCached = (folder: CategoryFolder, file: SourceFile): ArticleMetadata | undefined => {
     const cached = cache.read(toKey(folder, file));
@@ -47,7 +46,7 @@ export async function compileArticles({ categories }: Content, options: Articles
       for (const opened of category.articles) {
         const { file, cached } = opened;
         const isCached = cached?.category === category.name;
-        const index = articles.push(isCached ? toArticle(folder, file, cached, now) : undefined) - 1;
+        const index = articles.push(isCached ? toArticle(folder, file, cached, options) : undefined) - 1;
         if (isCached) done += 1;
         else yield { index, category, opened };
       }
@@ -57,17 +56,26 @@ export async function compileArticles({ categories }: Content, options: Articles
     articles[index] = (await compileArticle(category, opened.file, opened.parsed, options))?.article;
   });
   for await (const _ of compiling) progress?.((done += 1), total);
-  return articles.filter((article) => article !== undefined);
+  const compiled = articles.filter((article) => article !== undefined);
+  for (const article of compiled) reportFindings(article, diagnostics);
+  return compiled;
 }
 
-/** Writes the files of published articles into a stage; reuses those of the previous release. */
+/** Reports the mistakes in the Markdown of an article, which may be cached. */
+function reportFindings({ file, metadata }: Article, diagnostics: Diagnostics): void {
+  for (const { severity, message, hint, line, column } of metadata.findings) {
+    diagnostics[severity](placeOf(file, line, column), message, hint);
+  }
+}
+
+/** Writes the files of the included articles into a stage; reuses those of the previous release. */
 export async function writeArticles(
   articles: readonly Article[],
   stage: Stage,
   options: ArticlesOptions,
 ): Promise<void> {
   const missing = articles.filter(
-    ({ state, output, metadata }) => state === 'published' && !stage.reuse(output, metadata.encodings!.identity),
+    ({ isIncluded, output, metadata }) => isIncluded && !stage.reuse(output, metadata.encodings!.identity),
   );
   const writing = mapInOrder(missing, concurrency, async ({ folder, file, output, metadata }) => {
     const cached = options.cache.readEncodings(toKey(folder, file), metadata);
@@ -94,8 +102,9 @@ async function compileArticle(
   category: Pick<OpenedCategory, 'folder' | 'name'>,
   file: SourceFile,
   opened: OpenedArticle['parsed'],
-  { now, diagnostics, render, cache, compressor }: ArticlesOptions,
+  options: ArticlesOptions,
 ): Promise<CompiledArticle | undefined> {
+  const { diagnostics, render, cache, compressor } = options;
   const { folder } = category;
   const { collection } = folder;
   const { path } = addressOf(folder, file);
@@ -103,8 +112,8 @@ async function compileArticle(
   const rendered = parsed && (await renderBody(file, parsed, (markdown) => render(markdown, path), diagnostics));
   if (!rendered) return undefined;
   const metadata = toMetadata(category, file, parsed, rendered);
-  const article = toArticle(folder, file, metadata, now);
-  if (!parsed.frontMatter) return { article: { ...article, state: 'broken' } };
+  const article = toArticle(folder, file, metadata, options);
+  if (!parsed.frontMatter) return { article: { ...article, state: 'broken', isIncluded: false } };
   if (!compressor) return { article };
   const text = toJsonText(collection.articleResource, { ...metadata.item, body: parsed.body, html: rendered.html });
   const encodings = await compressor.compress(Buffer.from(text));

@@ -7,6 +7,7 @@ import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { suggest } from '../common/suggest.ts';
+import { removedFile } from '../source/removed.ts';
 import { checkYaml } from '../source/yaml.ts';
 
 /** A folder of articles. */
@@ -42,14 +43,24 @@ export function groupContent(files: readonly SourceFile[], diagnostics: Diagnost
         categories.set(key, category);
       }
       if (category) addToCategory(category, file, diagnostics);
-    } else if (file.path !== 'README.md') {
-      const hint = file.path.endsWith('.md')
+    } else if (file.path !== 'README.md' && file.path !== removedFile) {
+      const similar = rest.length === 0 ? suggest(file.path, [removedFile]) : undefined;
+      const place = file.path.endsWith('.md')
         ? `articles are ${collections.map(({ folder }) => `${folder}/<category>/<slug>.md`).join(' or ')}`
         : 'images and other files for readers belong in media/';
-      diagnostics.error(placeOf(file), 'this file is out of place', hint);
+      diagnostics.error(placeOf(file), 'this file is out of place', similar ?? place);
     }
   }
   return { categories: [...categories.values()], media };
+}
+
+/** The name of a category that has none: its slug in title case. */
+export function toTitleCase(slug: string): string {
+  return slug
+    .split('-')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(' ')
+    .trim();
 }
 
 function addToCategory(category: CategoryFolder, file: SourceFile, diagnostics: Diagnostics): void {

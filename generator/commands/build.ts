@@ -4,7 +4,8 @@ import type { BuildResult } from '../build-options.ts';
 import { CommandError } from '../common/command-line.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import type { Compression } from '../release/compress.ts';
-import { createOut, resolveOut } from './out.ts';
+import { readDay } from './day.ts';
+import { createOut, resolveOut, toStrictness } from './out.ts';
 import type { OutFlag, SourceFlags } from './out.ts';
 import { report } from './report.ts';
 
@@ -12,6 +13,7 @@ import { report } from './report.ts';
 interface CheckFlags extends OutFlag, SourceFlags {
   readonly now?: string;
   readonly threads?: string;
+  readonly against?: string;
   readonly format: DiagnosticFormat;
 }
 
@@ -45,7 +47,8 @@ async function run(
       content: resolve(flags.content),
       catalog: resolve(flags.catalog),
       now,
-      lenient: flags.lenient ?? false,
+      ...toStrictness(flags),
+      against: flags.against,
       progress: showProgress,
       ...threads,
       out,
@@ -59,14 +62,6 @@ async function run(
     clearProgress();
   }
   report(result, flags.format, (performance.now() - started) / 1000, out);
-}
-
-async function readDay(now: string | undefined): Promise<string> {
-  if (now === undefined) return new Date().toISOString().slice(0, 10);
-  // Imported only if needed: loading zod takes longer than a build without changes.
-  const { IsoDate } = await import('#contract/primitives.ts');
-  if (IsoDate.safeParse(now).success) return now;
-  throw new CommandError('--now must be a calendar date of the form YYYY-MM-DD');
 }
 
 function readThreads(threads: string): number {

@@ -1,45 +1,84 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { resolve } from 'node:path';
-import type { BuildResult } from '../build-options.ts';
+import { join, resolve } from 'node:path';
+import type { PreviewBuild } from '../dev.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
+import { openPreview } from '../preview/server.ts';
+import type { Diagnostic } from '../source/diagnostics.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
-import { createOut } from './out.ts';
+import { readDay } from './day.ts';
+import { createOut, toStrictness } from './out.ts';
 import type { OutFlag, SourceFlags } from './out.ts';
 import { summarize } from './report.ts';
 
-/** Runs `dev`: builds and serves content and catalog after each change. */
-export async function runDev(flags: OutFlag & SourceFlags & { serve: boolean }): Promise<void> {
+/** The options of `dev`. */
+interface DevFlags extends OutFlag, SourceFlags {
+  readonly serve: boolean;
+  readonly drafts: boolean;
+  readonly now?: string;
+}
+
+/** Runs `dev`: builds content and catalog after each change, and serves them with a preview for editors. */
+export async function runDev(flags: DevFlags): Promise<void> {
+  const now = flags.now === undefined ? undefined : await readDay(flags.now);
   const out = createOut(flags.out);
   const [content, catalog] = [resolve(flags.content), resolve(flags.catalog)];
+  const folder = previewFolderOf(out);
+  const preview = flags.serve ? await openPreview() : undefined;
   const print = createPrinter();
-  let isServing = !flags.serve;
-  const report = (result: BuildResult, ms: number): void => {
-    print(result, ms);
-    if (isServing || !result.release) return;
-    isServing = true;
-    serve(previewFolderOf(out));
+  let directory: string | undefined;
+  const report = (build: PreviewBuild): void => {
+    print(build);
+    const { release, diagnostics } = build.result;
+    const isFirst = directory === undefined;
+    if (release) directory = join(folder, 'releases', release.id);
+    preview?.show({ articles: build.articles, diagnostics, directory });
+    if (preview && isFirst && release) serve(folder, preview.origin);
   };
-  await watchAndBuild({ content, catalog, out, lenient: flags.lenient ?? false, report, fail });
+  await watchAndBuild({
+    content,
+    catalog,
+    out,
+    now,
+    withUnpublished: flags.drafts,
+    ...toStrictness(flags),
+    report,
+    fail,
+  });
   process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
 }
 
-/** Creates a function that prints a summary of each build and the problems that the previous build did not have. */
-function createPrinter(): (result: BuildResult, ms: number) => void {
+/**
+ * Creates a function that prints a line for each build: what changed, and whether it was built or what is wrong. The lines
+ * before it are the problems that the previous build did not have.
+ */
+function createPrinter(): (build: PreviewBuild) => void {
   let previous = new Set<string>();
-  return (result, ms) => {
-    const current = new Set<string>();
-    for (const diagnostic of result.diagnostics) {
-      const { file, line, column, message } = diagnostic;
-      const key = `${file}:${line}:${column} ${message}`;
-      current.add(key);
-      if (!previous.has(key)) process.stderr.write(`${formatDiagnostic(diagnostic, 'text')}\n`);
-    }
-    previous = current;
-    const outcome = result.release ? 'built' : 'failed, the files stay as they were';
-    process.stderr.write(`${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
+  return ({ result, files, ms }) => {
+    const current = new Map(result.diagnostics.map((diagnostic) => [keyOf(diagnostic), diagnostic]));
+    const added = [...current].filter(([key]) => !previous.has(key)).map(([, diagnostic]) => diagnostic);
+    for (const diagnostic of added) process.stderr.write(`${formatDiagnostic(diagnostic, 'text')}\n`);
+    previous = new Set(current.keys());
+    const first = result.diagnostics.find(({ severity }) => severity === 'error');
+    const outcome = result.release
+      ? 'built'
+      : `not built${first && !added.includes(first) ? `, still ${formatDiagnostic(first, 'text')}` : ''}`;
+    const change = describeChange(files);
+    process.stderr.write(`${change}${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
   };
+}
+
+function keyOf({ file, line, column, message }: Diagnostic): string {
+  return `${file}:${line}:${column} ${message}`;
+}
+
+/** Names up to three changed files, and the number of the others. */
+function describeChange(files: PreviewBuild['files']): string {
+  if (files.size === 0) return '';
+  const named = [...files].slice(0, 3).map(([file, change]) => `${change} ${displayPath(file)}`);
+  const others = files.size - named.length;
+  return `${named.join(', ')}${others > 0 ? ` and ${others} more` : ''}; `;
 }
 
 function fail(error: unknown): void {
@@ -47,9 +86,12 @@ function fail(error: unknown): void {
 }
 
 /** Starts the server as a child process and exits when it exits. */
-function serve(dist: string): void {
+function serve(dist: string, preview: string): void {
   const main = fileURLToPath(new URL('../../server/main.js', import.meta.url));
-  const server = spawn(process.execPath, [main], { env: { ...process.env, DIST_DIR: dist }, stdio: 'inherit' });
+  const server = spawn(process.execPath, [main, `--preview=${preview}`], {
+    env: { ...process.env, DIST_DIR: dist },
+    stdio: 'inherit',
+  });
   server.once('exit', (code) => process.exit(code ?? 1));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => server.kill(signal));
 }

@@ -7,6 +7,7 @@ export function runGenerator(args: readonly string[]): Promise<number> {
   const program = createProgram('generator', 'Compiles content/ and catalog/ into releases.');
   addBuildCommands(program);
   addDevCommand(program);
+  addNewCommand(program);
   addReleasesCommands(program);
   return runProgram(program, args);
 }
@@ -21,10 +22,25 @@ function addBuildCommands(program: Command): void {
 }
 
 function addDevCommand(program: Command): void {
-  const description = 'Serves content and catalog, and rebuilds after each change.';
+  const description = 'Serves content and catalog with a preview at /preview, and rebuilds after each change.';
   addOut(addSourceOptions(program.command('dev').description(description)))
     .option('--no-serve', 'only build')
+    .option('--no-drafts', 'without drafts and scheduled articles')
+    .option('--now <YYYY-MM-DD>', 'the day of the builds; default: today (UTC)')
     .action(async (flags) => (await import('./dev.ts')).runDev(flags));
+}
+
+function addNewCommand(program: Command): void {
+  const create = program.command('new').description('Creates a draft with its front matter, and prints its path.');
+  create
+    .argument('<kind>', 'blog, or knowledgebase (short: kb)')
+    .argument('<title...>', 'the title of the article')
+    .option('--category <NAME>', 'the folder of its category')
+    .option('--new-category', 'create the category')
+    .option('--slug <NAME>', 'the last part of its address; default: made from the title')
+    .option('--author <NAME>', 'default: user.name of git')
+    .option('--content <DIR>', 'Markdown and media', parseFolder, 'content')
+    .action(async (kind, title, flags) => (await import('./new.ts')).runNew(kind, title, flags));
 }
 
 function addReleasesCommands(program: Command): void {
@@ -46,6 +62,7 @@ function addReleasesCommands(program: Command): void {
 
 function addCheckOptions(command: Command) {
   return addSourceOptions(command)
+    .option('--against <DIR|URL>', 'what is online: an output folder or a service; default: --out', parsePlace)
     .option('--now <YYYY-MM-DD>', 'the day of the build; default: today (UTC)')
     .option('--threads <N>', 'the number of render threads; default: automatic')
     .addOption(
@@ -60,11 +77,17 @@ function addSourceOptions(command: Command) {
   return command
     .option('--content <DIR>', 'Markdown and media', parseFolder, 'content')
     .option('--catalog <DIR>', 'plans, domains and monitors', parseFolder, 'catalog')
-    .option('--lenient', 'report dead links and missing media as warnings');
+    .addOption(new Option('--lenient', 'report dead links and missing media as warnings').conflicts('strict'))
+    .option('--strict', 'report warnings as errors');
 }
 
 function addOut<Flags extends OptionValues>(command: Command<[], Flags>) {
   return command.option('--out <DIR>', 'the folder of releases; default: DIST_DIR or dist', parseFolder);
+}
+
+function parsePlace(place: string): string {
+  if (place === '') throw new InvalidArgumentError('It must be a folder or a URL.');
+  return place;
 }
 
 /** Rejects an empty path, as in `--out=$UNSET`, which would mean the working directory. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../common/command-line.ts';
 import { createFolder } from '../common/folder.ts';
+import type { Strictness } from '../source/diagnostics.ts';
 
 /** The option for the folder of releases. */
 export interface OutFlag {
@@ -13,6 +14,12 @@ export interface SourceFlags {
   readonly content: string;
   readonly catalog: string;
   readonly lenient?: boolean;
+  readonly strict?: boolean;
+}
+
+/** The strictness that the options name. */
+export function toStrictness({ lenient = false, strict = false }: SourceFlags): Strictness {
+  return { lenient, strict };
 }
 
 /** The folder of releases: the option, else DIST_DIR from the environment or .env as in the server, else `dist`. */

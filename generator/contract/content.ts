@@ -7,6 +7,19 @@ export const Category = z.strictObject({
 });
 export type Category = z.infer<typeof Category>;
 
+/** The `removed.yaml` of content/. */
+export const Removed = z
+  .array(
+    z
+      .string()
+      .regex(
+        /^\/(?:blog|knowledgebase)(?:\/[A-Za-z0-9._-]+)+$/,
+        'must be a path that begins with /blog/ or /knowledgebase/',
+      )
+      .describe('Path of a former article, which begins with /blog/ or /knowledgebase/.'),
+  )
+  .describe('Paths that were online and are gone for good.');
+
 /** Maps former article paths to current ones. */
 export const Aliases = z.record(z.string(), z.string());
 export type Aliases = z.infer<typeof Aliases>;

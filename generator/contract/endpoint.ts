@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Scope, ServerKind } from '#contract/api-keys.ts';
 import { schemas } from '#contract/primitives.ts';
+import { problems } from '#contract/problem.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 
 /** The rate limits of single endpoints. */
@@ -38,6 +39,8 @@ export interface Endpoint {
   readonly replies: Readonly<Record<number, Reply>>;
   /** Errors in addition to 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */
   readonly problems: readonly ProblemCode[];
+  /** The messages of errors that say more than the default of their code. */
+  readonly messages?: Readonly<Partial<Record<ProblemCode, string>>>;
   /** The error for an unexpected failure. */
   readonly failure: ProblemCode;
 }
@@ -50,6 +53,11 @@ export function isLimited(path: string): boolean {
 /** Whether an endpoint supports Idempotency-Key; those that act on a customer's server do. */
 export function takesIdempotencyKey({ method, access }: Endpoint): boolean {
   return method === 'POST' && access !== undefined;
+}
+
+/** The message of an endpoint's error that is thrown without one. */
+export function messageOf(endpoint: Endpoint | undefined, code: ProblemCode): string {
+  return endpoint?.messages?.[code] ?? problems[code].message;
 }
 
 /** A successful response of an endpoint. */

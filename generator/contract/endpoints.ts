@@ -25,12 +25,19 @@ const vpsPower = {
   access: { kind: 'vps', scope: 'vps-power:read_write' },
   replies: { 200: json('The action was accepted; the VPS may need more time.', VPSPowerResponse) },
   problems: ['server_unavailable', 'provider_error'],
+  messages: { forbidden: 'You do not have access to this VPS', provider_error: 'Failed to send the power action' },
 } as const;
+const noGameServer = 'You do not have access to this game server';
 const gamePower = {
   ...hosting,
   access: { kind: 'game', scope: 'game-power:read_write' },
   replies: { 200: json('The action was accepted; the game server may need more time.', GamePowerResponse) },
   problems: ['provider_error'],
+  messages: { forbidden: noGameServer, provider_error: 'Failed to send the power action' },
+} as const;
+const gameConsole = {
+  ...hosting,
+  messages: { forbidden: noGameServer, provider_error: 'The console or log request failed' },
 } as const;
 /** Only `true` confirms; any other text is a missing confirmation, not an invalid parameter. */
 const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.' });
@@ -80,6 +87,12 @@ export const endpoints = {
     summary: 'One version of the status widget; its bytes never change',
     replies: { 200: { description: 'The script.', mediaType: 'application/javascript' } },
     problems: ['not_found'],
+  },
+  getArticleStyle: {
+    ...file,
+    path: '/v1/article.css',
+    summary: 'The style of the html of articles, light and dark, for an element of class markdown-body',
+    replies: { 200: { description: 'The style sheet.', mediaType: 'text/css' } },
   },
   listBlogArticles: {
     ...content,
@@ -158,6 +171,7 @@ export const endpoints = {
     summary: 'All TLDs for sale, with their prices for one year',
     replies: { 200: json('The TLDs.', DomainTLDListResponse) },
     problems: ['pricing_unavailable', 'provider_error'],
+    messages: { provider_error: 'Domain data could not be loaded' },
   },
   searchDomain: {
     ...plain,
@@ -175,6 +189,7 @@ export const endpoints = {
       },
     },
     problems: ['invalid_domain', 'tld_not_found', 'pricing_unavailable', 'provider_error'],
+    messages: { provider_error: 'Domain data could not be loaded' },
   },
   startVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/start', summary: 'Start a VPS' },
   stopVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/stop', summary: 'Stop a VPS' },
@@ -184,8 +199,9 @@ export const endpoints = {
     summary: 'Reset a VPS (power cycle); requires force=true in the query and in the body',
     query: z.object({ force }),
     body: { schema: ForceRequest, required: true },
-    missing: { code: 'confirmation_required', message: 'Reset requires force=true' },
+    missing: { code: 'confirmation_required' },
     problems: [...vpsPower.problems, 'confirmation_required', 'validation_error'],
+    messages: { ...vpsPower.messages, confirmation_required: 'Reset requires force=true' },
   },
   startGameServer: { ...gamePower, path: '/v1/hosting/game/power/{server_id}/start', summary: 'Start a game server' },
   stopGameServer: { ...gamePower, path: '/v1/hosting/game/power/{server_id}/stop', summary: 'Stop a game server' },
@@ -201,9 +217,10 @@ export const endpoints = {
     query: z.object({ force: force.optional() }),
     body: { schema: ForceRequest, required: false },
     problems: [...gamePower.problems, 'confirmation_required', 'validation_error'],
+    messages: { ...gamePower.messages, confirmation_required: 'Kill requires force=true' },
   },
   openGameConsole: {
-    ...hosting,
+    ...gameConsole,
     method: 'GET',
     path: '/v1/hosting/game/console/{server_id}/websocket',
     summary: 'Get the address of a console stream and a token for it',
@@ -212,16 +229,17 @@ export const endpoints = {
     problems: ['provider_error'],
   },
   sendGameCommand: {
-    ...hosting,
+    ...gameConsole,
     path: '/v1/hosting/game/console/{server_id}/command',
     summary: 'Send a console command',
     access: { kind: 'game', scope: 'game-console:read_write' },
     body: { schema: GameConsoleCommandRequest, required: true },
+    missing: { code: 'validation_error', message: 'A JSON body with the field command is required' },
     replies: { 200: json('The command was sent.', GameConsoleCommandResponse) },
     problems: ['validation_error', 'provider_permission_denied', 'provider_error'],
   },
   getLatestGameLog: {
-    ...hosting,
+    ...gameConsole,
     method: 'GET',
     path: '/v1/hosting/game/logs/{server_id}/latest',
     summary: 'The latest log of a game server',

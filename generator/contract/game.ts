@@ -22,10 +22,18 @@ export const GamePowerResponse = z
     },
   });
 
+/**
+ * 1 to 1,024 characters, one of them visible: panels remove white space and format characters at both ends, and refuse
+ * what is empty then. No lone surrogates, which are not UTF-8 characters.
+ */
+const commandPattern = /^(?=[\s\S]*[^\s\p{Cf}])[^\p{Cc}\p{Cs}]{1,1024}$/u;
+
 /** A console command. */
 export const GameConsoleCommandRequest = z
   .strictObject({
-    command: z.string().regex(/^[^\p{Cc}]{1,1024}$/u, 'must be 1 to 1,024 characters without control characters'),
+    command: z
+      .string()
+      .regex(commandPattern, 'must be 1 to 1,024 characters, one of them visible, without control characters'),
   })
   .register(schemas, {
     id: 'GameConsoleCommandRequest',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
+import { isLimited, messageOf, takesIdempotencyKey } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { Endpoint, Reply } from '#contract/endpoint.ts';
 import { schemas } from '#contract/primitives.ts';
@@ -161,11 +161,11 @@ function renderProblems(endpoint: Endpoint, codes: ProblemCode[]): Json {
   const mayBeStoreFailure = endpoint.access !== undefined && codes.some((code) => problems[code].status === 500);
   const schema = endpoint.errorStyle === 'json' ? { $ref: '#/components/schemas/ErrorResponse' } : { type: 'string' };
   const examples = codes.map((code) => {
-    const body = renderProblem(endpoint.errorStyle, code);
+    const body = renderProblem(endpoint.errorStyle, code, messageOf(endpoint, code));
     return [code, { value: endpoint.errorStyle === 'json' ? JSON.parse(body) : body }];
   });
   return {
-    description: codes.map((code) => `${problems[code].message}.`).join(' '),
+    description: codes.map((code) => `${messageOf(endpoint, code)}.`).join(' '),
     headers: { ...refs(names), ...(mayBeStoreFailure && { 'Retry-After': storeRetryAfter }) },
     content: {
       [errorMediaTypes[endpoint.errorStyle].split(';')[0]!]: { schema, examples: Object.fromEntries(examples) },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ContentArticle, ContentList, BlogFrontMatter } from '#contract/blog.ts';
-import { Aliases, Category } from '#contract/content.ts';
+import { Aliases, Category, Removed } from '#contract/content.ts';
 import { DomainCatalog } from '#contract/domains.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseFrontMatter, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
@@ -52,6 +52,7 @@ export const resources = {
     mediaType: 'application/javascript',
   },
   statusWidgetIntegrity: { file: 'public/v1/service-status.json', schema: StatusWidget },
+  articleStyle: { file: 'public/v1/article.css', target: '/v1/article.css', mediaType: 'text/css; charset=utf-8' },
   media: { file: 'public/media/{path*}', target: '/media/{path*}' },
   aliases: { file: 'private/aliases.json', schema: Aliases },
   domains: { file: 'private/domains.json', schema: DomainCatalog },
@@ -67,6 +68,7 @@ export const sources = {
   blog: BlogFrontMatter,
   knowledgebase: KnowledgeBaseFrontMatter,
   category: Category,
+  removed: Removed,
   plans: PlanFile,
   domains: DomainCatalog,
   status: StatusCatalog,

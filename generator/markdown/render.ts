@@ -5,7 +5,10 @@ import remarkRehype from 'remark-rehype';
 import { unified } from 'unified';
 import { VFile } from 'vfile';
 import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
+import { remarkLint } from './lint/index.ts';
+import type { Finding } from './lint/rule.ts';
 import { parseMarkdown } from './parse.ts';
+import { rehypeAccessible } from './plugins/rehype-accessible.ts';
 import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
 import { rehypeHighlight } from './plugins/rehype-highlight.ts';
 import { rehypeLinks } from './plugins/rehype-links.ts';
@@ -24,6 +27,8 @@ export interface Rendered {
   readonly references: readonly Reference[];
   /** The IDs that links can point to. */
   readonly ids: readonly string[];
+  /** Probable mistakes in the Markdown. */
+  readonly findings: readonly Finding[];
 }
 
 /** An article to render. */
@@ -35,14 +40,17 @@ export interface ArticleText {
 /** A rendered article, or the reason why it was rejected. */
 export type RenderResult = Rendered | { readonly rejected: Pick<MarkdownError, 'message' | 'line' | 'hint'> };
 
-/** The render pipeline. The plugins after the sanitiser add only IDs, class names and site paths. */
+/** The render pipeline. The plugins after the sanitiser add only IDs, class names, site paths and
+ * attributes for accessibility. */
 const processor = unified()
   .use(remarkAlerts)
+  .use(remarkLint)
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
   .use(rehypeRawHtml)
   .use(rehypeSanitize, safeHtml)
   .use(rehypeHeadingIds)
   .use(rehypeHighlight)
+  .use(rehypeAccessible)
   .use(rehypeLinks)
   .use(rehypeStringify)
   .freeze();
@@ -78,7 +86,8 @@ function renderWithoutLimit({ markdown, sitePath }: ArticleText): Rendered {
   checkTables(tree);
   const words = countWords(tree);
   const html = processor.stringify(processor.runSync(tree, file), file);
-  return { html, words, references: file.data.references ?? [], ids: [...(file.data.ids ?? [])] };
+  const { references = [], ids = [], findings = [] } = file.data;
+  return { html, words, references, ids: [...ids], findings };
 }
 
 /** V8 supports timeouts only for scripts, so a script calls the work. */

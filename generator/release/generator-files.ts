@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { fileOf, sources, toJsonText } from '#contract/resources.ts';
@@ -10,7 +12,8 @@ import { compileStatusWidget } from './status-widget.ts';
 const versionPattern = /\.(\w+)\.js$/;
 
 /**
- * Writes the files that depend on the generator only: the API description, the schemas of source files, the status widget.
+ * Writes the files that depend on the generator only: the API description, the schemas of source files, the style
+ * sheet of articles, the status widget.
  * `previous` is the widget of the previous release if this version of the generator made it: then its files are reused.
  */
 export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget | undefined): Promise<StatusWidget> {
@@ -19,6 +22,7 @@ export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget |
   const files = [
     fileOf('openapi', {}),
     ...schemas.map(([source]) => fileOf('sourceSchema', { source })),
+    fileOf('articleStyle', {}),
     fileOf('statusWidget', {}),
     fileOf('statusWidgetVersion', { version }),
     fileOf('statusWidgetIntegrity', {}),
@@ -35,6 +39,7 @@ export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget |
   for (const [source, schema] of schemas) {
     await write('sourceSchema', { source }, toJsonText('sourceSchema', z.toJSONSchema(schema)));
   }
+  await write('articleStyle', {}, readFileSync(join(import.meta.dirname, '../markdown/article.css'), 'utf8'));
   await write('statusWidget', {}, widget.script);
   await write('statusWidgetVersion', { version: widget.version }, widget.script);
   await write('statusWidgetIntegrity', {}, toJsonText('statusWidgetIntegrity', widget.embed));

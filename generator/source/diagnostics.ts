@@ -21,6 +21,8 @@ export type DiagnosticFormat = 'text' | 'json' | 'github';
 export interface Diagnostics {
   /** Reports an error; a build with errors makes no release. */
   error(place: Place, message: string, hint?: string): void;
+  /** Reports a probable mistake: a warning, or an error in a strict build. */
+  warning(place: Place, message: string, hint?: string): void;
   /** Reports a dead link or a missing image: an error, or a warning in a lenient build. */
   deadReference(place: Place, message: string, findHint?: () => string | undefined): void;
   /** Whether an error was reported. */
@@ -29,12 +31,22 @@ export interface Diagnostics {
   list(): readonly Diagnostic[];
 }
 
-/** Creates an empty collection; a lenient one records dead references as warnings. */
-export function createDiagnostics(lenient: boolean): Diagnostics {
+/** How a build treats what may be intended. */
+export interface Strictness {
+  /** Dead references are warnings. */
+  readonly lenient?: boolean;
+  /** Warnings are errors. */
+  readonly strict?: boolean;
+}
+
+/** Creates an empty collection. */
+export function createDiagnostics({ lenient = false, strict = false }: Strictness): Diagnostics {
   const found: Diagnostic[] = [];
+  const add = (severity: Diagnostic['severity'], { file, line, column }: Place, message: string, hint?: string): void =>
+    void found.push({ severity, file, line, column, message, ...(hint && { hint }) });
   return {
-    error: ({ file, line, column }, message, hint) =>
-      void found.push({ severity: 'error', file, line, column, message, ...(hint && { hint }) }),
+    error: (place, message, hint) => add('error', place, message, hint),
+    warning: (place, message, hint) => add(strict ? 'error' : 'warning', place, message, hint),
     deadReference: ({ file, line, column }, message, findHint) =>
       void found.push({
         severity: lenient ? 'warning' : 'error',

@@ -85,7 +85,7 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
 /** Hashes the changed files of a folder again, given by absolute path, and keeps the others. */
 export function reloadFiles(
   folder: SourceFolder,
-  changed: ReadonlySet<string>,
+  changed: { has(path: string): boolean },
   diagnostics: Diagnostics,
 ): SourceFolder {
   const files = folder.files.map((file) => (changed.has(file.absolute) ? loadFile(file, diagnostics) : file));

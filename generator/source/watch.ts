@@ -4,11 +4,18 @@ import { watch } from 'chokidar';
 
 /** Changes in watched folders. */
 export interface Changes {
-  /** Absolute paths of modified files. */
-  readonly files: ReadonlySet<string>;
+  /** The absolute paths of the files that were modified, added or removed. */
+  readonly files: ReadonlyMap<string, 'changed' | 'added' | 'removed'>;
   /** Whether files or folders were added or removed. */
   readonly structure: boolean;
 }
+
+/** The kinds of change by the events of chokidar; those of folders have none. */
+const kinds: Partial<Record<string, 'changed' | 'added' | 'removed'>> = {
+  change: 'changed',
+  add: 'added',
+  unlink: 'removed',
+};
 
 /** Editors write a file in several steps. */
 const debounceMs = 10;
@@ -21,7 +28,7 @@ export async function watchFolders(
   roots: readonly string[],
   onChange: (changes: Changes) => Promise<void>,
 ): Promise<{ close(): Promise<void> }> {
-  let files = new Set<string>();
+  let files = new Map<string, 'changed' | 'added' | 'removed'>();
   let structure = false;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
@@ -29,7 +36,7 @@ export async function watchFolders(
   const drain = async (): Promise<void> => {
     while (files.size > 0 || structure) {
       const changes = { files, structure };
-      files = new Set();
+      files = new Map();
       structure = false;
       // The next iteration handles the changes that arrive meanwhile.
       // oxlint-disable-next-line no-await-in-loop
@@ -38,8 +45,10 @@ export async function watchFolders(
   };
   const run = (): Promise<void> => (running ??= drain().finally(() => (running = undefined)));
   const onEvent = (event: string, path: string): void => {
-    if (event === 'change') files.add(path);
-    else structure = true;
+    const change = kinds[event];
+    // Some editors save a file by replacing it.
+    if (change) files.set(path, change === 'added' && files.get(path) === 'removed' ? 'changed' : change);
+    if (change !== 'changed') structure = true;
     clearTimeout(timer);
     timer = setTimeout(() => void run(), debounceMs);
   };

@@ -50,7 +50,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
   const read = (): Offers => {
     const source = catalog();
     const prices = live?.current();
-    if (live && !prices) throw new Problem('provider_error', 'Domain data could not be loaded');
+    if (live && !prices) throw new Problem('provider_error');
     if (cached?.catalog !== source || cached.prices !== prices) {
       cached = { catalog: source, prices, offers: toOffers(source, prices) };
     }
@@ -64,7 +64,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
       const offer = read().offers.get(domain.tld);
       if (!offer) throw new Problem('tld_not_found');
       const found = await availability.check(domain, offer.lookup);
-      if (found === 'unknown') throw new Problem('provider_error', 'Domain data could not be loaded');
+      if (found === 'unknown') throw new Problem('provider_error');
       const orderUrl = offer.listed.order_url ?? catalog().order_url?.replaceAll('{domain}', domain.name);
       const body = {
         success: true,

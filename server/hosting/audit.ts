@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type { Caller } from '../http/handle.ts';
 import { Problem } from '../problem.ts';
-import type { Store } from '../store/types.ts';
+import type { AuditEntry, Store } from '../store/types.ts';
 import { ProviderError } from '../upstream/error.ts';
 
 /** An action to run and audit. */
@@ -31,18 +32,13 @@ const maxDetailLength = 64;
 /** Creates {@link Audited}. An action is not sent if the entry before it cannot be written. */
 export function createAudited({ audit, timeoutMs, onFailure, now = Date.now }: AuditOptions): Audited {
   return async ({ caller: { keyId, server, requestId, ip }, name, detail }, act) => {
-    const started = now();
     const logged = detail === undefined ? null : Array.from(detail).slice(0, maxDetailLength).join('');
     const entry = { actor: null, keyId, action: name, server, requestId, ip, detail: logged };
-    const finish = (outcome: string): Promise<void> =>
-      audit.append({ ...entry, at: now(), phase: 'finished', outcome, ms: now() - started }).catch(onFailure);
     // The timeout starts here, and covers the wait for the mutex and reads before the action.
     const deadline = AbortSignal.timeout(timeoutMs);
-    await audit
-      .append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null })
-      .catch((cause: unknown) => {
-        throw toNotSent('The audit log cannot be written', cause);
-      });
+    const finish = await writeRequested({ audit, onFailure, now }, entry).catch((cause: unknown) => {
+      throw toNotSent('The audit log cannot be written', cause);
+    });
     try {
       await act(deadline);
       await finish('ok');
@@ -53,6 +49,21 @@ export function createAudited({ audit, timeoutMs, onFailure, now = Date.now }: A
       throw problem;
     }
   };
+}
+
+/**
+ * Writes the entry before an action or change. Rejects if it cannot be written; then the action must not be done. Returns
+ * the function that writes the entry after it, which never rejects.
+ */
+export async function writeRequested(
+  { audit, onFailure, now }: Pick<AuditOptions, 'audit' | 'onFailure'> & { readonly now: () => number },
+  fields: Omit<AuditEntry, 'actionId' | 'at' | 'phase' | 'outcome' | 'ms'>,
+): Promise<(outcome: string) => Promise<void>> {
+  const started = now();
+  const entry = { ...fields, actionId: randomUUID() };
+  await audit.append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null });
+  return (outcome) =>
+    audit.append({ ...entry, at: now(), phase: 'finished', outcome, ms: now() - started }).catch(onFailure);
 }
 
 /** The problem of an action that is not sent, since the store failed. */

@@ -1,4 +1,5 @@
 import type { AuditEntry, Store } from '../store/types.ts';
+import { writeRequested } from './audit.ts';
 
 /** A change of an API key or a server. */
 export interface Change extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
@@ -23,15 +24,10 @@ export type AuditedChange = (change: Change, apply: () => Promise<boolean | void
 /** Creates {@link AuditedChange}. A change is not made if the entry before it cannot be written. */
 export function createAuditedChange({ audit, actor, onFailure }: ChangeAuditOptions): AuditedChange {
   return async ({ action, keyId = null, server = null, values = {} }, apply) => {
-    const started = Date.now();
     const pairs = Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
     const detail = pairs.join(' ') || null;
     const entry = { actor, action, keyId, server, detail, requestId: null, ip: null };
-    const finish = (outcome: string): Promise<void> => {
-      const at = Date.now();
-      return audit.append({ ...entry, at, phase: 'finished', outcome, ms: at - started }).catch(onFailure);
-    };
-    await audit.append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null });
+    const finish = await writeRequested({ audit, onFailure, now: Date.now }, entry);
     let found: boolean;
     try {
       found = (await apply()) !== false;

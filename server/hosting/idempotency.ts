@@ -11,6 +11,8 @@ export interface IdempotentRequest {
   readonly key: string | string[] | undefined;
   /** The parts that identify the request: method, path, server and body. */
   readonly parts: readonly string[];
+  /** The message of the response if the outcome is unknown. */
+  readonly failure: string;
 }
 
 /** Runs a request at most once for each Idempotency-Key; throws a Problem if it may not run. */
@@ -42,11 +44,15 @@ export function createIdempotency({
   onStoreFailure,
   now = Date.now,
 }: IdempotencyOptions): Idempotency {
-  return async ({ apiKeyId, key, parts }, run) => {
+  return async ({ apiKeyId, key, parts, failure }, run) => {
     if (key === undefined) return { ...(await run()), replayed: false };
     if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
       throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
     }
+    const unknownOutcome: IdempotentAnswer = {
+      status: problems.provider_error.status,
+      body: renderProblem('json', 'provider_error', failure),
+    };
     const fingerprint = hash('sha256', JSON.stringify(parts));
     const found = await store.begin(apiKeyId, key, fingerprint, now(), now() + maxDurationMs);
     if (found.state !== 'begun') {
@@ -68,11 +74,6 @@ export function createIdempotency({
     return { ...answer, replayed: false };
   };
 }
-
-const unknownOutcome: IdempotentAnswer = {
-  status: problems.provider_error.status,
-  body: renderProblem('json', 'provider_error', 'It is not known whether the action took effect'),
-};
 
 /** Whether a failed request certainly had no effect. */
 function isDefinite(error: unknown): boolean {

@@ -1,3 +1,4 @@
+import { messageOf } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
@@ -31,7 +32,7 @@ export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutes
     stopVps: handleAction('stopVps', ({ caller }) => vpsPower(caller, 'stop')),
     resetVps: handleAction('resetVps', async ({ caller, query, body }) => {
       if (query.force !== 'true' || !body.force) {
-        throw new Problem('confirmation_required', 'Reset requires force=true');
+        throw new Problem('confirmation_required');
       }
       return await vpsPower(caller, 'reset');
     }),
@@ -42,7 +43,7 @@ export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutes
       // The query or the body must confirm it, and neither may deny it.
       const given = [query.force, body?.force].filter((force) => force !== undefined).map(String);
       if (given.length === 0 || given.some((force) => force !== 'true')) {
-        throw new Problem('confirmation_required', 'Kill requires force=true');
+        throw new Problem('confirmation_required');
       }
       return await gamePower(caller, 'kill');
     }),
@@ -68,10 +69,11 @@ function createActionBinder(idempotency: Idempotency, lifecycle: Lifecycle) {
     act: (request: RouteRequest<Name>) => Promise<JsonReply['body']>,
   ): Route => {
     const { method, path } = endpoints[name];
+    const failure = messageOf(endpoints[name], 'provider_error');
     return handle(name, async (request) => {
       const { keyId, server } = request.caller as Caller;
       const key = request.headers['idempotency-key'];
-      const idempotentRequest = { apiKeyId: keyId, key, parts: [method, path, server, request.text] };
+      const idempotentRequest = { apiKeyId: keyId, key, parts: [method, path, server, request.text], failure };
       const run = async () => ({ status: 200, body: `${JSON.stringify(await act(request))}\n` });
       const { status, body, replayed } = await lifecycle.finish(() => idempotency(idempotentRequest, run));
       return {

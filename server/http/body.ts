@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import type { z } from 'zod';
 import type { Endpoint } from '#contract/endpoint.ts';
-import type { ProblemCode } from '#contract/problem.ts';
+import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
+import { describeDuplicate, describeErrors, toWords } from './invalid.ts';
+import { findDuplicateKey } from './json.ts';
 
 /** The body rules of an endpoint, if it has a body. */
 type BodyRules = Endpoint['body'];
@@ -49,8 +50,8 @@ async function collect(request: IncomingMessage, maxBytes: number): Promise<Buff
   return Buffer.concat(chunks);
 }
 
-/** Parses and validates a JSON body; throws a Problem if it is not JSON or does not match the schema. */
-export async function parseJsonBody(text: string, rules: NonNullable<BodyRules>): Promise<unknown> {
+/** Parses and validates a JSON body; throws a Problem in the style of the endpoint if it is not JSON or not valid. */
+export function parseJsonBody(text: string, rules: NonNullable<BodyRules>, style: ErrorStyle): unknown {
   const { schema, invalid = 'validation_error' } = rules;
   let json: unknown;
   try {
@@ -58,28 +59,16 @@ export async function parseJsonBody(text: string, rules: NonNullable<BodyRules>)
   } catch {
     throw new Problem(invalid, 'The body is not valid JSON');
   }
-  const result = schema.safeParse(json);
-  if (!result.success) throw new Problem(invalid, describe(result.error));
-  if (await hasDuplicateKey(text)) throw new Problem(invalid, 'The body names a field twice');
+  const duplicate = findDuplicateKey(text);
+  if (duplicate !== undefined) throw new Problem(invalid, describeDuplicate(duplicate, style));
+  const result = schema.safeParse(json, { error: toWords });
+  if (!result.success) throw new Problem(invalid, describeErrors(result.error, style));
   return result.data;
 }
 
 /** RFC 9110 8.3.1: media types are case-insensitive; parameters are ignored. */
 function isJson(type: string): boolean {
   return type.split(';', 1)[0]!.trim().toLowerCase() === 'application/json';
-}
-
-/** JSON.parse uses the last of two equal keys, so `{"force":false,"force":true}` would count as a confirmation. */
-async function hasDuplicateKey(json: string): Promise<boolean> {
-  const { parseDocument } = await import('yaml');
-  const { errors } = parseDocument(json, { schema: 'json', uniqueKeys: true, prettyErrors: false });
-  return errors.some(({ code }) => code === 'DUPLICATE_KEY');
-}
-
-function describe(error: z.ZodError): string {
-  const [issue] = error.issues;
-  const field = issue?.path.join('.');
-  return field ? `${field}: ${issue!.message}` : 'The body is not of the expected form';
 }
 
 /** Closes the connection, so that the unread rest of the body is not parsed as the next request. */

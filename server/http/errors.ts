@@ -1,8 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import { HTTPError } from 'h3';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
+import { messageOf } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { Problem } from '../problem.ts';
+
+/** The message for a request whose target no route may see. */
+export const badTarget = 'The target of the request is not valid, or it has no Host';
 
 /**
  * Renders any thrown value in the error style of an endpoint. Only a {@link Problem} has a code and message of its own;
@@ -11,7 +15,8 @@ import { Problem } from '../problem.ts';
 export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   const problem = toProblem(error, endpoint);
   const style = endpoint?.errorStyle ?? 'json';
-  const body = renderProblem(style, problem.code, problem.message);
+  const isDefault = problem.message === problems[problem.code].message;
+  const body = renderProblem(style, problem.code, isDefault ? messageOf(endpoint, problem.code) : problem.message);
   const { status } = problems[problem.code];
   const headers: Record<string, string> = {
     'Content-Type': errorMediaTypes[style],
@@ -43,6 +48,7 @@ function toProblem(error: unknown, endpoint: Endpoint | undefined): Problem {
   const thrown = unwrapError(error);
   if (thrown instanceof Problem) return thrown;
   // Without an endpoint, h3 rejected the URL.
-  if (!endpoint && HTTPError.isError(thrown) && thrown.status === 400) return new Problem('validation_error');
+  if (!endpoint && HTTPError.isError(thrown) && thrown.status === 400)
+    return new Problem('validation_error', badTarget);
   return new Problem(endpoint?.failure ?? 'internal_error');
 }

@@ -7,6 +7,7 @@ import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { Problem } from '../problem.ts';
 import { parseJsonBody, readBody } from './body.ts';
+import { toWords } from './invalid.ts';
 import type { StoredFile } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
@@ -86,7 +87,7 @@ export function handle<Name extends EndpointName>(
     async answer({ request, query, caller, rest, maxBodyBytes }) {
       const rules = endpoint.body;
       const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, rules, maxBodyBytes) : '';
-      const body = rules && text !== '' ? await parseJsonBody(text, rules) : undefined;
+      const body = rules && text !== '' ? parseJsonBody(text, rules, endpoint.errorStyle) : undefined;
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       const { method, headers } = request;
       const checked = { method, query: readQuery(endpoint, query), body, text, headers, caller, rest };
@@ -108,10 +109,11 @@ function readQuery(endpoint: Endpoint, parameters: URLSearchParams): unknown {
     if (given.size > 1) throw new Problem(malformed, `Query parameter ${name} is given more than once`);
     for (const value of given) if (value !== '') values[name] = value;
   }
-  const result = query.safeParse(values);
+  const result = query.safeParse(values, { error: toWords });
   if (result.success) return result.data;
-  const absent = result.error.issues.find(({ path: [name] }) => !(String(name) in values));
-  throw absent ? toMissing(endpoint, `Query parameter ${String(absent.path[0])} is required`) : new Problem(malformed);
+  const [{ path, message }] = result.error.issues as [z.core.$ZodIssue];
+  const text = `Query parameter ${path.join('.')} ${message}`;
+  throw path.join('.') in values ? new Problem(malformed, text) : toMissing(endpoint, text);
 }
 
 function toMissing(endpoint: Endpoint, message: string): Problem {

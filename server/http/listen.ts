@@ -1,6 +1,6 @@
 import type { RequestListener, Server } from 'node:http';
 import { listen } from 'listhen';
-import { answerRequests } from './drain.ts';
+import { answerRequests } from './connections.ts';
 
 /** The server cannot listen on its address. */
 export class ListenError extends Error {

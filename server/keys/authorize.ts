@@ -54,10 +54,7 @@ export function createReauthorize(apiKeys: Store['apiKeys'], now: () => number =
  * (403 insufficient_scope). The response does not reveal whether other servers exist.
  */
 export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): void {
-  if (!key.servers.includes(server)) {
-    const name = server.startsWith('vps:') ? 'VPS' : 'game server';
-    throw new Problem('forbidden', `You do not have access to this ${name}`);
-  }
+  if (!key.servers.includes(server)) throw new Problem('forbidden');
   if (!allows(key.scopes, scope)) {
     const readOnly =
       scope.endsWith('-power:read_write') && allows(key.scopes, scope.replace('_write', '') as typeof scope);

@@ -32,6 +32,7 @@ export function contentRoutes(releases: Releases) {
       if (!file) throw new Problem('not_found');
       return file;
     }),
+    getArticleStyle: handle('getArticleStyle', () => listed('/v1/article.css')),
     getPlans: handle('getPlans', () => listed('/v1/plans')),
     getOpenApi: handle('getOpenApi', () => listed('/v1/openapi.json')),
     getMedia: handle('getMedia', ({ rest }) => {

@@ -103,3 +103,10 @@ function createReaders(cacheBytes: number): LoadOptions['readers'] {
     media: { inMemory, read: (file) => (file.bytes > maxCachedMediaBytes ? streamReleaseFile(file) : read(file)) },
   };
 }
+
+/** Finds the current path of a knowledge base article by a current or former path. */
+export function findArticle(releases: Releases, path: string): string | undefined {
+  const target = '/v1/kb/article?path=';
+  const file = releases.current().find(target + path);
+  return file && (file.location?.slice(target.length) ?? path);
+}

@@ -14,6 +14,8 @@ const Entry = z.object({
   /** The position in the log. */
   id: z.int().positive(),
   loggedAt: Time,
+  /** The same in both entries of an action or change; null in entries of versions before. */
+  actionId: z.string().nullable(),
   /** Before or after the action or change. */
   phase: z.enum(['requested', 'finished']),
   /** Who made a change of a key or a server, for instance `command line`; null for an action of an API key. */
@@ -29,7 +31,10 @@ const Entry = z.object({
   /** Null for a change. */
   requestId: OptionalText,
   ip: OptionalText,
-  /** `ok`, a problem code, or `unknown` if the action may have taken effect; null for `requested`. */
+  /**
+   * `ok`, a problem code, or `unknown` if the action may have taken effect. For `requested`: null, or `unknown` if the process
+   * ended before it wrote the entry after the action.
+   */
   outcome: z.string().nullable(),
   ms: Time.nullable(),
   /** The first 64 characters of a console command, or the new values of a change. */
@@ -48,7 +53,16 @@ export interface AuditFilter {
   readonly since?: number;
   /** In milliseconds since 1970, exclusive. */
   readonly until?: number;
+  /** The time from which the age of unfinished actions is counted; default now. */
+  readonly asOf?: number;
 }
+
+/** An action without an end after this time was lost with its process: more than UPSTREAM_TIMEOUT_SECONDS may be. */
+const lostAfterMs = 15 * 60_000;
+
+/** Whether an entry has no counterpart, although the action must have ended. */
+const isLostSql = `entry.phase = 'requested' AND entry.action_id IS NOT NULL AND entry.logged_at < $5 AND NOT EXISTS (
+  SELECT 1 FROM hosting_audit AS ended WHERE ended.action_id = entry.action_id AND ended.phase = 'finished')`;
 
 /** The audit log, over an open database. */
 export function createAudit(query: Query) {
@@ -65,19 +79,22 @@ export function createAudit(query: Query) {
         ms: ms === null ? null : Math.round(ms),
       }),
     /** Streams the entries that match a filter, the newest last. Only one page is in memory. */
-    async *entries({ server, key, since = 0, until = maxTime }: AuditFilter): AsyncGenerator<AuditEntry> {
+    async *entries({ asOf = Date.now(), ...filter }: AuditFilter): AsyncGenerator<AuditEntry> {
+      const { server, key, since = 0, until = maxTime } = filter;
       const filters = Object.entries({ server, key_id: key }).filter(([, value]) => value !== undefined);
-      const conditions = filters.map(([column], index) => `AND ${column} = $${index + 5}`).join(' ');
+      const conditions = filters.map(([column], index) => `AND ${column} = $${index + 6}`).join(' ');
       const values = filters.map(([, value]) => value!);
       let [lastAt, lastId] = [since, 0];
       for (;;) {
-        const page = await log.select(
-          `WHERE (logged_at, id) > ($1, $2) AND logged_at < $4 ${conditions} ORDER BY logged_at, id LIMIT $3`,
-          [lastAt, lastId, pageSize, until, ...values],
+        const page = await query(
+          `SELECT entry.*, (${isLostSql}) AS lost FROM hosting_audit AS entry
+            WHERE (logged_at, id) > ($1, $2) AND logged_at < $4 ${conditions} ORDER BY logged_at, id LIMIT $3`,
+          [lastAt, lastId, pageSize, until, asOf - lostAfterMs, ...values],
         );
-        for (const { id, loggedAt, ...entry } of page) {
+        for (const row of page) {
+          const { id, loggedAt, outcome, ...entry } = log.parse(row);
           [lastAt, lastId] = [loggedAt, id];
-          yield { at: loggedAt, ...entry };
+          yield { at: loggedAt, ...entry, outcome: row['lost'] ? 'unknown' : outcome };
         }
         if (page.length < pageSize) return;
       }

@@ -50,7 +50,7 @@ const consumeSql = `
 /**
  * The token buckets of all instances, over the open PostgreSQL database of a URL. The keys, some of which are addresses of
  * clients, are stored as hashes. Their secret comes from the password of the URL, since one in the database would give the
- * addresses to whoever reads it. So all instances must have the same password.
+ * addresses to anyone who reads it. So all instances must have the same password.
  */
 export function createLimits(query: Query, url: string) {
   const secret = deriveKey(URL.parse(url)?.password || url, 'hosting_limits', 32) as Promise<Buffer>;

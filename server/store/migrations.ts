@@ -99,6 +99,10 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (name, key_hash)
     )${tableEnd}`,
   ]),
+  usableFrom(4, ({ text }) => [
+    `ALTER TABLE hosting_audit ADD COLUMN action_id ${text}`,
+    'CREATE INDEX hosting_audit_action ON hosting_audit (action_id)',
+  ]),
 ];
 
 /**

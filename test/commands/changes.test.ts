@@ -9,7 +9,8 @@ async function readChanges(line: CommandLine, ...args: string[]): Promise<Record
     .split('\n')
     .filter(Boolean)
     .map((text) => {
-      const { at, ms, ...entry } = JSON.parse(text) as Record<string, unknown>;
+      const { at, ms, actionId, ...entry } = JSON.parse(text) as Record<string, unknown>;
+      expect(actionId).toMatch(/^[\da-f-]{36}$/);
       expect(Date.parse(String(at))).not.toBeNaN();
       expect(ms === null || Number.isInteger(ms)).toBe(true);
       return entry;

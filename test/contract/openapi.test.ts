@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
+import { isLimited, messageOf, takesIdempotencyKey } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
@@ -177,7 +177,7 @@ describe.each(operations)('$operationId', (operation) => {
       for (const [code, { value }] of examples) {
         const problemCode = code as ProblemCode;
         expect(String(problems[problemCode].status)).toBe(status);
-        const sent = renderProblem(style, problemCode);
+        const sent = renderProblem(style, problemCode, messageOf(endpoint, problemCode));
         expect(value).toEqual(style === 'json' ? JSON.parse(sent) : sent);
       }
     }

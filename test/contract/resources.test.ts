@@ -77,11 +77,9 @@ describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
     expect(stored.map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
   });
 
-  test('has a schema if it is JSON, and a media type if it is a script', () => {
-    expect([schema !== undefined, mediaType !== undefined]).toEqual([
-      name !== 'media' && !file.endsWith('.js'),
-      file.endsWith('.js'),
-    ]);
+  test('has a schema if it is JSON, and a media type if it is neither JSON nor media', () => {
+    const isText = /\.(?:js|css)$/.test(file);
+    expect([schema !== undefined, mediaType !== undefined]).toEqual([name !== 'media' && !isText, isText]);
   });
 });
 

@@ -140,7 +140,7 @@ describe('a link is not an error if', () => {
     const root = createProject({
       [file]: article({}, '[x](broken.md) [y](/knowledgebase/vps/broken#part)\n'),
       'content/blog/news/broken.md': article({ title: '5' }, 'Text.\n'),
-      'content/knowledgebase/vps/broken.md': guide('"', '# Part\n'),
+      'content/knowledgebase/vps/broken.md': guide('"', '## Part\n'),
     });
     expect(await problemsOf(root)).toEqual([
       'content/blog/news/broken.md:2:8  "title" must be text, not a number (put it in quotes)',

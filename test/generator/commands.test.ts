@@ -1,38 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { runGenerator } from '../../generator/commands/index.ts';
+import { expect, test, vi } from 'vitest';
 import { article, createProject, runGenerator as runProcess } from '../helpers/project.ts';
-
-// The commands run in this process, one after the other. In test/slow/ they run as child processes.
-
-let written: { stdout: string; stderr: string };
-
-beforeEach(() => {
-  written = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    vi.spyOn(process[name], 'write').mockImplementation((text) => {
-      written[name] += String(text);
-      return true;
-    });
-  }
-});
-
-afterEach(() => {
-  vi.restoreAllMocks();
-  process.exitCode = undefined;
-});
-
-async function run(...rawArgs: string[]): Promise<{ stdout: string; stderr: string; failed: boolean }> {
-  written = { stdout: '', stderr: '' };
-  process.exitCode = undefined;
-  const status = await runGenerator(rawArgs);
-  return { ...written, failed: status === 1 || process.exitCode === 1 };
-}
-
-function foldersOf(root: string): string[] {
-  return ['--content', join(root, 'content'), '--catalog', join(root, 'catalog')];
-}
+import { foldersOf, runCommand as run } from './run-command.ts';
 
 test('a release is built, replaced, compared, listed, rolled back and pruned', async () => {
   const first = createProject();
@@ -98,6 +68,7 @@ test('a lenient check reports a dead link as a warning', async () => {
 test.each([
   [['--now', 'today'], '--now must be a calendar date of the form YYYY-MM-DD\n'],
   [['--lenint'], "unknown option '--lenint' (Did you mean --lenient?)\n"],
+  [['--lenient', '--strict'], "option '--lenient' cannot be used with option '--strict'\n"],
   [['surplus'], "too many arguments for 'check'. Expected 0 arguments but got 1: surplus.\n"],
   [['--content='], "option '--content <DIR>' argument '' is invalid. It must be a folder.\n"],
 ])('a check with %j is refused', async (args, message) => {

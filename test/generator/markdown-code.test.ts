@@ -28,20 +28,20 @@ describe('a block of code', () => {
 
   test.each(samples)('is highlighted with the class names of its language: %s', async (language, code, html) => {
     expect((await pages(toBlock(language, code))).html).toBe(
-      `<pre><code class="hljs language-${language}">${html}\n</code></pre>`,
+      `<pre tabindex="0"><code class="hljs language-${language}">${html}\n</code></pre>`,
     );
   });
 
   test('has no class without a language', async () => {
     expect(await render('```\na < b\n```\n\n    c\n')).toBe(
-      '<pre><code>a &#x3C; b\n</code></pre>\n<pre><code>c\n</code></pre>',
+      '<pre tabindex="0"><code>a &#x3C; b\n</code></pre>\n<pre tabindex="0"><code>c\n</code></pre>',
     );
     expect(await render('Run `a < b`.\n')).toBe('<p>Run <code>a &#x3C; b</code>.</p>');
   });
 
   test('uses only the first word of the info string as language', async () => {
     expect(await render('```text title="x.js" {1,3}\na\n```\n')).toBe(
-      '<pre><code class="hljs language-text">a\n</code></pre>',
+      '<pre tabindex="0"><code class="hljs language-text">a\n</code></pre>',
     );
   });
 
@@ -50,15 +50,17 @@ describe('a block of code', () => {
     ['in an article with raw HTML', '<kbd>x</kbd>\n\n'],
   ])('keeps an empty first line, %s', async (_, before) => {
     const start = before ? '<p><kbd>x</kbd></p>\n' : '';
-    expect(await render(`${before}\`\`\`\n\na\n\nb\n\`\`\`\n`)).toBe(`${start}<pre><code>\na\n\nb\n</code></pre>`);
+    expect(await render(`${before}\`\`\`\n\na\n\nb\n\`\`\`\n`)).toBe(
+      `${start}<pre tabindex="0"><code>\na\n\nb\n</code></pre>`,
+    );
     expect(await render(`${before}\`\`\`text\n\n\na\n\`\`\`\n`)).toBe(
-      `${start}<pre><code class="hljs language-text">\n\na\n</code></pre>`,
+      `${start}<pre tabindex="0"><code class="hljs language-text">\n\na\n</code></pre>`,
     );
   });
 
   test('shows HTML as text', async () => {
     expect(await render('```html\n<script>alert(1)</script>\n```\n')).toBe(
-      '<pre><code class="hljs language-html"><span class="hljs-tag">&#x3C;<span class="hljs-name">script</span>></span>' +
+      '<pre tabindex="0"><code class="hljs language-html"><span class="hljs-tag">&#x3C;<span class="hljs-name">script</span>></span>' +
         'alert(1)<span class="hljs-tag">&#x3C;/<span class="hljs-name">script</span>></span>\n</code></pre>',
     );
   });
@@ -69,6 +71,6 @@ describe('a block of code', () => {
   ])('may contain a line of 120 %s, which do not count as nesting', async (_, line) => {
     const { body, html } = await publish(`\`\`\`\n${line}\n\`\`\`\n`);
     expect(body).toContain(line);
-    expect(html).toBe(`<pre><code>${line}\n</code></pre>`);
+    expect(html).toBe(`<pre tabindex="0"><code>${line}\n</code></pre>`);
   });
 });

@@ -124,7 +124,7 @@ describe('a heading', () => {
 
 describe('a link to a heading or an anchor', () => {
   const target = [
-    '# Name\n',
+    '## Name\n',
     '## Größe\n',
     '### 100 %\n',
     '<h4 id="mine">Mine</h4>\n',

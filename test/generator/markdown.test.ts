@@ -10,7 +10,7 @@ describe('GitHub-flavoured Markdown', () => {
     [
       'a table with aligned columns',
       '| a | b | c |\n|:--|--:|:-:|\n| 1 | `x\\|y` | **3** |\n',
-      '<table>\n<thead>\n<tr>\n<th align="left">a</th>\n<th align="right">b</th>\n<th align="center">c</th>\n</tr>\n</thead>\n' +
+      '<table tabindex="0">\n<thead>\n<tr>\n<th align="left">a</th>\n<th align="right">b</th>\n<th align="center">c</th>\n</tr>\n</thead>\n' +
         '<tbody>\n<tr>\n<td align="left">1</td>\n<td align="right"><code>x|y</code></td>\n' +
         '<td align="center"><strong>3</strong></td>\n</tr>\n</tbody>\n</table>',
     ],
@@ -19,8 +19,8 @@ describe('GitHub-flavoured Markdown', () => {
       'a list of tasks',
       '- [x] done\n- [ ] open\n- plain\n',
       '<ul class="contains-task-list">\n' +
-        '<li class="task-list-item"><input type="checkbox" checked disabled> done</li>\n' +
-        '<li class="task-list-item"><input type="checkbox" disabled> open</li>\n' +
+        '<li class="task-list-item"><input type="checkbox" checked disabled aria-label="Completed task"> done</li>\n' +
+        '<li class="task-list-item"><input type="checkbox" disabled aria-label="Incomplete task"> open</li>\n' +
         '<li>plain</li>\n</ul>',
     ],
     [
@@ -131,7 +131,7 @@ describe('alerts', () => {
     ['a list', '- a', '<ul>\n<li>a</li>\n</ul>'],
     ['a paragraph of its own', '\n> Text.', '<p>Text.</p>'],
     ['another quote', '> Text.', '<blockquote>\n<p>Text.</p>\n</blockquote>'],
-    ['a block of code', '```\n> x\n> ```', '<pre><code>x\n</code></pre>'],
+    ['a block of code', '```\n> x\n> ```', '<pre tabindex="0"><code>x\n</code></pre>'],
   ] as const;
   const notes = publishTable(texts.map(([, text]) => `> [!NOTE]\n> ${text}\n`));
 

@@ -159,13 +159,14 @@ describe('the JSON Schemas for editors', () => {
       'domains.json',
       'knowledgebase.json',
       'plans.json',
+      'removed.json',
       'status.json',
     ]);
     for (const [name, { $schema, type }] of Object.entries(schemas)) {
       expect({ name, $schema, type }).toEqual({
         name,
         $schema: 'https://json-schema.org/draft/2020-12/schema',
-        type: 'object',
+        type: name === 'removed.json' ? 'array' : 'object',
       });
     }
   });
@@ -177,7 +178,7 @@ describe('the JSON Schemas for editors', () => {
       expect(additionalProperties, Object.keys(properties!).join()).toBe(false);
     }
     for (const schema of Object.values(await readSchemas())) {
-      for (const [field, { description }] of Object.entries(schema.properties!)) {
+      for (const [field, { description }] of Object.entries(schema.properties ?? {})) {
         if (!['tlds', 'monitors', 'maintenance', 'plans'].includes(field)) expect(description, field).toMatch(/\.$/);
       }
     }

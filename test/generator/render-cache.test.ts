@@ -31,7 +31,7 @@ test('a release is the same if the render cache is empty, filled, or from anothe
   rmSync(join(root, 'dist/releases'), { recursive: true });
   expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
   expect(readCache(root)).toEqual(entries);
-  const other = createProject({ 'content/blog/news/first.md': article({}, '# Details\n') });
+  const other = createProject({ 'content/blog/news/first.md': article({}, '## Details\n') });
   cpSync(join(root, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
   expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
 });

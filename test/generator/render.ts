@@ -13,8 +13,8 @@ export interface Published {
 /** Builds the valid project with one more blog article, and returns that article as published. */
 export async function publish(markdown: string, files: Files = {}): Promise<Published> {
   const root = createProject({ 'content/blog/news/page.md': article({}, markdown), ...files });
-  const { diagnostics } = await buildProject(root);
-  if (diagnostics.length > 0) throw new Error(JSON.stringify(diagnostics));
+  const { release, diagnostics } = await buildProject(root);
+  if (!release) throw new Error(JSON.stringify(diagnostics));
   return readPublished(root, '/blog/news/page');
 }
 

@@ -170,7 +170,7 @@ describe('the name of a category', () => {
 
 test('aliases.json maps aliases to articles, sorted by alias', async () => {
   const root = createProject({
-    'content/blog/news/first.md': article({ aliases: '[/blog/2019/Old_Name.html, /blog/b]' }, '# Details\n'),
+    'content/blog/news/first.md': article({ aliases: '[/blog/2019/Old_Name.html, /blog/b]' }, '## Details\n'),
     'content/blog/news/second.md': article({ aliases: '[/blog/a]' }, 'Text.\n'),
     'content/knowledgebase/vps/ssh.md': guide('SSH', 'Text.\n').replace(
       '---\n',

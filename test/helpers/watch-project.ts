@@ -12,7 +12,8 @@ export async function watchProject(root: string, { lenient = false }: { lenient?
     catalog: join(root, 'catalog'),
     out: join(root, 'dist'),
     lenient,
-    report: (result) => results.push(result),
+    withUnpublished: false,
+    report: ({ result }) => results.push(result),
     fail: (error) => failures.push(error),
   });
   onTestFinished(close);

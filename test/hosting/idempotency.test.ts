@@ -14,7 +14,7 @@ import { eventually, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 const target = '/v1/hosting/game/power/mine/start';
-const unknown = 'It is not known whether the action took effect';
+const failed = renderProblem('json', 'provider_error', 'Failed to send the power action');
 
 const isPower = ({ path }: Seen): boolean => path.endsWith('/power');
 const powerCalls = ({ panel }: HostingWorld): number => panel.seen.filter(isPower).length;
@@ -139,11 +139,11 @@ describe('the same Idempotency-Key', () => {
       const { app, world } = await serve();
       world.panel.fail(fault, isPower);
       const first = await start(app, 'order-4711');
-      expect(first).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error') });
+      expect(first).toMatchObject({ status: 502, text: failed });
       world.panel.fail(undefined);
       for (let time = 0; time < 3; time += 1) {
         const replayed = await start(app, 'order-4711');
-        expect(replayed).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', unknown) });
+        expect(replayed).toMatchObject({ status: 502, text: failed });
         expect(isReplayed(replayed)).toBe(true);
       }
       expect(powerCalls(world)).toBe(1);
@@ -201,7 +201,7 @@ test('an action of a killed process runs at most once', async () => {
   expireClaims(world);
   for (let time = 0; time < 3; time += 1) {
     const late = await start(app, 'order-4711');
-    expect(late).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', unknown) });
+    expect(late).toMatchObject({ status: 502, text: failed });
     expect(isReplayed(late)).toBe(true);
   }
   expect(powerCalls(world)).toBe(1);

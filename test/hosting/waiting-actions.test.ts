@@ -120,7 +120,9 @@ describe.each<Kind>(['game', 'vps'])('an action on a %s server that waits for an
       'its server is removed',
       ({ world }) => run(world, 'servers', 'remove', server),
       kind === 'vps' ? 500 : 502,
-      renderProblem('json', kind === 'vps' ? 'server_unavailable' : 'provider_error'),
+      kind === 'vps'
+        ? renderProblem('json', 'server_unavailable')
+        : renderProblem('json', 'provider_error', 'Failed to send the power action'),
       undefined,
     ],
   ])('if %s', async (_, harm, status, text, authenticate) => {

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { EndpointName } from '#contract/endpoints.ts';
+import { renderOpenApi } from '#contract/openapi.ts';
 import { renderProblem } from '#contract/problem.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { sharedApp, sharedHosting } from '../server/shared.ts';
@@ -83,12 +84,16 @@ describe.each(bodied)('%s', (name) => {
     '{"force":true,"force":true}',
     '{"force":false,"force":true}',
     '{"f\\u006frce":false,"force":true}',
+    '{"force":false,\r"force":true}',
+    '{\r"force":true,\r"force":true\r}',
+    '{"force":true,\n"\\u0066orce"\r:true}',
     '{"command":1}',
     '{"command":null}',
     '{"command":["list"]}',
     '{"command":""}',
     '{"Command":"list"}',
     '{"command":"list","command":"list"}',
+    '{"command":"list",\r"command":"stop"}',
     '{"command":"list","server":"theirs"}',
     '{"__proto__":{"force":true,"command":"list"}}',
     '{"constructor":{"prototype":{"force":true}}}',
@@ -129,19 +134,48 @@ describe('a console command', () => {
     'say \u007F',
     'say \u0085',
     '\t',
+    ' ',
+    '   \u00A0\u3000',
+    '\u200B',
+    '\uFEFF \u2060\u00AD',
+    '\u2028',
+    '\uD800',
+    'say \uDC00 hello',
+    'say \uDC00\uD800',
   ])('may not be %j', async (command) => {
     await expectRefused('sendGameCommand', JSON.stringify({ command }));
   });
 
-  test.each(['x', 'x'.repeat(1024), 'say "hi" & \\ ${x} `id`; rm -rf /', '😀'.repeat(1024), 'ünïcode ✓', '/stop'])(
-    'may be %j and arrives unchanged',
-    async (command) => {
-      const app = await sharedApp();
-      const { panel } = await sharedHosting();
-      expect((await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command }) })).status).toBe(200);
-      expect(panel.commands.at(-1)).toBe(command);
-    },
-  );
+  test.each([
+    'x',
+    'x'.repeat(1024),
+    'a\u200Bb',
+    'say "hi" & \\ ${x} `id`; rm -rf /',
+    '😀'.repeat(1024),
+    'ünïcode ✓',
+    '/stop',
+  ])('may be %j and arrives unchanged', async (command) => {
+    const app = await sharedApp();
+    const { panel } = await sharedHosting();
+    expect((await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command }) })).status).toBe(200);
+    expect(panel.commands.at(-1)).toBe(command);
+  });
+
+  test.each([
+    ['list', true],
+    ['\u{1F600}', true],
+    ['x'.repeat(1025), false],
+    [' \u200B', false],
+    ['\uD800', false],
+    ['a\nb', false],
+  ])('has the same limits in the machine description: %j', (command, isValid) => {
+    const { components } = renderOpenApi() as {
+      components: { schemas: { GameConsoleCommandRequest: { properties: { command: { pattern: string } } } } };
+    };
+    const { pattern } = components.schemas.GameConsoleCommandRequest.properties.command;
+    // JSON Schema: a pattern is an ECMA-262 expression with Unicode support.
+    expect(new RegExp(pattern, 'u').test(command)).toBe(isValid);
+  });
 
   test('is required', async () => {
     await expectRefused('sendGameCommand', '');

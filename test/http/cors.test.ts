@@ -7,7 +7,7 @@ import { describeEndpoint, endpointNames, requestOf } from '../server/targets.ts
 
 const site = 'https://www.example.com';
 const exposed =
-  'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id';
+  'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 
 /** The endpoints without an API key. */
 const publicNames = endpointNames.filter((name) => !describeEndpoint(name).access);

@@ -151,7 +151,8 @@ describe('every answer carries a request id and nosniff', () => {
     const app = await sharedApp();
     const answer = await ask(app, target, { method, headers: { 'X-Request-Id': 'order-4711' } });
     expect(answer.status).toBe(400);
-    expect(answer.text).toBe(renderProblem('json', 'validation_error'));
+    const message = 'The target of the request is not valid, or it has no Host';
+    expect(answer.text).toBe(renderProblem('json', 'validation_error', message));
     expect(answer.headers).toMatchObject({
       'x-request-id': 'order-4711',
       'x-content-type-options': 'nosniff',

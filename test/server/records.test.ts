@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import type { ServerName } from '#contract/api-keys.ts';
+import { messageOf } from '#contract/endpoint.ts';
 import { renderProblem } from '#contract/problem.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
@@ -49,7 +50,10 @@ describe.each(keyedNames)('%s', (name) => {
     const { app, world } = await serve();
     await harm(world);
     const answer = await askEndpoint(app, name);
-    expect(answer).toMatchObject({ status, text: renderProblem('json', code) });
+    expect(answer).toMatchObject({
+      status,
+      text: renderProblem('json', code, messageOf(describeEndpoint(name), code)),
+    });
     const sent = [...world.panel.seen, ...world.hetzner.seen];
     expect(sent.filter(({ method, path }) => method === 'POST' || path.includes('/files/'))).toEqual([]);
     const log = app.log().find(({ msg }) => msg === 'request failed');

@@ -69,6 +69,25 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(new Set(kept.map(({ at }) => at))).toEqual(new Set([t0 + 2]));
     });
 
+    test('an action without an end reads as unknown after 15 minutes, and others as they were written', async () => {
+      const { audit } = await open();
+      const lost = auditEntry({ actionId: 'lost' });
+      const young = auditEntry({ actionId: 'young', at: t0 + 60_000 });
+      const done = auditEntry({ actionId: 'done' });
+      const end = auditEntry({ actionId: 'done', at: t0 + 1, phase: 'finished', outcome: 'ok', ms: 1 });
+      const old = auditEntry({ actionId: null });
+      for (const entry of [lost, young, done, end, old]) await audit.append(entry);
+      const asOf = t0 + 15 * 60_000 + 1;
+      expect(await Array.fromAsync(audit.entries({ asOf }))).toEqual([
+        { ...lost, outcome: 'unknown' },
+        done,
+        old,
+        end,
+        young,
+      ]);
+      expect(await Array.fromAsync(audit.entries({ asOf: asOf - 1 }))).toEqual([lost, done, old, end, young]);
+    });
+
     test('a duration with a fraction of a millisecond is rounded', async () => {
       const { audit } = await open();
       await audit.append(auditEntry({ ms: 12.6 }));

@@ -22,6 +22,7 @@ export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
 export function auditEntry(fields: Partial<AuditEntry> = {}): AuditEntry {
   return {
     at: 1_800_000_000_000,
+    actionId: null,
     phase: 'requested',
     actor: null,
     keyId: 'AbCdEfGhIj01',

@@ -22,14 +22,28 @@ function highlight(code: Element): void {
   const language = className.map((name) => /^language-(.+)/.exec(name)?.[1]).find(Boolean);
   if (!language) return;
   className.unshift('hljs');
-  highlighter ??= createHighlighter();
-  if (!highlighter.registered(language)) return;
+  if (!isHighlighted(language)) return;
   const text = toText(code, { whitespace: 'pre' });
   try {
-    code.children = highlighter.highlight(language, text).children as ElementContent[];
+    code.children = highlighter!.highlight(language, text).children as ElementContent[];
   } catch {
     // If a grammar fails, the code stays without highlighting.
   }
+}
+
+/** Whether code in a language is highlighted. */
+export function isHighlighted(language: string): boolean {
+  return (highlighter ??= createHighlighter()).registered(language);
+}
+
+/** The names of the languages that are highlighted. */
+export function highlightedLanguages(): string[] {
+  return (highlighter ??= createHighlighter()).listLanguages();
+}
+
+/** The names of the languages that highlight.js supports, most of which are not highlighted here. */
+export function languageNames(): string[] {
+  return Object.keys(load().all);
 }
 
 /** Created at first use: the grammars take a fifth of the pipeline's load time. */
@@ -39,6 +53,10 @@ let highlighter: ReturnType<typeof Lowlight.createLowlight> | undefined;
 const moreLanguages = ['apache', 'dns', 'dockerfile', 'http', 'nginx', 'powershell', 'properties'];
 
 function createHighlighter() {
-  const { all, common, createLowlight } = createRequire(import.meta.url)('lowlight') as typeof Lowlight;
+  const { all, common, createLowlight } = load();
   return createLowlight({ ...common, ...Object.fromEntries(moreLanguages.map((name) => [name, all[name]!])) });
+}
+
+function load(): typeof Lowlight {
+  return createRequire(import.meta.url)('lowlight') as typeof Lowlight;
 }

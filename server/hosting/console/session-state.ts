@@ -108,7 +108,7 @@ const maxRefused = 1000;
 const maxWaiting = 32;
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
-const noCommand = 'A command has 1 to 1,024 characters and no control characters';
+const noCommand = 'A command has 1 to 1,024 characters, one of them visible, and no control characters';
 
 /** The initial state of a stream. */
 export const initial: SessionState = {

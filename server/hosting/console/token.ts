@@ -1,17 +1,15 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { ConsoleClaim } from '../../keys/access.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { systemClock } from './clock.ts';
 import type { Clock } from './clock.ts';
 
-/** A console in a mode, and the secret of an API key that opens it. */
-export type StreamClaim = Pick<StreamTokenRecord, 'server' | 'keyId' | 'secretHash' | 'mode'>;
-
 /** A verified claim with its validity in milliseconds since 1970. */
-export type StreamGrant = StreamClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
+export type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
 
 /** Issues and verifies the tokens of console streams. */
 export interface StreamTokens {
-  issue(claim: StreamClaim): Promise<string>;
+  issue(claim: ConsoleClaim): Promise<string>;
   /** Verifies a token; `expired` means that it was once valid. */
   verify(token: string): Promise<StreamGrant | 'expired' | 'invalid'>;
 }

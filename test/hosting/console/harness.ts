@@ -6,11 +6,11 @@ import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import type { ClientOptions } from 'ws';
 import type { ServerName } from '../../../generator/contract/api-keys.ts';
-import type { Access } from '../../../server/keys/access.ts';
+import type { Access, ConsoleClaim } from '../../../server/keys/access.ts';
 import { createRelay } from '../../../server/hosting/console/relay.ts';
 import type { Relay, RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
 import { createStreamTokens } from '../../../server/hosting/console/token.ts';
-import type { StreamClaim, StreamTokens } from '../../../server/hosting/console/token.ts';
+import type { StreamTokens } from '../../../server/hosting/console/token.ts';
 import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import type { UpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import { createLog } from '../../../server/log.ts';
@@ -37,7 +37,7 @@ export interface StreamOptions {
   readonly server?: string;
   readonly keyId?: string;
   readonly secretHash?: string;
-  readonly mode?: StreamClaim['mode'];
+  readonly mode?: ConsoleClaim['mode'];
 }
 
 /** A relay with its websocket endpoint on a real port. */

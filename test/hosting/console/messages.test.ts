@@ -7,7 +7,7 @@ import { createTestClock } from './clock.ts';
 import { createTestRelay, pollOptions, secretHash } from './harness.ts';
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
-const noCommand = 'A command has 1 to 1,024 characters and no control characters';
+const noCommand = 'A command has 1 to 1,024 characters, one of them visible, and no control characters';
 
 test('send logs returns the last 150 lines in order, at most once a second', async () => {
   const clock = createTestClock();
@@ -85,6 +85,9 @@ test('a read-only stream never sends a command', async () => {
 test.for<[string, unknown[]]>([
   ['nothing', []],
   ['an empty one', ['']],
+  ['only white space', [' \u3000']],
+  ['only a format character', ['\u200B']],
+  ['a lone surrogate', ['say \uD800']],
   ['1,025 characters', ['x'.repeat(1025)]],
   ['two lines', ['say hi\nstop']],
   ['Ctrl-C', ['\u0003']],

@@ -99,7 +99,7 @@ const table: [event: keyof typeof events, unauthenticated: string, live: string,
     [
       'invalid send command',
       'reply permission denied: send command',
-      'reply daemon error: A command has 1 to 1,024 characters and no control characters',
+      'reply daemon error: A command has 1 to 1,024 characters, one of them visible, and no control characters',
       '=',
       'reply permission denied: send command',
     ],

@@ -163,7 +163,7 @@ describe('--lenient', () => {
   });
 
   test('reports everything else as an error', async () => {
-    const root = createProject({ ...broken, 'content/blog/news/first.md': article({ title: '5' }, '# Details\n') });
+    const root = createProject({ ...broken, 'content/blog/news/first.md': article({ title: '5' }, '## Details\n') });
     const { status, stderr } = await runGenerator(['build', '--lenient'], { cwd: root });
     expect(status).toBe(1);
     expect(stderr).toContain('content/blog/news/first.md:2:8  "title" must be text');

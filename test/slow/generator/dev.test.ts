@@ -90,27 +90,28 @@ test('a folder can replace a file and a file a folder, but a link is refused', a
   // The link is created outside the watched folders, so that there is one change and not two.
   symlinkSync(path('b.svg'), join(dev.root, 'link'));
   renameSync(join(dev.root, 'link'), path('a.svg/d.svg'));
-  await expect.poll(dev.printed, eventually).toMatch(/content\/media\/a\.svg\/d\.svg:1:1 .+\nfailed/);
+  await expect.poll(dev.printed, eventually).toMatch(/content\/media\/a\.svg\/d\.svg:1:1 .+\n.+not built/);
   rmSync(path('a.svg'), { recursive: true });
   await expect.poll(() => existsSync(join(dev.root, 'dist/.dev/current/public/media/a.svg')), eventually).toBe(false);
 });
 
-test('an error is reported once and keeps the old files until it is fixed; a warning is reported once', async () => {
+test('an error is printed once, named at each save, and keeps the old files until it is fixed; a warning is reported once', async () => {
   const dead = { 'content/blog/news/dead.md': article({}, '[gone](gone.md)\n') };
   const dev = await startDev(dead, ['--no-serve', '--lenient']);
   const before = dev.read(first);
   writeFiles(dev.root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
   const error =
-    /content\/blog\/news\/first\.md:4:7 {2}.+\nfailed, the files stay as they were: \d articles, .+1 error, /;
+    /content\/blog\/news\/first\.md:4:7 {2}.+\nchanged content\/blog\/news\/first\.md; not built: \d articles, .+1 error, /;
   await expect.poll(dev.printed, eventually).toMatch(error);
   writeFiles(dev.root, { 'content/blog/news/second.md': article({ title: 'Second' }, 'Changed too.\n') });
-  await expect.poll(() => dev.printed().match(/failed/g), eventually).toHaveLength(2);
+  const again = /changed content\/blog\/news\/second\.md; not built, still content\/blog\/news\/first\.md:4:7 /;
+  await expect.poll(dev.printed, eventually).toMatch(again);
   expect(dev.read(first)).toBe(before);
   expect(dev.read('public/v1/blog/article/news/second.json')).not.toContain('Changed too');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'First' }, 'Fixed.\n') });
   await expect.poll(() => dev.read(first), eventually).toContain('Fixed');
   await expect.poll(() => dev.read('public/v1/blog/article/news/second.json'), eventually).toContain('Changed too');
-  expect(dev.printed().match(/first\.md:4:7/g)).toHaveLength(1);
+  expect(dev.printed().match(/^content\/blog\/news\/first\.md:4:7/gm)).toHaveLength(1);
   expect(dev.printed().match(/warning: there is no article/g)).toHaveLength(1);
 });
 
@@ -120,7 +121,9 @@ test('a file in the wrong folder is an error until it is removed', async () => {
   writeFileSync(join(dev.root, 'content/odd/page.md'), 'text');
   await expect.poll(dev.printed, eventually).toContain('content/odd/page.md:1:1  this file is out of place');
   rmSync(join(dev.root, 'content/odd'), { recursive: true });
-  await expect.poll(dev.printed, eventually).toMatch(/failed[^\n]+\n(?:.+\n)*built: 4 articles/);
+  await expect
+    .poll(dev.printed, eventually)
+    .toMatch(/added content\/odd\/page\.md; not built(?:.|\n)*removed content\/odd\/page\.md; built: 4 articles/);
 });
 
 test('dev starts a server that serves each saved change, and stops with dev', async () => {

@@ -79,8 +79,8 @@ test('a change that is saved during the first build is built after it', async ()
     content: join(root, 'content'),
     catalog: join(root, 'catalog'),
     out,
-    lenient: false,
-    report: (result) => results.push(result),
+    withUnpublished: false,
+    report: ({ result }) => results.push(result),
     fail: (error) => failures.push(error),
   });
   const file = join(previewFolderOf(out), 'current/public/v1/kb/article/dns/page-59.json');

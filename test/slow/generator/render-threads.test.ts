@@ -10,7 +10,7 @@ import { buildAndRead } from '../../generator/build-and-read.ts';
 const files = Object.fromEntries(
   Array.from({ length: 40 }, (_, index) => [
     `content/knowledgebase/dns/page-${index}.md`,
-    guide(`Page ${index}`, `# One\n\n${'Text with `code` and [a link](records.md). '.repeat(index * 5)}\n`),
+    guide(`Page ${index}`, `## One\n\n${'Text with `code` and [a link](records.md). '.repeat(index * 5)}\n`),
   ]),
 );
 
@@ -46,7 +46,7 @@ describe('a render thread that ends during a build', () => {
   ])('by %s gives one error, and the release stays as it was', async (way, reason) => {
     const root = createProject(files);
     const { id } = await buildAndRead(root);
-    writeFiles(root, { 'content/blog/news/first.md': article({}, '# Details\n\nChanged.\n') });
+    writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') });
     const args = ['build', '--no-cache', '--threads', '2'];
     const { status, stderr } = await runGenerator(args, {
       cwd: root,

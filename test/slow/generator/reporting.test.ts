@@ -9,7 +9,7 @@ const broken: Files = {
   'catalog/games/7.yaml': 'name: Seven\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n',
   'catalog/status.yaml': 'monitors: []\nmaintenance: soon\n',
   'content/blog/news/Bad Name.md': 'x',
-  'content/blog/news/first.md': article({ title: '1', cover: undefined, date: 'soon' }, '# Details\n'),
+  'content/blog/news/first.md': article({ title: '1', cover: undefined, date: 'soon' }, '## Details\n'),
   'content/blog/news/second.md': article({}, 'A [b](none.md) [c](#none).\n'),
   'content/knowledgebase/vps/ssh.md': guide('"', 'A [b](none.md).\n'),
 };
@@ -140,7 +140,7 @@ describe('the text of a source file', () => {
 
 test('a title with control characters is accepted unchanged; clients must escape it', async () => {
   const root = createProject({
-    'content/blog/news/first.md': article({ title: '"a\\u001b[31mb"' }, '# Details\n'),
+    'content/blog/news/first.md': article({ title: '"a\\u001b[31mb"' }, '## Details\n'),
   });
   expect((await buildProject(root)).diagnostics).toEqual([]);
 });

@@ -13,7 +13,8 @@ import { sharedProject } from '../../server/shared.ts';
 
 const words = 'secret words of the upstream';
 const node = '/srv/daemon/10.0.0.7';
-const failed = renderProblem('json', 'provider_error');
+const powerFailed = renderProblem('json', 'provider_error', 'Failed to send the power action');
+const consoleFailed = renderProblem('json', 'provider_error', 'The console or log request failed');
 
 /** The upstream request of each endpoint's action, not counting lookups. */
 const actions = [
@@ -94,15 +95,21 @@ const faults: readonly (readonly [string, Fault])[] = [
 
 const emptyLog = JSON.stringify({ success: true, server_id: 'mine', empty: true, content: '' });
 
+/** The 502 of an action. */
+function failureOf({ path }: Action): string {
+  return /power|actions/.test(path) ? powerFailed : consoleFailed;
+}
+
 /** The expected answer to a client. */
-function answerTo({ name }: Action, fault: Fault): { status: number; text: string } {
+function answerTo(action: Action, fault: Fault): { status: number; text: string } {
+  const { name } = action;
   const status = typeof fault === 'object' ? fault.status : undefined;
   // A log without read permission is no error: the console's recent lines replace it.
   if (name === 'getLatestGameLog' && status === 403) return { status: 200, text: `${emptyLog}\n` };
   if (name === 'sendGameCommand' && status === 403) {
     return { status, text: renderProblem('json', 'provider_permission_denied') };
   }
-  return { status: 502, text: failed };
+  return { status: 502, text: failureOf(action) };
 }
 
 describe.each(actions)('$name', (action) => {
@@ -133,7 +140,7 @@ describe.each(actions)('$name', (action) => {
     failOn(served, action, fault);
     const started = performance.now();
     const { status, text } = await askEndpoint(served.app, action.name);
-    expect({ status, text }).toEqual({ status: 502, text: failed });
+    expect({ status, text }).toEqual({ status: 502, text: failureOf(action) });
     expect(performance.now() - started).toBeGreaterThan(900);
     expect(served.seen(action)).toHaveLength(1);
     expectNoDetails(served, text);
@@ -143,7 +150,7 @@ describe.each(actions)('$name', (action) => {
     const served = await serve();
     await Promise.all([served.world.panel.stop(), served.world.hetzner.stop()]);
     const { status, text } = await askEndpoint(served.app, action.name);
-    expect({ status, text }).toEqual({ status: 502, text: failed });
+    expect({ status, text }).toEqual({ status: 502, text: failureOf(action) });
     expectNoDetails(served, text);
     expect(JSON.stringify(served.app.log())).toContain('ECONNREFUSED');
   });

@@ -8,9 +8,8 @@ import { renderRawError } from './errors.ts';
 /**
  * Answers the requests of a server, and tracks the open responses of each connection. From `announce` on, each response
  * closes its connection. `drain` accepts no new connections, finishes requests, and closes all connections after the grace
- * period. Node's
- * closeIdleConnections is no replacement. It closes connections whose response a slow client is still reading, and keeps
- * those without any request, which browsers and load balancers open in advance.
+ * period. Node's closeIdleConnections is no replacement. It closes connections whose response a slow client is still
+ * reading, and keeps those without any request, which browsers and load balancers open in advance.
  */
 export function answerRequests(server: Server, listener: RequestListener) {
   const answersOf = new Map<Socket, Set<ServerResponse>>();

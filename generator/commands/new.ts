@@ -1,0 +1,172 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import slugify from '@sindresorhus/slugify';
+import { BlogFrontMatter } from '#contract/blog.ts';
+import { Slug } from '#contract/primitives.ts';
+import { stringify } from 'yaml';
+import { blog } from '../articles/collections/blog.ts';
+import { collections } from '../articles/collections/index.ts';
+import { knowledgeBase } from '../articles/collections/knowledge-base.ts';
+import { toTitleCase } from '../articles/content.ts';
+import { renderTemplate } from '../articles/template.ts';
+import { CommandError } from '../common/command-line.ts';
+import { createFolder } from '../common/folder.ts';
+import { suggest } from '../common/suggest.ts';
+import { createDiagnostics } from '../source/diagnostics.ts';
+import { parseFrontMatter } from '../source/front-matter.ts';
+import { displayPath } from '../source/load.ts';
+
+/** The options of `new`. */
+interface NewFlags {
+  readonly content: string;
+  readonly category?: string;
+  readonly newCategory?: boolean;
+  readonly slug?: string;
+  readonly author?: string;
+}
+
+/** The kinds of articles, by the names that `new` accepts. */
+const kinds = new Map([
+  ...collections.map((collection) => [collection.folder, collection] as const),
+  ['kb', knowledgeBase],
+]);
+
+/** Runs `new`: writes a draft with complete front matter. Prints its path on stdout, and what to do next on stderr. */
+export function runNew(kind: string, words: readonly string[], flags: NewFlags): void {
+  const collection = kinds.get(kind);
+  if (!collection) {
+    const names = [...kinds.keys()];
+    throw new CommandError(
+      `"${kind}" is not a kind of article${didYouMean(kind, names)}; the kinds are ${names.join(', ')}`,
+    );
+  }
+  const title = words.join(' ').replaceAll(/\s+/g, ' ').trim();
+  if (title === '') throw new CommandError('the title must not be empty');
+  const content = resolve(flags.content);
+  const root = join(content, collection.folder);
+  const isNewCategory = checkCategory(flags, root);
+  const category = join(root, flags.category!);
+  const file = join(category, `${readSlug(title, flags.slug)}.md`);
+  if (existsSync(file)) {
+    throw new CommandError(`${displayPath(file)} is there already; choose another title, or an address with --slug`);
+  }
+  const text = renderTemplate({ title, ...(collection === blog && toBlogFields(content, category, flags.author)) });
+
+  createFolder(category);
+  if (isNewCategory) {
+    const settings = join(category, 'category.yaml');
+    writeFileSync(settings, stringify({ name: toTitleCase(flags.category!) }), { flag: 'wx' });
+    hint(`${displayPath(settings)} holds the name of the new category that readers see`);
+  }
+  // Another process may have created it meanwhile.
+  writeFileSync(file, text, { flag: 'wx' });
+  hint('it is a draft: "npm run dev" shows it at http://localhost:3000/preview');
+  hint('to publish it, write the description and the text, and remove the line "draft: true"');
+  process.stdout.write(`${displayPath(file)}\n`);
+}
+
+function hint(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Checks the category, and returns whether it is to be created. */
+function checkCategory({ category, newCategory = false }: NewFlags, root: string): boolean {
+  const known = listFolder(root).filter((name) => Slug.safeParse(name).success);
+  if (category === undefined) {
+    throw new CommandError(`--category is missing; the categories in ${displayPath(root)} are ${known.join(', ')}`);
+  }
+  if (known.includes(category)) return false;
+  if (newCategory) {
+    assertSlug(category, '--category');
+    return true;
+  }
+  const message = `there is no category "${category}" in ${displayPath(root)}${didYouMean(category, known)}`;
+  throw new CommandError(`${message}; the categories are ${known.join(', ')}; --new-category creates it`);
+}
+
+/** The longest address that is made from a title; longer ones are cut at a word. */
+const maxSlugLength = 80;
+
+function readSlug(title: string, slug: string | undefined): string {
+  if (slug !== undefined) {
+    assertSlug(slug, '--slug');
+    return slug;
+  }
+  const made = toSlug(title);
+  if (made === '') throw new CommandError('no address can be made from this title; name one with --slug');
+  return made.length <= maxSlugLength ? made : made.slice(0, maxSlugLength + 1).replace(/-[^-]*$/, '');
+}
+
+function assertSlug(slug: string, option: string): void {
+  const { success, error } = Slug.safeParse(slug);
+  if (success) return;
+  const similar = toSlug(slug);
+  throw new CommandError(`${option} ${error.issues[0]!.message}${similar && ` (did you mean "${similar}"?)`}`);
+}
+
+const toSlug = (text: string): string => slugify(text, { decamelize: false });
+
+function didYouMean(word: string, names: readonly string[]): string {
+  const similar = suggest(word, names);
+  return similar ? ` (${similar})` : '';
+}
+
+function toBlogFields(content: string, category: string, author = readGitName(content)): Record<string, string> {
+  if (author === undefined) {
+    const command = 'git config --global user.name "Your Name"';
+    throw new CommandError(`the author is missing; name one with --author, or set yours once with: ${command}`);
+  }
+  const cover = findCover(content, category);
+  hint(`the cover is ${cover} for now; put your own picture into content/media/covers and name it there`);
+  return { date: new Date().toISOString().slice(0, 10), author, cover };
+}
+
+function readGitName(folder: string): string | undefined {
+  try {
+    const name = execFileSync('git', ['config', 'user.name'], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+    return name.trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The cover of the newest article of a category, else that of the newest blog article, else any cover. */
+function findCover(content: string, category: string): string {
+  const root = join(content, blog.folder);
+  const covers = listFolder(join(content, 'media/covers')).map((name) => `/media/covers/${name}`);
+  const cover =
+    findNewestCover(content, [category]) ??
+    findNewestCover(
+      content,
+      listFolder(root).map((name) => join(root, name)),
+    ) ??
+    covers[0];
+  if (cover === undefined) {
+    throw new CommandError('there is no cover picture yet; put one into content/media/covers first');
+  }
+  return cover;
+}
+
+function findNewestCover(content: string, categories: readonly string[]): string | undefined {
+  const files = categories.flatMap((category) => listFolder(category).map((name) => join(category, name)));
+  const articles = files
+    .filter((file) => file.endsWith('.md'))
+    .flatMap((file) => {
+      const text = readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
+      const value = parseFrontMatter(text, BlogFrontMatter, file, createDiagnostics({}))?.frontMatter?.value;
+      return value && existsSync(join(content, value.cover)) ? [value] : [];
+    });
+  return articles.toSorted((a, b) => (a.date < b.date ? 1 : -1))[0]?.cover;
+}
+
+/** The names in a folder, sorted and without dot files; none if it does not exist. */
+function listFolder(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => !name.startsWith('.'))
+      .toSorted();
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,36 @@
+import { suggest } from '#common/suggest.ts';
+import { highlightedLanguages, isHighlighted, languageNames } from '../plugins/rehype-highlight.ts';
+import { startOf } from './rule.ts';
+import type { Rule } from './rule.ts';
+
+/** Names that are right although their blocks have no colours. */
+const uncoloured = new Set(
+  (
+    'txt plain none raw ascii output out stdout stderr log logs terminal tree csv tsv env dotenv conf cfg mermaid ' +
+    'asm astro bat cmd hcl json5 jsonc mdx prisma solidity svelte terraform tf vue zig'
+  ).split(' '),
+);
+
+/** Finds names of code languages that are mistyped or not known. */
+export const codeLanguages: Rule = ({ sourceOf, warn }) => ({
+  code(node) {
+    const { lang } = node;
+    if (!lang || isKnown(lang)) return;
+    const [fence = ''] = /^[`~]+[ \t]*/.exec(sourceOf(node)) ?? [];
+    warn(startOf(node) + fence.length, `the code language "${lang}" is not known`, hintFor(lang));
+  },
+});
+
+function isKnown(lang: string): boolean {
+  const name = lang.toLowerCase();
+  return isHighlighted(name) || uncoloured.has(name) || languageNames().includes(name);
+}
+
+function hintFor(lang: string): string {
+  // "js{1,3}", "js,ignore" or "{.js}": the name with what other programs read.
+  const [name = ''] = /[\w#+-]+/.exec(lang) ?? [];
+  if (name !== lang && isKnown(name)) return `write "${name}"`;
+  // Too many names are similar to a short one.
+  const similar = lang.length > 3 ? suggest(lang.toLowerCase(), highlightedLanguages()) : undefined;
+  return similar ?? 'write "text" for a block without colours';
+}

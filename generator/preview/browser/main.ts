@@ -1,0 +1,77 @@
+import { Idiomorph } from 'idiomorph';
+
+let hidden = '';
+let running: AbortController | undefined;
+
+/** Shows the page as it is now, without a reload. */
+async function refresh(): Promise<void> {
+  running?.abort();
+  const { signal } = (running = new AbortController());
+  const response = await window.fetch(location.href, { signal });
+  const next = new DOMParser().parseFromString(await response.text(), 'text/html');
+  document.title = next.title;
+  document.body.dataset['build'] = next.body.dataset['build'];
+  // Keeps what has not changed: the scroll position, the focus, the typed text and loaded images.
+  for (const selector of ['main', '#problems']) {
+    const [shown, changed] = [document, next].map((page) => page.querySelector(selector)!);
+    void Idiomorph.morph(shown!, changed!, { ignoreActiveValue: true });
+  }
+  hideAgain();
+}
+
+function overlay(): HTMLElement | null {
+  return document.querySelector<HTMLElement>('.overlay');
+}
+
+/** Keeps the overlay hidden while its problems are the same. */
+function hideAgain(): void {
+  const shown = overlay();
+  if (shown) shown.hidden = shown.textContent === hidden;
+}
+
+function hide(): void {
+  const shown = overlay();
+  hidden = shown?.textContent ?? '';
+  hideAgain();
+}
+
+function ignore(): void {
+  // Another refresh replaced this one, or the server restarts: its next event starts another.
+}
+
+const events = new EventSource('/preview/events');
+const connection = document.querySelector('#connection')!;
+events.addEventListener('build', ({ data }) => {
+  if (data !== document.body.dataset['build']) void refresh().catch(ignore);
+});
+events.addEventListener('open', () => {
+  connection.textContent = '';
+});
+events.addEventListener('error', () => {
+  connection.textContent = 'Not connected: is npm run dev still running?';
+});
+
+document.addEventListener('keydown', ({ key }) => {
+  if (key === 'Escape') hide();
+});
+
+document.addEventListener('click', (event) => {
+  const target = event.target as Element;
+  if (target.closest('.hide')) hide();
+  // Links between articles lead to the website; here they lead to the preview.
+  const link = target.closest('a');
+  if (link?.origin === location.origin && /^\/(?:blog|knowledgebase)\//.test(link.pathname)) {
+    link.pathname = `/preview${link.pathname}`;
+  }
+});
+
+document.addEventListener('input', ({ target }) => {
+  const form = (target as Element).closest<HTMLFormElement>('form.filters');
+  if (!form) return;
+  const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== '') as [string, string][]);
+  history.replaceState(null, '', query.size > 0 ? `?${query}` : location.pathname);
+  void refresh().catch(ignore);
+});
+
+// Keeps the search of an open page.
+document.addEventListener('submit', (event) => event.preventDefault());

@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { renderArticle } from './article-page.ts';
+import { html } from './html.ts';
+import { renderList } from './list.ts';
+import { renderPage } from './page.ts';
+import { titleOf } from './state.ts';
+import type { PreviewState } from './state.ts';
+
+/** A running preview. */
+export interface Preview {
+  /** Its address on this machine; the server forwards /preview to it. */
+  readonly origin: string;
+  /** Shows a new state in all open pages. */
+  show(state: Omit<PreviewState, 'build'>): void;
+  close(): Promise<void>;
+}
+
+/** A file or page. */
+interface Answer {
+  readonly status?: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+const headers = {
+  'Cache-Control': 'no-cache',
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' https: data:; " +
+    "media-src 'self' https:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
+
+/** Serves the preview of articles on a free port of the loopback address: pages, and an event after each build. */
+export async function openPreview(): Promise<Preview> {
+  let state: PreviewState = { build: 0, articles: [], diagnostics: [], directory: undefined };
+  const listeners = new Set<ServerResponse>();
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url!, 'http://preview');
+    if (pathname === '/preview/events') {
+      response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream' });
+      // A page may have been loaded before a build that it gets no event of.
+      response.write(`retry: 500\n${toEvent(state)}`);
+      listeners.add(response);
+      response.on('close', () => listeners.delete(response));
+      return;
+    }
+    const answered = files[pathname]?.() ?? answer(state, pathname, searchParams);
+    void Promise.resolve(answered).then(({ status = 200, type, body }) =>
+      response.writeHead(status, { ...headers, 'Content-Type': `${type}; charset=utf-8` }).end(body),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    show(next) {
+      state = { ...next, build: state.build + 1 };
+      for (const listener of listeners) listener.write(toEvent(state));
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function toEvent({ build: number }: PreviewState): string {
+  return `event: build\ndata: ${number}\n\n`;
+}
+
+const folder = join(import.meta.dirname, 'browser');
+let script: Promise<string> | undefined;
+
+const files: Partial<Record<string, () => Answer | Promise<Answer>>> = {
+  '/preview/preview.css': () => ({ type: 'text/css', body: readFileSync(join(folder, 'preview.css'), 'utf8') }),
+  '/preview/preview.js': async () => ({ type: 'text/javascript', body: await (script ??= compileScript()) }),
+};
+
+async function compileScript(): Promise<string> {
+  const { outputFiles } = await build({
+    absWorkingDir: folder,
+    entryPoints: ['main.ts'],
+    bundle: true,
+    write: false,
+    format: 'iife',
+    tsconfigRaw: {},
+    logLevel: 'silent',
+  });
+  return outputFiles[0]!.text;
+}
+
+function answer(state: PreviewState, pathname: string, query: URLSearchParams): Answer {
+  const type = 'text/html';
+  if (pathname === '/preview') return { type, body: renderPage('Articles', renderList(state, query), state) };
+  const path = pathname.replace(/^\/preview/, '');
+  const article = state.articles.find((other) => other.path === path);
+  if (article) return { type, body: renderPage(titleOf(article), renderArticle(article, state), state) };
+  const main = html`<h1>Not found</h1>
+    <p>There is no article <code>${path}</code>.</p>`;
+  return { status: 404, type, body: renderPage('Not found', main, state) };
+}

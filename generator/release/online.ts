@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ofetch } from 'ofetch';
+import { z } from 'zod';
+import type { Aliases } from '#contract/content.ts';
+import { fileOf, resources } from '#contract/resources.ts';
+import { CommandError } from '../common/command-line.ts';
+import { readCurrent } from './current.ts';
+
+/** What is online. */
+export interface Online {
+  /** The titles of the articles, by path. */
+  readonly articles: ReadonlyMap<string, string>;
+  /** Former paths of articles; a service does not list them. */
+  readonly aliases: Aliases;
+}
+
+/** Two lists of a site of 10,000 articles have 5 MB. */
+const maxListMiB = 64;
+const timeoutMs = 20_000;
+
+/** Other fields are those of another version of the service. */
+const List = z.array(z.object({ path: z.string(), title: z.string() }));
+type List = z.infer<typeof List>;
+
+/**
+ * Reads what is online: the public lists of a service or the current release of an output folder, which `against` names,
+ * else the current release below `out`; undefined if that has none. Throws a {@link CommandError} if `against` cannot be
+ * read.
+ */
+export async function readOnline(out: string, against: string | undefined): Promise<Online | undefined> {
+  if (against === undefined) return readCurrentRelease(out);
+  if (!/^https?:\/\//i.test(against)) {
+    const online = await readCurrentRelease(against);
+    if (!online) throw new CommandError(`--against: there is no release in ${against}`);
+    return online;
+  }
+  const base = against.replace(/\/+$/, '');
+  const lists = [resources.blogList, resources.knowledgeBaseList].map(({ target }) => fetchList(base + target));
+  return { articles: toTitles(await Promise.all(lists)), aliases: {} };
+}
+
+async function readCurrentRelease(out: string): Promise<Online | undefined> {
+  const id = await readCurrent(out);
+  return id === undefined ? undefined : readRelease(join(out, 'releases', id));
+}
+
+/** Reads the paths of a release; undefined if it is damaged. */
+export async function readRelease(directory: string): Promise<Online | undefined> {
+  const read = async (file: string): Promise<unknown> => JSON.parse(await readFile(join(directory, file), 'utf8'));
+  try {
+    // Not validated: that would take as long as parsing, and this generator wrote the files.
+    const lists = [await read(fileOf('blogList', {})), await read(fileOf('knowledgeBaseList', {}))] as List[];
+    return { articles: toTitles(lists), aliases: (await read(fileOf('aliases', {}))) as Aliases };
+  } catch {
+    return undefined;
+  }
+}
+
+function toTitles(lists: readonly List[]): ReadonlyMap<string, string> {
+  return new Map(lists.flat().map(({ path, title }) => [path, title]));
+}
+
+async function fetchList(url: string): Promise<List> {
+  let text: string | undefined;
+  try {
+    // The timeout of ofetch covers the headers only; a signal covers the body too.
+    const signal = AbortSignal.timeout(timeoutMs);
+    const response = await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', signal });
+    text = await readText(response);
+  } catch (error) {
+    throw new CommandError(`--against: ${url} cannot be read: ${reasonOf(error)}`);
+  }
+  if (text === undefined) {
+    throw new CommandError(`--against: ${url} cannot be read: the answer is longer than ${maxListMiB} MiB`);
+  }
+  const list = parseList(text);
+  if (list) return list;
+  throw new CommandError(`--against: ${url} cannot be read: the answer is not a list of articles`);
+}
+
+/** Reads a body; undefined if it is too long. */
+async function readText({ body }: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body ?? []) {
+    length += chunk.length;
+    if (length > maxListMiB * 1024 * 1024) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parseList(text: string): List | undefined {
+  try {
+    return List.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The status of an answer, else the innermost reason, such as "connect ECONNREFUSED". */
+function reasonOf(error: unknown): string {
+  const { status, statusText, cause, message } = error as Error & { status?: number; statusText?: string };
+  if (status !== undefined) return `the answer is ${status} ${statusText}`.trim();
+  return cause instanceof Error ? reasonOf(cause) : message;
+}

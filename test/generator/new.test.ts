@@ -1,0 +1,158 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { article, createProject, runGenerator, temporaryFolder } from '../helpers/project.ts';
+import type { CommandResult, Files } from '../helpers/project.ts';
+import { readTree } from './tree.ts';
+
+const today = new Date().toISOString().slice(0, 10);
+
+/** Creates a project with a picture for each of two dated articles. */
+function createSite(changes: Files = {}): string {
+  return createProject({
+    'content/blog/news/second.md': article({ date: '2026-03-04', cover: '/media/covers/second.svg' }, 'Second.\n'),
+    'content/media/covers/second.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n',
+    ...changes,
+  });
+}
+
+/** Runs `new` in a project, for a user with this name in the configuration of git. */
+function runNew(root: string, args: readonly string[], name = 'Aino Lehtinen'): Promise<CommandResult> {
+  const config = join(temporaryFolder(), 'gitconfig');
+  writeFileSync(config, name && `[user]\n\tname = ${name}\n`);
+  const env = { GIT_CONFIG_GLOBAL: config, GIT_CONFIG_NOSYSTEM: '1' };
+  return runGenerator(['new', ...args], { cwd: root, env });
+}
+
+const check = (root: string, ...args: string[]): Promise<CommandResult> =>
+  runGenerator(['check', '--strict', ...args], { cwd: root });
+
+test('a blog article gets an address, today, its author and a cover, and passes the check as a draft', async () => {
+  const root = createSite();
+  const { status, stdout, stderr } = await runNew(root, [
+    'blog',
+    'Größere Server: "Übersicht" #2',
+    '--category',
+    'news',
+  ]);
+  expect(stderr).toContain('/preview');
+  expect(stderr).toContain('/media/covers/second.svg');
+  expect({ status, stdout }).toEqual({ status: 0, stdout: 'content/blog/news/groessere-server-uebersicht-2.md\n' });
+  const text = readFileSync(join(root, stdout.trim()), 'utf8');
+  expect(text.split('\n')).toEqual([
+    '---',
+    `title: 'Größere Server: "Übersicht" #2'`,
+    'description: One or two sentences for lists and search engines. Replace them.',
+    `date: ${today}`,
+    'author: Aino Lehtinen',
+    'cover: /media/covers/second.svg',
+    'draft: true',
+    '---',
+    '',
+    'Write the article here. Headings begin at `##`.',
+    '',
+  ]);
+  expect((await check(root)).stderr).toMatch(/^ok: 4 articles, 1 draft, 0 warnings/);
+});
+
+test.each(['knowledgebase', 'kb'])('a %s article has no date, author or cover', async (kind) => {
+  const root = createSite();
+  const { stdout } = await runNew(root, [kind, 'Reverse DNS', '--category', 'dns'], '');
+  expect(stdout).toBe('content/knowledgebase/dns/reverse-dns.md\n');
+  expect(readFileSync(join(root, stdout.trim()), 'utf8')).toMatch(
+    /^---\ntitle: Reverse DNS\ndescription: .*\ndraft: true\n---\n\n\S/,
+  );
+  expect((await check(root)).status).toBe(0);
+});
+
+test('an article that is published with the description of the template is reported', async () => {
+  const root = createSite();
+  const { stdout } = await runNew(root, ['kb', 'Reverse DNS', '--category', 'dns']);
+  const file = join(root, stdout.trim());
+  writeFileSync(file, readFileSync(file, 'utf8').replace('draft: true\n', ''));
+  expect((await check(root)).stderr).toContain(
+    'content/knowledgebase/dns/reverse-dns.md:3:14  the description is the one of the template (write one or two',
+  );
+});
+
+test('a category without articles takes the cover of the newest blog article', async () => {
+  const root = createSite();
+  const { stdout, stderr } = await runNew(root, ['blog', 'We are hiring', '--category', 'team-news', '--new-category']);
+  expect(stdout).toBe('content/blog/team-news/we-are-hiring.md\n');
+  expect(stderr).toContain('content/blog/team-news/category.yaml');
+  expect(readFileSync(join(root, 'content/blog/team-news/category.yaml'), 'utf8')).toBe('name: Team News\n');
+  expect(readFileSync(join(root, stdout.trim()), 'utf8')).toContain('\ncover: /media/covers/second.svg\n');
+  expect((await check(root)).status).toBe(0);
+});
+
+test('an existing article is never overwritten', async () => {
+  const root = createSite();
+  const before = readFileSync(join(root, 'content/blog/news/first.md'), 'utf8');
+  const { status, stdout, stderr } = await runNew(root, ['blog', 'First!', '--category', 'news']);
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+  expect(stderr).toBe('content/blog/news/first.md is there already; choose another title, or an address with --slug\n');
+  expect(readFileSync(join(root, 'content/blog/news/first.md'), 'utf8')).toBe(before);
+  expect((await runNew(root, ['blog', 'First!', '--category', 'news', '--slug', 'first-again'])).stdout).toBe(
+    'content/blog/news/first-again.md\n',
+  );
+});
+
+test.each<[string[], string, string?]>([
+  [
+    ['blog', 'A title', '--category', 'nws'],
+    'there is no category "nws" in content/blog (did you mean "news"?); the categories are news; --new-category creates it\n',
+  ],
+  [['kb', 'A title'], '--category is missing; the categories in content/knowledgebase are dns, vps\n'],
+  [
+    ['blog', 'A title', '--category', 'Our News', '--new-category'],
+    '--category must contain only lower-case letters, digits and hyphens (did you mean "our-news"?)\n',
+  ],
+  [
+    ['blog', 'A title', '--category', '../x', '--new-category'],
+    '--category must contain only lower-case letters, digits and hyphens (did you mean "x"?)\n',
+  ],
+  [
+    ['blgo', 'A title', '--category', 'news'],
+    '"blgo" is not a kind of article (did you mean "blog"?); the kinds are blog, knowledgebase, kb\n',
+  ],
+  [['blog', ' ', '--category', 'news'], 'the title must not be empty\n'],
+  [['blog', '日本', '--category', 'news'], 'no address can be made from this title; name one with --slug\n'],
+  [
+    ['blog', 'A title', '--category', 'news', '--slug', 'A B'],
+    '--slug must contain only lower-case letters, digits and hyphens (did you mean "a-b"?)\n',
+  ],
+  [
+    ['blog', 'A title', '--category', 'news'],
+    'the author is missing; name one with --author, or set yours once with: git config --global user.name "Your Name"\n',
+    '',
+  ],
+])('new %j is refused, and writes nothing', async (args, message, name) => {
+  const root = createSite();
+  const before = readTree(root);
+  const { status, stdout, stderr } = await runNew(root, args, name);
+  expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: '', stderr: message });
+  expect(readTree(root)).toEqual(before);
+});
+
+test('a blog without any cover is refused, as the article could not be checked', async () => {
+  const root = createProject({
+    'content/blog/news/first.md': undefined,
+    'content/blog/news/second.md': undefined,
+    'content/blog/news/category.yaml': 'name: News\n',
+    'content/media/covers/cover.svg': undefined,
+  });
+  expect((await runNew(root, ['blog', 'A title', '--category', 'news'])).stderr).toBe(
+    'there is no cover picture yet; put one into content/media/covers first\n',
+  );
+});
+
+test('a title needs no quotes', async () => {
+  const { stdout } = await runNew(createSite(), ['blog', 'A', 'new  title', '--category', 'news']);
+  expect(stdout).toBe('content/blog/news/a-new-title.md\n');
+});
+
+test('a long title gives an address that ends with a whole word', async () => {
+  const { stdout } = await runNew(createSite(), ['blog', 'Many words '.repeat(30), '--category', 'news']);
+  expect(stdout).toMatch(/^content\/blog\/news\/many-words(?:-many-words)+(?:-many)?\.md\n$/);
+  expect(stdout.length).toBeLessThan(110);
+});

@@ -1,0 +1,247 @@
+import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { displayPath } from '../../generator/source/load.ts';
+import { article, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { foldersOf, runCommand } from './run-command.ts';
+
+const day = ['--now', '2026-11-20'];
+
+/** Runs `check` or `build` on a project; returns its messages without the summary, relative to the project. */
+async function messagesOf(root: string, command: 'check' | 'build', ...args: string[]) {
+  const out = ['--out', join(root, 'dist')];
+  const { stderr, failed } = await runCommand(command, ...foldersOf(root), ...out, ...day, ...args);
+  const lines = stderr
+    .replaceAll(`${root}/`, '')
+    .replaceAll(`${displayPath(root)}/`, '')
+    .split('\n')
+    .slice(0, -1);
+  return { lines: lines.filter((line) => !/^(?:ok|failed|release|status widget)\b/.test(line)), failed };
+}
+
+/** Publishes a project, and then changes its files; undefined removes one. */
+async function publishAndChange(changes: Files, published: Files = {}): Promise<string> {
+  const root = createProject(published);
+  expect(await messagesOf(root, 'build')).toEqual({ lines: [], failed: false });
+  for (const path of Object.keys(changes)) rmSync(join(root, path), { force: true });
+  writeFiles(root, changes);
+  return root;
+}
+
+const first = 'content/blog/news/first.md';
+const gone = (path: string): string => `warning: ${path} is online, and this build no longer has it`;
+const unlinked = { 'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'Second.\n') };
+const firstText = article({ title: 'First', date: '2026-01-02' }, 'Hello *world*.\n');
+
+describe('a path that is online and vanishes is a warning with the line to paste:', () => {
+  test.each(['check', 'build'] as const)('a removed article, in %s', async (command) => {
+    const root = await publishAndChange({ [first]: undefined }, unlinked);
+    const hint =
+      'if it is gone for good, add here: - /blog/news/first; ' +
+      'if it moved, add to the front matter of its article: aliases: [/blog/news/first]';
+    const message = `content/removed.yaml:1:1  ${gone('/blog/news/first')} (${hint})`;
+    expect(await messagesOf(root, command)).toEqual({ lines: [message], failed: false });
+  });
+
+  test('a build with --strict fails, and the release that is online stays', async () => {
+    const root = await publishAndChange({ [first]: undefined }, unlinked);
+    const { lines, failed } = await messagesOf(root, 'build', '--strict');
+    expect({ lines: lines.length, failed }).toEqual({ lines: 1, failed: true });
+    expect(readFileSync(join(root, 'dist/current/public/v1/blog/list.json'), 'utf8')).toContain('/blog/news/first');
+  });
+
+  test.each<[string, string, string]>([
+    ['the same name in another category', 'content/blog/team/first.md', firstText],
+    ['the same title', 'content/blog/news/a-very-different-name.md', firstText],
+    ['a similar name', 'content/blog/news/firsts.md', article({ title: 'Other' }, 'Other.\n')],
+  ])('a moved article, found by %s', async (_, path, text) => {
+    const root = await publishAndChange({ [first]: undefined, [path]: text }, unlinked);
+    const hint =
+      'if this article replaces it, add here: aliases: [/blog/news/first]; ' +
+      'if it is gone for good, add to content/removed.yaml: - /blog/news/first';
+    expect((await messagesOf(root, 'check')).lines).toEqual([`${path}:1:1  ${gone('/blog/news/first')} (${hint})`]);
+    writeFiles(root, { [path]: text.replace('---\n', '---\naliases: [/blog/news/first]\n') });
+    expect((await messagesOf(root, 'build', '--strict')).failed).toBe(false);
+  });
+
+  test('an article that has aliases already gets one more line', async () => {
+    const moved = firstText.replace('---\n', '---\naliases: [/blog/news/zero]\n');
+    const root = await publishAndChange({ [first]: undefined, 'content/blog/team/first.md': moved }, unlinked);
+    expect((await messagesOf(root, 'check')).lines[0]).toContain('add to its aliases: /blog/news/first;');
+  });
+
+  test('a removed alias, at the article that it led to', async () => {
+    const file = 'content/knowledgebase/vps/ssh.md';
+    const published = {
+      [file]: validProject[file]!.toString().replace('---\n', '---\naliases: [/knowledgebase/old]\n'),
+    };
+    const root = await publishAndChange({ [file]: validProject[file] }, published);
+    expect((await messagesOf(root, 'check')).lines).toEqual([
+      expect.stringMatching(/^content\/knowledgebase\/vps\/ssh\.md:1:1 {2}warning: \/knowledgebase\/old is online/),
+    ]);
+  });
+
+  test.each([
+    ['a draft', { draft: 'true' }, '7:8', 'its article is a draft'],
+    ['scheduled', { date: '2026-12-24' }, '4:7', 'its article is not published before 2026-12-24'],
+  ])('an article that became %s, at the field', async (_, fields, position, reason) => {
+    const root = await publishAndChange({ [first]: article(fields, 'Text.\n') }, unlinked);
+    const hint = 'if that is intended, add to content/removed.yaml: - /blog/news/first';
+    expect((await messagesOf(root, 'check')).lines).toEqual([
+      `${first}:${position}  ${gone('/blog/news/first')}: ${reason} (${hint})`,
+    ]);
+  });
+
+  test('while an article cannot be read, nothing is compared', async () => {
+    const root = await publishAndChange({ [first]: '# First\n' }, unlinked);
+    expect((await messagesOf(root, 'check')).lines).toEqual([expect.stringContaining('there is no front matter')]);
+  });
+});
+
+describe('a vanished path is reported', () => {
+  test('until it is published, and again after a rollback', async () => {
+    const root = await publishAndChange({ [first]: undefined }, unlinked);
+    expect((await messagesOf(root, 'build')).lines).toHaveLength(1);
+    expect((await messagesOf(root, 'build')).lines).toEqual([]);
+    expect((await messagesOf(root, 'build')).lines).toEqual([]);
+    await runCommand('releases', 'rollback', '--out', join(root, 'dist'));
+    expect((await messagesOf(root, 'build')).lines).toHaveLength(1);
+  });
+
+  test('by each build with --against, although nothing has changed since the last one', async () => {
+    const live = await publishAndChange({});
+    const root = createProject({ ...unlinked, [first]: undefined });
+    const against = ['--against', join(live, 'dist')];
+    expect((await messagesOf(root, 'build')).lines).toEqual([]);
+    expect((await messagesOf(root, 'build', ...against)).lines).toHaveLength(1);
+    expect((await messagesOf(root, 'build', ...against)).lines).toHaveLength(1);
+    expect((await messagesOf(root, 'build')).lines).toEqual([]);
+    expect((await messagesOf(root, 'build', ...against, '--strict')).failed).toBe(true);
+  });
+});
+
+describe('content/removed.yaml', () => {
+  test('names paths that are gone for good', async () => {
+    const root = await publishAndChange(
+      { [first]: undefined, 'content/removed.yaml': '# Gone.\n- /blog/news/first\n' },
+      unlinked,
+    );
+    expect(await messagesOf(root, 'build', '--strict')).toEqual({ lines: [], failed: false });
+    expect(await messagesOf(root, 'build', '--strict')).toEqual({ lines: [], failed: false });
+  });
+
+  test('is checked', async () => {
+    const root = createProject({
+      'content/blog/news/third.md': article({ draft: 'true' }, 'x\n'),
+      'content/knowledgebase/vps/new.md': guide('New', 'x\n').replace('---\n', '---\naliases: [/knowledgebase/x]\n'),
+      'content/removed.yaml':
+        '- /blog/news/gone\n- /blog/news/first\n- /blog/news/third\n- /blog/news/gone\n- /knowledgebase/x\n',
+    });
+    expect((await messagesOf(root, 'check')).lines).toEqual([
+      'content/removed.yaml:2:3  warning: /blog/news/first is an article (remove this line)',
+      'content/removed.yaml:4:3  warning: /blog/news/gone is given twice (keep one of the two)',
+      'content/removed.yaml:5:3  warning: /knowledgebase/x is an alias in content/knowledgebase/vps/new.md (remove this line)',
+    ]);
+  });
+
+  test.each([
+    ['- blog/news/gone\n', '1:3  "[0]" must be a path that begins with /blog/ or /knowledgebase/'],
+    [
+      '- /blog/news/gone.md\n- https://www.example.com/blog/x\n',
+      '2:3  "[1]" must be a path that begins with /blog/ or /knowledgebase/',
+    ],
+    ['gone: /blog/news/gone\n', '1:1  the YAML must be a list, not a mapping of fields'],
+  ])('holds only paths: %j', async (text, message) => {
+    const root = createProject({ 'content/removed.yaml': text });
+    expect((await messagesOf(root, 'check')).lines).toEqual([`content/removed.yaml:${message}`]);
+  });
+
+  test('is suggested for a similar name', async () => {
+    const root = createProject({ 'content/remove.yaml': '' });
+    expect((await messagesOf(root, 'check')).lines[0]).toContain('did you mean "removed.yaml"?');
+  });
+});
+
+/** Starts an HTTP server, and returns its base URL. */
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('--against URL', () => {
+  const lists: Record<string, unknown> = {
+    '/v1/blog/list': [
+      { path: '/blog/news/zero', title: 'First', unknown: 1 },
+      { path: '/blog/news/first', title: 'First' },
+    ],
+    '/v1/kb/list': [{ path: '/knowledgebase/vps/gone', title: 'Gone' }],
+  };
+
+  test.each(['', '/', '/api'])('reads the public lists of a service at %j', async (base) => {
+    const asked: string[] = [];
+    const url = await serve(({ url: target = '' }, response) => {
+      asked.push(target);
+      response.end(JSON.stringify(lists[target.replace('/api', '')]));
+    });
+    const { lines } = await messagesOf(createProject(), 'check', '--against', url + base);
+    expect(lines.map((line) => line.replace(/ \(.*/, ''))).toEqual([
+      `content/removed.yaml:1:1  ${gone('/blog/news/zero')}`,
+      `content/removed.yaml:1:1  ${gone('/knowledgebase/vps/gone')}`,
+    ]);
+    const prefix = base === '/api' ? '/api' : '';
+    expect(asked.toSorted()).toEqual([`${prefix}/v1/blog/list`, `${prefix}/v1/kb/list`]);
+  });
+
+  test.each<[string, RequestListener, RegExp]>([
+    ['has no lists', (_, response) => void response.writeHead(404).end(), /404/],
+    [
+      'answers with a page',
+      (_, response) => void response.end('<!doctype html>'),
+      /the answer is not a list of articles/,
+    ],
+    [
+      'answers with something else',
+      (_, response) => void response.end('{"a":1}'),
+      /the answer is not a list of articles/,
+    ],
+    [
+      'sends without an end',
+      (_, response) => {
+        const chunk = Buffer.alloc(1024 * 1024, ' ');
+        const send = (): void => {
+          while (!response.destroyed && response.write(chunk));
+          if (!response.destroyed) response.once('drain', send);
+        };
+        send();
+      },
+      /the answer is longer than 64 MiB/,
+    ],
+  ])('is refused if the service %s', async (_, listener, reason) => {
+    const url = await serve(listener);
+    const { lines, failed } = await messagesOf(createProject(), 'check', '--against', url);
+    expect(lines).toEqual([expect.stringMatching(/^--against: http:\S+\/v1\/(?:blog|kb)\/list cannot be read: /)]);
+    expect(lines[0]).toMatch(reason);
+    expect(failed).toBe(true);
+  });
+
+  test('is refused if nothing answers there', async () => {
+    const { lines, failed } = await messagesOf(createProject(), 'check', '--against', 'http://127.0.0.1:9');
+    expect(lines).toEqual([expect.stringContaining('cannot be read')]);
+    expect(failed).toBe(true);
+  });
+});
+
+test('--against a folder without a release is refused', async () => {
+  const root = createProject();
+  const { lines, failed } = await messagesOf(root, 'check', '--against', join(root, 'nowhere'));
+  expect({ lines, failed }).toEqual({ lines: ['--against: there is no release in nowhere'], failed: true });
+});

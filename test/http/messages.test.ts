@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest';
+import type { EndpointName } from '#contract/endpoints.ts';
+import { renderOpenApi } from '#contract/openapi.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
+import { sharedApp, sharedProject } from '../server/shared.ts';
+import { describeEndpoint, endpointNames } from '../server/targets.ts';
+
+/** What the schema library would say. */
+const foreignWords = /invalid input|expected|received|unrecognized|zod|pattern|regex/i;
+
+async function messageOf(name: EndpointName, body: string): Promise<string> {
+  const { status, text } = await askEndpoint(await sharedApp(), name, { body });
+  expect({ body, status }).toEqual({ body, status: 400 });
+  expect(text).not.toMatch(foreignWords);
+  return describeEndpoint(name).errorStyle === 'text' ? text : (JSON.parse(text) as { message: string }).message;
+}
+
+describe('a JSON 400 names the field in our words', () => {
+  const both = ['resetVps', 'killGameServer'] as const;
+  test.each<[body: string, message: string]>([
+    ['{}', 'The field force is required'],
+    ['{"force":"true"}', 'The field force must be true or false'],
+    ['{"force":1}', 'The field force must be true or false'],
+    ['{"force":null}', 'The field force must be true or false'],
+    ['{"force":{"force":true}}', 'The field force must be true or false'],
+    ['{"force":true,"forse":true}', 'The field "forse" is unknown'],
+    ['{"Force":true}', 'The field force is required; the field "Force" is unknown'],
+    ['{"force":true,"a":1,"b":2}', 'The fields "a" and "b" are unknown'],
+    [
+      '{"force":1,"a":1,"b":2,"c":3,"d":4}',
+      'The field force must be true or false; the fields "a", "b" and "c" are unknown',
+    ],
+    ['{"force":false,"force":true}', 'The field "force" is given twice'],
+    ['[]', 'The body must be a JSON object'],
+    ['null', 'The body must be a JSON object'],
+    ['"force"', 'The body must be a JSON object'],
+    ['{', 'The body is not valid JSON'],
+  ])('%s', async (body, message) => {
+    for (const name of both) expect(await messageOf(name, body)).toBe(message);
+  });
+
+  const limits = 'must be 1 to 1,024 characters, one of them visible, without control characters';
+  test.each<[body: string, message: string]>([
+    ['', 'A JSON body with the field command is required'],
+    ['{}', 'The field command is required'],
+    ['{"command":1}', 'The field command must be a string'],
+    ['{"command":["list"]}', 'The field command must be a string'],
+    ['{"command":""}', `The field command ${limits}`],
+    ['{"command":"a\\nb"}', `The field command ${limits}`],
+    ['{"command":" "}', `The field command ${limits}`],
+    ['{"command":"list","server":"theirs"}', 'The field "server" is unknown'],
+    ['{"command":"list","command":"stop"}', 'The field "command" is given twice'],
+  ])('%j', async (body, message) => {
+    expect(await messageOf('sendGameCommand', body)).toBe(message);
+  });
+
+  test('an unknown name is cut, and shows nothing that cannot be seen', async () => {
+    const names = {
+      ['x'.repeat(5_000)]: `${'x'.repeat(40)}…`,
+      ['😀'.repeat(100)]: `${'😀'.repeat(40)}…`,
+      'größe 🎮': 'größe 🎮',
+      'a\u0000\u001B[31m\r\n\u202E\u200B\uD800b': 'a??[31m?????b',
+      '<b>"': '<b>"',
+    };
+    for (const [name, shown] of Object.entries(names)) {
+      const body = JSON.stringify({ force: true, [name]: 1 });
+      expect(await messageOf('killGameServer', body)).toBe(`The field "${shown}" is unknown`);
+      const twice = body.replace('}', `,${body.slice(1)}`);
+      expect(await messageOf('killGameServer', twice)).toBe('The field "force" is given twice');
+    }
+  });
+});
+
+test.each<[body: string, text: string]>([
+  ['', 'feedback must be a JSON object with the field helpful\n'],
+  ['{}', 'the field helpful is required\n'],
+  ['{"helpful":"yes please"}', 'the field helpful must be true or false\n'],
+  ['{"helpful":true,"title":7}', 'the field title must be a string\n'],
+  ['{"helpful":true,"e-mail":"a@b.example"}', 'the body has an unknown field\n'],
+  ['{"Helpful":true,"a":1}', 'the field helpful is required; the body has an unknown field\n'],
+  ['{"a":1,"a":2}', 'the body has a field twice\n'],
+  ['[]', 'the body must be a JSON object\n'],
+  ['{', 'the body is not valid JSON\n'],
+])('the text for the feedback %s names our fields and repeats nothing', async (body, text) => {
+  expect(await messageOf('sendFeedback', body)).toBe(text);
+});
+
+test('a request whose target or Host is not valid gets a reason', async () => {
+  const app = await sharedApp();
+  for (const request of ['GET file://x/v1/plans HTTP/1.1\r\nHost: x', 'GET /v1/plans HTTP/1.1']) {
+    expect(await app.raw(`${request}\r\nConnection: close\r\n\r\n`)).toContain(
+      '"message":"The target of the request is not valid, or it has no Host"',
+    );
+  }
+});
+
+const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
+const failureTexts: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(keyedNames.map((name) => [name, 'Failed to send the power action'])),
+  openGameConsole: 'The console or log request failed',
+  sendGameCommand: 'The console or log request failed',
+  getLatestGameLog: 'The console or log request failed',
+};
+
+describe.each(keyedNames)('%s', (name) => {
+  const { kind } = describeEndpoint(name).access!;
+  const message = failureTexts[name]!;
+
+  test('says in its 502 which action failed, also when it is replayed', async () => {
+    const world = await createHostingWorld(temporaryFolder());
+    const app = {
+      ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
+      key: await world.issueKey(),
+    };
+    const expected = { status: 502, text: `${JSON.stringify({ success: false, error: 'provider_error', message })}\n` };
+    if (name === 'openGameConsole') await world.store.servers.remove('game:mine');
+    for (const fault of [{ status: 500 }, 'drop'] as const) {
+      for (const upstream of [world.panel, world.hetzner]) upstream.fail(fault);
+      const headers = { 'Idempotency-Key': `order-${JSON.stringify(fault).length}` };
+      expect(await askEndpoint(app, name, { headers })).toMatchObject(expected);
+      expect(await askEndpoint(app, name, { headers })).toMatchObject(expected);
+    }
+  });
+
+  test('has the messages that it sends as examples in the machine description', async () => {
+    const { path, method } = describeEndpoint(name);
+    const document = renderOpenApi() as { paths: Record<string, Record<string, { responses: Responses }>> };
+    const { responses } = document.paths[path]![method.toLowerCase()]!;
+    const example = (status: number, code: string) =>
+      responses[status]!.content['application/json']!.examples[code]!.value.message;
+    expect(example(502, 'provider_error')).toBe(message);
+    expect(responses[502]!.description).toBe(`${message}.`);
+    const app = await sharedApp();
+    const { text } = await ask(app, path.replace(/\{\w+\}/, 'theirs'), {
+      method,
+      headers: { Authorization: `Bearer ${app.key}` },
+    });
+    const forbidden = `You do not have access to this ${kind === 'vps' ? 'VPS' : 'game server'}`;
+    expect(JSON.parse(text)).toEqual({ success: false, error: 'forbidden', message: forbidden });
+    expect(example(403, 'forbidden')).toBe(forbidden);
+    if (!responses[400]?.content['application/json']!.examples['confirmation_required']) return;
+    const action = name === 'resetVps' ? 'Reset' : 'Kill';
+    expect(example(400, 'confirmation_required')).toBe(`${action} requires force=true`);
+  });
+});
+
+type Responses = Record<
+  string,
+  { description: string; content: Record<string, { examples: Record<string, { value: { message: string } }> }> }
+>;

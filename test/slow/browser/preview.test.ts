@@ -1,0 +1,253 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import axe from 'axe-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { findFreePort } from '../../helpers/free-port.ts';
+import { article, buildProject, createProject, guide, writeFiles } from '../../helpers/project.ts';
+import type { Files } from '../../helpers/project.ts';
+import { describeChromium } from './chromium.ts';
+
+const main = resolve(import.meta.dirname, '../../../generator/main.js');
+const eventually = { timeout: 20_000, interval: 20 };
+
+const first = 'content/blog/news/first.md';
+const paragraphs = 'A paragraph to scroll past.\n\n'.repeat(60);
+const everything = (end: string): string => `## Code
+
+\`\`\`bash
+# This line is wider than the screen of a phone.
+for server in web db cache queue; do systemctl restart "$server" --now || echo "failed: $?"; done
+\`\`\`
+
+## Details
+
+| Plan  | RAM | Price | Traffic   | Backups | Location    | Support |
+| ----- | --: | ----: | --------- | ------- | ----------- | ------- |
+| Small |   2 |  3.50 | unlimited | daily   | Falkenstein | email   |
+
+> [!WARNING]
+> Back up first.
+
+- [x] done
+- [ ] open
+
+![The map](/media/kb/map.svg) and a footnote[^1], <kbd>Ctrl</kbd>, \`code\` and [records](/knowledgebase/dns/records).
+
+[^1]: The note.
+
+${paragraphs}## The end
+
+${end}
+`;
+
+/** Starts `npm run dev` in a project. */
+async function startDev(files: Files = {}, ...args: string[]) {
+  const root = createProject({ [first]: article({}, everything('The last words.')), ...files });
+  const port = String(await findFreePort());
+  const child = spawn(process.execPath, [main, 'dev', ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH, PORT: port, DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'http://127.0.0.1:9/' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += String(chunk)));
+  const closed = once(child, 'close');
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await closed;
+  };
+  onTestFinished(stop);
+  await expect.poll(() => printed, eventually).toContain('"msg":"preview"');
+  return { root, url: `http://127.0.0.1:${port}`, printed: () => printed, stop };
+}
+
+const screens: [string, BrowserContextOptions][] = [
+  ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
+  ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
+  ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
+];
+
+/** The violations that axe finds on a page, with their elements. */
+async function findViolations(page: Page): Promise<unknown> {
+  await page.evaluate(axe.source);
+  return page.evaluate(async () => {
+    const { violations } = await (window as unknown as { axe: typeof axe }).axe.run();
+    return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+  });
+}
+
+describeChromium((browser) => {
+  const open = async (address: string, options: BrowserContextOptions = {}): Promise<Page> => {
+    const context = await browser().newContext(options);
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    const errors: string[] = [];
+    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+    page.on('pageerror', ({ message }) => errors.push(message));
+    onTestFinished(() => expect(errors).toEqual([]));
+    await page.goto(address);
+    return page;
+  };
+
+  describe('the pages', () => {
+    test('are accessible in light and dark and on a phone, the overlay of problems included', async () => {
+      const { root, url } = await startDev();
+      for (const [screen, options] of screens) {
+        // axe runs as a script of the page.
+        const list = await open(`${url}/preview`, { ...options, bypassCSP: true });
+        const page = await open(`${url}/preview/blog/news/first`, { ...options, bypassCSP: true });
+        writeFiles(root, { 'content/blog/news/second.md': article({ titel: 'Typo' }, 'Text.\n') });
+        await page.waitForSelector('.overlay');
+        for (const each of [list, page]) {
+          expect(await findViolations(each), screen).toEqual([]);
+          expect(await each.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+        }
+        writeFiles(root, { 'content/blog/news/second.md': article({}, 'Text.\n') });
+        await page.waitForSelector('.overlay', { state: 'detached' });
+        for (const each of [list, page]) expect(await findViolations(each), screen).toEqual([]);
+      }
+    });
+
+    test('list all articles with their marks, and find them while somebody types', async () => {
+      const { url } = await startDev(
+        {
+          'content/blog/news/second.md': article({ title: 'Later', date: '2100-01-02' }, 'Text.\n'),
+          'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Text.\n').replace(
+            '---\n\n',
+            'draft: true\n---\n\n',
+          ),
+          'content/knowledgebase/dns/records.md': guide('DNS records', 'See [this](/blog/news/none).\n'),
+        },
+        '--lenient',
+      );
+      const page = await open(`${url}/preview`);
+      const rows = (): Promise<string[]> => page.locator('.list li').allInnerTexts();
+      expect((await rows()).map((row) => row.replaceAll(/\s+/g, ' '))).toEqual([
+        'Later scheduled for 2100-01-02 blog/news · 2100-01-02',
+        'A title blog/news · 2026-01-01',
+        'Connect with SSH draft knowledgebase/vps',
+        'DNS records 1 warning knowledgebase/dns',
+      ]);
+      await page.getByLabel('Search').pressSequentially('dns rec');
+      await expect.poll(rows, eventually).toHaveLength(1);
+      expect(page.url()).toBe(`${url}/preview?q=dns+rec`);
+      await page.getByLabel('Search').fill('');
+      await page.getByLabel('Show').selectOption('drafts');
+      await expect.poll(rows, eventually).toEqual([expect.stringContaining('Connect with SSH')]);
+      await page.getByLabel('Show').selectOption('');
+      await page.getByLabel('Category').selectOption('blog/news');
+      await expect.poll(rows, eventually).toHaveLength(2);
+      await page.reload();
+      expect(await rows()).toHaveLength(2);
+    });
+
+    test('show the html of the API, the cover, the outline, the front matter and the links out and in', async () => {
+      const { url } = await startDev({
+        'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'After [the news](/blog/news/first#details).\n'),
+      });
+      const page = await open(`${url}/preview/blog/news/first`);
+      const answer = (await (await fetch(`${url}/v1/blog/article?path=/blog/news/first`)).json()) as { html: string };
+      const shown = await page.locator('.markdown-body').evaluate((element) => element.innerHTML);
+      const parsed = await page.evaluate((html) => {
+        const element = document.createElement('div');
+        element.innerHTML = html;
+        return element.innerHTML;
+      }, answer.html);
+      expect(shown.trim()).toBe(parsed.trim());
+      expect(await page.locator('.cover').getAttribute('src')).toBe('/media/covers/cover.svg');
+      expect(await page.locator('.facts').innerText()).toBe('News · 2026-01-01 · Marit · 2 min read');
+      const aside = await page.locator('aside').innerText();
+      for (const text of ['Details', 'The end', 'DNS records', 'Connect with SSH', 'cover: /media/covers/cover.svg']) {
+        expect(aside).toContain(text);
+      }
+      await page.locator('.markdown-body').getByText('records').click();
+      await page.waitForURL(`${url}/preview/knowledgebase/dns/records`);
+      expect((await fetch(`${url}/preview/blog/news/none`)).status).toBe(404);
+    });
+  });
+
+  describe('after a save', () => {
+    test('an open page shows the change without a reload, scrolled as before', async () => {
+      const { root, url, printed } = await startDev();
+      const page = await open(`${url}/preview/blog/news/first`, { viewport: { width: 800, height: 500 } });
+      await page.evaluate(() => {
+        window.name = 'the same page';
+        document.querySelector('#the-end')!.scrollIntoView();
+      });
+      const before = await page.evaluate(() => scrollY);
+      expect(before).toBeGreaterThan(500);
+      writeFiles(root, { [first]: article({ title: 'Another title' }, everything('Other last words.')) });
+      await page.getByText('Other last words.').waitFor();
+      expect(await page.title()).toBe('Another title - preview');
+      expect(await page.evaluate(() => [window.name, scrollY])).toEqual(['the same page', before]);
+      expect(printed()).toMatch(/^changed content\/blog\/news\/first\.md; built: 4 articles, .*\d+ ms$/m);
+    });
+
+    test('a problem covers the page with its place, hint and line, until it is fixed', async () => {
+      const { root, url, printed } = await startDev({ 'content/blog/news/second.md': article({}, 'Text.\n') });
+      const page = await open(`${url}/preview/knowledgebase/vps/ssh`);
+      const broken = article({}, 'See [the rest](/blog/news/secnd).\n');
+      writeFiles(root, { [first]: broken });
+      const overlay = page.locator('.overlay');
+      await overlay.waitFor();
+      const text = await overlay.innerText();
+      expect(text).toContain(`${first}:9:5 there is no article /blog/news/secnd`);
+      expect(text).toContain('did you mean "/blog/news/second"?');
+      expect(text).toContain('9 | See [the rest](/blog/news/secnd).\n  |     ^');
+      await page.keyboard.press('Escape');
+      expect(await overlay.isVisible()).toBe(false);
+      // Another save with the same problem does not show it again, but the terminal says so again.
+      writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Other text.\n') });
+      await expect.poll(printed, eventually).toMatch(/ssh\.md; not built, still content\/blog\/news\/first\.md:9:5 /);
+      expect(await overlay.isVisible()).toBe(false);
+      // Another problem does.
+      writeFiles(root, { [first]: broken.replace('secnd', 'thrd') });
+      await overlay.getByText('/blog/news/thrd', { exact: false }).first().waitFor();
+      writeFiles(root, { [first]: article({}, 'See [the rest](/blog/news/second).\n') });
+      await overlay.waitFor({ state: 'detached' });
+      await page.getByText('Other text.').waitFor();
+    });
+
+    test('a page says that it lost the connection', async () => {
+      const { url, stop } = await startDev();
+      const page = await browser().newPage();
+      onTestFinished(() => page.close());
+      await page.goto(`${url}/preview`);
+      await stop();
+      const connection = page.locator('#connection');
+      await expect.poll(() => connection.innerText(), eventually).toContain('is npm run dev still running?');
+    });
+  });
+});
+
+describe('drafts and scheduled articles', () => {
+  const files = {
+    'content/blog/news/draft.md': article({ title: 'A draft', draft: 'true' }, 'Text.\n'),
+    'content/blog/news/later.md': article({ title: 'Later', date: '2100-01-02' }, 'Text.\n'),
+  };
+  const read = (root: string, release: string, file: string): string => {
+    const path = join(root, 'dist', release, 'public/v1/blog', file);
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
+  };
+
+  test('are in the preview and never in dist/current', async () => {
+    const { root, url } = await startDev(files);
+    const list = (await (await fetch(`${url}/v1/blog/list`)).json()) as { title: string }[];
+    expect(list.map(({ title }) => title)).toEqual(['Later', 'Second', 'A draft', 'A title']);
+    expect(existsSync(join(root, 'dist/current'))).toBe(false);
+    await buildProject(root, { now: '2026-11-20' });
+    writeFiles(root, { 'content/blog/news/draft.md': article({ title: 'Renamed', draft: 'true' }, 'Text.\n') });
+    await expect.poll(() => read(root, '.dev/current', 'list.json'), eventually).toContain('Renamed');
+    expect(read(root, 'current', 'list.json')).not.toMatch(/Renamed|A draft|Later/);
+    expect(read(root, 'current', 'article/news/draft.json')).toBe('');
+  });
+
+  test('can be left out, or be previewed as of another day', async () => {
+    const { root } = await startDev(files, '--no-drafts', '--now', '2100-01-02');
+    expect(read(root, '.dev/current', 'list.json')).toContain('Later');
+    expect(read(root, '.dev/current', 'list.json')).not.toContain('A draft');
+  });
+});
