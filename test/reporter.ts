@@ -1,12 +1,16 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** Prints one line at the end of a run: `N passed, N failed`, and `, N skipped` if tests were skipped. */
+/**
+ * Prints how many answers were compared with the machine description, and as the last line of a run `N passed, N failed`, and
+ * `, N skipped` if tests were skipped.
+ */
 export default class SummaryReporter implements Reporter {
   #line = '';
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
     // Errors outside of tests count as failed.
     const counts = { passed: 0, failed: unhandled.length, skipped: 0 };
+    let compared = 0;
     for (const module of modules) {
       // A file that cannot be loaded has no tests, so it counts as one failure.
       if (module.errors().length > 0) counts.failed += 1;
@@ -14,10 +18,11 @@ export default class SummaryReporter implements Reporter {
       for (const suite of module.children.allSuites()) if (suite.errors().length > 0) counts.failed += 1;
       for (const test of module.children.allTests()) {
         const { state } = test.result();
+        compared += test.meta().compared ?? 0;
         if (state !== 'pending') counts[state] += 1;
       }
     }
-    this.#line = `${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
+    this.#line = `${compared} answers compared with the machine description\n${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
     process.once('exit', () => process.stdout.write(`${this.#line}\n`));
   }
 }

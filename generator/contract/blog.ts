@@ -1,46 +1,39 @@
 import { z } from 'zod';
-import { BlogPath, IsoDate, Line, MediaPath, schemas } from '#contract/primitives.ts';
-
-const item = {
-  title: 'A new home in Helsinki',
-  description: 'Our third location takes its first customers.',
-  path: '/blog/company-news/helsinki',
-  category: 'Company news',
-  date: '2026-03-02',
-  author: 'Marit de Wit',
-  readTime: '3 min read',
-  cover: '/media/covers/helsinki.svg',
-};
+import examples from '#contract/examples.json' with { type: 'json' };
+import { articleText, BlogPath, IsoDate, Line, MediaPath, schemas } from '#contract/primitives.ts';
 
 /** An entry of the blog list. */
 export const ContentItem = z
   .strictObject({
-    title: z.string(),
-    description: z.string(),
-    path: BlogPath,
-    category: z.string(),
-    date: IsoDate,
-    author: z.string(),
-    readTime: z.string().regex(/^[1-9][0-9]* min read$/),
-    cover: MediaPath,
+    title: z.string().describe('Title of the article.'),
+    description: z.string().describe('One or two sentences for lists and search engines.'),
+    path: BlogPath.describe('Path of the article, for /v1/blog/article and for links.'),
+    category: z.string().describe('Display name of the category.'),
+    date: IsoDate.describe('Day of publication, YYYY-MM-DD.'),
+    author: z.string().describe('Name of the author.'),
+    readTime: z
+      .string()
+      .regex(/^[1-9][0-9]* min read$/)
+      .describe('Time to read the article, in whole minutes.'),
+    cover: MediaPath.describe('Path of the cover image, starting with /media/.'),
   })
   .register(schemas, { id: 'ContentItem', description: 'A blog article in the list.' });
 export type ContentItem = z.infer<typeof ContentItem>;
 
 /** A blog article with its Markdown and its HTML. */
-export const ContentArticle = z
-  .strictObject({ ...ContentItem.shape, body: z.string(), html: z.string() })
-  .register(schemas, {
-    id: 'ContentArticle',
-    description: 'A blog article, with Markdown in body and rendered HTML in html.',
-    example: { ...item, body: 'Open a *terminal*.\n', html: '<p>Open a <em>terminal</em>.</p>' },
-  });
+export const ContentArticle = z.strictObject({ ...ContentItem.shape, ...articleText }).register(schemas, {
+  id: 'ContentArticle',
+  description: 'A blog article, with Markdown in body and rendered HTML in html.',
+  example: examples.getBlogArticle,
+});
 export type ContentArticle = z.infer<typeof ContentArticle>;
 
 /** The blog list, newest first; articles of the same day are ordered by path. */
-export const ContentList = z
-  .array(ContentItem)
-  .register(schemas, { id: 'ContentList', description: 'All blog articles, newest first.', example: [item] });
+export const ContentList = z.array(ContentItem).register(schemas, {
+  id: 'ContentList',
+  description: 'All blog articles, newest first.',
+  example: examples.listBlogArticles,
+});
 
 /** The front matter of `content/blog/<category>/<slug>.md`. */
 export const BlogFrontMatter = z.strictObject({

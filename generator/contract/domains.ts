@@ -1,59 +1,58 @@
 import { z } from 'zod';
-import { HostPort, HttpUrl, HttpsUrl, Price, schemas } from '#contract/primitives.ts';
-
-const pricing = { currency: 'EUR', term: 1, period: 'year', register: 11.49, renew: 13.49, transfer: 11.49 };
+import examples from '#contract/examples.json' with { type: 'json' };
+import { HostPort, HttpUrl, HttpsUrl, Price, schemas, success } from '#contract/primitives.ts';
 
 /** The prices of a domain. */
 export const DomainPricing = z
   .strictObject({
-    currency: z.string(),
-    term: z.int(),
-    period: z.string(),
-    register: z.number(),
-    renew: z.number(),
-    transfer: z.number(),
+    currency: z.string().describe('Currency code of ISO 4217, always EUR.'),
+    term: z.int().describe('Length of the term, always 1.'),
+    period: z.string().describe('Unit of the term, always year.'),
+    register: z.number().describe('Price to register the domain.'),
+    renew: z.number().describe('Price to renew the domain.'),
+    transfer: z.number().describe('Price to transfer the domain to us.'),
   })
-  .register(schemas, {
-    id: 'DomainPricing',
-    description: 'The prices of a domain for one term.',
-    example: pricing,
-  });
+  .register(schemas, { id: 'DomainPricing', description: 'The prices of a domain for one term.' });
+
+const tld = z
+  .string()
+  .regex(/^\./)
+  .describe('The TLD, with its leading dot; an internationalised one in its xn-- form.');
 
 /** A TLD for sale. */
 export const DomainTLD = z
-  .strictObject({ tld: z.string().regex(/^\./), pricing: DomainPricing, order_url: z.url().optional() })
-  .register(schemas, { id: 'DomainTLD', description: 'A TLD for sale.', example: { tld: '.com', pricing } });
+  .strictObject({
+    tld,
+    pricing: DomainPricing,
+    order_url: z.url().optional().describe('URL to order a domain of this TLD, if it has one of its own.'),
+  })
+  .register(schemas, { id: 'DomainTLD', description: 'A TLD for sale.' });
 
 /** The TLDs for sale. */
 export const DomainTLDListResponse = z
-  .strictObject({ success: z.boolean(), tlds: z.array(DomainTLD) })
+  .strictObject({ success, tlds: z.array(DomainTLD).describe('The TLDs for sale, by name.') })
   .register(schemas, {
     id: 'DomainTLDListResponse',
     description: 'All TLDs for sale.',
-    example: { success: true, tlds: [{ tld: '.com', pricing }] },
+    example: examples.listDomainTlds,
   });
 
 /** Whether a domain can be registered. */
 export const DomainSearchResponse = z
   .strictObject({
-    success: z.boolean(),
-    domain: z.string(),
-    tld: z.string().regex(/^\./),
-    available: z.boolean(),
+    success,
+    domain: z
+      .string()
+      .describe('The domain that was searched, in lower case; an internationalised one in its xn-- form.'),
+    tld,
+    available: z.boolean().describe('Whether the domain can be registered; true only on proof of its registry.'),
     pricing: DomainPricing,
-    order_url: z.url().optional(),
+    order_url: z.url().optional().describe('URL to order the domain.'),
   })
   .register(schemas, {
     id: 'DomainSearchResponse',
     description: 'Whether a domain is available, and its prices.',
-    example: {
-      success: true,
-      domain: 'example.com',
-      tld: '.com',
-      available: false,
-      pricing,
-      order_url: 'https://clients.example.com/domain?name=example.com',
-    },
+    example: examples.searchDomain,
   });
 
 const TermPrices = z.strictObject({

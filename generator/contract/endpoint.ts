@@ -7,15 +7,35 @@ import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 /** The rate limits of single endpoints. */
 export type LimitName = 'domains' | 'feedback';
 
+/** The groups of operations, as the description shows them. */
+export const tags = {
+  Service: 'The running instance: its health, its version and this description.',
+  Status: 'The state of the platform, and the script that shows it on a website.',
+  Blog: 'The articles of the blog.',
+  'Knowledge base': 'The articles of the knowledge base, and what readers think of them.',
+  Media: 'The images and other files of articles.',
+  Plans: 'The plans that can be ordered.',
+  Domains: 'The TLDs for sale with their prices, and the search for free domains.',
+  VPS: 'Power of virtual servers, with an API key.',
+  'Game servers': 'Power, console and log of game servers, with an API key.',
+} as const;
+
 /** An operation of the API. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST';
   /** The path; `{name}` is a segment, `{name*}` the rest of the path. */
   readonly path: string;
+  readonly tag: keyof typeof tags;
   readonly summary: string;
+  /** What a client should know beyond the summary. */
+  readonly description: string;
   /** Whether the response is stored and has an ETag: in a file of the release (see `resources.ts`) or in memory. */
   readonly stored: 'file' | 'memory' | false;
   readonly errorStyle: ErrorStyle;
+  /** Whether it also answers to former paths of articles. */
+  readonly hasFormerPaths?: boolean;
+  /** Whether a successful response for an internationalised name has its Unicode form in a header. */
+  readonly hasUnicodeName?: boolean;
   /** The query parameters; an empty value counts as missing. */
   readonly query?: z.ZodObject;
   /** The JSON body. */
@@ -39,7 +59,9 @@ export interface Endpoint {
   readonly replies: Readonly<Record<number, Reply>>;
   /** Errors in addition to 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */
   readonly problems: readonly ProblemCode[];
-  /** The messages of errors that say more than the default of their code. */
+  /**
+   * The messages of errors, if not the defaults of their codes: sent if an error is thrown without one, and shown as an example.
+   */
   readonly messages?: Readonly<Partial<Record<ProblemCode, string>>>;
   /** The error for an unexpected failure. */
   readonly failure: ProblemCode;
@@ -66,9 +88,8 @@ export interface Reply {
   /** The schema of a JSON body; other bodies have a `mediaType` only. */
   readonly schema?: z.ZodType;
   readonly mediaType: string;
+  /** The example of a script or style sheet comes from the release. */
   readonly example?: unknown;
-  /** Headers of this response alone; the OpenAPI document describes them. */
-  readonly headers?: readonly string[];
 }
 
 /** Creates a JSON response, by default with the example of its schema. */

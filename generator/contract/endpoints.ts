@@ -1,59 +1,37 @@
 import { z } from 'zod';
+import examples from '#contract/examples.json' with { type: 'json' };
 import { ContentArticle, ContentList } from '#contract/blog.ts';
 import { DomainSearchResponse, DomainTLDListResponse } from '#contract/domains.ts';
 import { json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
-import {
-  GameConsoleCommandRequest,
-  GameConsoleCommandResponse,
-  GameConsoleWebsocketResponse,
-  GameLatestLogResponse,
-  GamePowerResponse,
-} from '#contract/game.ts';
+import { hostingEndpoints } from '#contract/hosting-endpoints.ts';
 import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
+import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
-import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 
 const plain = { method: 'GET', stored: false, errorStyle: 'text', problems: [], failure: 'internal_error' } as const;
 const file = { ...plain, stored: 'file' } as const;
 const content = { ...file, failure: 'content_unavailable' } as const;
-const hosting = { ...plain, method: 'POST', errorStyle: 'json' } as const;
-const vpsPower = {
-  ...hosting,
-  access: { kind: 'vps', scope: 'vps-power:read_write' },
-  replies: { 200: json('The action was accepted; the VPS may need more time.', VPSPowerResponse) },
-  problems: ['server_unavailable', 'provider_error'],
-  messages: { forbidden: 'You do not have access to this VPS', provider_error: 'Failed to send the power action' },
-} as const;
-const noGameServer = 'You do not have access to this game server';
-const gamePower = {
-  ...hosting,
-  access: { kind: 'game', scope: 'game-power:read_write' },
-  replies: { 200: json('The action was accepted; the game server may need more time.', GamePowerResponse) },
-  problems: ['provider_error'],
-  messages: { forbidden: noGameServer, provider_error: 'Failed to send the power action' },
-} as const;
-const gameConsole = {
-  ...hosting,
-  messages: { forbidden: noGameServer, provider_error: 'The console or log request failed' },
-} as const;
-/** Only `true` confirms; any other text is a missing confirmation, not an invalid parameter. */
-const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.' });
 
 /** All operations of the API; routing, request checks and the OpenAPI document use this table. */
 export const endpoints = {
   getHealth: {
     ...plain,
     path: '/health',
+    tag: 'Service',
     summary: 'Whether the process is running',
+    description: 'For supervisors: it says only that the process lives. It has no rate limit.',
     replies: { 200: json('The process is running.', HealthResponse) },
   },
   getReady: {
     ...plain,
     path: '/ready',
+    tag: 'Service',
     summary: 'Whether this instance accepts traffic',
+    description:
+      'For load balancers: during a shutdown, or while the store does not answer, send no requests to this instance.',
     replies: {
       200: json('It accepts traffic.', ReadyResponse),
       503: json('It is shutting down or cannot serve requests yet.', ReadyResponse, { status: 'draining' }),
@@ -62,14 +40,18 @@ export const endpoints = {
   getInfo: {
     ...plain,
     path: '/v1/info',
+    tag: 'Service',
     summary: 'The running version',
+    description: 'The version of the program, not of the API: that is info.version of this description.',
     replies: { 200: json('The running version.', InfoResponse) },
   },
   getStatus: {
     ...plain,
     stored: 'memory',
     path: '/v1/status',
+    tag: 'Status',
     summary: 'Whether the platform is up, under maintenance or disrupted',
+    description: 'The lists name the affected components; a list without names is left out.',
     replies: {
       200: json('The state, with the names of the affected components.', StatusResponse),
       503: json('The state is unknown.', StatusErrorResponse),
@@ -78,61 +60,102 @@ export const endpoints = {
   getStatusWidget: {
     ...file,
     path: '/v1/service-status.js',
+    tag: 'Status',
     summary: 'The status widget: a script that shows the status on any site',
-    replies: { 200: { description: 'The script.', mediaType: 'application/javascript' } },
+    description:
+      'It draws the state where a page includes it. This address always has the newest version; pages with an integrity attribute use an address with a version.',
+    replies: {
+      200: { description: 'The script.', mediaType: 'application/javascript' },
+    },
   },
   getStatusWidgetVersion: {
     ...file,
     path: '/v1/service-status.{version}.js',
+    tag: 'Status',
     summary: 'One version of the status widget; its bytes never change',
-    replies: { 200: { description: 'The script.', mediaType: 'application/javascript' } },
+    description: 'The file v1/service-status.json of a release has its path, and its hash for the integrity attribute.',
+    replies: {
+      200: { description: 'The script.', mediaType: 'application/javascript' },
+    },
     problems: ['not_found'],
   },
   getArticleStyle: {
     ...file,
     path: '/v1/article.css',
+    tag: 'Blog',
     summary: 'The style of the html of articles, light and dark, for an element of class markdown-body',
+    description: 'It is for articles of the knowledge base too.',
     replies: { 200: { description: 'The style sheet.', mediaType: 'text/css' } },
   },
   listBlogArticles: {
     ...content,
     path: '/v1/blog/list',
+    tag: 'Blog',
     summary: 'All blog articles, newest first',
+    description: 'Articles of the same day are sorted by path. The text of an article is at /v1/blog/article.',
     replies: { 200: json('The list.', ContentList) },
   },
   getBlogArticle: {
     ...content,
+    hasFormerPaths: true,
     path: '/v1/blog/article',
+    tag: 'Blog',
     summary: 'A blog article, by its path or a former path',
-    query: z.object({ path: z.string().describe('Full path of the article, starting with /blog/.') }),
+    description:
+      'A former path answers with the article too; its path and the header Content-Location have the present path.',
+    query: z.object({
+      path: z.string().meta({
+        description: 'Full path of the article, starting with /blog/.',
+        example: examples.getBlogArticle.path,
+      }),
+    }),
     missing: { code: 'path_required' },
     replies: { 200: json('The article.', ContentArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
+    messages: { validation_error: 'Query parameter path is given more than once' },
   },
   listKnowledgeBaseArticles: {
     ...content,
     path: '/v1/kb/list',
+    tag: 'Knowledge base',
     summary: 'Knowledge base articles, sorted by title',
+    description: 'All articles, or those of one category. The text of an article is at /v1/kb/article.',
     query: z.object({
-      category: z.string().optional().describe('The slug of one category: the path segment after /knowledgebase/.'),
+      category: z.string().optional().meta({
+        description: 'The slug of one category: the path segment after /knowledgebase/.',
+        example: 'domains-and-dns',
+      }),
     }),
     replies: { 200: json('The list; it is empty if the category does not exist.', KnowledgeBaseList) },
     problems: ['validation_error'],
+    messages: { validation_error: 'Query parameter category is given more than once' },
   },
   getKnowledgeBaseArticle: {
     ...content,
+    hasFormerPaths: true,
     path: '/v1/kb/article',
+    tag: 'Knowledge base',
     summary: 'A knowledge base article, by its path or a former path',
-    query: z.object({ path: z.string().describe('Full path of the article, starting with /knowledgebase/.') }),
+    description:
+      'A former path answers with the article too; its path and the header Content-Location have the present path.',
+    query: z.object({
+      path: z.string().meta({
+        description: 'Full path of the article, starting with /knowledgebase/.',
+        example: examples.getKnowledgeBaseArticle.path,
+      }),
+    }),
     missing: { code: 'path_required' },
     replies: { 200: json('The article.', KnowledgeBaseArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
+    messages: { validation_error: 'Query parameter path is given more than once' },
   },
   sendFeedback: {
     ...plain,
     method: 'POST',
     path: '/v1/kb/feedback',
+    tag: 'Knowledge base',
     summary: 'Report whether a knowledge base article was helpful',
+    description: 'Each client may send one report in 30 seconds, unless the operator sets another limit.',
     body: { schema: KBFeedbackRequest, required: true, invalid: 'invalid_feedback', strict: true },
     missing: { code: 'invalid_feedback' },
     limit: 'feedback',
@@ -145,7 +168,9 @@ export const endpoints = {
   getPlans: {
     ...file,
     path: '/v1/plans',
+    tag: 'Plans',
     summary: 'All plans, by service and by game',
+    description: 'Memory and storage are in GB. A plan that is sold out stays in the list.',
     replies: {
       200: json('The plan catalog.', PlanCatalogResponse),
     },
@@ -153,14 +178,18 @@ export const endpoints = {
   getOpenApi: {
     ...file,
     path: '/v1/openapi.json',
+    tag: 'Service',
     summary: 'The OpenAPI description of this API',
-    replies: { 200: json('An OpenAPI 3.1 document.', z.record(z.string(), z.unknown()), { openapi: '3.1.1' }) },
+    description: 'This document. It is the same for all instances of one version.',
+    replies: { 200: json('An OpenAPI 3.1 document.', OpenApiDocument) },
   },
   getMedia: {
     ...file,
     path: '/media/{path*}',
+    tag: 'Media',
     summary: 'An image or other media file of an article',
-    replies: { 200: { description: 'The file.', mediaType: '*/*' } },
+    description: 'Articles refer to these files by their path.',
+    replies: { 200: { description: 'The file.', mediaType: '*/*', example: examples.getMedia } },
     problems: ['media_not_found'],
   },
   listDomainTlds: {
@@ -168,7 +197,9 @@ export const endpoints = {
     stored: 'memory',
     errorStyle: 'json',
     path: '/v1/domains/tlds',
+    tag: 'Domains',
     summary: 'All TLDs for sale, with their prices for one year',
+    description: 'Prices are in euro and for one year. Only these TLDs can be searched.',
     replies: { 200: json('The TLDs.', DomainTLDListResponse) },
     problems: ['pricing_unavailable', 'provider_error'],
     messages: { provider_error: 'Domain data could not be loaded' },
@@ -177,76 +208,28 @@ export const endpoints = {
     ...plain,
     errorStyle: 'json',
     path: '/v1/domains/search',
+    tag: 'Domains',
     summary: 'Whether a domain is available, and its prices for one year',
-    query: z.object({ domain: z.string().describe('A full domain name, without protocol, path or query.') }),
+    description:
+      'A domain is available only on proof of its registry. If the registry does not answer, the response is 502: ask again later.',
+    query: z.object({
+      domain: z.string().meta({
+        description: 'A full domain name, without protocol, path or query.',
+        example: examples.searchDomain.domain,
+      }),
+    }),
     missing: { code: 'invalid_domain', message: 'Query parameter domain is required' },
     malformed: 'invalid_domain',
     limit: 'domains',
-    replies: {
-      200: {
-        ...json('Whether the domain is available, and its prices.', DomainSearchResponse),
-        headers: ['X-Domain-Unicode'],
-      },
-    },
+    hasUnicodeName: true,
+    replies: { 200: json('Whether the domain is available, and its prices.', DomainSearchResponse) },
     problems: ['invalid_domain', 'tld_not_found', 'pricing_unavailable', 'provider_error'],
-    messages: { provider_error: 'Domain data could not be loaded' },
+    messages: {
+      invalid_domain: 'Query parameter domain is required',
+      provider_error: 'Domain data could not be loaded',
+    },
   },
-  startVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/start', summary: 'Start a VPS' },
-  stopVps: { ...vpsPower, path: '/v1/hosting/cloud/vps-custom/{id}/stop', summary: 'Stop a VPS' },
-  resetVps: {
-    ...vpsPower,
-    path: '/v1/hosting/cloud/vps-custom/{id}/reset',
-    summary: 'Reset a VPS (power cycle); requires force=true in the query and in the body',
-    query: z.object({ force }),
-    body: { schema: ForceRequest, required: true },
-    missing: { code: 'confirmation_required' },
-    problems: [...vpsPower.problems, 'confirmation_required', 'validation_error'],
-    messages: { ...vpsPower.messages, confirmation_required: 'Reset requires force=true' },
-  },
-  startGameServer: { ...gamePower, path: '/v1/hosting/game/power/{server_id}/start', summary: 'Start a game server' },
-  stopGameServer: { ...gamePower, path: '/v1/hosting/game/power/{server_id}/stop', summary: 'Stop a game server' },
-  restartGameServer: {
-    ...gamePower,
-    path: '/v1/hosting/game/power/{server_id}/restart',
-    summary: 'Restart a game server',
-  },
-  killGameServer: {
-    ...gamePower,
-    path: '/v1/hosting/game/power/{server_id}/kill',
-    summary: 'Kill a game server; requires force=true in the query or in the body',
-    query: z.object({ force: force.optional() }),
-    body: { schema: ForceRequest, required: false },
-    problems: [...gamePower.problems, 'confirmation_required', 'validation_error'],
-    messages: { ...gamePower.messages, confirmation_required: 'Kill requires force=true' },
-  },
-  openGameConsole: {
-    ...gameConsole,
-    method: 'GET',
-    path: '/v1/hosting/game/console/{server_id}/websocket',
-    summary: 'Get the address of a console stream and a token for it',
-    access: { kind: 'game', scope: 'game-console:read' },
-    replies: { 200: json('The address and the short-lived token.', GameConsoleWebsocketResponse) },
-    problems: ['provider_error'],
-  },
-  sendGameCommand: {
-    ...gameConsole,
-    path: '/v1/hosting/game/console/{server_id}/command',
-    summary: 'Send a console command',
-    access: { kind: 'game', scope: 'game-console:read_write' },
-    body: { schema: GameConsoleCommandRequest, required: true },
-    missing: { code: 'validation_error', message: 'A JSON body with the field command is required' },
-    replies: { 200: json('The command was sent.', GameConsoleCommandResponse) },
-    problems: ['validation_error', 'provider_permission_denied', 'provider_error'],
-  },
-  getLatestGameLog: {
-    ...gameConsole,
-    method: 'GET',
-    path: '/v1/hosting/game/logs/{server_id}/latest',
-    summary: 'The latest log of a game server',
-    access: { kind: 'game', scope: 'game-logs:read' },
-    replies: { 200: json('The log.', GameLatestLogResponse) },
-    problems: ['provider_error'],
-  },
+  ...hostingEndpoints,
 } as const satisfies Record<string, Endpoint>;
 
 /** The operationId of an endpoint. */

@@ -1,39 +1,38 @@
 import { z } from 'zod';
-import { schemas } from '#contract/primitives.ts';
+import { schemas, success } from '#contract/primitives.ts';
+
+const serverId = z.string().describe('ID of the game server.');
 
 /** A game server power action was accepted; the game server may need more time. */
 export const GamePowerResponse = z
   .strictObject({
-    success: z.boolean(),
-    action: z.enum(['start', 'stop', 'restart', 'kill']),
-    server_id: z.string(),
-    status: z.string(),
-    message: z.string(),
+    success,
+    action: z.enum(['start', 'stop', 'restart', 'kill']).describe('The action.'),
+    server_id: serverId,
+    status: z.string().describe('Always requested: the action was accepted.'),
+    message: z.string().describe('What was done, in a sentence for people.'),
   })
   .register(schemas, {
     id: 'GamePowerResponse',
     description: 'A game server power action was accepted.',
-    example: {
-      success: true,
-      action: 'restart',
-      server_id: 'mc-4821',
-      status: 'requested',
-      message: 'Restart action sent',
-    },
   });
 
 /**
  * 1 to 1,024 characters, one of them visible: panels remove white space and format characters at both ends, and refuse
- * what is empty then. No lone surrogates, which are not UTF-8 characters.
+ * what is empty then. No control characters, and no lone surrogates, which are not UTF-8 characters. The characters are
+ * listed, since many generated clients do not know `\p{Cf}`.
  */
-const commandPattern = /^(?=[\s\S]*[^\s\p{Cf}])[^\p{Cc}\p{Cs}]{1,1024}$/u;
+const commandPattern =
+  // oxlint-disable-next-line no-control-regex
+  /^(?=[\s\S]*[^\s\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,1024}$/u;
 
 /** A console command. */
 export const GameConsoleCommandRequest = z
   .strictObject({
     command: z
       .string()
-      .regex(commandPattern, 'must be 1 to 1,024 characters, one of them visible, without control characters'),
+      .regex(commandPattern, 'must be 1 to 1,024 characters, one of them visible, without control characters')
+      .describe('The command, as one would type it on the console.'),
   })
   .register(schemas, {
     id: 'GameConsoleCommandRequest',
@@ -43,7 +42,7 @@ export const GameConsoleCommandRequest = z
 
 /** A console command was sent. */
 export const GameConsoleCommandResponse = z
-  .strictObject({ success: z.boolean(), server_id: z.string(), status: z.string() })
+  .strictObject({ success, server_id: serverId, status: z.string().describe('Always sent.') })
   .register(schemas, {
     id: 'GameConsoleCommandResponse',
     description: 'A console command was sent.',
@@ -53,9 +52,14 @@ export const GameConsoleCommandResponse = z
 /** The address of a console stream and a short-lived token for it. */
 export const GameConsoleWebsocketResponse = z
   .strictObject({
-    success: z.boolean(),
-    server_id: z.string(),
-    websocket: z.strictObject({ socket_url: z.url({ protocol: /^wss?$/ }), token: z.string() }),
+    success,
+    server_id: serverId,
+    websocket: z
+      .strictObject({
+        socket_url: z.url({ protocol: /^wss?$/ }).describe('Address of the stream, a websocket.'),
+        token: z.string().describe('Token for the first message on the stream; it expires after some minutes.'),
+      })
+      .describe('How to open the stream.'),
   })
   .register(schemas, {
     id: 'GameConsoleWebsocketResponse',
@@ -65,14 +69,19 @@ export const GameConsoleWebsocketResponse = z
       server_id: 'mc-4821',
       websocket: {
         socket_url: 'wss://api.example.com/v1/hosting/game/console/mc-4821/stream',
-        token: 'eyJhbGciOiJIUzI1NiJ9...',
+        token: 'tHt7xeqzoN2sxJz4lJQZ5cVqGC4lQ0XlN4Jd2mYbE1s',
       },
     },
   });
 
 /** The latest log of a game server. */
 export const GameLatestLogResponse = z
-  .strictObject({ success: z.boolean(), server_id: z.string(), empty: z.boolean(), content: z.string() })
+  .strictObject({
+    success,
+    server_id: serverId,
+    empty: z.boolean().describe('Whether the log has no content.'),
+    content: z.string().describe('The log: at most its last 1 MiB, from the start of a line, without colour codes.'),
+  })
   .register(schemas, {
     id: 'GameLatestLogResponse',
     description: 'The latest log of a game server.',

@@ -1,31 +1,25 @@
 import { z } from 'zod';
-import { KnowledgeBasePath, Line, schemas } from '#contract/primitives.ts';
-
-const summary = {
-  title: 'Connect with SSH',
-  description: 'Log in to your VPS from Linux, macOS or Windows.',
-  path: '/knowledgebase/vps/connect-with-ssh',
-  category: 'VPS',
-};
+import examples from '#contract/examples.json' with { type: 'json' };
+import { articleText, KnowledgeBasePath, Line, schemas } from '#contract/primitives.ts';
 
 /** An entry of the knowledge base list. */
 export const KnowledgeBaseSummary = z
   .strictObject({
-    title: z.string(),
-    description: z.string(),
-    path: KnowledgeBasePath,
-    category: z.string(),
+    title: z.string().describe('Title of the article.'),
+    description: z.string().describe('One or two sentences for lists and search engines.'),
+    path: KnowledgeBasePath.describe('Path of the article, for /v1/kb/article and for links.'),
+    category: z.string().describe('Display name of the category.'),
   })
   .register(schemas, { id: 'KnowledgeBaseSummary', description: 'A knowledge base article in the list.' });
 export type KnowledgeBaseSummary = z.infer<typeof KnowledgeBaseSummary>;
 
 /** A knowledge base article with its Markdown and its HTML. */
 export const KnowledgeBaseArticle = z
-  .strictObject({ ...KnowledgeBaseSummary.shape, body: z.string(), html: z.string() })
+  .strictObject({ ...KnowledgeBaseSummary.shape, ...articleText })
   .register(schemas, {
     id: 'KnowledgeBaseArticle',
     description: 'A knowledge base article, with Markdown in body and rendered HTML in html.',
-    example: { ...summary, body: 'Open a *terminal*.\n', html: '<p>Open a <em>terminal</em>.</p>' },
+    example: examples.getKnowledgeBaseArticle,
   });
 export type KnowledgeBaseArticle = z.infer<typeof KnowledgeBaseArticle>;
 
@@ -33,7 +27,7 @@ export type KnowledgeBaseArticle = z.infer<typeof KnowledgeBaseArticle>;
 export const KnowledgeBaseList = z.array(KnowledgeBaseSummary).register(schemas, {
   id: 'KnowledgeBaseList',
   description: 'Knowledge base articles, sorted by title.',
-  example: [summary],
+  example: examples.listKnowledgeBaseArticles,
 });
 
 /** The front matter of `content/knowledgebase/<category>/<slug>.md`. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, Line, Price, schemas } from '#contract/primitives.ts';
 
 /** One plan that can be ordered. */
@@ -18,7 +19,7 @@ const catalogShape = {
   name: Line.describe('Display name.'),
   soldOut: z.boolean().describe('Whether the whole service or game is sold out.'),
   soldOutMessage: z.string().describe('Text shown while sold out; may be empty.'),
-  plans: z.array(CatalogPlan),
+  plans: z.array(CatalogPlan).describe('The plans, in the order in which they are shown.'),
 };
 
 /** A web hosting service with its plans. */
@@ -34,32 +35,15 @@ export const GameCatalog = z
 /** All plans: web hosting under services, games under games. */
 export const PlanCatalogResponse = z
   .strictObject({
-    services: z.record(z.string(), ServiceCatalog),
-    games: z.record(z.string(), GameCatalog),
+    services: z
+      .record(z.string(), ServiceCatalog)
+      .describe('The web hosting services by key, in the order in which they are shown.'),
+    games: z.record(z.string(), GameCatalog).describe('The games by key, in the order in which they are shown.'),
   })
   .register(schemas, {
     id: 'PlanCatalogResponse',
     description: 'All plans, by service and by game.',
-    example: {
-      services: {
-        'web-hosting': {
-          name: 'Web hosting',
-          soldOut: false,
-          soldOutMessage: '',
-          plans: [
-            {
-              name: 'Starter',
-              ram: 1,
-              storage: 10,
-              price: 2.5,
-              orderLink: 'https://clients.example.com/order/starter',
-              soldOut: false,
-            },
-          ],
-        },
-      },
-      games: {},
-    },
+    example: examples.getPlans,
   });
 export type PlanCatalogResponse = z.infer<typeof PlanCatalogResponse>;
 

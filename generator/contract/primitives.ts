@@ -42,6 +42,15 @@ export const MediaPath = z
     'must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores',
   );
 
+/** Says that a request succeeded; an error has false. */
+export const success = z.boolean().describe('Always true.');
+
+/** The text of an article. */
+export const articleText = {
+  body: z.string().describe('The article in Markdown, without its front matter.'),
+  html: z.string().describe('The article as safe HTML, with an id for each heading.'),
+};
+
 /** Says how to write the first character that a URL of a source must not hold; undefined if there is none. */
 export function describeUnsafe(url: unknown): string | undefined {
   // URL parsers encode or drop these in silence, or they end a URL in HTML.

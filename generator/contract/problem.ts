@@ -41,9 +41,9 @@ export type ErrorStyle = 'json' | 'text';
 /** The JSON error body. */
 export const ErrorResponse = z
   .strictObject({
-    success: z.literal(false),
-    error: z.string(),
-    message: z.string(),
+    success: z.literal(false).describe('Always false.'),
+    error: z.string().describe('The code of the error, for programs.'),
+    message: z.string().describe('The reason, in a sentence for people.'),
   })
   .register(schemas, {
     id: 'ErrorResponse',

@@ -3,6 +3,7 @@ import { ContentArticle, ContentList, BlogFrontMatter } from '#contract/blog.ts'
 import { Aliases, Category, Removed } from '#contract/content.ts';
 import { DomainCatalog } from '#contract/domains.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseFrontMatter, KnowledgeBaseList } from '#contract/knowledge-base.ts';
+import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
 import { StatusCatalog, StatusWidget } from '#contract/status.ts';
 
@@ -40,7 +41,7 @@ export const resources = {
     schema: KnowledgeBaseArticle,
   },
   plans: { file: 'public/v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
-  openapi: { file: 'public/v1/openapi.json', target: '/v1/openapi.json', schema: JsonSchema },
+  openapi: { file: 'public/v1/openapi.json', target: '/v1/openapi.json', schema: OpenApiDocument },
   statusWidget: {
     file: 'public/v1/service-status.js',
     target: '/v1/service-status.js',

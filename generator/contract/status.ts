@@ -4,9 +4,12 @@ import { HostPort, HttpUrl, Line, describeUnsafe, schemas } from '#contract/prim
 /** The state of the platform, with the names of the affected components. */
 export const StatusResponse = z
   .strictObject({
-    status: z.enum(['up', 'maintenance', 'disrupted']),
-    maintenance: z.array(z.string()).optional(),
-    disrupted: z.array(z.string()).optional(),
+    status: z.enum(['up', 'maintenance', 'disrupted']).describe('The state; a disruption outweighs a maintenance.'),
+    maintenance: z
+      .array(z.string())
+      .optional()
+      .describe('Names of the components under maintenance, if there are any.'),
+    disrupted: z.array(z.string()).optional().describe('Names of the disrupted components, if there are any.'),
   })
   .register(schemas, {
     id: 'StatusResponse',
@@ -15,29 +18,39 @@ export const StatusResponse = z
   });
 
 /** The state of the platform is unknown. */
-export const StatusErrorResponse = z.strictObject({ status: z.string() }).register(schemas, {
+export const StatusErrorResponse = z.strictObject({ status: z.string().describe('Always error.') }).register(schemas, {
   id: 'StatusErrorResponse',
   description: 'The state of the platform is unknown.',
   example: { status: 'error' },
 });
 
+const version = z.string().describe('The running version of the service.');
+
 /** The process is running. */
-export const HealthResponse = z.strictObject({ status: z.string(), version: z.string() }).register(schemas, {
-  id: 'HealthResponse',
-  description: 'Whether the process is running, with its version.',
-  example: { status: 'healthy', version: '1.4.0' },
-});
+export const HealthResponse = z
+  .strictObject({ status: z.string().describe('Always healthy.'), version })
+  .register(schemas, {
+    id: 'HealthResponse',
+    description: 'Whether the process is running, with its version.',
+    example: { status: 'healthy', version: '1.4.0' },
+  });
 
 /** Whether this instance accepts traffic. */
-export const ReadyResponse = z.strictObject({ status: z.enum(['ready', 'draining', 'unready']) }).register(schemas, {
-  id: 'ReadyResponse',
-  description: 'Whether this instance accepts traffic.',
-  example: { status: 'ready' },
-});
+export const ReadyResponse = z
+  .strictObject({
+    status: z
+      .enum(['ready', 'draining', 'unready'])
+      .describe('The state: ready, draining before a shutdown, or unready while the store does not answer.'),
+  })
+  .register(schemas, {
+    id: 'ReadyResponse',
+    description: 'Whether this instance accepts traffic.',
+    example: { status: 'ready' },
+  });
 
 /** The running version. */
 export const InfoResponse = z
-  .strictObject({ version: z.string() })
+  .strictObject({ version })
   .register(schemas, { id: 'InfoResponse', description: 'The running version.', example: { version: '1.4.0' } });
 
 /** The path and hash with which a page embeds one version of the status widget. */

@@ -1,24 +1,25 @@
 import { z } from 'zod';
-import { schemas } from '#contract/primitives.ts';
+import { schemas, success } from '#contract/primitives.ts';
 
 /** The confirmation of an action that cannot be undone. */
-export const ForceRequest = z.strictObject({ force: z.boolean() }).register(schemas, {
-  id: 'ForceRequest',
-  description: 'Confirms an action that cannot be undone.',
-  example: { force: true },
-});
+export const ForceRequest = z
+  .strictObject({ force: z.boolean().describe('Must be true to confirm the action.') })
+  .register(schemas, {
+    id: 'ForceRequest',
+    description: 'Confirms an action that cannot be undone.',
+    example: { force: true },
+  });
 
 /** A VPS power action was accepted; the VPS may need more time. */
 export const VPSPowerResponse = z
   .strictObject({
-    success: z.boolean(),
-    action: z.enum(['start', 'stop', 'reset']),
-    vps_id: z.string(),
-    status: z.string(),
-    message: z.string(),
+    success,
+    action: z.enum(['start', 'stop', 'reset']).describe('The action.'),
+    vps_id: z.string().describe('ID of the VPS.'),
+    status: z.string().describe('Always requested: the action was accepted.'),
+    message: z.string().describe('What was done, in a sentence for people.'),
   })
   .register(schemas, {
     id: 'VPSPowerResponse',
     description: 'A VPS power action was accepted.',
-    example: { success: true, action: 'start', vps_id: '1207', status: 'requested', message: 'Start action sent' },
   });

@@ -35,11 +35,13 @@ export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget |
     const file = fileOf(name, params);
     if (!previous || missing.has(file)) await stage.write(file, Buffer.from(text));
   };
-  await write('openapi', {}, toJsonText('openapi', renderOpenApi()));
+  const style = readFileSync(join(import.meta.dirname, '../markdown/article.css'), 'utf8');
+  const texts = { 'application/javascript': widget.script, 'text/css': style };
+  await write('openapi', {}, toJsonText('openapi', renderOpenApi({ widgetVersion: widget.version, texts })));
   for (const [source, schema] of schemas) {
     await write('sourceSchema', { source }, toJsonText('sourceSchema', z.toJSONSchema(schema)));
   }
-  await write('articleStyle', {}, readFileSync(join(import.meta.dirname, '../markdown/article.css'), 'utf8'));
+  await write('articleStyle', {}, style);
   await write('statusWidget', {}, widget.script);
   await write('statusWidgetVersion', { version: widget.version }, widget.script);
   await write('statusWidgetIntegrity', {}, toJsonText('statusWidgetIntegrity', widget.embed));

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { findBreakingChanges } from './breaking-changes.ts';
-import type { OpenApiDocument } from './breaking-changes.ts';
+import type { DescribedApi } from './breaking-changes.ts';
 
 const file = new URL('__snapshots__/openapi.json', import.meta.url);
 const text = readFileSync(file, 'utf8');
-const published = JSON.parse(text) as OpenApiDocument;
+const published = JSON.parse(text) as DescribedApi;
 
 type Value = Record<string, any>; // eslint-disable-line typescript/no-explicit-any -- each case changes another part
 
@@ -13,7 +13,7 @@ type Value = Record<string, any>; // eslint-disable-line typescript/no-explicit-
 function changesAfter(edit: (document: Value) => void): string[] {
   const document = JSON.parse(text) as Value;
   edit(document);
-  return findBreakingChanges(published, document as unknown as OpenApiDocument);
+  return findBreakingChanges(published, document as unknown as DescribedApi);
 }
 
 const list = '/v1/blog/list';

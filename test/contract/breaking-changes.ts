@@ -1,7 +1,7 @@
 type Json = Readonly<Record<string, unknown>>;
 
 /** The parts of an OpenAPI 3.1 document that clients depend on. */
-export interface OpenApiDocument {
+export interface DescribedApi {
   readonly info: { readonly version: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Json>> };
@@ -9,8 +9,8 @@ export interface OpenApiDocument {
 
 interface Operation {
   readonly parameters: readonly Parameter[];
-  readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly headers?: Json; readonly content?: Content }>>;
+  readonly requestBody?: { readonly content: Content } | undefined;
+  readonly responses: Readonly<Record<string, { readonly headers?: Json; readonly content?: Content | undefined }>>;
   readonly security: readonly unknown[];
 }
 
@@ -21,7 +21,7 @@ interface Parameter {
   readonly schema: Json;
 }
 
-type Content = Readonly<Record<string, { readonly schema?: Json }>>;
+type Content = Readonly<Record<string, { readonly schema?: Json | undefined }>>;
 type Resolve = (schema: Json) => Json;
 
 /**
@@ -29,7 +29,7 @@ type Resolve = (schema: Json) => Json;
  * may be something that it could not be. Added paths, operations, statuses, headers and optional parameters break nothing; an added
  * response field does, because the schemas are closed.
  */
-export function findBreakingChanges(before: OpenApiDocument, after: OpenApiDocument): string[] {
+export function findBreakingChanges(before: DescribedApi, after: DescribedApi): string[] {
   const compare = {
     request: (from: Json, to: Json, at: string) => findExcess(from, to, resolver(before), resolver(after), at),
     response: (from: Json, to: Json, at: string) => [
@@ -98,7 +98,7 @@ function compareContents(
   });
 }
 
-function resolver(document: OpenApiDocument): Resolve {
+function resolver(document: DescribedApi): Resolve {
   return ({ $ref, ...rest }) => {
     const schema = typeof $ref === 'string' ? document.components.schemas[$ref.split('/').at(-1)!]! : {};
     const { allOf = [], ...own } = { ...schema, ...rest } as Json & { allOf?: Json[] };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { schemas } from '#contract/primitives.ts';
-import { renderOpenApi } from '#contract/openapi.ts';
+import { document } from './document.ts';
 import { shapes } from './shapes.ts';
 import type { Fields } from './shapes.ts';
 
@@ -37,14 +37,13 @@ function valuesOfOtherTypes(value: unknown): unknown[] {
 }
 
 test('every shape of the machine description is in the table', () => {
-  const { schemas: described } = renderOpenApi().components as { schemas: Record<string, { type?: string }> };
-  const objects = Object.entries(described).filter(([, { type }]) => type === 'object');
+  const objects = Object.entries(document.components.schemas).filter(([, { type }]) => type === 'object');
   expect(new Set(objects.map(([name]) => name)).difference(new Set(shapes.map(({ name }) => name)))).toEqual(new Set());
 });
 
 describe.each(shapes)('$name', ({ name, schema, valid, optional = [], maps = [] }) => {
   const accepts = (value: unknown) => schema.safeParse(value).success;
-  const isMap = (path: Path) => path.length === 1 && maps.includes(String(path[0]));
+  const isMap = (path: Path) => maps.includes(path.join('.'));
   const objects = pathsIn(valid).filter((path) => {
     const value = read(valid, path);
     return typeof value === 'object' && value !== null && !Array.isArray(value);

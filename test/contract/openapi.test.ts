@@ -9,53 +9,13 @@ import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
 import { findBreakingChanges } from './breaking-changes.ts';
-import type { OpenApiDocument } from './breaking-changes.ts';
+import type { DescribedApi } from './breaking-changes.ts';
+import { document, files } from './document.ts';
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 
-interface Content {
-  readonly schema?: JsonSchema;
-  readonly example?: unknown;
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
-}
-
-interface Response {
-  readonly description: string;
-  readonly headers: Readonly<Record<string, { readonly $ref: string }>>;
-  readonly content?: Readonly<Record<string, Content>>;
-}
-
-interface Operation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, Content>> };
-  readonly security: unknown[];
-  readonly parameters: readonly {
-    name: string;
-    in: string;
-    required: boolean;
-    description: string;
-    schema: Record<string, unknown>;
-  }[];
-  readonly responses: Readonly<Record<string, Response>>;
-}
-
-interface Document {
-  readonly openapi: string;
-  readonly info: { readonly version: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, JsonSchema>>;
-    readonly headers: Readonly<Record<string, { readonly required: boolean }>>;
-    readonly securitySchemes: Readonly<Record<string, unknown>>;
-  };
-}
-
-/** The document after a JSON round trip, as clients receive it. */
-const document = JSON.parse(JSON.stringify(renderOpenApi())) as Document;
 const reviewedFile = new URL('__snapshots__/openapi.json', import.meta.url);
-const majorOf = ({ info }: OpenApiDocument): number => Number.parseInt(info.version, 10);
+const majorOf = ({ info }: DescribedApi): number => Number.parseInt(info.version, 10);
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
 );
@@ -67,14 +27,14 @@ const contents = operations.flatMap(({ operationId, responses }) =>
 
 test('the document equals the reviewed snapshot, and a breaking change needs a higher major version', async () => {
   // The comparison comes first, so that `vitest -u` cannot replace a document that the new one breaks.
-  const reviewed = JSON.parse(readFileSync(reviewedFile, 'utf8')) as OpenApiDocument;
+  const reviewed = JSON.parse(readFileSync(reviewedFile, 'utf8')) as DescribedApi;
   const breaking = findBreakingChanges(reviewed, document);
   if (majorOf(document) === majorOf(reviewed)) expect(breaking).toEqual([]);
   await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/openapi.json');
 });
 
 test('the document is deterministic, and has the expected versions', () => {
-  expect(JSON.stringify(renderOpenApi())).toBe(JSON.stringify(renderOpenApi()));
+  expect(JSON.parse(JSON.stringify(renderOpenApi(files)))).toEqual(document);
   expect(document.openapi).toBe('3.1.1');
   expect(document.info.version).toBe('1.0.0');
 });
@@ -109,15 +69,37 @@ test('every object refuses unknown fields, and lists its required fields', () =>
     }
     for (const [key, inner] of Object.entries(value)) walk(inner, `${at}.${key}`);
   };
-  walk(document.components.schemas, 'schemas');
+  walk(document, 'document');
   expect(open).toEqual([]);
 });
 
-test('every component has a description', () => {
-  const bare = Object.entries(document.components.schemas).filter(
-    ([, { description }]) => !/^[A-Z].+\.$/.test(description ?? ''),
-  );
+test('every component and every property has a description', () => {
+  const bare: string[] = [];
+  const walk = ({ $ref, description, properties, items, additionalProperties: rest }: JsonSchema, at: string): void => {
+    // A reference has the description of its component.
+    if (!$ref && !/^[A-Z0-9].+\.$/s.test(description ?? '')) bare.push(at);
+    for (const [name, property] of Object.entries(properties ?? {})) walk(property as JsonSchema, `${at}.${name}`);
+    for (const inner of [items, rest]) if (typeof inner === 'object') walkFields(inner as JsonSchema, at);
+  };
+  const walkFields = ({ properties = {} }: JsonSchema, at: string): void => {
+    for (const [name, property] of Object.entries(properties)) walk(property as JsonSchema, `${at}[].${name}`);
+  };
+  for (const [name, schema] of Object.entries(document.components.schemas)) walk(schema, name);
   expect(bare).toEqual([]);
+});
+
+test('the document says who answers questions, where the API is, and which resources it has', () => {
+  expect(document.info.contact).toEqual({ name: expect.any(String), url: expect.stringMatching(/^https:/) });
+  expect(document.servers).toEqual([{ url: '/', description: expect.stringMatching(/\.$/) }]);
+  for (const { description } of document.tags) expect(description).toMatch(/^[A-Z].+\.$/);
+  const used = operations.flatMap(({ tags }) => tags);
+  expect(new Set(used)).toEqual(new Set(document.tags.map(({ name }) => name)));
+});
+
+test('every answer has an example, scripts and files too', () => {
+  expect(
+    contents.filter(({ example, examples }) => example === undefined && !examples).map(({ name }) => name),
+  ).toEqual([]);
 });
 
 describe.each(operations)('$operationId', (operation) => {
@@ -127,6 +109,8 @@ describe.each(operations)('$operationId', (operation) => {
   test('has a summary, and says whether it needs a key', () => {
     expect(summary).toMatch(/^[A-Z].+[^.]$/);
     expect(security).toEqual(endpoint.access ? [{ apiKey: [] }] : []);
+    expect(operation.tags).toHaveLength(1);
+    expect(operation.description).toMatch(/^[A-Z].+\.$/);
     if (endpoint.access) expect(operation.description).toContain(endpoint.access.scope);
   });
 
@@ -149,12 +133,16 @@ describe.each(operations)('$operationId', (operation) => {
       ...inQuery,
       ...(takesIdempotencyKey(endpoint) ? [{ name: 'Idempotency-Key', in: 'header', required: false }] : []),
     ]);
-    for (const { description } of parameters) expect(description).toMatch(/\.$/);
+    for (const { description, example, schema } of parameters) {
+      expect(description).toMatch(/\.$/);
+      expect(z.fromJSONSchema(schema).parse(example)).toEqual(example);
+    }
   });
 
   test('lists every status that it may send, and no other', () => {
     const codes: ProblemCode[] = [...endpoint.problems, 'method_not_allowed', endpoint.failure];
     if (endpoint.access) codes.push('unauthorized', 'forbidden', 'insufficient_scope');
+    if (endpoint.path.includes('{')) codes.push('not_found');
     if (takesIdempotencyKey(endpoint)) codes.push('validation_error', 'in_progress', 'idempotency_mismatch');
     const expected = new Set([
       ...Object.keys(endpoint.replies),
@@ -174,11 +162,11 @@ describe.each(operations)('$operationId', (operation) => {
     for (const [status, { content }] of errors) {
       const examples = Object.entries(content![type]!.examples!);
       expect(examples.length).toBeGreaterThan(0);
-      for (const [code, { value }] of examples) {
+      for (const [code, shown] of examples) {
         const problemCode = code as ProblemCode;
         expect(String(problems[problemCode].status)).toBe(status);
         const sent = renderProblem(style, problemCode, messageOf(endpoint, problemCode));
-        expect(value).toEqual(style === 'json' ? JSON.parse(sent) : sent);
+        expect(shown).toEqual({ value: style === 'json' ? JSON.parse(sent) : sent });
       }
     }
   });
@@ -193,14 +181,17 @@ describe.each(operations)('$operationId', (operation) => {
       const retries = ['429', '409', ...(endpoint.access ? ['500'] : [])];
       expect('Retry-After' in headers).toBe(retries.includes(status) || isUnknown);
       expect('WWW-Authenticate' in headers).toBe(status === '401' || status === '403');
+      // A former path of an article gets the article with its present path.
+      expect('Content-Location' in headers).toBe(
+        operationId.endsWith('Article') && (status === '200' || status === '304'),
+      );
       expect('Idempotent-Replayed' in headers).toBe(takesIdempotencyKey(endpoint) && status === '200');
       expect('ETag' in headers).toBe(endpoint.stored !== false && (status === '200' || status === '304'));
     }
   });
 });
 
-test.each(contents.filter(({ schema }) => schema))('the examples of $name match its schema', (content) => {
-  const { schema, example, examples } = content;
+test.each(contents)('the examples of $name match its schema', ({ schema, example, examples }) => {
   const values = examples ? Object.values(examples).map(({ value }) => value) : [example];
   const [local, definitions] = JSON.parse(
     JSON.stringify([schema, document.components.schemas]).replaceAll('#/components/schemas/', '#/$defs/'),

@@ -10,6 +10,7 @@ import {
   GamePowerResponse,
 } from '#contract/game.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
+import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
 import { ErrorResponse } from '#contract/problem.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
@@ -120,5 +121,24 @@ export const shapes: readonly Shape[] = [
     schema: KBFeedbackRequest,
     valid: { helpful: false, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
     optional: ['title', 'slug'],
+  },
+  {
+    name: 'OpenApiDocument',
+    schema: OpenApiDocument,
+    valid: {
+      openapi: '3.1.1',
+      info: {
+        title: 'Hosting API',
+        version: '1.0.0',
+        description: 'All of it.',
+        contact: { name: 'Support', url: 'https://a.example/support' },
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/', description: 'This one.' }],
+      tags: [{ name: 'Plans', description: 'The plans.' }],
+      paths: {},
+      components: { schemas: {}, headers: {}, securitySchemes: {} },
+    },
+    maps: ['paths', 'components.schemas', 'components.headers', 'components.securitySchemes'],
   },
 ];

@@ -39,10 +39,11 @@ describe('the release of the valid project', () => {
       const text = decode(tree, path).toString();
       texts[path] = path.endsWith('.json') ? JSON.parse(text) : text;
     }
-    expect(texts['public/v1/openapi.json']).toEqual(renderOpenApi());
     // The OpenAPI document has its own snapshot, and the status widget is tested in a browser.
-    delete texts['public/v1/openapi.json'];
     const { script, version, embed } = await compileStatusWidget();
+    const written = { 'application/javascript': script, 'text/css': String(texts['public/v1/article.css']) };
+    expect(texts['public/v1/openapi.json']).toEqual(renderOpenApi({ widgetVersion: version, texts: written }));
+    delete texts['public/v1/openapi.json'];
     for (const path of [
       'public/v1/service-status.js',
       `public/v1/service-status.${version}.js`,

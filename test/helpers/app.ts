@@ -19,6 +19,8 @@ export interface TestApp {
   /** Sends bytes unchanged and returns what comes back until the connection closes or is idle for 1 s. */
   raw(request: string): Promise<string>;
   stop(): Promise<void>;
+  /** Begins the shutdown: /ready says `draining`. */
+  drain(): void;
   /** The lines of the log so far, parsed. */
   log(): Record<string, unknown>[];
 }
@@ -58,6 +60,7 @@ export async function createTestApp({
     port,
     root: project,
     stop,
+    drain: () => server.drain(),
     request: (path, init) => fetch(url + path, { redirect: 'manual', ...init }),
     raw: (request) => sendRaw(port, request),
     log: () =>

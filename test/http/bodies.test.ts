@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { EndpointName } from '#contract/endpoints.ts';
-import { renderOpenApi } from '#contract/openapi.ts';
+import { document } from '../contract/document.ts';
 import { renderProblem } from '#contract/problem.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { sharedApp, sharedHosting } from '../server/shared.ts';
@@ -169,7 +169,7 @@ describe('a console command', () => {
     ['\uD800', false],
     ['a\nb', false],
   ])('has the same limits in the machine description: %j', (command, isValid) => {
-    const { components } = renderOpenApi() as {
+    const { components } = document as unknown as {
       components: { schemas: { GameConsoleCommandRequest: { properties: { command: { pattern: string } } } } };
     };
     const { pattern } = components.schemas.GameConsoleCommandRequest.properties.command;

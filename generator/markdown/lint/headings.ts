@@ -6,7 +6,7 @@ const h1 = 'the title is the only heading of level 1';
 
 /** Finds headings of level 1, levels that are skipped, and headings without a space after their marks. */
 export const headings: Rule = ({ source, sourceOf, plainTextOf, warn }) => {
-  // remark-lint-heading-increment does the second part, with 20 more packages.
+  // remark-lint-heading-increment does the second part, with many more packages.
   let level: number | undefined;
   const mayLackSpace = /^[ \t>]*#{2,6}[^ \t#\n]/m.test(source);
   return {

@@ -6,7 +6,7 @@ const undefinedReference = /(?<!\w)(!?)(\[[^[\]]*)?\]\[([^[\]\n]*)\]/g;
 const undefinedFootnote = /\[\^([\w-]+)\]/g;
 /** Finds links, pictures and footnotes that stay as text. Brackets alone are common in texts and not reported. */
 export const references: Rule = ({ source, plainTextOf, warn }) => {
-  // remark-lint-no-undefined-references reports brackets alone too, with 12 more packages.
+  // remark-lint-no-undefined-references reports brackets alone too, with many more packages.
   if (!/\]\[|\[\^|\][ \t]+\(|\]\([^()\n]*[ \t]/.test(source)) return {};
   const check = (node: Paragraph | Heading | TableCell): void => {
     const text = plainTextOf(node);

@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { json } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
+import {
+  GameConsoleCommandRequest,
+  GameConsoleCommandResponse,
+  GameConsoleWebsocketResponse,
+  GameLatestLogResponse,
+  GamePowerResponse,
+} from '#contract/game.ts';
+import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
+
+const hosting = {
+  method: 'POST',
+  stored: false,
+  errorStyle: 'json',
+  problems: ['provider_error'],
+  failure: 'internal_error',
+} as const;
+
+const messages = { validation_error: 'Idempotency-Key must be 1 to 255 visible ASCII characters' } as const;
+const power = 'Failed to send the power action';
+const gameMessages = { ...messages, forbidden: 'You do not have access to this game server' } as const;
+const consoleMessages = { ...gameMessages, provider_error: 'The console or log request failed' } as const;
+
+function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(action: Action) {
+  const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
+  const example = { success: true, action, vps_id: '1207', status: 'requested', message };
+  return {
+    ...hosting,
+    tag: 'VPS',
+    path: `/v1/hosting/cloud/vps-custom/{id}/${action}`,
+    access: { kind: 'vps', scope: 'vps-power:read_write' },
+    replies: { 200: json('The action was accepted; the VPS may need more time.', VPSPowerResponse, example) },
+    problems: ['server_unavailable', 'provider_error'],
+    messages: { ...messages, forbidden: 'You do not have access to this VPS', provider_error: power },
+  } as const;
+}
+
+function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(action: Action) {
+  const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
+  const example = { success: true, action, server_id: 'mc-4821', status: 'requested', message };
+  return {
+    ...hosting,
+    tag: 'Game servers',
+    path: `/v1/hosting/game/power/{server_id}/${action}`,
+    access: { kind: 'game', scope: 'game-power:read_write' },
+    replies: { 200: json('The action was accepted; the game server may need more time.', GamePowerResponse, example) },
+    messages: { ...gameMessages, provider_error: power },
+  } as const;
+}
+
+/** Only `true` confirms; any other text is a missing confirmation, not an invalid parameter. */
+const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.', example: true });
+
+/** The operations on the servers of customers, which need an API key. */
+export const hostingEndpoints = {
+  startVps: {
+    ...vpsPower('start'),
+    summary: 'Start a VPS',
+    description: 'Switches the VPS on.',
+  },
+  stopVps: {
+    ...vpsPower('stop'),
+    summary: 'Stop a VPS',
+    description: 'Stops the VPS, by a shutdown or by power off, as its operator has set it.',
+  },
+  resetVps: {
+    ...vpsPower('reset'),
+    summary: 'Reset a VPS (power cycle); requires force=true in the query and in the body',
+    description: 'Cuts the power and starts again: what was not written to disk is lost.',
+    query: z.object({ force }),
+    body: { schema: ForceRequest, required: true },
+    missing: { code: 'confirmation_required', message: 'Reset requires force=true' },
+    problems: [...vpsPower('reset').problems, 'confirmation_required', 'validation_error'],
+    messages: { ...vpsPower('reset').messages, confirmation_required: 'Reset requires force=true' },
+  },
+  startGameServer: {
+    ...gamePower('start'),
+    summary: 'Start a game server',
+    description: 'Starts the game server.',
+  },
+  stopGameServer: {
+    ...gamePower('stop'),
+    summary: 'Stop a game server',
+    description: 'Asks the game to end, so that it can save its world.',
+  },
+  restartGameServer: {
+    ...gamePower('restart'),
+    summary: 'Restart a game server',
+    description: 'Asks the game to end, so that it can save its world, and starts it again.',
+  },
+  killGameServer: {
+    ...gamePower('kill'),
+    summary: 'Kill a game server; requires force=true in the query or in the body',
+    description: 'Ends the game at once: what was not saved is lost.',
+    query: z.object({ force: force.optional() }),
+    body: { schema: ForceRequest, required: false },
+    problems: [...gamePower('kill').problems, 'confirmation_required', 'validation_error'],
+    messages: { ...gamePower('kill').messages, confirmation_required: 'Kill requires force=true' },
+  },
+  openGameConsole: {
+    ...hosting,
+    method: 'GET',
+    path: '/v1/hosting/game/console/{server_id}/websocket',
+    tag: 'Game servers',
+    summary: 'Get the address of a console stream and a token for it',
+    description:
+      'Fetch a new token when the stream says that its token expires. A key with read_write may send commands.',
+    access: { kind: 'game', scope: 'game-console:read' },
+    replies: { 200: json('The address and the short-lived token.', GameConsoleWebsocketResponse) },
+    messages: consoleMessages,
+  },
+  sendGameCommand: {
+    ...hosting,
+    path: '/v1/hosting/game/console/{server_id}/command',
+    tag: 'Game servers',
+    summary: 'Send a console command',
+    description: 'The server must be online. What the command prints is on the console stream.',
+    access: { kind: 'game', scope: 'game-console:read_write' },
+    body: { schema: GameConsoleCommandRequest, required: true },
+    missing: { code: 'validation_error', message: 'A JSON body with the field command is required' },
+    replies: { 200: json('The command was sent.', GameConsoleCommandResponse) },
+    problems: ['validation_error', 'provider_permission_denied', 'provider_error'],
+    messages: consoleMessages,
+  },
+  getLatestGameLog: {
+    ...hosting,
+    method: 'GET',
+    path: '/v1/hosting/game/logs/{server_id}/latest',
+    tag: 'Game servers',
+    summary: 'The latest log of a game server',
+    description:
+      'At most the newest 1 MiB, from the start of a line. All readers of a server share one reading in 3 seconds.',
+    access: { kind: 'game', scope: 'game-logs:read' },
+    replies: { 200: json('The log.', GameLatestLogResponse) },
+    messages: consoleMessages,
+  },
+} as const satisfies Record<string, Endpoint>;

@@ -1,0 +1,223 @@
+import { rmSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
+import type { EndpointName } from '#contract/endpoints.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
+import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
+import type { Answer, Question } from '../server/ask.ts';
+import { copyProject, serveShared, sharedApp, sharedProject } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+import { describeEndpoint, endpointNames, readManifest, requestOf } from '../server/targets.ts';
+import { document } from './document.ts';
+
+/** Every described status of every operation, `operation status code`; the code is that of the example. */
+const described = Object.values(document.paths).flatMap((methods) =>
+  Object.values(methods).flatMap(({ operationId, responses }) =>
+    Object.entries(responses).flatMap(([status, { content = {} }]) => {
+      const codes = Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples));
+      return (codes.length > 0 ? codes : ['']).map((code) => `${operationId} ${status} ${code}`.trim());
+    }),
+  ),
+);
+
+/** What no test produces, and why. */
+const unseen: Readonly<Record<string, string>> = {
+  'getHealth 500 internal_error': 'Its route cannot fail; every endpoint has the same error hook.',
+  'getReady 500 internal_error': 'As getHealth.',
+  'getInfo 500 internal_error': 'As getHealth.',
+  'getStatus 500 internal_error': 'As getHealth: a failed source is 503.',
+  'listDomainTlds 500 internal_error': 'As getHealth: a failed source is 502.',
+  'searchDomain 500 internal_error': 'As getHealth: a failed source is 502.',
+  'sendFeedback 500 internal_error': 'As getHealth: a failed chat is 502, and a failed store is logged.',
+  'sendFeedback 500 feedback_not_built': 'The message is built of checked text, so no request makes that fail.',
+};
+
+const seen = new Set<string>();
+/** The bodies that differ from the example of their code, for the message of a failure. */
+const otherBodies: string[] = [];
+
+/** Records an answer; the code of an error is that of the example with the same body. */
+function record(name: EndpointName, { status, text, headers }: Answer): number {
+  const { path, method } = describeEndpoint(name);
+  const operation = document.paths[path.replace('*}', '}')]![method === 'GET' ? 'get' : 'post']!;
+  const content = operation.responses[status]?.content;
+  const isError = status >= 400 && !(status in describeEndpoint(name).replies);
+  if (!isError) seen.add(`${name} ${status}`);
+  else {
+    const { examples = {} } = Object.values(content!)[0]!;
+    const body: unknown = headers['content-type'] === 'application/json' ? JSON.parse(text) : text;
+    const same = Object.entries(examples).find(([, shown]) => isEqual(shown.value, body));
+    if (same) seen.add(`${name} ${status} ${same[0]}`);
+    else otherBodies.push(`${name} ${status} ${text.trim()}`);
+  }
+  return status;
+}
+
+const isEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+async function produce(app: SharedApp, name: EndpointName, question: Question = {}, target?: string): Promise<number> {
+  const { target: usual, headers, ...rest } = requestOf(name, app);
+  const asked = { ...rest, ...question, headers: { ...headers, ...question.headers } };
+  return record(name, await ask(app, target ?? usual, asked));
+}
+
+const keyed = endpointNames.filter((name) => describeEndpoint(name).access);
+const acting = endpointNames.filter((name) => takesIdempotencyKey(describeEndpoint(name)));
+const stored = endpointNames.filter((name) => describeEndpoint(name).stored);
+const files = endpointNames.filter((name) => describeEndpoint(name).stored === 'file');
+const statusesOf = (names: readonly EndpointName[], run: (name: EndpointName) => Promise<number>) =>
+  names.reduce<Promise<number[]>>(async (before, name) => [...(await before), await run(name)], Promise.resolve([]));
+const all = (names: readonly unknown[], status: number): number[] => names.map(() => status);
+
+test('200, 304 and 405', async () => {
+  const app = await sharedApp();
+  expect(await statusesOf(endpointNames, (name) => produce(app, name))).toEqual(all(endpointNames, 200));
+  const unchanged = { headers: { 'If-None-Match': '*' } };
+  expect(await statusesOf(stored, (name) => produce(app, name, unchanged))).toEqual(all(stored, 304));
+  const deleting = { method: 'DELETE', body: undefined };
+  expect(await statusesOf(endpointNames, (name) => produce(app, name, deleting))).toEqual(all(endpointNames, 405));
+});
+
+test('429', async () => {
+  const app = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1', RATELIMIT_BLOCK_SECONDS: '60' });
+  const limited = endpointNames.filter((name) => isLimited(describeEndpoint(name).path));
+  // The first request is answered, the second begins the block.
+  await ask(app, '/v1/info');
+  await ask(app, '/v1/info');
+  expect(await statusesOf(limited, (name) => produce(app, name))).toEqual(all(limited, 429));
+});
+
+test('401, 403, 404, 409 and 422 of endpoints with a key', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const app = {
+    ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
+    key: await world.issueKey(),
+  };
+  const withKey = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
+  expect(await statusesOf(keyed, (name) => produce(app, name, withKey('none')))).toEqual(all(keyed, 401));
+
+  const ofOthers = withKey(await world.issueKey({ servers: ['game:theirs', 'vps:theirs'] }));
+  expect(await statusesOf(keyed, (name) => produce(app, name, ofOthers))).toEqual(all(keyed, 403));
+  const withoutScopes = withKey(await world.issueKey({ scopes: [] }));
+  expect(await statusesOf(keyed, (name) => produce(app, name, withoutScopes))).toEqual(all(keyed, 403));
+
+  const withoutId = (name: EndpointName) => requestOf(name, app).target.replace('/mine/', '//');
+  expect(await statusesOf(keyed, (name) => produce(app, name, {}, withoutId(name)))).toEqual(all(keyed, 404));
+
+  const headers = { 'Idempotency-Key': 'order-4711' };
+  await askEndpoint(app, 'startVps', { headers });
+  const others = acting.filter((name) => name !== 'startVps');
+  expect(await statusesOf(others, (name) => produce(app, name, { headers }))).toEqual(all(others, 422));
+  const other = { 'Idempotency-Key': 'order-4712' };
+  await askEndpoint(app, 'stopVps', { headers: other });
+  expect(await produce(app, 'startVps', { headers: other })).toBe(422);
+
+  const denied = { errors: [{ code: 'HttpForbiddenException', status: '403', detail: 'no' }] };
+  world.panel.fail({ status: 403, body: JSON.stringify(denied) });
+  await produce(app, 'sendGameCommand');
+});
+
+test('502 of endpoints with a key, and 409 while an action runs', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const settings = { ...world.settings, UPSTREAM_TIMEOUT_SECONDS: '60' };
+  const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+  world.panel.fail({ status: 500 });
+  world.hetzner.fail({ status: 500 });
+  // A console token needs no provider.
+  const asking = keyed.filter((name) => name !== 'openGameConsole');
+  expect(await statusesOf(asking, (name) => produce(app, name))).toEqual(all(asking, 502));
+
+  world.panel.fail('hang');
+  world.hetzner.fail('hang');
+  // Whichever of two arrives later is answered first.
+  const conflicts = await statusesOf(acting, async (name) => {
+    const headers = { 'Idempotency-Key': `order-${name}` };
+    const requests = [1, 2].map(() => askEndpoint(app, name, { headers }));
+    // The other one ends with the server.
+    for (const request of requests) request.catch(() => undefined);
+    return record(name, await Promise.race(requests));
+  });
+  expect(conflicts).toEqual(all(acting, 409));
+});
+
+test('500 of files, and of endpoints with a key', async () => {
+  const root = await copyProject();
+  const app = await serveShared({ DIST_DIR: join(root, 'dist'), RELEASE_CACHE_BYTES: '0' });
+  for (const file of Object.keys(readManifest(root).files)) truncateSync(join(root, 'dist/current', file), 0);
+  expect(await statusesOf(files, (name) => produce(app, name))).toEqual(all(files, 500));
+
+  const world = await createHostingWorld(temporaryFolder());
+  const hosting = {
+    ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
+    key: await world.issueKey(),
+  };
+  const file = join(world.settings.DATA_DIR!, 'hosting.sqlite');
+  const database = new DatabaseSync(file);
+  database.exec(`UPDATE hosting_servers SET provider = ''`);
+  database.close();
+  await statusesOf(keyed, (name) => produce(hosting, name));
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end);
+  expect(await statusesOf(keyed, (name) => produce(hosting, name))).toEqual(all(keyed, 500));
+});
+
+test('400, 404, 415, 500, 502 and 503 of single endpoints', async () => {
+  const app = await sharedApp();
+  const article = '/v1/blog/article';
+  const guide = '/v1/kb/article';
+  expect(await produce(app, 'getBlogArticle', {}, article)).toBe(400);
+  expect(await produce(app, 'getBlogArticle', {}, `${article}?path=/blog/a&path=/blog/b`)).toBe(400);
+  expect(await produce(app, 'getBlogArticle', {}, `${article}?path=/blog/none/none`)).toBe(404);
+  expect(await produce(app, 'getKnowledgeBaseArticle', {}, guide)).toBe(400);
+  expect(await produce(app, 'getKnowledgeBaseArticle', {}, `${guide}?path=/blog/a&path=/blog/b`)).toBe(400);
+  expect(await produce(app, 'getKnowledgeBaseArticle', {}, `${guide}?path=/knowledgebase/none/none`)).toBe(404);
+  expect(await produce(app, 'listKnowledgeBaseArticles', {}, '/v1/kb/list?category=a&category=b')).toBe(400);
+  expect(await produce(app, 'getStatusWidgetVersion', {}, '/v1/service-status.0.js')).toBe(404);
+  expect(await produce(app, 'getMedia', {}, '/media/none.svg')).toBe(404);
+
+  expect(await produce(app, 'searchDomain', {}, '/v1/domains/search?domain=')).toBe(400);
+  expect(await produce(app, 'searchDomain', {}, '/v1/domains/search?domain=example.nothing')).toBe(404);
+  expect(await produce(app, 'resetVps', { body: '{"force":false}' })).toBe(400);
+  expect(await produce(app, 'killGameServer', { body: '' }, '/v1/hosting/game/power/mine/kill')).toBe(400);
+  const tooLong = { headers: { 'Idempotency-Key': 'x'.repeat(256) } };
+  expect(await statusesOf(acting, (name) => produce(app, name, tooLong))).toEqual(all(acting, 400));
+
+  expect(await produce(app, 'sendFeedback', { body: '' })).toBe(400);
+  expect(await produce(app, 'sendFeedback', { headers: { 'Content-Type': 'text/plain' } })).toBe(415);
+  const silent = await serveShared({ CHAT_FEEDBACK_WEBHOOK_URL: '' });
+  expect(await produce(silent, 'sendFeedback')).toBe(202);
+  const chat = await createUpstream(() => ({ status: 500 }));
+  const failing = await serveShared({ CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/token-of-the-tests` });
+  expect(await produce(failing, 'sendFeedback')).toBe(502);
+});
+
+test('the states of the service that last', async () => {
+  const kuma = await createKumaUpstream();
+  kuma.fail({ status: 500 });
+  const app = await serveShared({ ...kuma.settings });
+  expect(await produce(app, 'getStatus')).toBe(503);
+  app.drain();
+  expect(await produce(app, 'getReady')).toBe(503);
+
+  const billing = await createUpstream(() => ({ status: 500 }));
+  const unpriced = await serveShared({ DOMAIN_PRICES: 'fossbilling', FOSSBILLING_URL: billing.url });
+  expect(await produce(unpriced, 'listDomainTlds')).toBe(502);
+  expect(await produce(unpriced, 'searchDomain')).toBe(502);
+
+  const root = createProject({ 'catalog/domains.yaml': 'tlds:\n  .com: { active: true }\n' });
+  await buildProject(root, { lenient: true });
+  const empty = { ...(await createTestApp({ root })), key: '' };
+  expect(await produce(empty, 'listDomainTlds')).toBe(500);
+  expect(await produce(empty, 'searchDomain')).toBe(500);
+});
+
+test('every described status was produced, with the body of its example, or has a reason why not', () => {
+  const missing = described.filter((one) => !seen.has(one) && !(one in unseen));
+  expect(missing, `other bodies: ${[...new Set(otherBodies)].join('\n')}`).toEqual([]);
+  expect(Object.keys(unseen).filter((one) => seen.has(one) || !described.includes(one))).toEqual([]);
+});

@@ -1,0 +1,72 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { OpenApiDocument, Operation } from '#contract/openapi-document.ts';
+import { createTestApp } from '../helpers/app.ts';
+import type { TestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { buildProject, temporaryFolder } from '../helpers/project.ts';
+import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
+import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+
+const repository = resolve(import.meta.dirname, '../..');
+
+/** The server with the sample content, and the servers that the examples of the machine description name. */
+export interface SampleApp extends TestApp {
+  readonly key: string;
+  /** The machine description of its release. */
+  readonly document: OpenApiDocument;
+}
+
+/** Builds and serves the sample content of this repository until the test ends. */
+export async function serveSample(): Promise<SampleApp> {
+  const root = temporaryFolder();
+  for (const source of ['content', 'catalog']) {
+    cpSync(join(repository, source), join(root, source), { recursive: true });
+  }
+  const rdap = await createRdapUpstream();
+  rdap.taken.add('example.com');
+  const domains = join(root, 'catalog/domains.yaml');
+  const withLookup = readFileSync(domains, 'utf8').replace(/\.com: +\{/, `$& lookup: { rdap: "${rdap.base}" },`);
+  writeFileSync(domains, withLookup);
+  await buildProject(root);
+
+  const world = await createHostingWorld(root);
+  const record = { provider: 'panel', ref: world.panel.wings.uuid, logFile: null } as const;
+  await world.store.servers.put({ server: 'game:mc-4821', ...record });
+  await world.store.servers.put({ server: 'vps:1207', ...record, provider: 'cloud', ref: '42' });
+  const key = await world.issueKey({ servers: ['game:mc-4821', 'vps:1207'] });
+  const kuma = await createKumaUpstream();
+  kuma.monitors.set('Game servers', 0);
+  const chat = await createUpstream(() => ({ status: 200, body: '{}' }));
+  const settings = {
+    ...world.settings,
+    ...kuma.settings,
+    CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/token-of-the-tests`,
+    PUBLIC_URL: 'https://api.example.com',
+    SERVICE_VERSION: '1.4.0',
+  };
+  const app = await createTestApp({ root, settings });
+  const document = (await (await app.request('/v1/openapi.json')).json()) as OpenApiDocument;
+  return { ...app, key, document };
+}
+
+/** The request that an operation's description gives as its example. */
+export function exampleRequest(path: string, operation: Operation, key: string) {
+  const { parameters, requestBody, security } = operation;
+  const inQuery = new URLSearchParams();
+  let filled = path;
+  for (const { name, in: place, example } of parameters) {
+    if (place === 'path') filled = filled.replace(`{${name}}`, String(example));
+    if (place === 'query') inQuery.set(name, String(example));
+  }
+  const body = requestBody?.content['application/json']?.example;
+  return {
+    target: inQuery.size > 0 ? `${filled}?${inQuery.toString()}` : filled,
+    headers: {
+      ...(security.length > 0 && { Authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  };
+}

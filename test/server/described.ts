@@ -1,0 +1,159 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { Operation } from '#contract/openapi-document.ts';
+import { document } from '../contract/document.ts';
+import { describeEndpoint, endpointAt } from './targets.ts';
+
+/** An answer as a client sees it. */
+export interface Described {
+  readonly method: string;
+  readonly target: string;
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+type Response = Operation['responses'][string];
+
+const ajv = new Ajv2020({ strict: false });
+addFormats.default(ajv);
+ajv.addSchema(document, 'api');
+
+const validators = new Map<object, ValidateFunction>();
+/** Bodies with an ETag are the same each time. */
+const validated = new Set<string>();
+
+/** What the server under test answered differently than its machine description says. */
+const differences: string[] = [];
+let count = 0;
+
+/** Returns how many answers were compared since the last call. Throws if one differs from the machine description. */
+export function takeComparison(): number {
+  const compared = count;
+  count = 0;
+  assertSame();
+  return compared;
+}
+
+function assertSame(): void {
+  const found = differences.splice(0);
+  if (found.length > 0) throw new Error([...new Set(found)].join('\n'));
+}
+
+/** The ports of servers in this process, whose answers are compared as they are sent. */
+const ports = new Set<number>();
+
+/** Compares an answer of a server in another process. Throws if it differs from the machine description. */
+export function compareRemote(port: number, answer: Described): void {
+  if (ports.has(port)) return;
+  compare(answer);
+  assertSame();
+}
+
+// Every answer of the server under test passes here, whichever client asks. Stand-ins for other services have no request id.
+subscribe('http.server.request.start', (message) => {
+  const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+  const { method = '', url = '', headers, socket } = request;
+  // A request without Host reaches no endpoint.
+  const target = headers.host === undefined ? '*' : url;
+  const isPreflight = method === 'OPTIONS' && 'access-control-request-method' in headers;
+  if (isPreflight) return;
+  const port = socket.localPort!;
+  const chunks: Buffer[] = [];
+  const keep = (chunk: unknown, encoding: unknown): void => {
+    if (typeof chunk === 'string') chunks.push(Buffer.from(chunk, encoding as BufferEncoding));
+    else if (chunk instanceof Uint8Array && isText(readHead(response))) chunks.push(Buffer.from(chunk));
+  };
+  const write = response.write.bind(response) as (...args: unknown[]) => boolean;
+  const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;
+  response.write = (...args: [unknown, ...unknown[]]) => {
+    const written = write(...args);
+    keep(args[0], args[1]);
+    return written;
+  };
+  response.end = (...args: [unknown?, ...unknown[]]) => {
+    end(...args);
+    keep(args[0], args[1]);
+    const sent = readHead(response);
+    if (!('x-request-id' in sent)) return response;
+    ports.add(port);
+    compare({ method, target, status: response.statusCode, headers: sent, body: Buffer.concat(chunks) });
+    return response;
+  };
+});
+
+/** The headers as sent. Those given to `writeHead` as a list are in no other place. */
+function readHead(response: ServerResponse): Record<string, string> {
+  const { _header: head } = response as ServerResponse & { readonly _header: string | null };
+  const lines = head?.split('\r\n').slice(1).filter(Boolean) ?? [];
+  return Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+}
+
+function isText({ 'content-type': type = '' }: Record<string, string>): boolean {
+  return /^(?:application\/json|text\/plain)/.test(type);
+}
+
+/** Compares the status, the headers, the media type and a JSON body. */
+function compare(answer: Described): void {
+  const { method, target, status, headers } = answer;
+  count += 1;
+  const name = endpointAt(target);
+  const report = (text: string): void => {
+    differences.push(`${name ?? `${method} ${target}`}: ${status} ${text}`);
+  };
+  if (!name) return compareBody(answer, status >= 400 ? anyError : {}, report);
+  const { path, method: own } = describeEndpoint(name);
+  const response = document.paths[path.replace('*}', '}')]![own === 'GET' ? 'get' : 'post']!.responses[status];
+  if (!response) return report('is not described');
+  for (const missing of missingHeaders(response, headers)) report(`lacks ${missing}`);
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  const { [type]: exact, '*/*': any, ...others } = response.content ?? {};
+  const content = exact ?? any;
+  if (!content && (type !== '' || Object.keys(others).length > 0)) return report(`has the type ${type}`);
+  compareBody(answer, content?.schema ?? {}, report);
+}
+
+/** A path without an operation answers with an error. */
+const anyError = { $ref: '#/components/schemas/ErrorResponse' };
+
+function missingHeaders({ headers: described }: Response, sent: Described['headers']): string[] {
+  return Object.entries(described).flatMap(([name, { $ref }]) => {
+    const { required } = document.components.headers[$ref.split('/').at(-1)!]!;
+    return required && !(name.toLowerCase() in sent) ? [name] : [];
+  });
+}
+
+/** Compares a JSON body with its schema. Other bodies are any text or bytes. */
+function compareBody(
+  { method, status, headers, body }: Described,
+  schema: object,
+  report: (text: string) => void,
+): void {
+  if (method === 'HEAD' || headers['content-type'] !== 'application/json') return;
+  const known = `${status} ${JSON.stringify(schema)} ${headers.etag}`;
+  if (headers.etag !== undefined && validated.has(known)) return;
+  const validate = validators.get(schema) ?? ajv.compile(toAbsolute(schema));
+  validators.set(schema, validate);
+  try {
+    if (!validate(JSON.parse(decode(body, headers['content-encoding'])))) report(ajv.errorsText(validate.errors));
+  } catch (error) {
+    // An error must not reach the server, which is about to return from `end`.
+    report(`has a broken body: ${String(error)}`);
+  }
+  validated.add(known);
+}
+
+function toAbsolute(schema: object): object {
+  return '$ref' in schema ? { $ref: `api${String(schema.$ref)}` } : schema;
+}
+
+function decode(body: Buffer, encoding: unknown): string {
+  if (encoding === 'br') return brotliDecompressSync(body).toString();
+  return (encoding === 'gzip' ? gunzipSync(body) : body).toString();
+}

@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import type { OpenApiDocument, Operation } from '#contract/openapi-document.ts';
+import { serveSample } from '../../contract/sample-app.ts';
+import { generateFunctions, generateTypes } from './clients/generate.ts';
+
+const run = promisify(execFile);
+const repository = resolve(import.meta.dirname, '../../..');
+
+/** An operation with its path and method. */
+interface Described extends Operation {
+  readonly path: string;
+  readonly method: string;
+}
+
+/** A generated client, and how a program calls it. */
+interface Client {
+  readonly name: string;
+  /** Generates the client for `openapi.json` of the folder. */
+  readonly generate: (folder: string) => Promise<void>;
+  readonly imports: (operations: readonly Described[]) => string;
+  /** The expression that calls an operation; its value has `response`. */
+  readonly call: (operation: Described) => string;
+}
+
+/** The examples of the parameters in path and query, by place, and of the body, as properties of an object literal. */
+function examplesOf({ parameters, requestBody }: Described): { params: string; body: string } {
+  const places = (['path', 'query'] as const).flatMap((place) => {
+    const found = parameters.filter((parameter) => parameter.in === place);
+    const values = Object.fromEntries(found.map(({ name, example }) => [name, example]));
+    return found.length > 0 ? [`${place}: ${JSON.stringify(values)}`] : [];
+  });
+  const body = requestBody?.content['application/json']!.example;
+  return { params: places.join(', '), body: requestBody ? `body: ${JSON.stringify(body)}` : '' };
+}
+
+const clients: readonly Client[] = [
+  {
+    name: 'openapi-typescript with openapi-fetch',
+    generate: generateTypes,
+    imports: () => `
+      import createClient from 'openapi-fetch';
+      import type { paths } from './schema.ts';
+      const client = createClient<paths>({ baseUrl, headers: { Authorization: \`Bearer \${key}\` } });
+    `,
+    call(operation) {
+      const { params, body } = examplesOf(operation);
+      const options = [body, params && `params: { ${params} }`, `parseAs: 'text'`].filter(Boolean).join(', ');
+      return `client.${operation.method.toUpperCase()}('${operation.path}', { ${options} })`;
+    },
+  },
+  {
+    name: '@hey-api/openapi-ts',
+    generate: generateFunctions,
+    imports: (operations) => `
+      import { ${operations.map(({ operationId }) => operationId).join(', ')} } from './client/sdk.gen.ts';
+      import { client } from './client/client.gen.ts';
+      client.setConfig({ baseUrl, auth: key });
+    `,
+    call(operation) {
+      const { params, body } = examplesOf(operation);
+      return `${operation.operationId}({ ${[body, params].filter(Boolean).join(', ')} })`;
+    },
+  },
+];
+
+/** Writes a program that calls every operation with its examples and exports the statuses. */
+function writeProgram(folder: string, client: Client, { paths }: OpenApiDocument, url: string, key: string): void {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method })),
+  );
+  const calls = operations.map(
+    (operation) => `  '${operation.operationId}': (await ${client.call(operation)}).response?.status,`,
+  );
+  const values = `const baseUrl = ${JSON.stringify(url)};\nconst key = ${JSON.stringify(key)};\n`;
+  const program = [values, client.imports(operations), 'export const statuses = {', ...calls, '};', ''];
+  writeFileSync(join(folder, 'program.ts'), program.join('\n'));
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    target: 'es2024',
+    lib: ['es2024', 'dom', 'dom.iterable'],
+    module: 'nodenext',
+    types: [],
+    allowImportingTsExtensions: true,
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['program.ts'] }));
+}
+
+test.each(clients)('$name compiles under strict, and calls every operation', async (client) => {
+  const app = await serveSample();
+  // Inside the project, where imports resolve; TypeScript, the linter and git pass over it.
+  const generated = join(import.meta.dirname, 'clients/.generated');
+  mkdirSync(generated, { recursive: true });
+  const folder = mkdtempSync(join(generated, 'client-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'openapi.json'), JSON.stringify(app.document));
+  await client.generate(folder);
+  writeProgram(folder, client, app.document, app.url, app.key);
+  await run(join(repository, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error: { stdout: string }) => {
+    throw new Error(error.stdout);
+  });
+  const { statuses } = (await import(join(folder, 'program.ts'))) as { statuses: Record<string, number> };
+  expect(Object.entries(statuses).filter(([, status]) => status !== 200)).toEqual([]);
+});
