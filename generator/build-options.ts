@@ -15,6 +15,8 @@ export interface BuildOptions extends Strictness {
   readonly checkOnly?: boolean;
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
+  /** Allows a list that is online to become empty. */
+  readonly allowEmpty?: boolean;
   /** Renders every article again. */
   readonly noCache: boolean;
   readonly compression: Compression;

@@ -3,6 +3,7 @@ import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-recor
 import { createDiagnostics } from './source/diagnostics.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readCurrent } from './release/current.ts';
+import { findEmptied, readOnlineCounts } from './release/emptied.ts';
 import type { Online } from './release/online.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
 import { loadFolder } from './source/load.ts';
@@ -14,7 +15,7 @@ import { createRenderer } from './markdown/renderer.ts';
  * published. Throws if the release cannot be written; the existing releases stay unchanged.
  */
 export async function build(options: BuildOptions): Promise<BuildResult> {
-  const { out, compression, noCache, checkOnly = false } = options;
+  const { out, compression, noCache, checkOnly = false, allowEmpty = false } = options;
   const diagnostics = createDiagnostics(options);
   const sources = {
     content: loadFolder(options.content, diagnostics),
@@ -50,6 +51,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       render: renderer.render,
       cache,
       progress: options.progress,
+      onlineCounts: allowEmpty ? undefined : await readOnlineCounts(out),
       widget: record?.widget,
       ...(!checkOnly && {
         compressor: compressors[compression],
@@ -73,7 +75,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
  * all checks run again.
  */
 async function isPublished(
-  { out, against }: BuildOptions,
+  { out, against, allowEmpty }: BuildOptions,
   sources: Sources,
   previous: PreviousRelease,
   readOnline: () => Promise<Online | undefined>,
@@ -81,6 +83,7 @@ async function isPublished(
   const isCurrent = (await readCurrent(out)) === previous.manifest.id;
   // Compared with itself, a release has lost nothing.
   if (isCurrent && against === undefined) return true;
+  if (!allowEmpty && findEmptied(await readOnlineCounts(out), previous.manifest.counts).length > 0) return false;
   if (!(await hasAllPaths(await readOnline(), previous.directory, sources))) return false;
   if (isCurrent) return true;
   const { republish } = await import('./release/publish.ts');

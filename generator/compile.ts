@@ -14,17 +14,21 @@ import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
 import type { BuildResult } from './build-options.ts';
+import { findEmptied } from './release/emptied.ts';
 import { writeGeneratorFiles } from './release/generator-files.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/stage.ts';
 import { readCatalog } from './source/catalog.ts';
-import { readSource } from './source/load.ts';
+import type { Diagnostics } from './source/diagnostics.ts';
+import { displayIn, placeOf, readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 import { readRemoved } from './source/removed.ts';
 
 /** Options of {@link compile}. */
 export interface CompileOptions extends ArticlesOptions {
   readonly sources: Sources;
+  /** The counts of the release that is online, if no list of it may become empty. */
+  readonly onlineCounts?: Manifest['counts'] | undefined;
   /** What is online, whose paths must not vanish. */
   readonly online?: Online | undefined;
   /** Starts the release after all checks; if left out, nothing is written. */
@@ -78,6 +82,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     monitors: catalog.status.monitors.length,
     media: content.media.size,
   };
+  checkEmptied(options, counts, diagnostics);
   const due = articles.filter(({ state }) => state === 'scheduled').map(({ metadata }) => metadata.due!);
   const summary = {
     counts,
@@ -89,6 +94,24 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   const written =
     openStage && !diagnostics.failed() ? await writeRelease(await openStage(), parts, options) : undefined;
   return { articles, hasVanished, ...summary, ...written, diagnostics: diagnostics.list() };
+}
+
+/** Reports each list that is online and would become empty, unless its sources have problems. */
+function checkEmptied(
+  { onlineCounts, sources }: Pick<CompileOptions, 'onlineCounts' | 'sources'>,
+  counts: Manifest['counts'],
+  diagnostics: Diagnostics,
+): void {
+  const hasPlans = counts.services + counts.games > 0;
+  for (const { count, root, path, nouns } of findEmptied(onlineCounts, counts)) {
+    const display = displayIn(sources[root], path);
+    // A catalog without plans is an error of its own, which --allow-empty does not change.
+    if (diagnostics.failed(display) || (!hasPlans && /^(?:services|games)$/.test(count))) continue;
+    const number = onlineCounts![count];
+    const were = number === 1 ? `1 ${nouns[0]} is` : `${number} ${nouns[1]} are`;
+    const message = `${were} online, and this build has none`;
+    diagnostics.error(placeOf({ display }), message, '--allow-empty builds it anyway');
+  }
 }
 
 /** A text file of a release. */

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
 import type { ServerName } from '#contract/api-keys.ts';
@@ -15,7 +16,7 @@ import { addPreview } from './http/preview.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
-import { unreadable } from './http/target.ts';
+import { readRest, unreadable } from './http/target.ts';
 import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Logger } from './log.ts';
@@ -55,6 +56,8 @@ declare module 'h3' {
     routes?: readonly Route[] | undefined;
     route?: Route | undefined;
     caller?: Caller;
+    /** The headers of the rate limits. Only responses that no cache keeps have them: others are seen by other clients. */
+    limits?: readonly string[];
     /** An error on our side, for the log. */
     failure?: unknown;
   }
@@ -79,6 +82,8 @@ export function createApp(options: AppOptions): H3 {
       if (status >= 500 && !isUnreachable) event.context.failure = unwrapError(error);
       setStatus(event, status);
       for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
+      if (headers['Cache-Control'] === 'no-store') append(event, event.context.limits);
+      else if (options.preview !== undefined) event.res.headers.set('Cache-Control', 'no-cache');
       return body;
     },
   });
@@ -100,7 +105,7 @@ export function createApp(options: AppOptions): H3 {
 }
 
 /** The middleware that needs the dependencies of the app. */
-function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }: AppOptions) {
+function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, preview }: AppOptions) {
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
@@ -150,10 +155,10 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes }
       request: nodeOf(event).req,
       query: event.url.searchParams,
       caller,
-      rest: params?.['rest'] ?? params?.['id'] ?? '',
+      rest: readRest(nodeOf(event).req.url!, endpoint.path) ?? params?.['id'] ?? '',
       maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
-    return 'variants' in reply ? sendStored(event, reply) : sendJson(event, reply);
+    return 'variants' in reply ? sendStored(event, reply, preview !== undefined) : sendJson(event, reply);
   };
 
   return { begin, addCors, limitClient, limitEndpoint, authorizeKey, answer };
@@ -174,6 +179,7 @@ function assertRoute(event: H3Event): string | undefined {
   if (!isPreflight(event))
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
   append(event, Object.entries(preflightHeaders(methods, isKeyed(routes))).flat());
+  append(event, event.context.limits);
   setStatus(event, 204);
   return '';
 }
@@ -203,9 +209,9 @@ function isPreflight({ req: { method, headers } }: H3Event): boolean {
   return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
 }
 
-/** Adds the rate limit headers, and throws 429 if the limit is exceeded. */
+/** Keeps the rate limit headers for the response, and throws 429 if the limit is exceeded. */
 function assertAllowed(event: H3Event, { allowed, headers, retryAfter }: RateLimitResult): void {
-  append(event, headers);
+  event.context.limits = [...(event.context.limits ?? []), ...headers];
   if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
 }
 
@@ -216,7 +222,7 @@ function setStatus(event: H3Event, status: number): void {
 }
 
 /** Adds headers, given as alternating names and values. */
-function append(event: H3Event, headers: readonly string[]): void {
+function append(event: H3Event, headers: readonly string[] = []): void {
   for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
 }
 
@@ -225,13 +231,17 @@ function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): st
   setStatus(event, status);
   append(event, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))]);
   append(event, ['Cache-Control', 'no-store', ...Object.entries(headers).flat()]);
+  append(event, event.context.limits);
   return text;
 }
 
-async function sendStored(event: H3Event, file: StoredFile): Promise<unknown> {
-  const { status, headers, variant } = toStoredReply(file, nodeOf(event).req);
-  const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant)));
+async function sendStored(event: H3Event, file: StoredFile, isPreview: boolean): Promise<unknown> {
+  const { status, headers, variant, range } = toStoredReply(file, nodeOf(event).req, isPreview);
+  const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant, range)));
+  // The response has begun, so it can only be broken off.
+  if (bytes instanceof Readable) bytes.once('error', (error) => (event.context.failure = error));
   setStatus(event, status);
   append(event, headers);
+  if (range && Buffer.isBuffer(bytes)) return bytes.subarray(range.start, range.end + 1);
   return bytes ?? '';
 }

@@ -1,7 +1,10 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
-import { BlockList, isIP } from 'node:net';
+import { BlockList } from 'node:net';
 import { z } from 'zod';
-import { Secret, UpstreamUrl, isLoopback } from './upstream/settings.ts';
+import { DnsServers, Host, Networks, Origins, PublicUrl, WebhookUrl } from './addresses.ts';
+import { Secret, UpstreamUrl } from './upstream/settings.ts';
+import { findMisspelt } from './misspelt.ts';
+import type { Misspelt } from './misspelt.ts';
 import { EnvError, readSettings } from './settings.ts';
 import type { Environment } from './settings.ts';
 import { StoreSettings } from './store/env.ts';
@@ -18,53 +21,6 @@ const integer = (minimum: number, maximum: number) =>
     .transform(Number)
     .pipe(z.int().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
 
-const list = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean),
-);
-
-const Origins = list.refine(
-  (origins) =>
-    origins.every((origin) => origin === '*' || (!origin.includes('*') && URL.parse(origin)?.origin === origin)),
-  'must be *, or origins such as https://www.example.com, separated by commas',
-);
-
-const Networks = list.transform((networks, context) => {
-  const trusted = new BlockList();
-  for (const network of networks) {
-    const [, address = '', prefix] = /^([^/]+)(?:\/(\d+))?$/.exec(network) ?? [];
-    const version = isIP(address);
-    const most = version === 6 ? 128 : 32;
-    const bits = Number(prefix ?? most);
-    if (version === 0 || bits > most) {
-      context.addIssue('must be IP addresses and networks such as 10.0.0.0/8, separated by commas');
-      return z.NEVER;
-    }
-    trusted.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
-  }
-  return trusted;
-});
-
-/** Like {@link UpstreamUrl}, but a query is allowed, since some webhooks have one. */
-const WebhookUrl = z.string().refine((text) => {
-  const url = URL.parse(text);
-  return (
-    url !== null &&
-    !url.username &&
-    !url.password &&
-    (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)))
-  );
-}, 'must be an https:// URL without a user (http:// only on loopback)');
-
-const DnsServers = list.transform((servers, context): 'off' | string[] => {
-  if (servers.length === 1 && servers[0] === 'off') return 'off';
-  if (servers.length > 0 && servers.every(isAddress)) return servers;
-  context.addIssue('must be off, or IP addresses with an optional port, such as 9.9.9.9 or 127.0.0.1:5353');
-  return z.NEVER;
-});
-
 /** The settings that each source of prices requires. */
 const requiredByPrices = {
   catalog: [],
@@ -75,11 +31,7 @@ const requiredByPrices = {
 const Settings = z
   .object({
     PORT: integer(0, 65_535).default(3000).describe('The port to listen on; 0 takes a free one.'),
-    HOST: z
-      .string()
-      .refine(isHost, 'must be an IP address or a host name')
-      .default('127.0.0.1')
-      .describe('The address to listen on.'),
+    HOST: Host.default('127.0.0.1').describe('The address to listen on.'),
     DIST_DIR: z.string().default('dist').describe('Where releases are kept.'),
     RELEASE_CACHE_BYTES: integer(0, 1_099_511_627_776)
       .default(33_554_432)
@@ -153,12 +105,9 @@ const Settings = z
     DNS_SERVERS: DnsServers.optional().describe(
       "Resolvers for the domain search, `ip:port` separated by commas, or `off`; the default is the system's.",
     ),
-    PUBLIC_URL: z
-      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-      .optional()
-      .describe(
-        'Where clients reach the service: console streams are opened there. The default is the address it listens on.',
-      ),
+    PUBLIC_URL: PublicUrl.optional().describe(
+      'Where clients reach the service: console streams are opened there. The default is the address it listens on.',
+    ),
     ...StoreSettings.shape,
     PROVIDERS_FILE: z
       .string()
@@ -219,7 +168,23 @@ export function loadEnvFile(): void {
 
 /** Reads the settings; throws an {@link EnvError} that names every problem. */
 export function readEnv(source: Environment): Env {
-  return Object.freeze(readSettings(Settings, source));
+  try {
+    return Object.freeze(readSettings(Settings, source));
+  } catch (error) {
+    if (!(error instanceof EnvError)) throw error;
+    // A misspelt name is often the reason why a setting is missing.
+    throw new EnvError([error.message, ...findMisspeltSettings(source).map(describeMisspelt)].join('\n'));
+  }
+}
+
+/** Finds the variables whose names look like those of settings, but are not. */
+export function findMisspeltSettings(source: Environment): Misspelt[] {
+  return findMisspelt(Object.keys(Settings.shape), source);
+}
+
+/** Says in one line which setting a variable looks like; without its value. */
+export function describeMisspelt({ name, setting }: Misspelt): string {
+  return `${name} is not a setting and has no effect: did you mean ${setting}?`;
 }
 
 function isReadable(file: string): boolean {
@@ -229,16 +194,4 @@ function isReadable(file: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Whether a text is an IP address with an optional port; an IPv6 address with a port needs brackets. */
-function isAddress(text: string): boolean {
-  if (isIP(text) !== 0) return true;
-  const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
-  return isIP(six ?? four ?? '') === (six === undefined ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536;
-}
-
-/** Whether a text is an address or a name without a port. For anything else, listhen would listen on localhost. */
-function isHost(host: string): boolean {
-  return isIP(host) !== 0 || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host);
 }

@@ -1,7 +1,8 @@
 import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
-import { loadEnvFile, readEnv } from './env.ts';
+import { escapeLines } from '#common/terminal.ts';
+import { describeMisspelt, findMisspeltSettings, loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
 import { ListenError } from './http/listen.ts';
 import { createLog } from './log.ts';
@@ -20,7 +21,7 @@ const stderr = openOutput(2);
 
 /** Reports an error and ends the process. The default of Node.js would wait for a reader of standard error. */
 const fail = async (error: unknown): Promise<void> => {
-  stderr.write(`${await describe(error as Error)}\n`);
+  stderr.write(`${escapeLines(await describe(error as Error))}\n`);
   await stderr.flush();
   process.exit(1);
 };
@@ -32,6 +33,7 @@ try {
   const format = env.LOG_FORMAT ?? (isatty(1) ? 'pretty' : 'json');
   const stdout = openOutput(1, { onDropped: (lines) => log.error({ lines }, droppedMessage) });
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
+  for (const misspelt of findMisspeltSettings(process.env)) log.warn(describeMisspelt(misspelt));
 
   const preview = findPreview();
   const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview });

@@ -3,6 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { createFolder } from '#common/folder.ts';
+import { escapeControls } from '#common/terminal.ts';
 
 /** The environment of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -25,7 +26,10 @@ export function readSettings<Schema extends z.ZodObject>(schema: Schema, source:
     const value = file ? readSecret(file) : source[name];
     // An empty file is a mistake: ignoring it would apply the default instead.
     if (file && !value) problems.push(`${name}_FILE: the file cannot be read, or is empty`);
-    if (value) values[name] = value;
+    if (!value) continue;
+    // Settings end in headers, bodies and log lines, where one line must stay one.
+    if (escapeControls(value) === value) values[name] = value;
+    else problems.push(`${name}: must be one line without control characters`);
   }
   const result = schema.safeParse(values);
   for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`);
@@ -43,12 +47,23 @@ function readSecret(file: string): string | undefined {
 
 /** Creates the folder of a setting if it is missing. Throws an {@link EnvError} if files cannot be created in it. */
 export function prepareFolder(setting: string, folder: string, mode?: number): void {
+  withFolderErrors(setting, () => createFolder(folder, mode));
+  checkFolder(setting, folder);
+}
+
+/** Throws an {@link EnvError} if files cannot be created in the folder of a setting. */
+export function checkFolder(setting: string, folder: string): void {
   // The permissions of a folder do not show whether its file system accepts files.
   const trial = join(folder, `.${randomUUID()}.tmp`);
-  try {
-    createFolder(folder, mode);
+  withFolderErrors(setting, () => {
     writeFileSync(trial, '');
     rmSync(trial);
+  });
+}
+
+function withFolderErrors(setting: string, work: () => void): void {
+  try {
+    work();
   } catch (error) {
     throw new EnvError(`${setting}: files cannot be created in this folder (${(error as NodeJS.ErrnoException).code})`);
   }

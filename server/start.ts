@@ -20,7 +20,7 @@ import { createRelay } from './hosting/console/relay.ts';
 import type { Relay } from './hosting/console/relay.ts';
 import { openConsoleSource } from './hosting/console/source.ts';
 import { createStreamTokens } from './hosting/console/token.ts';
-import { createUpgradeHandler } from './hosting/console/upgrade.ts';
+import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
 import { ensureDemo } from './hosting/demo/seed.ts';
 import { createIdempotency } from './hosting/idempotency.ts';
 import type { Provider } from './hosting/providers/types.ts';
@@ -43,7 +43,7 @@ import { createFastPath } from './releases/serve.ts';
 import { findArticle, openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
-import { EnvError, prepareFolder } from './settings.ts';
+import { EnvError, checkFolder, prepareFolder } from './settings.ts';
 import type { Environment } from './settings.ts';
 import { createMonitors } from './status/monitors.ts';
 import { probe } from './status/probe.ts';
@@ -73,15 +73,15 @@ const storeMs = 30_000;
 /** After this time in addition, a client that does not read its response is disconnected: the response is in memory. */
 const stalledClientMs = 120_000;
 
+const untrustedMessage =
+  'X-Forwarded-For of an address that is not in TRUSTED_PROXIES is ignored; if it is your proxy, all its visitors share one limit';
+
 /** The timeout of Uptime Kuma: visitors wait for it. */
 const statusMs = 5000;
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
-export async function startServer(
-  env: Env,
-  log: Logger,
-  { environment = {}, demo = false, preview }: StartOptions = {},
-) {
+export async function startServer(env: Env, log: Logger, options: StartOptions = {}) {
+  const { environment = {}, demo = false, preview } = options;
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
   const health = createStoreHealth(log);
@@ -247,7 +247,7 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
           }),
           cacheMs: 1000,
         };
-  if (env.STATUS_FILE !== undefined) prepareStatusFile(env.STATUS_FILE);
+  if (env.STATUS_FILE !== undefined) checkStatusFile(env.STATUS_FILE);
   const status = createStatus({
     ...source,
     file: env.STATUS_FILE,
@@ -258,8 +258,9 @@ function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string):
   return status;
 }
 
-function prepareStatusFile(file: string): void {
-  prepareFolder('STATUS_FILE', dirname(file));
+/** The folder is not created: a mistyped one would hide that the file is not where the CDN reads it. */
+function checkStatusFile(file: string): void {
+  checkFolder('STATUS_FILE', dirname(file));
   if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: this is not a regular file');
 }
 
@@ -284,11 +285,11 @@ async function openListeners(
   relay: Relay,
   preview: string | undefined,
 ) {
-  const identify = createIdentify(env.TRUSTED_PROXIES);
+  const identify = createIdentify(env.TRUSTED_PROXIES, (address) => log.warn({ address }, untrustedMessage));
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
   const requestLog = preview === undefined ? log : log.child({}, { level: 'error' });
   const app = createApp({
-    routes: Object.values(routes),
+    routes: [...Object.values(routes), streamRoute],
     preview,
     identify,
     log: requestLog,
@@ -301,7 +302,7 @@ async function openListeners(
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
   const handleByApp = toNodeHandler(app);
-  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log: requestLog });
+  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log: requestLog, preview });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     request.url = readTarget(request);
     if (!handleFile(request, response)) void handleByApp(request, response);
@@ -318,11 +319,7 @@ async function openListeners(
 async function openProviders(
   env: Env,
   log: Logger,
-  {
-    environment,
-    demo,
-    createBucket,
-  }: Required<Pick<StartOptions, 'environment' | 'demo'>> & Pick<Base, 'createBucket'>,
+  { environment, demo, createBucket }: Required<Omit<StartOptions, 'preview'>> & Pick<Base, 'createBucket'>,
 ): Promise<ReadonlyMap<string, Provider>> {
   if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
   const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');

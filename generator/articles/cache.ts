@@ -6,7 +6,7 @@ import type { StatementSync } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
 import { createFolder } from '../common/folder.ts';
 import type { Encodings } from '../release/compress.ts';
-import type { ArticleMetadata } from './article.ts';
+import type { ArticleMetadata } from './metadata.ts';
 
 /** The cache key of an article. */
 export interface ArticleKey {

@@ -38,13 +38,13 @@ interface Fault {
 }
 
 function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): void {
-  const { file, metadata, state } = article;
+  const { file, metadata } = article;
   const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
     if (fault) diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint);
   };
   for (const located of metadata.media) report(located, checkMedia(located.text, site));
   // A draft is work in progress: the targets of its links may not exist yet.
-  if (state === 'draft') return;
+  if (metadata.draft) return;
   if (metadata.placeholder) {
     const { line, column } = metadata.placeholder;
     const hint = 'write one or two sentences for lists and search engines';
@@ -81,6 +81,8 @@ function checkTarget(from: Article, target: Article, id: string): Fault | undefi
     return { message: `the article ${target.path} ${reason}` };
   }
   if (id === '' || id === toSafeId('top') || ids.includes(id)) return undefined;
+  // Its body may be broken, which is reported once, not again for each link to one of its headings.
+  if (target.state === 'broken' && ids.length === 0) return undefined;
   const anchor = id.replace(idPrefix, '');
   const findHint = (): string | undefined => {
     // The sanitiser prefixes the IDs of raw HTML; a link from another article needs the full ID.
@@ -97,7 +99,7 @@ function checkTarget(from: Article, target: Article, id: string): Fault | undefi
 export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
   const owners = new Map(articles.map(({ path, file }) => [path, file.display]));
   const aliases = new Map<string, string>();
-  for (const { path, metadata, file, isIncluded } of articles) {
+  for (const { path, metadata, file, state, isIncluded } of articles) {
     for (const { text: alias, line, column } of metadata.aliases) {
       const owner = owners.get(alias);
       if (owner !== undefined) {
@@ -105,7 +107,8 @@ export function collectAliases(articles: readonly Article[], diagnostics: Diagno
         continue;
       }
       owners.set(alias, file.display);
-      if (isIncluded) aliases.set(alias, path);
+      // A broken article is never released, but links to its former path are not dead.
+      if (isIncluded || (state === 'broken' && !metadata.draft)) aliases.set(alias, path);
     }
   }
   return Object.fromEntries([...aliases].toSorted(([a], [b]) => (a < b ? -1 : 1)));

@@ -6,11 +6,13 @@ import type { Stage } from '../release/stage.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
-import { addressOf, openCategory, parseArticle, renderBody, toArticle, toMetadata } from './article.ts';
-import type { Article, Schedule, EncodingHashes, OpenedArticle, OpenedCategory, ArticleMetadata } from './article.ts';
+import { addressOf, openCategory, parseArticle, renderBody, toArticle } from './article.ts';
+import type { Article, Schedule, OpenedArticle, OpenedCategory } from './article.ts';
 import type { ArticleCache, ArticleKey } from './cache.ts';
 import type { CategoryFolder, Content } from './content.ts';
 import { mapInOrder } from './in-order.ts';
+import { toMetadata } from './metadata.ts';
+import type { ArticleMetadata, EncodingHashes } from './metadata.ts';
 
 /** Options of {@link compileArticles} and {@link writeArticles}. */
 export interface ArticlesOptions extends Schedule {
@@ -61,7 +63,7 @@ export async function compileArticles({ categories }: Content, options: Articles
   return compiled;
 }
 
-/** Reports the mistakes in the Markdown of an article, which may be cached. */
+/** Reports the probable mistakes in an article, which may be cached. */
 function reportFindings({ file, metadata }: Article, diagnostics: Diagnostics): void {
   for (const { severity, message, hint, line, column } of metadata.findings) {
     diagnostics[severity](placeOf(file, line, column), message, hint);
@@ -91,7 +93,7 @@ function toKey(folder: CategoryFolder, file: SourceFile): ArticleKey {
   return { source: file.sha256, path: addressOf(folder, file).path };
 }
 
-/** A compiled article, and its file unless the front matter is invalid or the article is only checked. */
+/** A compiled article, and its file unless the article is broken or only checked. */
 interface CompiledArticle {
   readonly article: Article;
   readonly encodings?: Encodings;
@@ -109,11 +111,11 @@ async function compileArticle(
   const { collection } = folder;
   const { path } = addressOf(folder, file);
   const parsed = opened ?? parseArticle(file, collection, diagnostics);
-  const rendered = parsed && (await renderBody(file, parsed, (markdown) => render(markdown, path), diagnostics));
-  if (!rendered) return undefined;
-  const metadata = toMetadata(category, file, parsed, rendered);
+  if (!parsed) return undefined;
+  const rendered = await renderBody(file, parsed, (markdown) => render(markdown, path), diagnostics);
+  const metadata = toMetadata({ collection, category: category.name, path }, parsed, rendered);
   const article = toArticle(folder, file, metadata, options);
-  if (!parsed.frontMatter) return { article: { ...article, state: 'broken', isIncluded: false } };
+  if (!parsed.frontMatter || !rendered) return { article: { ...article, state: 'broken', isIncluded: false } };
   if (!compressor) return { article };
   const text = toJsonText(collection.articleResource, { ...metadata.item, body: parsed.body, html: rendered.html });
   const encodings = await compressor.compress(Buffer.from(text));

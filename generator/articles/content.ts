@@ -1,4 +1,4 @@
-import { basename, extname } from 'node:path';
+import { basename, dirname, extname } from 'node:path';
 import { Category, mediaTypes } from '#contract/content.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
 import { collections } from './collections/index.ts';
@@ -6,6 +6,7 @@ import type { AnyCollection } from './collections/collection.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
+import { renameTo, toSlug } from '../source/slug.ts';
 import { suggest } from '../common/suggest.ts';
 import { removedFile } from '../source/removed.ts';
 import { checkYaml } from '../source/yaml.ts';
@@ -28,7 +29,7 @@ export interface Content {
 
 /** Groups the files of content/. Reports every file in a wrong folder or with a name that cannot be a path. */
 export function groupContent(files: readonly SourceFile[], diagnostics: Diagnostics): Content {
-  const categories = new Map<string, CategoryFolder>();
+  const categories = new Map<string, CategoryFolder | undefined>();
   const media = new Map<string, SourceFile>();
   for (const file of files) {
     const [top, ...rest] = file.path.split('/');
@@ -37,11 +38,11 @@ export function groupContent(files: readonly SourceFile[], diagnostics: Diagnost
       if (isMedia(file, diagnostics)) media.set(`/${file.path}`, file);
     } else if (collection && rest.length === 2) {
       const key = `${top}/${rest[0]}`;
-      let category = categories.get(key);
-      if (!category && checkSlug(rest[0]!, file, diagnostics)) {
-        category = { collection, slug: rest[0]!, articles: [] };
-        categories.set(key, category);
+      if (!categories.has(key)) {
+        const isValid = checkSlug(rest[0]!, file, diagnostics);
+        categories.set(key, isValid ? { collection, slug: rest[0]!, articles: [] } : undefined);
       }
+      const category = categories.get(key);
       if (category) addToCategory(category, file, diagnostics);
     } else if (file.path !== 'README.md' && file.path !== removedFile) {
       const similar = rest.length === 0 ? suggest(file.path, [removedFile]) : undefined;
@@ -51,7 +52,7 @@ export function groupContent(files: readonly SourceFile[], diagnostics: Diagnost
       diagnostics.error(placeOf(file), 'this file is out of place', similar ?? place);
     }
   }
-  return { categories: [...categories.values()], media };
+  return { categories: [...categories.values()].filter((category) => category !== undefined), media };
 }
 
 /** The name of a category that has none: its slug in title case. */
@@ -69,39 +70,50 @@ function addToCategory(category: CategoryFolder, file: SourceFile, diagnostics: 
     const text = readText(file, diagnostics);
     const checked = text === undefined ? undefined : checkYaml(text, Category, file.display, diagnostics);
     if (checked) category.name = checked.value.name;
-  } else if (!name.endsWith('.md')) {
-    const hint = suggest(name, ['category.yaml']) ?? 'images and other files for readers belong in media/';
+  } else if (name.endsWith('.md')) {
+    if (checkSlug(name.slice(0, -'.md'.length), file, diagnostics, '.md')) category.articles.push(file);
+  } else if (/\.(?:md|markdown)$/i.test(name)) {
+    const hint = renameTo(toSlug(basename(name, extname(name))), '.md');
+    diagnostics.error(placeOf(file), 'the name of an article ends in .md', hint);
+  } else if (suggest(name, ['category.yaml'])) {
+    const message = 'the settings of a category are in category.yaml';
+    diagnostics.error(placeOf(file), message, 'rename it to "category.yaml"');
+  } else {
+    const hint = 'images and other files for readers belong in media/';
     diagnostics.error(placeOf(file), 'this file is out of place', hint);
-  } else if (checkSlug(name.slice(0, -'.md'.length), file, diagnostics)) {
-    category.articles.push(file);
   }
 }
 
-function checkSlug(slug: string, file: SourceFile, diagnostics: Diagnostics): boolean {
+/** Checks the slug of a category, or of an article whose name ends in `ending`. */
+function checkSlug(slug: string, file: SourceFile, diagnostics: Diagnostics, ending = ''): boolean {
   const { success, error } = Slug.safeParse(slug);
   if (success) return true;
-  const suggestion = slug
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/\p{M}/gu, '')
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '');
-  const hint = suggestion && `rename it to "${suggestion}"`;
-  diagnostics.error(placeOf(file), `"${slug}" ${error.issues[0]!.message}`, hint);
+  diagnostics.error(placeOf(file), `"${slug}" ${error.issues[0]!.message}`, renameTo(toSlug(slug), ending));
   return false;
 }
 
 function isMedia(file: SourceFile, diagnostics: Diagnostics): boolean {
   const { success } = MediaPath.safeParse(`/${file.path}`);
-  const isSupported = Object.hasOwn(mediaTypes, extname(file.path).slice(1));
+  const type = extname(file.path);
+  const isSupported = Object.hasOwn(mediaTypes, type.slice(1));
   if (!success) {
-    diagnostics.error(placeOf(file), 'a media path may contain only letters, digits, dots, hyphens and underscores');
+    const message = 'a media path may contain only letters, digits, dots, hyphens and underscores';
+    diagnostics.error(placeOf(file), message, renameMedia(file.path));
   } else if (!isSupported) {
-    diagnostics.error(
-      placeOf(file),
-      `"${extname(file.path)}" is not a media type`,
-      `use ${Object.keys(mediaTypes).join(', ')}`,
-    );
+    const lower = type.toLowerCase();
+    const hint = Object.hasOwn(mediaTypes, lower.slice(1))
+      ? renameTo(basename(file.path, type), lower)
+      : `use ${Object.keys(mediaTypes).join(', ')}`;
+    diagnostics.error(placeOf(file), `"${type}" is not a media type`, hint);
   }
   return success && isSupported;
+}
+
+/** Says how to name the first folder of a media path that cannot be in it, or else the file. */
+function renameMedia(path: string): string | undefined {
+  const folder = dirname(path)
+    .split('/')
+    .find((name) => !MediaPath.safeParse(`/media/${name}`).success);
+  if (folder === undefined) return renameTo(toSlug(basename(path, extname(path))), extname(path).toLowerCase());
+  return toSlug(folder) && `rename the folder "${folder}" to "${toSlug(folder)}"`;
 }

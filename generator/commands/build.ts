@@ -13,6 +13,7 @@ import { report } from './report.ts';
 interface CheckFlags extends OutFlag, SourceFlags {
   readonly now?: string;
   readonly threads?: string;
+  readonly allowEmpty?: boolean;
   readonly against?: string;
   readonly format: DiagnosticFormat;
 }
@@ -48,6 +49,7 @@ async function run(
       catalog: resolve(flags.catalog),
       now,
       ...toStrictness(flags),
+      allowEmpty: flags.allowEmpty ?? false,
       against: flags.against,
       progress: showProgress,
       ...threads,

@@ -64,6 +64,7 @@ function addCheckOptions(command: Command) {
   return addSourceOptions(command)
     .option('--against <DIR|URL>', 'what is online: an output folder or a service; default: --out', parsePlace)
     .option('--now <YYYY-MM-DD>', 'the day of the build; default: today (UTC)')
+    .option('--allow-empty', 'allow that a list that is online becomes empty; the plans never may')
     .option('--threads <N>', 'the number of render threads; default: automatic')
     .addOption(
       new Option('--format <FORMAT>', 'output format of problems')

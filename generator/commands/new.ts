@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import slugify from '@sindresorhus/slugify';
 import { BlogFrontMatter } from '#contract/blog.ts';
 import { Slug } from '#contract/primitives.ts';
 import { stringify } from 'yaml';
@@ -16,6 +15,7 @@ import { suggest } from '../common/suggest.ts';
 import { createDiagnostics } from '../source/diagnostics.ts';
 import { parseFrontMatter } from '../source/front-matter.ts';
 import { displayPath } from '../source/load.ts';
+import { toSlug } from '../source/slug.ts';
 
 /** The options of `new`. */
 interface NewFlags {
@@ -104,8 +104,6 @@ function assertSlug(slug: string, option: string): void {
   const similar = toSlug(slug);
   throw new CommandError(`${option} ${error.issues[0]!.message}${similar && ` (did you mean "${similar}"?)`}`);
 }
-
-const toSlug = (text: string): string => slugify(text, { decamelize: false });
 
 function didYouMean(word: string, names: readonly string[]): string {
   const similar = suggest(word, names);

@@ -1,4 +1,5 @@
 import type { BuildResult } from '../build-options.ts';
+import { escapeLines } from '../common/terminal.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
@@ -21,7 +22,7 @@ export function report(result: BuildResult, format: DiagnosticFormat, seconds: n
       bytes,
       seconds,
     };
-    process.stdout.write(`${JSON.stringify({ ...summary, diagnostics })}\n`);
+    process.stdout.write(`${escapeLines(JSON.stringify({ ...summary, diagnostics }))}\n`);
     return;
   }
   const stream = format === 'github' ? process.stdout : process.stderr;

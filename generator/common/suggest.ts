@@ -2,10 +2,16 @@ import { closest, distance } from 'fastest-levenshtein';
 
 /** Suggests the valid word that is most similar to a mistyped one, as a hint; undefined if none is similar. */
 export function suggest(word: string, validWords: readonly string[]): string | undefined {
+  const similar = findSimilar(word, validWords);
+  return similar === undefined ? undefined : `did you mean "${similar}"?`;
+}
+
+/** Finds the valid word that is most similar to a mistyped one; undefined if none is similar. */
+export function findSimilar(word: string, validWords: readonly string[]): string | undefined {
   const maxDistance = Math.max(2, word.length / 3);
   // The distance is at least the difference in length, so most words need no comparison.
   const candidates = validWords.filter(({ length }) => Math.abs(length - word.length) <= maxDistance);
   if (candidates.length === 0) return undefined;
   const nearest = closest(word, candidates);
-  return distance(word, nearest) <= maxDistance ? `did you mean "${nearest}"?` : undefined;
+  return distance(word, nearest) <= maxDistance ? nearest : undefined;
 }

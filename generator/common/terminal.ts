@@ -8,3 +8,11 @@ export function escapeControls(text: string): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
+
+/**
+ * Escapes text of several lines like {@link escapeControls}, but keeps its line breaks. In JSON the escapes stand for the same
+ * characters.
+ */
+export function escapeLines(text: string): string {
+  return text.split('\n').map(escapeControls).join('\n');
+}

@@ -1,7 +1,12 @@
-import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
-import type { Document, ErrorCode, Node, YAMLMap } from 'yaml';
+import { LineCounter, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
+import type { Document, Node } from 'yaml';
 import type { z } from 'zod';
-import { checkOptions, describeIssue } from './schema-issues.ts';
+import { findCutTexts } from './cut-comments.ts';
+import type { CutText } from './cut-comments.ts';
+import { accepts, checkOptions, findMismatches, formatPath, maxCorrections } from './schema-issues.ts';
+import type { Mismatch } from './schema-issues.ts';
+import { findSyntaxProblems, quote } from './yaml-syntax.ts';
+import type { Finding } from './yaml-syntax.ts';
 
 /** A position in a text; lines and columns count from 1. */
 export interface Position {
@@ -15,18 +20,31 @@ export interface YamlProblem extends Position {
   readonly hint?: string;
 }
 
-/** A checked YAML document. */
+/** The value of a YAML document with its positions. */
 export interface CheckedYaml<Value> {
   readonly value: Value;
   /** The position of the value at a path of keys, or of its nearest ancestor. */
   readonly place: (path: readonly PropertyKey[]) => Position;
 }
 
+/** A valid YAML document. */
+export interface ValidYaml<Value> extends CheckedYaml<Value> {
+  readonly warnings: readonly YamlProblem[];
+}
+
+/** A YAML document with problems. */
+export interface InvalidYaml<Value> {
+  readonly problems: readonly YamlProblem[];
+  readonly warnings: readonly YamlProblem[];
+  /** The top-level fields without a problem; undefined if the document is no mapping. */
+  readonly fields: CheckedYaml<Partial<Value>> | undefined;
+}
+
 /** Options for files that contain credentials. */
 export interface YamlOptions {
   /** Replaces a text value before validation. A value with a reported problem is not validated. */
   readonly replaceText?: (text: string, report: (message: string) => void) => string;
-  /** Removes quotes of the source text from the parser's messages. */
+  /** Leaves the source text and values out of messages. */
   readonly hideSource?: boolean;
 }
 
@@ -38,17 +56,35 @@ export function parseYaml<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
   { replaceText, hideSource = false }: YamlOptions = {},
-): CheckedYaml<z.infer<Schema>> | { readonly problems: readonly YamlProblem[] } {
+): ValidYaml<z.infer<Schema>> | InvalidYaml<z.infer<Schema>> {
+  const { document, toProblems, positionAt } = parse(text);
+  const broken = findSyntaxProblems({ document, text, hideSource });
+  if (broken.length > 0) return { problems: toProblems(broken), warnings: [], fields: undefined };
+  const unreplaced = replaceText ? replaceTexts(document, replaceText) : [];
+  const value: unknown = document.toJS();
+  const result = schema.safeParse(value, checkOptions);
+  const root = document.contents;
+  const place = (path: readonly PropertyKey[]): Position => positionAt(offsetOf(root, path));
+  const cuts = hideSource
+    ? []
+    : findCutTexts(document, text)
+        .slice(0, maxCorrections)
+        .filter(({ path, kept, comment }) => accepts(schema, value, path, `${kept} ${comment}`.trim()));
+  const warnings = toProblems(cuts.filter(({ kept }) => kept !== '').map((cut) => describeCut(cut)));
+  if (result.success && unreplaced.length === 0) return { value: result.data, place, warnings };
+  const isQuoted = (path: readonly PropertyKey[]): boolean => /^["']/.test(text.slice(offsetOf(root, path)));
+  const mismatches = findMismatches(value, schema, result.error?.issues ?? [], { isQuoted, hideValues: hideSource });
+  const findings = mismatches
+    .map(({ path, atKey, message, hint }) => ({ message, hint, offset: offsetOf(root, path, atKey) }))
+    .map((finding) => addCutHint(finding, cuts))
+    .filter(({ offset }) => !unreplaced.some((finding) => finding.offset === offset));
+  const fields = isMap(root) ? { value: omitInvalid(value, mismatches) as Partial<z.infer<Schema>>, place } : undefined;
+  return { problems: toProblems([...unreplaced, ...findings]), warnings, fields };
+}
+
+/** Parses a YAML text, with functions that convert offsets in it to lines and columns. */
+function parse(text: string) {
   const lines = new LineCounter();
-  const positionAt = (offset: number): Position => {
-    const { line, col } = lines.linePos(offset);
-    return { line: Math.max(line, 1), column: Math.max(col, 1) };
-  };
-  const toProblems = (findings: readonly Finding[]) => ({
-    problems: findings
-      .toSorted((a, b) => a.offset - b.offset)
-      .map(({ offset, message, hint }) => ({ ...positionAt(offset), message, ...(hint && { hint }) })),
-  });
   const document = parseDocument(text, {
     uniqueKeys: false,
     lineCounter: lines,
@@ -59,75 +95,33 @@ export function parseYaml<Schema extends z.ZodType>(
     prettyErrors: false,
     logLevel: 'error',
   });
-  const broken = findSyntaxProblems(document, hideSource);
-  if (broken.length > 0) return toProblems(broken);
-  const unreplaced = replaceText ? replaceTexts(document, replaceText) : [];
-  const result = schema.safeParse(document.toJS(), checkOptions);
-  const root = document.contents;
-  if (result.success && unreplaced.length === 0) {
-    return { value: result.data, place: (path) => positionAt(offsetOf(root, path)) };
-  }
-  const mismatches = (result.error?.issues ?? [])
-    .flatMap((issue) => describeIssue(issue))
-    .map(({ path, atKey, ...rest }) => ({ ...rest, offset: offsetOf(root, path, atKey) }))
-    .filter(({ offset }) => !unreplaced.some((finding) => finding.offset === offset));
-  return toProblems([...unreplaced, ...mismatches]);
+  const positionAt = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const toProblems = (findings: readonly Finding[]): YamlProblem[] =>
+    findings
+      .toSorted((a, b) => a.offset - b.offset)
+      .map(({ offset, message, hint }) => ({ ...positionAt(offset), message, ...(hint && { hint }) }));
+  return { document, positionAt, toProblems };
 }
 
-interface Finding {
-  readonly offset: number;
-  readonly message: string;
-  readonly hint?: string | undefined;
+function describeCut({ path, offset, kept, comment }: CutText): Finding {
+  const message = `"${formatPath(path)}" ends before ${comment}, which YAML reads as a comment`;
+  return { offset, message, hint: `write ${quote(`${kept} ${comment}`)}` };
 }
 
-/** Hints for the most common mistakes, by the parser's error code. */
-const hints: Partial<Record<ErrorCode, string>> = {
-  BAD_SCALAR_START: 'put the text in quotes',
-  BLOCK_AS_IMPLICIT_KEY: 'put text that contains ": " in quotes',
-  TAB_AS_INDENT: 'indent with spaces',
-  UNEXPECTED_TOKEN: 'put the whole text in double quotes',
-};
-
-function findSyntaxProblems(document: Document.Parsed, hideSource: boolean): Finding[] {
-  const errors = [...document.errors, ...document.warnings];
-  if (errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) {
-    return [{ offset: 0, message: 'the YAML is nested too deeply' }];
-  }
-  const findings = errors.map(({ code, pos, message }): Finding => {
-    const text = code === 'MULTIPLE_DOCS' ? 'there is more than one YAML document' : message;
-    return { offset: pos[0], message: hideSource ? withoutSource(text) : text, hint: hints[code] };
-  });
-  visit(document, (_, node) => {
-    if (isAlias(node)) {
-      const message = 'YAML aliases (*name) are not allowed';
-      findings.push({ offset: node.range?.[0] ?? 0, message, hint: 'write the value out' });
-    } else if (isMap(node)) {
-      findings.push(...findKeyProblems(node));
-    }
-  });
-  return findings;
+/** A value that seems to be empty may be a text that begins with a `#`. */
+function addCutHint(finding: Finding, cuts: readonly CutText[]): Finding {
+  const cut = cuts.find(({ kept, start }) => kept === '' && start === finding.offset);
+  if (!cut) return finding;
+  return { ...finding, hint: `YAML reads what follows # as a comment; write ${quote(cut.comment)}` };
 }
 
-/** Some parser messages quote the text, which may be a credential. */
-function withoutSource(message: string): string {
-  return message.replace(/(escape sequence|characters|token|stream|tag|found):? .*$/s, '$1');
-}
-
-/** Keys that every JavaScript object inherits; allowing them could cause prototype pollution. */
-const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
-
-/** Finds keys that an object cannot represent: `1` together with `"1"`, lists, and {@link reservedKeys}. */
-function findKeyProblems(map: YAMLMap): Finding[] {
-  const seen = new Set<string>();
-  return map.items.flatMap(({ key }): Finding[] => {
-    const offset = (key as Node).range?.[0] ?? 0;
-    if (!isScalar(key)) return [{ offset, message: 'a key must be a single value' }];
-    const name = String(key.value);
-    if (reservedKeys.has(name)) return [{ offset, message: `the key "${name}" is not allowed` }];
-    if (seen.has(name)) return [{ offset, message: `"${name}" is given twice`, hint: 'keep one of the two' }];
-    seen.add(name);
-    return [];
-  });
+/** The fields of a mapping that no mismatch is about. */
+function omitInvalid(mapping: unknown, mismatches: readonly Mismatch[]): unknown {
+  const invalid = new Set(mismatches.map(({ path }) => String(path[0])));
+  return Object.fromEntries(Object.entries(mapping as object).filter(([name]) => !invalid.has(name)));
 }
 
 /** Replaces the text values of a document, but not its keys; returns the reported problems. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { articleText, BlogPath, IsoDate, Line, MediaPath, schemas } from '#contract/primitives.ts';
+import { articleText, BlogPath, IsoDate, Line, MediaPath, Tags, schemas } from '#contract/primitives.ts';
 
 /** An entry of the blog list. */
 export const ContentItem = z
@@ -45,6 +45,7 @@ export const BlogFrontMatter = z.strictObject({
   category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
   draft: z.boolean().optional().describe('true excludes the article from every release.'),
   updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
+  tags: Tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
   aliases: z
     .array(z.string().regex(/^\/blog(?:\/[A-Za-z0-9._-]+)+$/, 'must be a former path that begins with /blog/'))
     .optional()

@@ -65,7 +65,7 @@ const TermPrices = z.strictObject({
 export const DomainLookup = z.union(
   [
     z.literal('none'),
-    z.strictObject({ rdap: HttpUrl }),
+    z.strictObject({ rdap: HttpUrl.refine((text) => !/[?#]/.test(text), 'must be without query and fragment') }),
     z.strictObject({ whois: HostPort }),
     z.strictObject({ das: HostPort }),
   ],

@@ -189,8 +189,15 @@ export const endpoints = {
     tag: 'Media',
     summary: 'An image or other media file of an article',
     description: 'Articles refer to these files by their path.',
-    replies: { 200: { description: 'The file.', mediaType: '*/*', example: examples.getMedia } },
-    problems: ['media_not_found'],
+    replies: {
+      200: { description: 'The file.', mediaType: '*/*', example: examples.getMedia },
+      206: {
+        description: 'The part of the file that Range names.',
+        mediaType: '*/*',
+        example: examples.getMedia.slice(0, 100),
+      },
+    },
+    problems: ['media_not_found', 'range_not_satisfiable'],
   },
   listDomainTlds: {
     ...plain,

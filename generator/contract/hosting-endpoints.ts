@@ -108,7 +108,12 @@ export const hostingEndpoints = {
     description:
       'Fetch a new token when the stream says that its token expires. A key with read_write may send commands.',
     access: { kind: 'game', scope: 'game-console:read' },
-    replies: { 200: json('The address and the short-lived token.', GameConsoleWebsocketResponse) },
+    replies: {
+      200: json(
+        'The address and the short-lived token. The address is a websocket: a plain GET of it is 426.',
+        GameConsoleWebsocketResponse,
+      ),
+    },
     messages: consoleMessages,
   },
   sendGameCommand: {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { articleText, KnowledgeBasePath, Line, schemas } from '#contract/primitives.ts';
+import { articleText, IsoDate, KnowledgeBasePath, Line, Tags, schemas } from '#contract/primitives.ts';
 
 /** An entry of the knowledge base list. */
 export const KnowledgeBaseSummary = z
@@ -36,6 +36,8 @@ export const KnowledgeBaseFrontMatter = z.strictObject({
   description: Line.describe('One or two sentences for lists and search engines.'),
   category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
   draft: z.boolean().optional().describe('true excludes the article from every release.'),
+  updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
+  tags: Tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
   aliases: z
     .array(
       z

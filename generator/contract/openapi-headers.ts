@@ -26,6 +26,8 @@ export const headers = {
     'An internationalised name as people write it (U-labels), percent-encoded UTF-8; `domain` has its A-labels.',
     text,
   ),
+  'Accept-Ranges': header('bytes: a part can be requested with Range.', text),
+  'Content-Range': header('The part, and the size of the file: bytes 0-99/1000, or bytes */1000 with 416.', text),
   Allow: header('The methods that the endpoint supports.', text),
 } as const satisfies Record<string, Header>;
 
@@ -42,12 +44,15 @@ function optional(description: string, schema: Header['schema']): Header {
 /** The headers of a successful response. */
 export function headersOfReply(endpoint: Endpoint, status: string): Refs {
   const names: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
-  if (endpoint.stored && status === '200') names.push('ETag');
+  if (endpoint.stored && status.startsWith('2')) names.push('ETag');
+  if (206 in endpoint.replies) names.push('Accept-Ranges');
+  if (status === '206') names.push('Content-Range');
   if (endpoint.stored && status === '503') names.push('Retry-After');
   if (endpoint.hasFormerPaths) names.push('Content-Location');
   if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed');
   if (endpoint.hasUnicodeName) names.push('X-Domain-Unicode');
-  if (isLimited(endpoint.path)) names.push('RateLimit-Policy', 'RateLimit');
+  // Caches share the other responses between clients.
+  if (isLimited(endpoint.path) && !(endpoint.stored && status === '200')) names.push('RateLimit-Policy', 'RateLimit');
   return refs(names);
 }
 
@@ -66,6 +71,7 @@ export function headersOfProblems(endpoint: Endpoint, codes: readonly ProblemCod
   const names: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
   if (codes.includes('method_not_allowed')) names.push('Allow');
   if (codes.includes('unauthorized') || codes.includes('forbidden')) names.push('WWW-Authenticate');
+  if (codes.includes('range_not_satisfiable')) names.push('Content-Range');
   if (codes.includes('in_progress')) names.push('Retry-After');
   if (codes.includes('rate_limited')) names.push('Retry-After', 'RateLimit-Policy', 'RateLimit');
   const mayBeStoreFailure = endpoint.access !== undefined && codes.some((code) => problems[code].status === 500);

@@ -14,6 +14,15 @@ const idempotencyKey: Parameter = {
   example: 'restart-2026-03-01-a',
 };
 
+const range: Parameter = {
+  name: 'Range',
+  in: 'header',
+  required: false,
+  description: 'The part of the file to send, such as bytes=0-1023 or bytes=-500. Of several parts, all of it is sent.',
+  schema: { type: 'string' },
+  example: 'bytes=0-99',
+};
+
 /** What the names in paths stand for. */
 const inPaths: Readonly<Record<string, { readonly description: string; readonly example: string }>> = {
   id: { description: 'ID of the VPS.', example: '1207' },
@@ -43,5 +52,9 @@ export function renderParameters(endpoint: Endpoint, widgetVersion: string): Par
     const required = !z.safeParse(schema, undefined).success;
     return { name, in: 'query' as const, required, description, schema: shape, example };
   });
-  return [...inPath, ...inQuery, ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : [])];
+  const inHeaders = [
+    ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : []),
+    ...(206 in endpoint.replies ? [range] : []),
+  ];
+  return [...inPath, ...inQuery, ...inHeaders];
 }

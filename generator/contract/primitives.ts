@@ -14,6 +14,9 @@ export const schemas = z.registry<SchemaMeta>();
 /** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
 export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
 
+/** The tags of an article, by which related ones are found. */
+export const Tags = z.array(Slug);
+
 /** The key of a catalog entry. It contains a letter, since JavaScript objects order integer keys first. */
 export const CatalogKey = Slug.regex(/[a-z]/, 'must contain at least one letter')
   .regex(/^(?!constructor$)/, 'must not be constructor')
@@ -57,6 +60,7 @@ export function describeUnsafe(url: unknown): string | undefined {
   // oxlint-disable-next-line no-control-regex
   const [character] = /[\s\x00-\x1F\x7F-\x9F<>"]/.exec(String(url)) ?? [];
   if (character === undefined) return undefined;
+  if (String(url).trim() !== url) return 'must not begin or end with white space';
   const code = character.codePointAt(0)!.toString(16).toUpperCase();
   if (character === ' ') return 'must not contain a space (write %20)';
   if (/[\r\n]/.test(character)) return 'must not contain a line break (write the URL on one line)';

@@ -83,7 +83,11 @@ const Monitor = z
       .optional()
       .describe('Consecutive failures before the monitor counts as disrupted; 2 if left out.'),
   })
-  .refine((monitor) => (monitor.url === undefined) !== (monitor.tcp === undefined), 'must have either url or tcp');
+  .refine(({ url, tcp }) => url !== undefined || tcp !== undefined, 'needs url: "https://..." or tcp: "host:port"')
+  .refine(({ url, tcp }) => url === undefined || tcp === undefined, {
+    path: ['tcp'],
+    error: 'stands beside "url"; keep one of the two',
+  });
 
 const localTime = z
   .string()

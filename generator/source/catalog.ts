@@ -1,13 +1,17 @@
+import { basename, extname } from 'node:path';
 import type { z } from 'zod';
 import { CatalogKey } from '#contract/primitives.ts';
-import type { PlanCatalogResponse } from '#contract/plans.ts';
+import type { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
 import { sources } from '#contract/resources.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics } from './diagnostics.ts';
-import { placeOf, readText } from './load.ts';
+import { displayIn, placeOf, readText } from './load.ts';
 import type { SourceFile, SourceFolder } from './load.ts';
+import { renameTo, toSlug } from './slug.ts';
+import { toShownTime } from '../common/local-time.ts';
+import { formatPath } from '../common/schema-issues.ts';
 import { suggest } from '../common/suggest.ts';
 import { checkYaml } from './yaml.ts';
 
@@ -19,35 +23,54 @@ export interface Catalog {
 }
 
 /** Reads the files of catalog/. Reports every problem; the result omits invalid entries. */
-export function readCatalog({ display, files }: SourceFolder, diagnostics: Diagnostics): Catalog {
+export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Catalog {
   const plans = { services: [] as Entry[], games: [] as Entry[] };
   let domains: DomainCatalog = { tlds: {} };
   let status: StatusCatalog = { monitors: [], maintenance: [] };
-  for (const file of files) {
+  for (const file of folder.files) {
     const [, kind, key] = /^(services|games)\/([^/]+)\.yaml$/.exec(file.path) ?? [];
     if (kind === 'services' || kind === 'games') {
-      const entry = parse(file, sources.plans, diagnostics);
+      const entry = parse(file, sources.plans, diagnostics, checkPlans);
       const { success, error } = CatalogKey.safeParse(key);
-      if (!success) diagnostics.error(placeOf(file), `the file name ${error.issues[0]!.message}`);
-      else if (entry) plans[kind].push({ key: key!, ...entry });
+      if (!success) {
+        diagnostics.error(placeOf(file), `the file name ${error.issues[0]!.message}`, renameKey(key!));
+      } else if (entry) plans[kind].push({ key: key!, ...entry });
     } else if (file.path === 'domains.yaml') {
       domains = parse(file, sources.domains, diagnostics, checkDomains) ?? domains;
     } else if (file.path === 'status.yaml') {
       status = parse(file, sources.status, diagnostics, checkStatus) ?? status;
+    } else if (
+      /^(?:(?:services|games)\/[^/]+|domains|status)\.ya?ml$/i.test(file.path) &&
+      !file.path.endsWith('.yaml')
+    ) {
+      const hint = renameTo(toSlug(basename(file.path, extname(file.path))), '.yaml');
+      diagnostics.error(placeOf(file), 'the files of the catalog end in .yaml', hint);
     } else if (file.path !== 'README.md') {
       const allowed = ['domains.yaml', 'status.yaml', 'services/<key>.yaml', 'games/<key>.yaml'];
       const hint = suggest(file.path, allowed) ?? `the catalog is made of ${allowed.join(', ')}`;
       diagnostics.error(placeOf(file), 'this file is not part of the catalog', hint);
     }
   }
-  if (files.length > 0 && !files.some(({ path }) => /^(?:services|games)\//.test(path))) {
-    const hint = 'add services/<key>.yaml or games/<key>.yaml';
-    diagnostics.error(placeOf({ display }), 'the catalog contains no plans', hint);
-  }
+  checkHasPlans([...plans.services, ...plans.games], folder, diagnostics);
   return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
 }
 
+/** Says how to name the file of an invalid key. */
+function renameKey(key: string): string | undefined {
+  const slug = toSlug(key);
+  return CatalogKey.safeParse(slug).success ? renameTo(slug, '.yaml') : undefined;
+}
+
 type Entry = PlanCatalogResponse['services'][string] & { key: string; order?: number | undefined };
+
+/** Reports a catalog without plans, unless a problem that is already reported is the reason. */
+function checkHasPlans(entries: readonly Entry[], folder: SourceFolder, diagnostics: Diagnostics): void {
+  if (entries.some(({ plans }) => plans.length > 0)) return;
+  const isMissing = folder.files.length === 0 && diagnostics.failed(folder.display);
+  if (isMissing || ['services', 'games'].some((name) => diagnostics.failed(displayIn(folder, name)))) return;
+  const hint = 'add a plan to services/<key>.yaml or games/<key>.yaml';
+  diagnostics.error(placeOf(folder), 'the catalog contains no plans', hint);
+}
 
 function toMap(entries: Entry[]): PlanCatalogResponse['services'] {
   const sorted = entries.toSorted((a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || compareText(a.key, b.key));
@@ -61,16 +84,30 @@ function parse<Schema extends z.ZodType>(
   file: SourceFile,
   schema: Schema,
   diagnostics: Diagnostics,
-  check?: (value: z.infer<Schema>, report: Report) => void,
+  check: (value: z.infer<Schema>, report: Report, warn: Report) => void,
 ): z.infer<Schema> | undefined {
   const text = readText(file, diagnostics);
   const checked = text === undefined ? undefined : checkYaml(text, schema, file.display, diagnostics);
-  if (checked) check?.(checked.value, (path, ...problem) => diagnostics.error(checked.place(path), ...problem));
-  return checked?.value;
+  if (!checked) return undefined;
+  const { value, place } = checked;
+  check(
+    value,
+    (path, ...problem) => diagnostics.error(place(path), ...problem),
+    (path, ...problem) => diagnostics.warning(place(path), ...problem),
+  );
+  return value;
 }
 
 /** Reports a problem with the value at a path of keys. */
 type Report = (path: readonly PropertyKey[], message: string, hint?: string) => void;
+
+function checkPlans({ plans }: PlanFile, _: Report, warn: Report): void {
+  const names = plans.map(({ name }) => name);
+  for (const [index, name] of names.entries()) {
+    if (names.indexOf(name) === index) continue;
+    warn(['plans', index, 'name'], `two plans are named "${name}"`, 'rename one of them');
+  }
+}
 
 function checkDomains({ order_url: url, tlds }: DomainCatalog, report: Report): void {
   if (url !== undefined && !url.includes('{domain}')) {
@@ -82,7 +119,7 @@ function checkDomains({ order_url: url, tlds }: DomainCatalog, report: Report): 
   }
 }
 
-function checkStatus({ monitors, maintenance }: StatusCatalog, report: Report): void {
+function checkStatus({ monitors, maintenance }: StatusCatalog, report: Report, warn: Report): void {
   const names = monitors.map(({ name }) => name);
   for (const [index, name] of names.entries()) {
     if (names.indexOf(name) === index) continue;
@@ -97,8 +134,16 @@ function checkStatus({ monitors, maintenance }: StatusCatalog, report: Report): 
     const invalid = Object.entries({ start, end }).filter(([, time]) => !isTime(time));
     for (const [field] of invalid) report([...path, field], 'start and end must be times that exist');
     if (invalid.length === 0 && end <= start) report([...path, 'end'], 'the maintenance must end after it starts');
-    if (isTimeZone(timezone)) continue;
-    report([...path, 'timezone'], `"${timezone}" is not a time zone`, 'use an IANA name such as Europe/Berlin');
+    if (!isTimeZone(timezone)) {
+      report([...path, 'timezone'], `"${timezone}" is not a time zone`, 'use an IANA name such as Europe/Berlin');
+    } else if (invalid.length === 0) {
+      for (const [field, time] of Object.entries({ start, end })) {
+        const shown = toShownTime(time, timezone);
+        if (shown === time) continue;
+        const message = `"${formatPath([...path, field])}" does not exist in ${timezone}, where the clocks go forward`;
+        warn([...path, field], message, `write ${shown}`);
+      }
+    }
   }
 }
 

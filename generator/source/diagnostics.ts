@@ -25,8 +25,8 @@ export interface Diagnostics {
   warning(place: Place, message: string, hint?: string): void;
   /** Reports a dead link or a missing image: an error, or a warning in a lenient build. */
   deadReference(place: Place, message: string, findHint?: () => string | undefined): void;
-  /** Whether an error was reported. */
-  failed(): boolean;
+  /** Whether an error was reported, or one in a file or folder. */
+  failed(path?: string): boolean;
   /** Everything reported, ordered by file, line and column. */
   list(): readonly Diagnostic[];
 }
@@ -59,9 +59,13 @@ export function createDiagnostics({ lenient = false, strict = false }: Strictnes
           return findHint?.();
         },
       }),
-    failed: () => found.some(({ severity }) => severity === 'error'),
+    failed: (path) => found.some(({ severity, file }) => severity === 'error' && isWithin(file, path)),
     list: () => found.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
   };
+}
+
+function isWithin(file: string, path: string | undefined): boolean {
+  return path === undefined || file === path || file.startsWith(`${path}/`);
 }
 
 /** Compares text by code units, independent of the locale. */

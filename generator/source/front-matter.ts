@@ -1,12 +1,19 @@
 import matter from 'gray-matter';
 import type { z } from 'zod';
+import type { YamlProblem } from '../common/yaml.ts';
+import { findConflicts } from '../common/yaml-syntax.ts';
 import type { Diagnostics } from './diagnostics.ts';
-import { checkYaml } from './yaml.ts';
+import { checkFields } from './yaml.ts';
 import type { Checked } from './yaml.ts';
 
-/** An article split into its validated front matter (undefined if invalid) and its Markdown. */
+/** An article split into its validated front matter and its Markdown. */
 export interface SplitArticle<FrontMatter> {
+  /** Undefined if there is any problem in it. */
   readonly frontMatter: Checked<FrontMatter> | undefined;
+  /** Its fields without a problem. */
+  readonly fields: Checked<Partial<FrontMatter>> | undefined;
+  /** Probable mistakes in it. They are not reported here, since the cache keeps them with the article. */
+  readonly warnings: readonly YamlProblem[];
   readonly body: string;
   /** The line of the file on which the body begins, counted from 1. */
   readonly bodyLine: number;
@@ -31,6 +38,11 @@ export function parseFrontMatter<Schema extends z.ZodType>(
   diagnostics: Diagnostics,
 ): SplitArticle<z.infer<Schema>> | undefined {
   const firstLine = text.split('\n', 1)[0]!;
+  const [conflict] = findConflicts(firstLine);
+  if (conflict) {
+    diagnostics.error({ file, line: 1, column: 1 }, conflict.message, conflict.hint);
+    return undefined;
+  }
   if (firstLine !== '---') {
     const message = firstLine.startsWith('---')
       ? 'the first line must be exactly ---; only YAML front matter is allowed'
@@ -54,8 +66,8 @@ export function parseFrontMatter<Schema extends z.ZodType>(
   const { matter: yaml, content } = matter(text, splitOnly);
   const body = content.slice(content.lastIndexOf('\n', content.search(/\S|$/)) + 1);
   // The YAML starts with the line break after the opening ---, so its line numbers are those of the file.
-  const frontMatter = checkYaml(yaml, schema, file, diagnostics);
-  return { frontMatter, body, bodyLine: lineAt(text, text.length - body.length) };
+  const { checked: frontMatter, fields, warnings } = checkFields(yaml, schema, file, diagnostics);
+  return { frontMatter, fields, warnings, body, bodyLine: lineAt(text, text.length - body.length) };
 }
 
 function lineAt(text: string, offset: number): number {

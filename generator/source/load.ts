@@ -54,14 +54,14 @@ export function placeOf({ display: file }: Pick<SourceFile, 'display'>, line = 1
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
   const folder = { display: displayPath(root), files: [] as SourceFile[] };
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) {
-    diagnostics.error(placeOf(folder), 'the folder does not exist');
+    diagnostics.error(placeOf(folder), 'the folder does not exist', 'name another with --content or --catalog');
     return folder;
   }
   const entries = fastGlob.sync('**', { cwd: root, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
   const byFoldedPath = new Map<string, string>();
   for (const { path, dirent } of entries.toSorted((a, b) => compareText(a.path, b.path))) {
     if (dirent.isDirectory()) continue;
-    const display = folder.display === '.' ? path : `${folder.display}/${path}`;
+    const display = displayIn(folder, path);
     const listed = { path, absolute: join(root, path), display };
     if (!dirent.isFile()) {
       const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'this is not a regular file';
@@ -167,6 +167,11 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
 function firstBadLine(bytes: Buffer): number {
   const lines = bytes.toString('latin1').split(/\r\n?|\n/);
   return lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1;
+}
+
+/** The path of a file of a folder as shown in messages. */
+export function displayIn({ display }: Pick<SourceFolder, 'display'>, path: string): string {
+  return display === '.' ? path : `${display}/${path}`;
 }
 
 /** A path as shown in messages: relative to the working directory, so that a terminal or a CI can open it. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
+import { escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/changes.ts';
 import type { Change } from '../hosting/changes.ts';
 import { EnvError, readSettings } from '../settings.ts';
@@ -33,7 +34,7 @@ export class OutputError extends Error {
 /** Creates the context of one command. */
 export function createContext({ out, err, settings }: ProcessContext) {
   /** Writes a line to stderr, apart from the result. */
-  const printNote = (line: string): void => void err.write(`${line}\n`);
+  const printNote = (line: string): void => void err.write(`${escapeLines(line)}\n`);
   const printUnaudited = (error: unknown): void =>
     printNote(`warning: the end of this change is not in the audit log: ${(error as Error).message}`);
   return {
@@ -42,7 +43,8 @@ export function createContext({ out, err, settings }: ProcessContext) {
     /** Writes lines of the result to stdout, and waits until they are written; throws an {@link OutputError}. */
     print: (text: string) =>
       new Promise<void>((done, fail) => {
-        out.write(`${text}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
+        // Names and labels may come from outside; JSON may hold characters that a terminal acts on.
+        out.write(`${escapeLines(text)}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
       }),
     /** Makes a change of a key or a server, which is audited. */
     change: ({ audit }: Store, change: Change, apply: () => Promise<boolean | void>): Promise<boolean> =>

@@ -7,7 +7,7 @@ import { OutputError } from './context.ts';
 import type { Context } from './context.ts';
 import { parseDuration, parseKeyId, parseScope, parseServer, parseText, parseTime, repeatable } from './inputs.ts';
 import { formatTable } from './table.ts';
-import { didYouMean, toIso, toPrintable } from './text.ts';
+import { didYouMean, toIso } from './text.ts';
 import { describeUnknownServer } from './unknown.ts';
 
 /** Adds `keys create | list | rotate | revoke`. */
@@ -169,7 +169,7 @@ const heading = ['ID', 'STATE', 'LABEL', 'SERVERS', 'SCOPES', 'CREATED', 'LAST U
 function toCells(key: ApiKeyRecord): string[] {
   const { id, label, servers, scopes } = key;
   const [created, lastUsed] = [toIso(key.createdAt)!, toIso(key.lastUsedAt) ?? 'never'];
-  return [id, stateOf(key), toPrintable(label), servers.join(','), scopes.join(','), created, lastUsed];
+  return [id, stateOf(key), label, servers.join(','), scopes.join(','), created, lastUsed];
 }
 
 function stateOf(key: ApiKeyRecord): string {

@@ -1,12 +1,14 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { ServerName } from '#contract/api-keys.ts';
 import { CommandError, requireOption } from '#common/command-line.ts';
-import type { Store } from '../store/types.ts';
+import { StoreUnreachableError } from '../store/error.ts';
+import type { ServerRecord, Store } from '../store/types.ts';
 import type { Context } from './context.ts';
 import { parseServer, parseText } from './inputs.ts';
+import { checkRecord, describeRecord, isSameRecord } from './record.ts';
 import { formatTable } from './table.ts';
-import { toIso, toPrintable } from './text.ts';
-import { describeUnknownProvider, describeUnknownServer } from './unknown.ts';
+import { toIso } from './text.ts';
+import { describeUnknownServer } from './unknown.ts';
 
 /** Adds `servers add | list | suspend | resume | remove`. */
 export function addServersCommands(program: Command, context: Context): void {
@@ -36,33 +38,54 @@ export function addServersCommands(program: Command, context: Context): void {
 function addAdd(servers: Command, { settings, withStore, change, print, printNote }: Context): void {
   servers
     .command('add')
-    .description('Adds a server, or replaces its record.')
+    .description('Adds a server, if PROVIDERS_FILE has its provider and the ref is one of that provider.')
     .argument('<server>', 'game:ID or vps:ID', parseServer)
     .option('--provider <NAME>', 'a name of PROVIDERS_FILE', (text) => parseText(text, '--provider', 100))
     .option('--ref <REF>', 'what the provider calls the server', (text) => parseText(text, '--ref', 255))
     .option('--log-file <PATH>', 'its newest log, if not logs/latest.log', (text) =>
       parseText(text, '--log-file', 1000),
     )
+    .option('--replace', 'replace the record of a server that exists')
     .option('--json', 'print a JSON object')
-    .action(async (server, { logFile = null, json, ...flags }) => {
+    .action(async (server, { logFile = null, replace = false, json, ...flags }) => {
       const provider = requireOption(flags.provider, '--provider');
       const ref = requireOption(flags.ref, '--ref');
       if (logFile !== null && !server.startsWith('game:')) {
         throw new CommandError('--log-file is for game servers');
       }
       const record = { server, provider, ref, logFile };
-      const replaced = await withStore(async (store) => {
-        // A damaged record is replaced too: there is no other way to repair it.
-        const existing = await store.servers.find(server).catch(() => true);
-        const values = { provider, ref, log_file: logFile };
-        await change(store, { action: 'servers add', server, values }, () => store.servers.put(record));
-        return existing !== undefined;
-      });
-      // Only a warning, since a server may be added before PROVIDERS_FILE is in place.
-      const warning = describeUnknownProvider(settings(), provider);
-      if (warning !== undefined) printNote(`warning: ${warning}`);
-      await print(json ? JSON.stringify(record) : `${server} ${replaced ? 'is changed' : 'is added'}`);
+      const isChecked = checkRecord(record, settings());
+      const outcome = await withStore((store) => put(store, record, replace, change));
+      // Not refused: a server may be added on a machine that has only the database.
+      if (!isChecked) {
+        printNote(`warning: PROVIDERS_FILE is not set here, so the provider ${provider} and the ref are not checked`);
+      }
+      await print(json ? JSON.stringify(record) : `${server} ${outcome}`);
     });
+}
+
+/** Adds a record, or replaces the one that exists if that is allowed. Returns what happened, for people. */
+async function put(
+  store: Store,
+  record: Omit<ServerRecord, 'suspendedAt'>,
+  mayReplace: boolean,
+  change: Context['change'],
+): Promise<string> {
+  const { server, provider, ref, logFile } = record;
+  // A damaged record can be replaced too: there is no other way to repair it.
+  const existing = await store.servers.find(server).catch((error: Error) => error);
+  if (existing instanceof StoreUnreachableError) throw existing;
+  if (existing instanceof Error) {
+    if (!mayReplace) throw new CommandError(`${existing.message}; --replace replaces it`);
+  } else if (existing) {
+    if (isSameRecord(existing, record)) return 'is added already';
+    if (!mayReplace)
+      throw new CommandError(`${server} exists: it is ${describeRecord(existing)}; --replace replaces it`);
+  }
+  const values = { provider, ref, log_file: logFile };
+  await change(store, { action: 'servers add', server, values }, () => store.servers.put(record));
+  if (existing === undefined) return 'is added';
+  return existing instanceof Error ? 'is changed' : `is changed: it was ${describeRecord(existing)}`;
 }
 
 function addList(servers: Command, { withStore, print }: Context): void {
@@ -75,8 +98,13 @@ function addList(servers: Command, { withStore, print }: Context): void {
         ...record,
         suspended: toIso(suspendedAt),
       }));
-      const toCells = ({ server, provider, ref, logFile, suspended }: (typeof records)[number]) =>
-        [server, provider, ref, logFile ?? '', suspended ?? ''].map(toPrintable);
+      const toCells = ({ server, provider, ref, logFile, suspended }: (typeof records)[number]) => [
+        server,
+        provider,
+        ref,
+        logFile ?? '',
+        suspended ?? '',
+      ];
       const heading = ['SERVER', 'PROVIDER', 'REF', 'LOG FILE', 'SUSPENDED'];
       await print(json ? JSON.stringify(records) : formatTable(heading, records.map(toCells)));
     });

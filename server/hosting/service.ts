@@ -74,7 +74,7 @@ export function createHosting(options: HostingOptions): Hosting {
     async openStream({ keyId, secretHash, scopes, server, id }, isHead) {
       await servers.findGame(server);
       const mode = allows(scopes, 'game-console:read_write') ? 'read_write' : 'read';
-      const base = publicUrl().replace(/^http/, 'ws').replace(/\/$/, '');
+      const base = publicUrl().replace(/^http/, 'ws');
       return {
         socket_url: `${base}/v1/hosting/game/console/${encodeURIComponent(id)}/stream`,
         token: isHead ? '-'.repeat(tokenLength) : await tokens.issue({ server, keyId, secretHash, mode }),

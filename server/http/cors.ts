@@ -10,7 +10,8 @@ export interface CorsOptions {
 export type Cors = (origin: string | undefined, isKeyed: boolean) => readonly string[];
 
 const exposed =
-  'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
+  'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, ' +
+  'WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** Creates {@link Cors}. Endpoints with an API key allow listed origins only: `*` does not include them. */
@@ -26,7 +27,7 @@ export function createCors({ origins, allowLocal }: CorsOptions): Cors {
   };
 }
 
-const requestHeaders = 'Accept, Content-Type, If-None-Match, X-Request-Id';
+const requestHeaders = 'Accept, Content-Type, If-None-Match, If-Range, Range, X-Request-Id';
 
 /** The headers of a preflight response, in addition to those of every response. */
 export function preflightHeaders(methods: readonly string[], isKeyed: boolean): Record<string, string> {

@@ -21,12 +21,16 @@ export interface RequestInfo {
 /** Determines the id and client of a request. */
 export type Identify = (request: IncomingMessage) => RequestInfo;
 
+/** Called once, with the address of a socket that is not a trusted proxy but forwards for others. */
+export type OnUntrusted = (address: string) => void;
+
 /**
  * Creates {@link Identify} for a service behind these proxies. The client is the socket address. If that is a trusted
  * proxy, the client is the right-most address of X-Forwarded-For that is not a trusted proxy. Addresses left of it can be
  * forged, and are ignored.
  */
-export function createIdentify(trustedProxies: BlockList): Identify {
+export function createIdentify(trustedProxies: BlockList, onUntrusted?: OnUntrusted): Identify {
+  let isReported = false;
   const isTrusted = (address: string) => trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
   const findClient = (socketAddress = '', forwardedFor?: string | string[]): Client => {
     if (forwardedFor === undefined && isIPv4(socketAddress)) return { address: socketAddress, key: socketAddress };
@@ -40,11 +44,22 @@ export function createIdentify(trustedProxies: BlockList): Identify {
     }
     return toClient(address);
   };
-  return ({ headers, socket }) => ({
-    id: toRequestId(headers['x-request-id']),
-    client: findClient(socket.remoteAddress, headers['x-forwarded-for']),
-    startedAt: performance.now(),
-  });
+  const reportUntrusted = ({ headers, socket }: IncomingMessage): void => {
+    if (isReported || (headers['x-forwarded-for'] ?? headers.forwarded) === undefined) return;
+    const address = normalize(socket.remoteAddress ?? '');
+    if (address === undefined || isTrusted(address)) return;
+    isReported = true;
+    onUntrusted?.(address);
+  };
+  return (request) => {
+    const { headers, socket } = request;
+    reportUntrusted(request);
+    return {
+      id: toRequestId(headers['x-request-id']),
+      client: findClient(socket.remoteAddress, headers['x-forwarded-for']),
+      startedAt: performance.now(),
+    };
+  };
 }
 
 /** The request id: the client's if it has 8 to 64 safe characters, else a new UUID. */

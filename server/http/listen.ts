@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
+import { createServer } from 'node:net';
 import { listen } from 'listhen';
 import { answerRequests } from './connections.ts';
 
@@ -26,7 +28,6 @@ export interface ListenOptions {
  * used.
  */
 export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs = 65_000 }: ListenOptions) {
-  const refused = `cannot listen on port ${port} of ${host}: the port is in use, reserved or not allowed`;
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,
@@ -35,8 +36,8 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
     isProd: true,
     showURL: false,
     autoClose: false,
-  }).catch((error: unknown) => {
-    throw new ListenError(refused, { cause: error });
+  }).catch(async (error: unknown) => {
+    throw new ListenError(await findListenProblem({ host, port }), { cause: error });
   });
   // listhen types its server as HTTP or HTTPS. Without a certificate it is HTTP.
   const http = server as Server;
@@ -47,7 +48,7 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
     http.close();
-    throw new ListenError(refused);
+    throw new ListenError(await findListenProblem({ host, port }));
   }
   http.headersTimeout = 15_000;
   http.requestTimeout = 30_000;
@@ -59,4 +60,30 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   // Without this listener, Node.js answers 417.
   http.on('checkExpectation', (request, response) => http.emit('request', request, response));
   return { url: url.replace(/\/$/, ''), http, ...connections };
+}
+
+type Address = Pick<ListenOptions, 'host' | 'port'>;
+
+/** Finds out why listhen cannot use an address: its own error has no reason. */
+async function findListenProblem(address: Address): Promise<string> {
+  const trial = createServer();
+  try {
+    await once(trial.listen(address), 'listening');
+    trial.close();
+    // The port is free, and listhen refused it.
+    return `PORT: browsers do not open port ${address.port}; use another`;
+  } catch (error) {
+    return describeListenError((error as NodeJS.ErrnoException).code ?? 'unknown', address);
+  }
+}
+
+/** Describes why an address cannot be used, by the code of the error. */
+export function describeListenError(code: string, { host, port }: Address): string {
+  if (code === 'EADDRINUSE') return `PORT: port ${port} of ${host} is in use`;
+  if (code === 'EADDRNOTAVAIL') return `HOST: ${host} is not an address of this machine`;
+  if (code === 'EACCES') {
+    return `PORT: this user may not listen on port ${port}: use one above 1023, or permit it (CAP_NET_BIND_SERVICE)`;
+  }
+  if (/^(?:ENOTFOUND|EAI_)/.test(code)) return `HOST: the name ${host} cannot be resolved (${code})`;
+  return `cannot listen on port ${port} of ${host} (${code})`;
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
+import { Problem } from '../problem.ts';
 import { negotiateEncoding } from './encoding.ts';
 import type { Encoding } from './encoding.ts';
 
@@ -22,35 +23,87 @@ export interface StoredFile<Stored extends Variant = Variant> {
   readonly location?: string;
   /** Content-Security-Policy, if a browser may display it as a document. */
   readonly policy?: string;
+  /** Whether a client may ask for a part. */
+  readonly hasRanges?: boolean;
   /** The bytes of a variant, if they are in memory. */
   inMemory(variant: Stored): Buffer | undefined;
-  /** Reads the bytes of a variant. Rejects if they have changed since they were stored. */
-  read(variant: Stored): Promise<Buffer | Readable>;
+  /**
+   * Reads the bytes of a variant: all of them, or a stream, of the given part only. Rejects if they have changed since they
+   * were stored.
+   */
+  read(variant: Stored, range?: ByteRange): Promise<Buffer | Readable>;
   /** A cache of response headers by encoding. */
   readonly prepared: { [encoding in Encoding]?: Prepared };
 }
 
-/** The headers of the 200 and 304 responses of a variant, as alternating names and values for `writeHead`. */
+/** A part of a file; both positions are in it. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What to send for a stored file. Without a variant, the response has no body. */
+interface StoredReply<Stored> {
+  readonly status: 200 | 206 | 304;
+  /** Alternating names and values. */
+  readonly headers: readonly string[];
+  readonly variant?: Stored | undefined;
+  /** The part of the variant, with 206. */
+  readonly range?: ByteRange;
+}
+
+/** The headers of the responses of a variant, as alternating names and values for `writeHead`. */
 interface Prepared {
   readonly etag: string;
   readonly okHeaders: readonly string[];
   readonly notModifiedHeaders: readonly string[];
+  /** Those of 206, without Content-Length and Content-Range. */
+  readonly partHeaders: readonly string[];
 }
 
 /**
- * Picks the response: 200 in the client's preferred encoding, or 304 if the client has that version. Without a variant, the
- * response has no body.
+ * Picks the response: 200 in the client's preferred encoding, 206 for a part, or 304 if the client has that version. Throws
+ * a Problem if the part is outside of the file. A preview changes at each save, so that browsers must ask before they show
+ * what they kept.
  */
 export function toStoredReply<Stored extends Variant>(
   file: StoredFile<Stored>,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
-) {
+  isPreview = false,
+): StoredReply<Stored> {
   const encoding = negotiateEncoding(headers['accept-encoding'], file.variants);
-  const { etag, okHeaders, notModifiedHeaders } = (file.prepared[encoding] ??= prepare(file, encoding));
+  const { etag, okHeaders, notModifiedHeaders, partHeaders } = (file.prepared[encoding] ??= prepare(
+    file,
+    encoding,
+    isPreview,
+  ));
   const match = headers['if-none-match'];
-  if (match !== undefined && matches(match, etag))
-    return { status: 304, headers: notModifiedHeaders, variant: undefined };
-  return { status: 200, headers: okHeaders, variant: method === 'HEAD' ? undefined : file.variants[encoding] };
+  if (match !== undefined && matches(match, etag)) return { status: 304, headers: notModifiedHeaders };
+  if (method === 'HEAD') return { status: 200, headers: okHeaders };
+  const variant = file.variants[encoding]!;
+  const { bytes } = variant;
+  const range = file.hasRanges ? readRange(headers, etag, bytes) : undefined;
+  if (!range) return { status: 200, headers: okHeaders, variant };
+  const { start, end } = range;
+  if (start > end) {
+    throw new Problem('range_not_satisfiable', undefined, { headers: { 'Content-Range': `bytes */${bytes}` } });
+  }
+  const length = ['Content-Length', String(end - start + 1), 'Content-Range', `bytes ${start}-${end}/${bytes}`];
+  return { status: 206, headers: [...partHeaders, ...length], variant, range };
+}
+
+/**
+ * The part that a client asks for (RFC 9110 14.2); it is empty if it lies outside of the file. Several parts at once and
+ * what cannot be parsed are ignored, as the RFC allows, and so is a part of another version.
+ */
+function readRange(headers: IncomingMessage['headers'], etag: string, bytes: number): ByteRange | undefined {
+  const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(headers.range ?? '') ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
+  if (headers['if-range'] !== undefined && headers['if-range'] !== etag) return undefined;
+  if (first === '') return { start: Math.max(0, bytes - Number(last)), end: bytes - 1 };
+  const start = Number(first);
+  if (last === '') return { start, end: bytes - 1 };
+  return start > Number(last) ? undefined : { start, end: Math.min(Number(last), bytes - 1) };
 }
 
 /** RFC 9110 13.1.2: a list of validators, which are compared weakly, or `*`. */
@@ -65,17 +118,19 @@ function matches(ifNoneMatch: string, etag: string): boolean {
 /** A CDN may cache it for a minute, and serve it for a day while this service is down. */
 const defaultCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
-function prepare(file: StoredFile, encoding: Encoding): Prepared {
-  const { variants, mediaType, cacheControl, location, policy } = file;
+function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean): Prepared {
+  const { variants, mediaType, cacheControl, location, policy, hasRanges } = file;
   const { bytes, sha256 } = variants[encoding]!;
   const etag = `"${sha256.slice(0, 32)}"`;
-  const validators = ['ETag', etag, 'Cache-Control', cacheControl ?? defaultCacheControl];
+  const validators = ['ETag', etag, 'Cache-Control', isPreview ? 'no-cache' : (cacheControl ?? defaultCacheControl)];
   if (variants.gzip ?? variants.br) validators.push('Vary', 'Accept-Encoding');
   if (location !== undefined) validators.push('Content-Location', location);
-  const okHeaders = ['Content-Type', mediaType, 'Content-Length', String(bytes), ...validators];
-  if (encoding !== 'identity') okHeaders.push('Content-Encoding', encoding);
-  if (policy !== undefined) okHeaders.push('Content-Security-Policy', policy);
-  return { etag, okHeaders, notModifiedHeaders: validators };
+  const partHeaders = ['Content-Type', mediaType, ...validators];
+  if (encoding !== 'identity') partHeaders.push('Content-Encoding', encoding);
+  if (policy !== undefined) partHeaders.push('Content-Security-Policy', policy);
+  if (hasRanges) partHeaders.push('Accept-Ranges', 'bytes');
+  const okHeaders = [...partHeaders, 'Content-Length', String(bytes)];
+  return { etag, okHeaders, notModifiedHeaders: validators, partHeaders };
 }
 
 /** JSON for many responses, stored in memory with its gzip variant. */

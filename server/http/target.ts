@@ -29,3 +29,14 @@ function isDecodable(path: string): boolean {
     return false;
   }
 }
+
+/**
+ * The rest of a target's path, for a pattern such as `/media/{path*}`; undefined for others. It is decoded once: generated
+ * clients write its slashes as %2F. The parameter of h3 keeps %2F and %252F, so that decoding it would decode other
+ * characters twice.
+ */
+export function readRest(target: string, pattern: string): string | undefined {
+  if (!pattern.endsWith('*}')) return undefined;
+  const { pathname } = new URL(target, 'http://localhost');
+  return decodeURIComponent(pathname).slice(pattern.indexOf('{'));
+}

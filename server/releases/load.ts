@@ -107,7 +107,7 @@ async function toTable(
     const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];
     table.set(match.target, {
       ...describe(match.name, file),
-      ...(match.name === 'media' ? readers.media : readers.default),
+      ...(match.name === 'media' ? { ...readers.media, hasRanges: true } : readers.default),
       variants: { identity, ...(gzip && { gzip }), ...(br && { br }) },
       prepared: {},
     });
@@ -129,9 +129,16 @@ async function toTable(
 /** An SVG that is opened directly is a document of this origin, so it must not run scripts or load anything. */
 const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
+/**
+ * A browser opens a video in a page of its own making, to which the policy of the video applies, and requests it again
+ * from there. In a sandbox that page has no origin, so that the request needs CORS.
+ */
+const videoPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
+
 function describe(name: ResourceName, file: string): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'policy'> {
   if (name === 'media') {
-    return { mediaType: mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream', policy: mediaPolicy };
+    const mediaType = mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream';
+    return { mediaType, policy: mediaType.startsWith('video/') ? videoPolicy : mediaPolicy };
   }
   const { mediaType = 'application/json' }: Resource = resources[name];
   if (name !== 'statusWidgetVersion') return { mediaType };

@@ -6,6 +6,11 @@ import type { Releases } from './service.ts';
 
 const emptyList = toStoredJson([]);
 
+/** A 404 of content. Caches keep it for a moment: a dead link on a busy page would send every visitor here. */
+function toMissing(code: 'article_not_found' | 'media_not_found'): Problem {
+  return new Problem(code, undefined, { headers: { 'Cache-Control': 'public, max-age=10' } });
+}
+
 /** The routes that serve files of the release. */
 export function contentRoutes(releases: Releases) {
   const find = (target: string): ServedFile | undefined => releases.current().find(target);
@@ -16,7 +21,7 @@ export function contentRoutes(releases: Releases) {
   };
   const article = (endpoint: string, path: string): ServedFile => {
     const file = find(`${endpoint}?path=${path}`);
-    if (!file) throw new Problem('article_not_found');
+    if (!file) throw toMissing('article_not_found');
     return file;
   };
   return {
@@ -37,7 +42,7 @@ export function contentRoutes(releases: Releases) {
     getOpenApi: handle('getOpenApi', () => listed('/v1/openapi.json')),
     getMedia: handle('getMedia', ({ rest }) => {
       const file = find(`/media/${rest}`);
-      if (!file) throw new Problem('media_not_found');
+      if (!file) throw toMissing('media_not_found');
       return file;
     }),
   };

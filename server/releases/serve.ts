@@ -16,30 +16,28 @@ export interface FastPathOptions {
   /** The rate limit of each client. */
   readonly limit: LocalBucket;
   readonly log: Logger;
+  /** In development: where /preview is rendered. */
+  readonly preview?: string | undefined;
 }
 
 /**
- * Creates the fast path in front of h3. It answers a GET or HEAD for a release file in memory, and returns false for all
- * else. h3 gives the same responses in 50 instead of 30 microseconds.
+ * Creates the fast path in front of h3. It answers a GET or HEAD for a whole release file in memory, and returns false
+ * for all else. h3 gives the same responses in 50 instead of 30 microseconds.
  */
 export function createFastPath(
   options: FastPathOptions,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
-  const { releases, identify, cors, limit, log } = options;
+  const { releases, identify, cors, limit, log, preview } = options;
   return (request, response) => {
     const { method, url: target } = request;
     const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target!)) : undefined;
-    if (!file) return false;
-    const reply = toStoredReply(file, request);
+    if (!file || (file.hasRanges && request.headers.range !== undefined)) return false;
+    const reply = toStoredReply(file, request, preview !== undefined);
     const bytes = reply.variant && file.inMemory(reply.variant);
     if (reply.variant && !bytes) return false;
     const info = identify(request);
     const headers = ['X-Request-Id', info.id, 'X-Content-Type-Options', 'nosniff'];
-    if (isLimited(target!)) {
-      const result = limit.consume(info.client.key);
-      if (!result.allowed) return false;
-      headers.push(...result.headers);
-    }
+    if (isLimited(target!) && !limit.consume(info.client.key).allowed) return false;
     headers.push(...cors(request.headers.origin, false), ...reply.headers);
     response.on('close', () => logRequest(log, info, request, response));
     response.writeHead(reply.status, headers);

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
-import { readReleaseFile, streamReleaseFile } from './files.ts';
+import { maxWholeBytes, readReleaseFile, streamReleaseFile } from './files.ts';
 import type { ReleaseFile } from './files.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { loadRelease } from './load.ts';
@@ -33,9 +33,6 @@ const pollMs = 250;
 
 /** The pause before a rejected release is loaded again: the cause may be temporary. */
 const retryMs = 30_000;
-
-/** Longer media are streamed: a few videos would evict all articles from the cache. */
-const maxCachedMediaBytes = 1024 * 1024;
 
 /**
  * Loads the current release, and then watches for new ones. A new release is verified in the background, and then
@@ -100,7 +97,10 @@ function createReaders(cacheBytes: number): LoadOptions['readers'] {
   const read = async (file: ReleaseFile): Promise<Buffer> => (await cache.fetch(file.sha256, { context: file }))!;
   return {
     default: { inMemory, read },
-    media: { inMemory, read: (file) => (file.bytes > maxCachedMediaBytes ? streamReleaseFile(file) : read(file)) },
+    media: {
+      inMemory,
+      read: (file, range) => (file.bytes > maxWholeBytes ? streamReleaseFile(file, range) : read(file)),
+    },
   };
 }
 

@@ -179,6 +179,8 @@ test('400, 404, 415, 500, 502 and 503 of single endpoints', async () => {
   expect(await produce(app, 'listKnowledgeBaseArticles', {}, '/v1/kb/list?category=a&category=b')).toBe(400);
   expect(await produce(app, 'getStatusWidgetVersion', {}, '/v1/service-status.0.js')).toBe(404);
   expect(await produce(app, 'getMedia', {}, '/media/none.svg')).toBe(404);
+  expect(await produce(app, 'getMedia', { headers: { Range: 'bytes=0-9' } })).toBe(206);
+  expect(await produce(app, 'getMedia', { headers: { Range: 'bytes=100000-' } })).toBe(416);
 
   expect(await produce(app, 'searchDomain', {}, '/v1/domains/search?domain=')).toBe(400);
   expect(await produce(app, 'searchDomain', {}, '/v1/domains/search?domain=example.nothing')).toBe(404);

@@ -132,6 +132,7 @@ describe.each(operations)('$operationId', (operation) => {
       ...inPath,
       ...inQuery,
       ...(takesIdempotencyKey(endpoint) ? [{ name: 'Idempotency-Key', in: 'header', required: false }] : []),
+      ...(206 in endpoint.replies ? [{ name: 'Range', in: 'header', required: false }] : []),
     ]);
     for (const { description, example, schema } of parameters) {
       expect(description).toMatch(/\.$/);
@@ -186,7 +187,8 @@ describe.each(operations)('$operationId', (operation) => {
         operationId.endsWith('Article') && (status === '200' || status === '304'),
       );
       expect('Idempotent-Replayed' in headers).toBe(takesIdempotencyKey(endpoint) && status === '200');
-      expect('ETag' in headers).toBe(endpoint.stored !== false && (status === '200' || status === '304'));
+      expect('ETag' in headers).toBe(endpoint.stored !== false && ['200', '206', '304'].includes(status));
+      expect('Content-Range' in headers).toBe(status === '206' || status === '416');
     }
   });
 });

@@ -6,7 +6,8 @@ const head = `# Settings
 
 Settings are environment variables, or lines of a file \`.env\` in the working directory. Each may be given as \`<NAME>_FILE\`
 instead: the path of a file that holds the value. The server checks all settings at its start. If one is wrong, it names every
-problem, never a value, and does not start.
+problem, never a value, and does not start. A variable whose name only looks like one of these is warned of. A value is one line
+without control characters.
 
 This page and \`.env.example\` are made from \`server/env.ts\` by \`npx vitest run test/docs -u\`.
 

@@ -81,18 +81,15 @@ describe('a build succeeds', () => {
     expect(Buffer.from(tree['private/status.json']!, 'base64').toString()).toBe('{"monitors":[],"maintenance":[]}\n');
   });
 
-  test('with empty folders, and its lists are empty', async () => {
+  test('with an empty folder of content, and its lists are empty', async () => {
     const root = createProject();
-    for (const folder of ['content', 'catalog']) {
-      rmSync(join(root, folder), { recursive: true });
-      mkdirSync(join(root, folder));
-    }
+    rmSync(join(root, 'content'), { recursive: true });
+    mkdirSync(join(root, 'content'));
     expect(await problemsOf(root)).toEqual([]);
     await buildProject(root);
     const tree = readTree(realpathSync(join(root, 'dist/current')));
     const read = (path: string) => Buffer.from(tree[path]!, 'base64').toString();
     expect(read('public/v1/blog/list.json')).toBe('[]\n');
     expect(read('public/v1/kb/list.json')).toBe('[]\n');
-    expect(read('public/v1/plans.json')).toBe('{"services":{},"games":{}}\n');
   });
 });

@@ -11,14 +11,14 @@ describe('the name of an article', () => {
   const bad = 'must contain only lower-case letters, digits and hyphens';
 
   test.each([
-    ['content/blog/news/Upper.md', `"Upper" ${bad} (rename it to "upper")`],
-    ['content/blog/news/two words.md', `"two words" ${bad} (rename it to "two-words")`],
-    ['content/blog/news/größe.md', `"größe" ${bad} (rename it to "gro-e")`],
-    ['content/blog/news/über-uns.md', `"über-uns" ${bad} (rename it to "uber-uns")`],
-    ['content/blog/news/under_score.md', `"under_score" ${bad} (rename it to "under-score")`],
-    ['content/blog/news/2.0.md', `"2.0" ${bad} (rename it to "2-0")`],
+    ['content/blog/news/Upper.md', `"Upper" ${bad} (rename it to "upper.md")`],
+    ['content/blog/news/two words.md', `"two words" ${bad} (rename it to "two-words.md")`],
+    ['content/blog/news/größe.md', `"größe" ${bad} (rename it to "groesse.md")`],
+    ['content/blog/news/über-uns.md', `"über-uns" ${bad} (rename it to "ueber-uns.md")`],
+    ['content/blog/news/under_score.md', `"under_score" ${bad} (rename it to "under-score.md")`],
+    ['content/blog/news/2.0.md', `"2.0" ${bad} (rename it to "2-0.md")`],
     ['content/blog/news/日本.md', `"日本" ${bad}`],
-    ['content/blog/news/README.md', `"README" ${bad} (rename it to "readme")`],
+    ['content/blog/news/README.md', `"README" ${bad} (rename it to "readme.md")`],
     ['content/blog/Our News/a.md', `"Our News" ${bad} (rename it to "our-news")`],
   ])('is refused if it is not a valid path: %s', async (file, problem) => {
     expect(await problemsOf(createProject({ [file]: valid }))).toEqual([`${file}:1:1  ${problem}`]);
@@ -27,7 +27,7 @@ describe('the name of an article', () => {
   test('is refused if it differs from another only in case', async () => {
     const root = createProject({ 'content/blog/news/Second.md': valid });
     expect(await problemsOf(root)).toEqual([
-      `content/blog/news/Second.md:1:1  "Second" ${bad} (rename it to "second")`,
+      `content/blog/news/Second.md:1:1  "Second" ${bad} (rename it to "second.md")`,
       'content/blog/news/second.md:1:1  the path differs from content/blog/news/Second.md only in case or Unicode form ' +
         '(rename one of the two)',
     ]);
@@ -36,7 +36,7 @@ describe('the name of an article', () => {
   test('is refused if it differs from another only in Unicode form', async () => {
     const [composed, decomposed] = ['content/blog/news/\u00E4.md', 'content/blog/news/a\u0308.md'];
     expect(await problemsOf(createProject({ [composed]: valid, [decomposed]: valid }))).toEqual([
-      `${decomposed}:1:1  "a\u0308" ${bad} (rename it to "a")`,
+      `${decomposed}:1:1  "a\u0308" ${bad} (rename it to "ae.md")`,
       `${composed}:1:1  the path differs from ${decomposed} only in case or Unicode form (rename one of the two)`,
     ]);
   });
@@ -56,11 +56,8 @@ describe('a file in the wrong folder is refused:', () => {
     ['content/knowledgebase/README.md', articles],
     ['content/picture.png', others],
     ['content/blog/news/picture.png', others],
-    ['content/blog/news/a.MD', others],
     ['content/blog/news/pictures/a.png', others],
     ['content/knowledgebase/category.yaml', others],
-    ['content/blog/news/category.yml', 'did you mean "category.yaml"?'],
-    ['content/blog/news/Category.yaml', 'did you mean "category.yaml"?'],
   ])('%s', async (file, hint) => {
     expect(await problemsOf(createProject({ [file]: valid }))).toEqual([
       `${file}:1:1  this file is out of place (${hint})`,
@@ -75,10 +72,14 @@ describe('a media file is refused if', () => {
   test.each([
     ['its type is unknown', 'content/media/kb/setup.exe', `".exe" is not a media type (use ${types})`],
     ['a browser would execute it', 'content/media/kb/page.html', `".html" is not a media type (use ${types})`],
-    ['its type is in upper case', 'content/media/kb/photo.PNG', `".PNG" is not a media type (use ${types})`],
+    [
+      'its type is in upper case',
+      'content/media/kb/photo.PNG',
+      '".PNG" is not a media type (rename it to "photo.png")',
+    ],
     ['it has no type', 'content/media/kb/photo', `"" is not a media type (use ${types})`],
-    ['its name has a space', 'content/media/kb/my photo.png', badPath],
-    ['its name has an umlaut', 'content/media/kb/größe.png', badPath],
+    ['its name has a space', 'content/media/kb/my photo.png', `${badPath} (rename it to "my-photo.png")`],
+    ['its name has an umlaut', 'content/media/kb/größe.png', `${badPath} (rename it to "groesse.png")`],
   ])('%s', async (_, file, problem) => {
     expect(await problemsOf(createProject({ [file]: 'x' }))).toEqual([`${file}:1:1  ${problem}`]);
   });
@@ -132,16 +133,20 @@ describe('a path that is not a regular file', () => {
 });
 
 describe('a folder of sources', () => {
+  const missing = 'the folder does not exist (name another with --content or --catalog)';
+
   test.each(['content', 'catalog'])('is refused if it is missing (%s)', async (folder) => {
     const root = createProject();
     renameSync(join(root, folder), join(root, 'elsewhere'));
-    expect(await problemsOf(root)).toContain(`${folder}:1:1  the folder does not exist`);
+    expect(await problemsOf(root)).toContain(`${folder}:1:1  ${missing}`);
   });
 
   test('is refused if it is a file', async () => {
     const root = createProject();
     rmSync(join(root, 'catalog'), { recursive: true });
     writeFileSync(join(root, 'catalog'), 'name: Web\n');
-    expect(await problemsOf(root)).toEqual(['catalog:1:1  the folder does not exist']);
+    expect(await problemsOf(root)).toEqual([
+      'catalog:1:1  the folder does not exist (name another with --content or --catalog)',
+    ]);
   });
 });

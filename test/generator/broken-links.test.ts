@@ -144,7 +144,7 @@ describe('a link is not an error if', () => {
     });
     expect(await problemsOf(root)).toEqual([
       'content/blog/news/broken.md:2:8  "title" must be text, not a number (put it in quotes)',
-      'content/knowledgebase/vps/broken.md:3:29  Missing closing "quote',
+      'content/knowledgebase/vps/broken.md:2:8  this quote is not closed (add " at the end of the text)',
     ]);
   });
 });

@@ -9,14 +9,17 @@ function problemsOfStatus(yaml: string): Promise<string[]> {
 }
 
 describe('a monitor is refused if', () => {
-  const either = '2:5  "monitors[0]" must have either url or tcp';
   const url = 'url: "https://a.example"';
   const notUrl = '2:21  "monitors[0].url" must be an http or https URL, or a path of this server';
   const host = '2:21  "monitors[0].tcp" must be a host name, with an optional :port';
 
   test.each([
-    ['it has both url and tcp', `name: A, ${url}, tcp: "a.example:1"`, either],
-    ['it has neither url nor tcp', 'name: A', either],
+    [
+      'it has both url and tcp',
+      `name: A, ${url}, tcp: "a.example:1"`,
+      '2:47  "monitors[0].tcp" stands beside "url"; keep one of the two',
+    ],
+    ['it has neither url nor tcp', 'name: A', '2:5  "monitors[0]" needs url: "https://..." or tcp: "host:port"'],
     ['it has no name', url, '2:5  missing field "monitors[0].name"'],
     ['its name is empty', `name: "", ${url}`, '2:13  "monitors[0].name" must not be empty'],
     ['its URL is not a URL', 'name: A, url: a.example', notUrl],
@@ -81,7 +84,7 @@ describe('maintenance is refused if', () => {
     [
       'its monitors are not a list',
       { monitors: 'Website' },
-      '5:15  "maintenance[0].monitors" must be a list, not text',
+      '5:15  "maintenance[0].monitors" must be a list, not text (write [Website])',
     ],
     ['it ends before it starts', { end: '2026-12-01T21:59' }, `7:10  ${order}`],
     ['it ends when it starts', { end: '2026-12-01T22:00' }, `7:10  ${order}`],
@@ -91,7 +94,11 @@ describe('maintenance is refused if', () => {
     ['it ends on 31 April', { end: '2027-04-31T10:00' }, `7:10  ${exist}`],
     ['it ends on 29 February of a common year', { end: '2027-02-29T10:00' }, `7:10  ${exist}`],
     ['it ends at minute 60', { end: '2026-12-02T10:60' }, `7:10  ${exist}`],
-    ['its start has a space', { start: '2026-12-01 22:00' }, `6:12  "maintenance[0].start" ${form}`],
+    [
+      'its start has a space',
+      { start: '2026-12-01 22:00' },
+      `6:12  "maintenance[0].start" ${form} (write 2026-12-01T22:00)`,
+    ],
     ['its start has a zone', { start: '2026-12-01T22:00Z' }, `6:12  "maintenance[0].start" ${form}`],
     ['its end is a day', { end: '2026-12-02' }, `7:10  "maintenance[0].end" ${form}`],
     ['its timezone is mistyped', { timezone: 'Europe/Berln' }, `8:15  "Europe/Berln" ${zone}`],
@@ -111,6 +118,33 @@ describe('maintenance is refused if', () => {
     const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
     const yaml = `monitors:\n  - { name: Website, url: "https://www.example.com" }\nmaintenance:\n  - ${lines.join('\n    ')}\n`;
     expect(await problemsOfStatus(yaml)).toEqual([`${file}:${problem}`]);
+  });
+});
+
+describe('a time of a maintenance is a warning if', () => {
+  const skipped = (field: string, time: string): string =>
+    `"maintenance[0].${field}" does not exist in Europe/Berlin, where the clocks go forward (write ${time})`;
+
+  test.each([
+    [
+      'it starts in the hour that is skipped',
+      { start: '2027-03-28T02:30' },
+      [`6:12  warning: ${skipped('start', '2027-03-28T03:30')}`],
+    ],
+    [
+      'it ends in that hour',
+      { end: '2027-03-28T02:00:00' },
+      [`7:10  warning: ${skipped('end', '2027-03-28T03:00:00')}`],
+    ],
+    ['', { start: '2027-03-28T03:00' }, []],
+    ['', { start: '2027-03-28T01:59' }, []],
+    ['', { start: '2027-10-31T02:30' }, []],
+    ['', { start: '2027-03-28T02:30', timezone: 'UTC' }, []],
+  ])('%s (%o)', async (_, changes, problems) => {
+    const fields = { start: '2027-01-01T22:00', end: '2027-12-02T02:00', timezone: 'Europe/Berlin', ...changes };
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
+    const yaml = `monitors:\n  - { name: Website, url: "https://www.example.com" }\nmaintenance:\n  - title: Move\n    monitors: [Website]\n    ${lines.join('\n    ')}\n`;
+    expect(await problemsOfStatus(yaml)).toEqual(problems.map((problem) => `${file}:${problem}`));
   });
 });
 

@@ -6,7 +6,7 @@ import { formatDiagnostic } from '../../generator/source/diagnostics.ts';
 /** Checks a project; returns its problems, one a line as `check` prints them, with paths relative to the project. */
 export async function problemsOf(
   root: string,
-  options: Partial<Pick<BuildOptions, 'lenient' | 'now'>> = {},
+  options: Partial<Pick<BuildOptions, 'lenient' | 'now' | 'allowEmpty'>> = {},
 ): Promise<string[]> {
   const { diagnostics } = await build({
     content: join(root, 'content'),

@@ -141,7 +141,7 @@ describe.each<Kind>(['game', 'vps'])('an action on a %s server that waits for an
 
 test('an action that waits is sent to the place that the record names when its turn comes', async () => {
   const waiting = await waitForTurn('vps');
-  await run(waiting.world, 'servers', 'add', 'vps:mine', '--provider', 'cloud', '--ref', '43');
+  await run(waiting.world, 'servers', 'add', 'vps:mine', '--provider', 'cloud', '--ref', '43', '--replace');
   await waiting.finish();
   expect(sentAfter(waiting.world).map(({ path }) => path)).toEqual(['/v1/servers/43/actions/shutdown']);
 });

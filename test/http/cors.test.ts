@@ -7,7 +7,8 @@ import { describeEndpoint, endpointNames, requestOf } from '../server/targets.ts
 
 const site = 'https://www.example.com';
 const exposed =
-  'Content-Location, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
+  'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, ' +
+  'WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 
 /** The endpoints without an API key. */
 const publicNames = endpointNames.filter((name) => !describeEndpoint(name).access);
@@ -120,7 +121,9 @@ describe('with a list of origins', () => {
     expect(answer.status).toBe(204);
     expect(answer.headers['access-control-allow-origin']).toBe(allowed);
     expect(answer.headers['access-control-allow-methods']).toBe('GET, HEAD');
-    expect(answer.headers['access-control-allow-headers']).toBe('Accept, Content-Type, If-None-Match, X-Request-Id');
+    expect(answer.headers['access-control-allow-headers']).toBe(
+      'Accept, Content-Type, If-None-Match, If-Range, Range, X-Request-Id',
+    );
   });
 });
 

@@ -195,7 +195,7 @@ describe.each([
     const app = await sharedApp();
     const answer = await ask(app, `${endpoint}?path=${unknown}`);
     expect(answer.status).toBe(404);
-    expect(answer.headers['cache-control']).toBe('no-store');
+    expect(answer.headers['cache-control']).toBe('public, max-age=10');
     expect(answer.text).toBe('article not found\n');
   });
 });

@@ -59,7 +59,22 @@ test.each<[string, RegExp, string[]]>([
     /: must be off, or IP addresses/,
     ['dns.example.com', '9.9.9.9:0', '9.9.9.9:65536', 'off,9.9.9.9', '[9.9.9.9]:53'],
   ],
-  ['PUBLIC_URL', /: must be an http or https URL$/, ['api.example.com', 'ws://api.example.com', '/v1', 'https://']],
+  [
+    'PUBLIC_URL',
+    /: must be an http or https URL without user, query and fragment$/,
+    [
+      'api.example.com',
+      'ws://api.example.com',
+      '/v1',
+      'https://',
+      'https://api.example.com?x=1',
+      'https://api.example.com/hosting?',
+      'https://api.example.com/#top',
+      'https://api.example.com#',
+      'https://user@api.example.com',
+      'https://user:password@api.example.com',
+    ],
+  ],
   ['DATABASE_URL', /: must be a URL such as postgres:/, ['mysql://db.example.com/hosting', 'hosting', '/var/db']],
   ['PROVIDERS_FILE', /: the file cannot be read$/, ['/nowhere/providers.yaml', '/']],
   ['UPSTREAM_TIMEOUT_SECONDS', numberMessage, ['0', '601', '20s']],
@@ -75,6 +90,63 @@ test.each<[string, RegExp, string[]]>([
     expect(problems).toEqual([expect.stringMatching(message)]);
     expect(problems[0]).toMatch(new RegExp(`^${name}: `));
     expect(problemsOf({ [`${name}_FILE`]: fileWith(text) })).toEqual(problems);
+  }
+});
+
+describe('a base URL with', () => {
+  const names = ['PUBLIC_URL', 'WHMCS_URL', 'FOSSBILLING_URL', 'UPTIME_KUMA_URL'];
+  const rest = { UPTIME_KUMA_STATUS_PAGE: 'main' };
+
+  test.each([
+    ['a query', 'https://x.example.com/base?hunter2=1'],
+    ['a fragment', 'https://x.example.com/base#hunter2'],
+    ['a user', 'https://hunter2@x.example.com/base'],
+    ['a line break', 'https://x.example.com/hunter2\nbase'],
+  ])('%s is refused by name', (_, url) => {
+    const own = { ...Object.fromEntries(names.map((name) => [name, url])), ...rest };
+    const lines = problemsOf(own);
+    expect(new Set(lines.map((line) => line.split(':')[0]))).toEqual(new Set(names));
+    expect(lines.join()).not.toContain('hunter2');
+  });
+});
+
+/** Characters that end a line, change a terminal or hide text. */
+const controls = [
+  '\n',
+  '\r',
+  '\t',
+  '\0',
+  '\u001B',
+  '\u007F',
+  '\u0085',
+  '\u009B',
+  '\u2028',
+  '\u2029',
+  '\u202E',
+  '\u2066',
+];
+
+test.each([
+  ['SERVICE_VERSION', '1.2'],
+  ['DIST_DIR', 'dist'],
+  ['DATA_DIR', '.data'],
+  ['STATUS_FILE', '/srv/status.json'],
+  ['PROVIDERS_FILE', import.meta.filename],
+  ['PUBLIC_URL', 'https://api.example.com'],
+  ['DATABASE_URL', 'postgres://db.example.com/hosting'],
+  ['CHAT_FEEDBACK_WEBHOOK_URL', 'https://chat.example.com/hook'],
+  ['RDAP_BOOTSTRAP_URL', 'https://data.example.com/dns.json'],
+  ['WHMCS_SECRET', 'secret'],
+  ['CORS_ORIGINS', 'https://www.example.com'],
+  ['TRUSTED_PROXIES', '10.0.0.1'],
+  ['LOG_LEVEL', 'info'],
+])('%s with a control character in it is refused by name, in one line without its value', (name, text) => {
+  for (const control of controls) {
+    const wrong = `${text.slice(0, -1)}${control}${text.slice(-1)}`;
+    expect(problemsOf({ [name]: wrong })).toEqual([`${name}: must be one line without control characters`]);
+    expect(problemsOf({ [`${name}_FILE`]: fileWith(wrong) })).toEqual([
+      `${name}: must be one line without control characters`,
+    ]);
   }
 });
 

@@ -110,6 +110,7 @@ test.each<[string, string, unknown]>([
     ['9.9.9.9', '127.0.0.1:5353', '::1', '[2620:fe::9]:53'],
   ],
   ['PUBLIC_URL', 'https://api.example.com/hosting', 'https://api.example.com/hosting'],
+  ['PUBLIC_URL', 'http://API.example.com:80/hosting/', 'http://api.example.com/hosting'],
   ['DATA_DIR', '/srv/data', '/srv/data'],
   ['DATABASE_URL', 'postgres://user@db.example.com/hosting', 'postgres://user@db.example.com/hosting'],
   ['PROVIDERS_FILE', import.meta.filename, import.meta.filename],

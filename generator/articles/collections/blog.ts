@@ -11,6 +11,16 @@ export const blog: Collection<BlogFrontMatter, ContentItem> = {
   articleResource: 'blogArticle',
   dueOn: ({ date }) => date,
   media: ({ cover }) => ({ cover }),
+  findMistakes: ({ date, updated }) =>
+    date !== undefined && updated !== undefined && updated < date
+      ? [
+          {
+            field: 'updated',
+            message: '"updated" is before "date"',
+            hint: 'write the day of the last change, or remove the line',
+          },
+        ]
+      : [],
   toItem: ({ title, description, date, author, cover }, { path, category, words }) => ({
     title,
     description,

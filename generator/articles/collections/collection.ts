@@ -7,6 +7,8 @@ export interface CommonFrontMatter {
   readonly description: string;
   readonly category?: string | undefined;
   readonly draft?: boolean | undefined;
+  readonly updated?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
   readonly aliases?: readonly string[] | undefined;
 }
 
@@ -18,6 +20,13 @@ export interface ArticleFacts {
   readonly category: string;
   /** The number of words of prose. */
   readonly words: number;
+}
+
+/** A probable mistake in a field of the front matter. */
+export interface FieldMistake {
+  readonly field: string;
+  readonly message: string;
+  readonly hint: string;
 }
 
 /** A file that lists articles. */
@@ -40,8 +49,10 @@ export interface Collection<FrontMatter extends CommonFrontMatter, Item extends 
   readonly articleResource: ResourceName;
   /** The first day of publication, YYYY-MM-DD; undefined publishes the article at once. */
   dueOn(frontMatter: FrontMatter): string | undefined;
-  /** Media in the front matter, by field. */
-  media(frontMatter: FrontMatter): Readonly<Record<string, string>>;
+  /** Media in the valid fields of the front matter, by field. */
+  media(fields: Partial<FrontMatter>): Readonly<Record<string, string | undefined>>;
+  /** Probable mistakes in the valid fields of the front matter. */
+  findMistakes(fields: Partial<FrontMatter>): readonly FieldMistake[];
   /** The list item; the article is the same with `body` and `html`. */
   toItem(frontMatter: FrontMatter, facts: ArticleFacts): Item;
   /** The order of lists; no two articles compare as equal. */

@@ -10,6 +10,7 @@ export const knowledgeBase: Collection<KnowledgeBaseFrontMatter, KnowledgeBaseSu
   articleResource: 'knowledgeBaseArticle',
   dueOn: () => undefined,
   media: () => ({}),
+  findMistakes: () => [],
   toItem: ({ title, description }, { path, category }) => ({ title, description, path, category }),
   compare: (a, b) => compareText(a.title, b.title) || compareText(a.path, b.path),
   toLists: (items) => {

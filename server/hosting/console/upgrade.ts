@@ -6,6 +6,7 @@ import { ServerName } from '#contract/api-keys.ts';
 import type { Relay, StreamClient } from './relay.ts';
 import { pingData } from './session.ts';
 import type { Logger } from '../../log.ts';
+import type { Route } from '../../http/handle.ts';
 import { renderRawError } from '../../http/errors.ts';
 import type { Identify } from '../../http/identify.ts';
 import type { LocalBucket } from '../../token-bucket.ts';
@@ -45,6 +46,30 @@ const serverOptions = {
 
 /** The target of a stream, also in absolute form, which servers must accept (RFC 9112 3.2.2). */
 const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/([^/?#]+)\/stream(?:\?|$)/;
+
+/**
+ * The route of a stream's address for requests without a websocket handshake. It is not in the machine description, which
+ * has no way to describe a websocket.
+ */
+export const streamRoute: Route = {
+  endpoint: {
+    method: 'GET',
+    path: '/v1/hosting/game/console/{server_id}/stream',
+    tag: 'Game servers',
+    summary: 'A console stream, as a websocket',
+    description: 'It is not in the machine description, which has no websockets.',
+    stored: false,
+    errorStyle: 'json',
+    replies: {},
+    problems: ['upgrade_required'],
+    failure: 'internal_error',
+  },
+  answer({ rest }) {
+    if (!ServerName.safeParse(`game:${rest}`).success) throw new Problem('not_found');
+    // RFC 9110 7.8: the sender of Upgrade also sends it as a connection option.
+    throw new Problem('upgrade_required', undefined, { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } });
+  },
+};
 
 /**
  * Creates the websocket endpoint. It allows any Origin: the token in the first message is the only credential, so a foreign

@@ -4,6 +4,7 @@ import type { Reply } from '../../upstream/client.ts';
 import { parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
+import { refs } from './refs.ts';
 import type { Finding, Provider, VpsAction } from './types.ts';
 
 /** The settings of a Hetzner Cloud project. */
@@ -50,7 +51,7 @@ export function createHetzner(settings: HetznerSettings, options: { readonly tim
   return {
     vps: {
       async power(ref, action, deadline, confirm) {
-        if (!/^[1-9]\d{0,15}$/.test(ref)) throw toRefusal(`"${ref}" is not a server number of Hetzner Cloud`);
+        if (!refs.hetzner.pattern.test(ref)) throw toRefusal(`"${ref}" is not a server number of Hetzner Cloud`);
         const reply = await client.request('POST', `/servers/${ref}/actions/${paths[action]}`, {
           signal: deadline,
           confirm,

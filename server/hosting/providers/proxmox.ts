@@ -4,6 +4,7 @@ import type { Client, Reply } from '../../upstream/client.ts';
 import { readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
+import { refs } from './refs.ts';
 import type { Finding, Provider, VpsAction } from './types.ts';
 
 /** The settings of a Proxmox VE cluster; `certificates` is the schema that reads the file at `ca_file`. */
@@ -13,7 +14,10 @@ export function proxmoxSettings(certificates: z.ZodType<string>) {
     /** The URL of any node, without the path of the API. */
     url: UpstreamUrl,
     /** USER@REALM!NAME. */
-    token_id: z.string().regex(/^[^\s@!:/;%]+@[^\s@!:/;%]+![^\s@!:/;%=]+$/, 'must be USER@REALM!NAME'),
+    token_id: z
+      .string()
+      .regex(/^[^\s@!:/;%]+@[^\s@!:/;%]+![^\s@!:/;%=]+$/, 'must be USER@REALM!NAME')
+      .regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces'),
     // Proxmox reads the header up to a semicolon and decodes its percent signs (pve-http-server, extract_auth_value).
     token_secret: z
       .string()
@@ -87,7 +91,7 @@ const resourcesBytes = 8 * 1024 * 1024;
 
 /** Finds the node of a VPS. This precedes every action, since a VPS may migrate between nodes. */
 async function findVm(client: Client, ref: string, signal: AbortSignal | undefined): Promise<z.infer<typeof Vm>> {
-  if (!/^[1-9]\d{2,8}$/.test(ref)) throw toRefusal(`"${ref}" is not a vmid of Proxmox`);
+  if (!refs.proxmox.pattern.test(ref)) throw toRefusal(`"${ref}" is not a vmid of Proxmox`);
   const reply = await readBeforeAction(
     client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes, signal }),
   );

@@ -1,57 +1,14 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Manifest } from '#contract/release.ts';
+import { matchResource } from '#contract/resources.ts';
+import { startDev } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
-import { article, createProject, guide, validProject, writeFiles } from '../../helpers/project.ts';
-import type { Files } from '../../helpers/project.ts';
-
-const main = resolve(import.meta.dirname, '../../../generator/main.js');
-const eventually = { timeout: 20_000, interval: 10 };
-
-/** A running `dev`. */
-interface Dev {
-  readonly root: string;
-  /** Its output so far. */
-  readonly printed: () => string;
-  /** The text of a file of the preview; empty if the file does not exist. */
-  read(file: string): string;
-  /** Sends SIGINT; returns the exit status, or the signal that ended it. */
-  end(): Promise<number | string>;
-}
-
-/** Starts `dev` in a project, and waits until it watches. */
-async function startDev(files: Files = {}, args: readonly string[] = ['--no-serve'], env = {}): Promise<Dev> {
-  const root = createProject(files);
-  const child = spawn(process.execPath, [main, 'dev', ...args], {
-    cwd: root,
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
-  const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
-  onTestFinished(async () => {
-    child.kill('SIGTERM');
-    await closed;
-  });
-  await expect.poll(() => printed, eventually).toContain('watching content and catalog; press Ctrl-C to stop\n');
-  return {
-    root,
-    printed: () => printed,
-    read(file) {
-      const path = join(root, 'dist/.dev/current', file);
-      return existsSync(path) ? readFileSync(path, 'utf8') : '';
-    },
-    async end() {
-      child.kill('SIGINT');
-      const [status, signal] = await closed;
-      return status ?? signal!;
-    },
-  };
-}
+import { article, guide, validProject, writeFiles } from '../../helpers/project.ts';
+import { ask } from '../../server/ask.ts';
+import type { Answer } from '../../server/ask.ts';
+import { eventually } from '../../server/shared.ts';
 
 const first = 'public/v1/blog/article/news/first.json';
 
@@ -126,10 +83,41 @@ test('a file in the wrong folder is an error until it is removed', async () => {
     .toMatch(/added content\/odd\/page\.md; not built(?:.|\n)*removed content\/odd\/page\.md; built: 4 articles/);
 });
 
+test('a browser asks for all that dev serves before it shows it again', async () => {
+  const port = await findFreePort();
+  const dev = await startDev({}, [], { PORT: String(port), DATA_DIR: 'data', DNS_SERVERS: 'off' });
+  const get = (target: string, headers = {}): Promise<Answer> => ask({ port }, target, { headers });
+  const ready = () =>
+    get('/ready').then(
+      ({ status }) => status,
+      () => 0,
+    );
+  await expect.poll(ready, eventually).toBe(200);
+  const { files } = Manifest.parse(JSON.parse(dev.read('manifest.json')));
+  const targets = Object.keys(files).flatMap((file) => matchResource(file)?.target ?? []);
+  for (const target of [...targets, '/v1/domains/tlds', '/v1/kb/list?category=none']) {
+    // Each one is answered from the disk first, and then from memory.
+    for (let time = 0; time < 2; time += 1) {
+      const { status, headers } = await get(target);
+      expect({ target, status, cache: headers['cache-control'] }).toEqual({ target, status: 200, cache: 'no-cache' });
+      const again = await get(target, { 'If-None-Match': headers.etag });
+      expect({ target, status: again.status, cache: again.headers['cache-control'] }).toEqual({
+        target,
+        status: 304,
+        cache: 'no-cache',
+      });
+    }
+  }
+  for (const target of ['/media/none.svg', '/v1/blog/article?path=/blog/news/none']) {
+    expect((await get(target)).headers['cache-control']).toBe('no-cache');
+  }
+  expect((await get('/v1/info')).headers['cache-control']).toBe('no-store');
+});
+
 test('dev starts a server that serves each saved change, and stops with dev', async () => {
   const port = await findFreePort();
   const dev = await startDev({}, [], { PORT: String(port), DATA_DIR: 'data', DNS_SERVERS: 'off' });
-  const ask = async (): Promise<string> => {
+  const read = async (): Promise<string> => {
     const url = `http://127.0.0.1:${port}/v1/blog/article?path=/blog/news/first`;
     // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
     return fetch(url).then(
@@ -137,10 +125,22 @@ test('dev starts a server that serves each saved change, and stops with dev', as
       () => '',
     );
   };
-  await expect.poll(ask, eventually).toContain('Hello <em>world</em>');
+  await expect.poll(read, eventually).toContain('Hello <em>world</em>');
   const text = validProject['content/blog/news/first.md']!.toString().replace('world', 'reader');
   writeFiles(dev.root, { 'content/blog/news/first.md': text });
-  await expect.poll(ask, eventually).toContain('Hello <em>reader</em>');
+  await expect.poll(read, eventually).toContain('Hello <em>reader</em>');
   expect(await dev.end()).toBe(0);
-  expect(await ask()).toBe('');
+  expect(await read()).toBe('');
+});
+
+test('an empty catalog is refused until it has a plan, and one that becomes empty leaves the preview as it was', async () => {
+  const plan = 'catalog/services/web.yaml';
+  const dev = await startDev({ [plan]: undefined, 'catalog/games/minecraft.yaml': undefined });
+  expect(dev.printed()).toMatch(/^catalog:1:1 {2}the catalog contains no plans \(add a plan to [^\n]*\)\nnot built: /);
+  expect(dev.read('public/v1/plans.json')).toBe('');
+  writeFiles(dev.root, { [plan]: validProject[plan] });
+  await expect.poll(() => dev.read('public/v1/plans.json'), eventually).toContain('Web hosting');
+  rmSync(join(dev.root, plan));
+  await expect.poll(() => dev.printed().match(/the catalog contains no plans/g)?.length, eventually).toBe(2);
+  expect(dev.read('public/v1/plans.json')).toContain('Web hosting');
 });

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { Logger } from '../../../log.ts';
+import { findStartProblem } from './executable.ts';
 import { createServerLock } from './lock.ts';
 import { createOutput, readServerFile } from './output.ts';
 import type { Output } from './output.ts';
@@ -7,7 +8,7 @@ import { createLocalProcess } from './process.ts';
 import type { LocalProcess } from './process.ts';
 import type { LocalServer, LocalSettings } from './settings.ts';
 import { notAvailable, toRefusal } from '../../../upstream/reply.ts';
-import type { ConsoleEvents, ConsoleSource, Provider } from '../types.ts';
+import type { ConsoleEvents, ConsoleSource, Finding, Provider } from '../types.ts';
 
 /** Dependencies of the provider. */
 export interface LocalOptions {
@@ -68,10 +69,22 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
         return openConsole(running?.server.kind === 'game' ? running : undefined, events);
       },
     },
-    check: () => Promise.resolve([{ level: 'info', message: `This machine runs ${all.size} servers itself` }]),
+    check: () => Promise.resolve([...warnBroken(settings), toSummary(all.size)]),
     drain: () => void close(),
     close,
   };
+}
+
+function toSummary(count: number): Finding {
+  return { level: 'info', message: `This machine runs ${count} servers itself` };
+}
+
+/** Warns of servers that cannot start, which otherwise shows only when a customer starts one. */
+function warnBroken({ servers }: LocalSettings): Finding[] {
+  return Object.entries(servers).flatMap(([ref, server]): Finding[] => {
+    const problem = findStartProblem(server);
+    return problem === undefined ? [] : [{ level: 'warn', message: `The server "${ref}" cannot start: ${problem}` }];
+  });
 }
 
 function openConsole(running: Running | undefined, events: ConsoleEvents): ConsoleSource {

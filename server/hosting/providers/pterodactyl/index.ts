@@ -12,6 +12,7 @@ import type { ConsoleTimings } from './session-types.ts';
 import { offline, parseJson, toProviderError, toRefusal } from '../../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
 import type { Outcome } from '../../../upstream/error.ts';
+import { refs } from '../refs.ts';
 import type { GameProvider, Provider } from '../types.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
@@ -87,7 +88,8 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       throw toProviderError(reply, toOutcome(reply), { code });
     },
     latestLog: (ref, file) => readLog(client, ref, file),
-    openConsole: (ref, events) => consoles.open(ref, refPattern.test(ref) ? pathOf(ref) : undefined, events),
+    openConsole: (ref, events) =>
+      consoles.open(ref, refs.pterodactyl.pattern.test(ref) ? pathOf(ref) : undefined, events),
   };
   return {
     game,
@@ -103,10 +105,8 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   };
 }
 
-const refPattern = /^[0-9A-Za-z][0-9A-Za-z-]{0,63}$/;
-
 function pathOf(ref: string): string {
-  if (!refPattern.test(ref)) throw toRefusal(`"${ref}" is not an identifier of a server of the panel`);
+  if (!refs.pterodactyl.pattern.test(ref)) throw toRefusal(`"${ref}" is not an identifier of a server of the panel`);
   return `/servers/${ref}`;
 }
 

@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Manifest } from '#contract/release.ts';
+
+type Counts = Manifest['counts'];
+
+/** A list that readers see, and where its sources are. */
+export interface PublicList {
+  readonly count: Exclude<keyof Counts, 'media'>;
+  readonly root: 'content' | 'catalog';
+  /** Its folder or file in that root. */
+  readonly path: string;
+  /** Singular and plural. */
+  readonly nouns: readonly [string, string];
+}
+
+const lists: readonly PublicList[] = [
+  { count: 'blogArticles', root: 'content', path: 'blog', nouns: ['blog article', 'blog articles'] },
+  {
+    count: 'knowledgeBaseArticles',
+    root: 'content',
+    path: 'knowledgebase',
+    nouns: ['knowledge base article', 'knowledge base articles'],
+  },
+  { count: 'services', root: 'catalog', path: 'services', nouns: ['service', 'services'] },
+  { count: 'games', root: 'catalog', path: 'games', nouns: ['game', 'games'] },
+  { count: 'tlds', root: 'catalog', path: 'domains.yaml', nouns: ['TLD', 'TLDs'] },
+  { count: 'monitors', root: 'catalog', path: 'status.yaml', nouns: ['monitor', 'monitors'] },
+];
+
+/** Reads the counts of the current release below `out`; undefined if there is none. */
+export async function readOnlineCounts(out: string): Promise<Counts | undefined> {
+  try {
+    const { counts } = JSON.parse(await readFile(join(out, 'current/manifest.json'), 'utf8')) as Manifest;
+    return counts;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The lists that have entries online and would have none. */
+export function findEmptied(online: Counts | undefined, next: Counts): readonly PublicList[] {
+  return lists.filter(({ count }) => next[count] === 0 && (online?.[count] ?? 0) > 0);
+}

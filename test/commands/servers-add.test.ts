@@ -1,0 +1,142 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../helpers/project.ts';
+import { createCommandLine, damage } from './run-command.ts';
+
+const providers = `providers:
+  panel-eu: { type: pterodactyl, url: "https://panel.example.com", token: "\${NOT_SET_HERE}" }
+  fsn: { type: hetzner, token: "\${NOT_SET_HERE}" }
+  pve: { type: proxmox, url: "https://pve.example.com:8006", token_id: "a@pve!b", token_secret: "\${NOT_SET_HERE}" }
+  here: { type: local, servers: { one: { kind: game, command: [x] }, two: { kind: vps, command: [x] } } }
+  odd: { type: vmware }
+`;
+
+/** A command line whose PROVIDERS_FILE refers to credentials that its environment lacks. */
+async function createWithProviders(text = providers) {
+  const file = join(temporaryFolder(), 'providers.yaml');
+  writeFileSync(file, text);
+  const line = await createCommandLine({ PROVIDERS_FILE: file });
+  const add = (server: string, provider: string, ref: string, ...args: string[]) =>
+    line.run('servers', 'add', server, '--provider', provider, '--ref', ref, ...args);
+  return { ...line, file, add };
+}
+
+const uuid = '1a7ce997-259b-452e-8b4e-cecc464142ca';
+
+test.each([
+  ['game:a', 'panel-eu', '1a7ce997'],
+  ['game:a', 'panel-eu', uuid],
+  ['vps:a', 'fsn', '4711'],
+  ['vps:a', 'pve', '100'],
+  ['game:a', 'here', 'one'],
+  ['vps:a', 'here', 'two'],
+])('%s of %s with the ref %s is added', async (server, provider, ref) => {
+  const { add } = await createWithProviders();
+  expect(await add(server, provider, ref)).toEqual({ status: 0, stdout: `${server} is added\n`, stderr: '' });
+});
+
+const panelRef =
+  'a ref of pterodactyl is the identifier of a server in the panel: 8 hexadecimal digits, or the whole UUID';
+
+test.each([
+  ['game:a', 'panel-ue', '1a7ce997', 'PROVIDERS_FILE has no provider panel-ue (did you mean "panel-eu"?)'],
+  ['game:a', 'toString', '1a7ce997', 'PROVIDERS_FILE has no provider toString'],
+  ['game:a', 'fsn', '4711', 'the provider fsn (hetzner) runs no game servers'],
+  ['game:a', 'pve', '100', 'the provider pve (proxmox) runs no game servers'],
+  ['vps:a', 'panel-eu', '1a7ce997', 'the provider panel-eu (pterodactyl) runs no VPS'],
+  ['vps:a', 'here', 'one', 'the server one of the provider here is a game server, not a VPS'],
+  ['game:a', 'here', 'two', 'the server two of the provider here is a VPS, not a game server'],
+  ['game:a', 'here', 'ones', 'the provider here has no server ones (did you mean "one"?)'],
+  ['vps:a', 'fsn', 'web-1', 'a ref of hetzner is the number of a server of the project'],
+  ['vps:a', 'fsn', '0', 'a ref of hetzner is the number of a server of the project'],
+  ['vps:a', 'pve', 'pve1/100', 'a ref of proxmox is the number of a VPS (vmid): 100 to 999999999'],
+  ['vps:a', 'pve', '99', 'a ref of proxmox is the number of a VPS (vmid): 100 to 999999999'],
+  ['game:a', 'panel-eu', '17', panelRef],
+  ['game:a', 'panel-eu', '1a7ce997/x', panelRef],
+  ['game:a', 'panel-eu', 'survival', panelRef],
+  ['game:a', 'odd', 'x', 'PROVIDERS_FILE has a mistake in the provider odd: start the server to see it'],
+])('%s of %s with the ref %s is refused', async (server, provider, ref, message) => {
+  const { add, store } = await createWithProviders();
+  expect(await add(server, provider, ref)).toEqual({ status: 1, stdout: '', stderr: `${message}\n` });
+  expect(await store.servers.list()).toEqual([]);
+  expect(await Array.fromAsync(store.audit.entries({}))).toEqual([]);
+});
+
+test.each([
+  ['has no providers', 'servers: []\n'],
+  ['is not YAML', 'providers: [\n'],
+])('a PROVIDERS_FILE that %s is an error', async (_, text) => {
+  const { add, file, store } = await createWithProviders(text);
+  expect(await add('game:a', 'panel-eu', '1a7ce997')).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: `PROVIDERS_FILE: ${file} cannot be read\n`,
+  });
+  expect(await store.servers.list()).toEqual([]);
+});
+
+test('without PROVIDERS_FILE a server is added with a warning, as nothing can be checked', async () => {
+  const line = await createCommandLine();
+  expect(await line.run('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r')).toEqual({
+    status: 0,
+    stdout: 'game:a is added\n',
+    stderr: 'warning: PROVIDERS_FILE is not set here, so the provider p and the ref are not checked\n',
+  });
+});
+
+test('PROVIDERS_FILE may be given by a file, as for the server', async () => {
+  const { file } = await createWithProviders();
+  const pointer = join(temporaryFolder(), 'pointer');
+  writeFileSync(pointer, `${file}\n`);
+  const line = await createCommandLine({ PROVIDERS_FILE_FILE: pointer });
+  expect((await line.run('servers', 'add', 'vps:a', '--provider', 'fns', '--ref', '1')).stderr).toBe(
+    'PROVIDERS_FILE has no provider fns (did you mean "fsn"?)\n',
+  );
+});
+
+describe('a server that exists', () => {
+  test('is replaced only with --replace, and the refusal says what stands there', async () => {
+    const { add, store } = await createWithProviders();
+    await add('game:a', 'panel-eu', '1a7ce997', '--log-file', 'logs/my.log');
+    const before = await store.servers.list();
+    expect(await add('game:a', 'here', 'one')).toEqual({
+      status: 1,
+      stdout: '',
+      stderr:
+        'game:a exists: it is 1a7ce997 of the provider panel-eu, with the log file logs/my.log; --replace replaces it\n',
+    });
+    expect(await store.servers.list()).toEqual(before);
+    expect(await add('game:a', 'here', 'one', '--replace')).toEqual({
+      status: 0,
+      stdout: 'game:a is changed: it was 1a7ce997 of the provider panel-eu, with the log file logs/my.log\n',
+      stderr: '',
+    });
+    expect(await store.servers.list()).toMatchObject([{ provider: 'here', ref: 'one', logFile: null }]);
+  });
+
+  test('stays as it is if the same is added once more', async () => {
+    const { add, store } = await createWithProviders();
+    await add('vps:a', 'fsn', '4711');
+    const audited = await Array.fromAsync(store.audit.entries({}));
+    expect(await add('vps:a', 'fsn', '4711')).toEqual({ status: 0, stdout: 'vps:a is added already\n', stderr: '' });
+    expect(await Array.fromAsync(store.audit.entries({}))).toEqual(audited);
+  });
+
+  test('with a damaged record is replaced only with --replace', async () => {
+    const line = await createWithProviders();
+    await line.add('vps:a', 'fsn', '4711');
+    damage(line, `UPDATE hosting_servers SET provider = ''`);
+    expect(await line.add('vps:a', 'fsn', '4711')).toMatchObject({
+      status: 1,
+      stderr: 'the record "vps:a" of hosting_servers is corrupted; --replace replaces it\n',
+    });
+    expect((await line.add('vps:a', 'fsn', '4711', '--replace')).stdout).toBe('vps:a is changed\n');
+    expect(await line.store.servers.list()).toMatchObject([{ provider: 'fsn', ref: '4711' }]);
+  });
+
+  test('can be added with --replace too if it does not exist', async () => {
+    const { add } = await createWithProviders();
+    expect((await add('vps:a', 'fsn', '4711', '--replace')).stdout).toBe('vps:a is added\n');
+  });
+});

@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { createProject } from './project.ts';
+import type { Files } from './project.ts';
+
+const main = resolve(import.meta.dirname, '../../generator/main.js');
+
+/** A running `dev`. */
+export interface Dev {
+  readonly root: string;
+  /** Its output so far. */
+  readonly printed: () => string;
+  /** The text of a file of the preview; empty if the file does not exist. */
+  read(file: string): string;
+  /** Sends SIGINT; returns the exit status, or the signal that ended it. */
+  end(): Promise<number | string>;
+}
+
+/** Starts `dev` in a project, and waits until it watches. */
+export async function startDev(files: Files = {}, args: readonly string[] = ['--no-serve'], env = {}): Promise<Dev> {
+  const root = createProject(files);
+  const child = spawn(process.execPath, [main, 'dev', ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  onTestFinished(async () => {
+    child.kill('SIGTERM');
+    await closed;
+  });
+  await expect
+    .poll(() => printed, { timeout: 20_000, interval: 10 })
+    .toContain('watching content and catalog; press Ctrl-C to stop\n');
+  return {
+    root,
+    printed: () => printed,
+    read(file) {
+      const path = join(root, 'dist/.dev/current', file);
+      return existsSync(path) ? readFileSync(path, 'utf8') : '';
+    },
+    async end() {
+      child.kill('SIGINT');
+      const [status, signal] = await closed;
+      return status ?? signal!;
+    },
+  };
+}

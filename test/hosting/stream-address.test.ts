@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { document } from '../contract/document.ts';
+import { ask } from '../server/ask.ts';
+import { sharedApp } from '../server/shared.ts';
+
+const stream = '/v1/hosting/game/console/mine/stream';
+const message = 'This address is a websocket: send a websocket handshake';
+
+test.each([
+  ['GET', stream],
+  ['GET', `${stream}?token=secret`],
+  ['GET', '/v1/hosting/game/console/unknown/stream'],
+  ['HEAD', stream],
+])('%s %s without a handshake is 426, and names the protocol', async (method, target) => {
+  const app = await sharedApp();
+  for (const headers of [{}, { Connection: 'Upgrade', Upgrade: 'h2c' }, { Authorization: `Bearer ${app.key}` }]) {
+    const answer = await ask(app, target, { method, headers });
+    expect(answer.status).toBe(426);
+    expect(answer.headers).toMatchObject({
+      upgrade: 'websocket',
+      connection: 'Upgrade',
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.any(String),
+      ratelimit: expect.any(String),
+    });
+    expect(answer.text).toBe(
+      method === 'HEAD' ? '' : `{"success":false,"error":"upgrade_required","message":"${message}"}\n`,
+    );
+  }
+});
+
+test('the connection serves another request after a 426', async () => {
+  const app = await sharedApp();
+  const [get, end] = [`GET ${stream} HTTP/1.1\r\nHost: x\r\n`, '\r\n'];
+  const received = await app.raw(`${get}${end}${get}Connection: close\r\n${end}`);
+  expect(received.match(/^HTTP\/1\.1 426 Upgrade Required\r$/gm)).toHaveLength(2);
+});
+
+test('another method of a stream is 405, and what is no stream is 404', async () => {
+  const app = await sharedApp();
+  for (const method of ['POST', 'DELETE', 'PROPFIND', 'OPTIONS']) {
+    const { status, headers } = await ask(app, stream, { method });
+    expect({ method, status, allow: headers.allow }).toEqual({ method, status: 405, allow: 'GET, HEAD' });
+  }
+  for (const target of [
+    `${stream}/`,
+    `${stream}/x`,
+    '/v1/hosting/game/console/not%20a%20server/stream',
+    '/v1/hosting/game/console/vps:mine/stream',
+    '/v1/hosting/game/console//stream',
+  ]) {
+    expect(await ask(app, target)).toMatchObject({ status: 404 });
+  }
+});
+
+test('the machine description says what the address of a stream answers without a handshake', () => {
+  const { get } = document.paths['/v1/hosting/game/console/{server_id}/websocket']!;
+  expect(JSON.stringify(get)).toContain('a plain GET of it is 426');
+});

@@ -1,0 +1,112 @@
+import type { Browser, Page } from 'playwright-core';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createTestApp } from '../../helpers/app.ts';
+import type { TestApp } from '../../helpers/app.ts';
+import { startDev } from '../../helpers/dev.ts';
+import { findFreePort } from '../../helpers/free-port.ts';
+import { article, buildProject, createProject, writeFiles } from '../../helpers/project.ts';
+import { createUpstream } from '../../helpers/upstream.ts';
+import { eventually } from '../../server/shared.ts';
+import { describeChromium } from './chromium.ts';
+import { recordVideo, videoSeconds } from './record-video.ts';
+
+/** Opens a new page, which is closed when the test ends. */
+async function openPage(browser: Browser): Promise<Page> {
+  const context = await browser.newContext();
+  onTestFinished(() => context.close());
+  return context.newPage();
+}
+
+/** Serves a page of another origin. */
+async function serveSite(html: string): Promise<string> {
+  const { url } = await createUpstream(() => ({ status: 200, body: html, headers: { 'Content-Type': 'text/html' } }));
+  return url;
+}
+
+/** Serves a recorded video at /media/clip.TYPE to no foreign script. */
+async function serveVideo(page: Page, type: 'mp4' | 'webm'): Promise<TestApp> {
+  await page.goto(await serveSite('<!doctype html><title>Recorder</title>'));
+  const root = createProject({ [`content/media/clip.${type}`]: await recordVideo(page, type) });
+  await buildProject(root);
+  return createTestApp({ root, settings: { CORS_ORIGINS: 'https://www.example.com' } });
+}
+
+/** Plays the video of a page, seeks to near its end, and plays on from there. */
+function playAndSeek(page: Page, to: number) {
+  return page.evaluate(async (end) => {
+    const video = document.querySelector('video')!;
+    const next = (event: string): Promise<Event> =>
+      new Promise((resolve, reject) => {
+        video.addEventListener(event, resolve, { once: true });
+        video.addEventListener('error', () => reject(new Error(video.error?.message ?? 'error')), { once: true });
+      });
+    if (video.error) throw new Error(video.error.message);
+    video.muted = true;
+    await video.play();
+    if (video.currentTime === 0) await next('timeupdate');
+    const played = video.currentTime;
+    const seeked = next('seeked');
+    video.currentTime = end;
+    await seeked;
+    const reached = video.currentTime;
+    if (video.paused) await video.play();
+    await next('timeupdate');
+    const { duration, videoWidth, videoHeight } = video;
+    return { hasPlayed: played > 0, reached, playsOn: video.currentTime >= end, duration, videoWidth, videoHeight };
+  }, to);
+}
+
+// The browser encodes the videos itself, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 300_000 });
+
+describeChromium((browser) => {
+  test.each([
+    ['mp4', 'opened directly'],
+    ['mp4', 'in a page of another origin'],
+    ['webm', 'opened directly'],
+    ['webm', 'in a page of another origin'],
+  ] as const)('a video (%s) that is %s plays, and can be sought in', async (type, place) => {
+    const page = await openPage(browser());
+    const app = await serveVideo(page, type);
+    const answers: { status: number; start: number }[] = [];
+    page.on('response', (response) => {
+      const [, start = '0'] = /^bytes (\d+)-/.exec(response.headers()['content-range'] ?? '') ?? [];
+      if (response.url().includes('/media/')) answers.push({ status: response.status(), start: Number(start) });
+    });
+    const url = `${app.url}/media/clip.${type}`;
+    // So slow that the browser has not loaded what it seeks to.
+    const session = await page.context().newCDPSession(page);
+    const slow = { offline: false, latency: 0, downloadThroughput: 300_000, uploadThroughput: -1 };
+    await session.send('Network.emulateNetworkConditions', slow);
+    const html = `<!doctype html><title>Site</title><video src="${url}" preload="metadata" muted></video>`;
+    await page.goto(place === 'opened directly' ? url : await serveSite(html));
+    const end = videoSeconds - 3;
+    expect(await playAndSeek(page, end)).toEqual({
+      hasPlayed: true,
+      reached: expect.closeTo(end, 1),
+      playsOn: true,
+      duration: expect.closeTo(videoSeconds, 0),
+      videoWidth: 640,
+      videoHeight: 360,
+    });
+    expect(answers.filter(({ status, start }) => status === 206 && start > 0)).not.toEqual([]);
+  });
+
+  test('dev shows the new title after a save when the page is reloaded', async () => {
+    const port = await findFreePort();
+    const dev = await startDev({}, [], { PORT: String(port), DATA_DIR: 'data', DNS_SERVERS: 'off' });
+    const api = `http://127.0.0.1:${port}/v1/blog/article?path=/blog/news/first`;
+    const script = `fetch('${api}').then((answer) => answer.json()).then(({ title }) => (document.title = title))`;
+    const site = await serveSite(`<!doctype html><script>${script}</script>`);
+    const page = await openPage(browser());
+    const reload = async (): Promise<string> => {
+      await page.goto(site);
+      await page.waitForFunction(() => document.title !== '', undefined, { timeout: 1000 }).catch(() => undefined);
+      return page.title();
+    };
+    await expect.poll(reload, eventually).toBe('First');
+    writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'Renewed' }, '## Details\n\nText.\n') });
+    await expect.poll(() => dev.read('public/v1/blog/article/news/first.json'), eventually).toContain('Renewed');
+    await expect.poll(reload, { timeout: 5000, interval: 100 }).toBe('Renewed');
+  });
+});

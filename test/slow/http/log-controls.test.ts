@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createLog } from '../../../server/log.ts';
+import { writeFiles } from '../../helpers/project.ts';
+import { findActing, withoutColours } from '../../helpers/terminal.ts';
+import { createServable, startProcess } from '../../server/process.ts';
+import { eventually } from '../../server/shared.ts';
+
+/** 0x9B is a terminal's CSI in 8 bits; 0x85 is a line break (Node.js refuses DEL). Then, as UTF-8: the same, U+2028 and U+202E. */
+const bytes = '\u009B2Jm\u0085x\u0080\u00C2\u009B31m\u00E2\u0080\u00A8\u00E2\u0080\u00AEevil';
+
+/** Sends bytes as they are, and waits for the end of the connection. */
+async function send(port: number, request: string): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.resume();
+  socket.end(request, 'latin1');
+  await once(socket, 'close');
+}
+
+test.each(['json', 'pretty'])('no byte of a request acts on the terminal that shows the %s log', async (format) => {
+  const { settings } = await createServable();
+  const server = startProcess({ ...settings, LOG_FORMAT: format });
+  await expect.poll(() => server.stdout(), eventually).toMatch(/listening.*\n/);
+  const port = Number(/127\.0\.0\.1:(\d+)/.exec(server.stdout())![1]);
+  const head = 'Host: x\r\nConnection: close\r\n';
+  const requests = [
+    `GET /health HTTP/1.1\r\n${head}User-Agent: agent-${bytes}\r\n\r\n`,
+    `GET /v1/path-${bytes} HTTP/1.1\r\n${head}\r\n`,
+    `GET /v1/blog/article?path=query-${bytes} HTTP/1.1\r\n${head}\r\n`,
+    `GET /v1/kb/article?path=%C2%9B31m HTTP/1.1\r\n${head}X-Forwarded-For: ${bytes}\r\nX-Request-Id: ${bytes}\r\n\r\n`,
+    `GET /health HTTP/1.1\r\nHost: ${bytes}\r\nConnection: close\r\nAuthorization: Bearer ${bytes}\r\n\r\n`,
+    `BREW${bytes} /health HTTP/1.1\r\n${head}\r\n`,
+  ];
+  for (const request of requests) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the log shows each
+    await send(port, request);
+  }
+  await expect.poll(() => server.stdout(), eventually).toContain('agent-');
+  await send(port, `GET /last HTTP/1.1\r\n${head}\r\n`);
+  await expect.poll(() => server.stdout(), eventually).toContain('/last');
+  const log = server.stdout();
+  // The pretty format has colours of its own.
+  expect(findActing(format === 'json' ? log : withoutColours(log))).toEqual([]);
+  expect(log).toMatch(/agent-\\+u009b2Jm\\+u0085x\\+u0080/);
+});
+
+test('a JSON log still holds what the client sent', async () => {
+  const { settings } = await createServable();
+  const server = startProcess(settings);
+  const port = await server.listening();
+  await send(port, `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: ${bytes}\r\n\r\n`);
+  expect((await server.logged('request')).agent).toBe(bytes);
+});
+
+test('the error of a start does not act on the terminal', async () => {
+  const { root, settings } = await createServable();
+  writeFiles(root, {
+    'providers.yaml': 'providers:\n  a: { type: local, servers: {}, "x\u009B2J\u202Ey": 1 }\n',
+  });
+  const server = startProcess({
+    ...settings,
+    DATA_DIR: join(root, 'data'),
+    PROVIDERS_FILE: join(root, 'providers.yaml'),
+  });
+  expect(await server.ended()).toBe(1);
+  expect(findActing(server.stderr())).toEqual([]);
+  expect(server.stderr()).toContain('x\\u009b2J\\u202ey');
+});
+
+test.each(['json', 'pretty'] as const)(
+  'an error of another system does not act on the terminal in the %s log',
+  (format) => {
+    let log = '';
+    const error = new Error('x\u001B[2J\u009B2J\r\b\u202Ey \\u001b');
+    createLog({ level: 'info', format, destination: { write: (line) => (log += line) } }).error(
+      { err: error },
+      'it failed',
+    );
+    expect(findActing(withoutColours(log))).toEqual([]);
+    expect(log).toMatch(/x\\+u001b\[2J\\+u009b2J\\+r\\+b\\+u202ey \\+u001b/);
+    expect(log).not.toContain('\u001B[2J');
+  },
+);
