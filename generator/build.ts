@@ -3,7 +3,7 @@ import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-recor
 import { createDiagnostics } from './source/diagnostics.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readCurrent } from './release/current.ts';
-import { findEmptied, readOnlineCounts } from './release/emptied.ts';
+import { findEmptied } from './release/emptied.ts';
 import type { Online } from './release/online.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
 import { loadFolder } from './source/load.ts';
@@ -51,7 +51,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       render: renderer.render,
       cache,
       progress: options.progress,
-      onlineCounts: allowEmpty ? undefined : await readOnlineCounts(out),
+      allowEmpty,
       widget: record?.widget,
       ...(!checkOnly && {
         compressor: compressors[compression],
@@ -71,11 +71,11 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
 }
 
 /**
- * Whether an intact release is the current one, or was made current again. Without a path that is online it is not: then
- * all checks run again.
+ * Whether an intact release is the current one, or was made current again. It is not if it lacks a path or a list that is
+ * online: then all checks run again.
  */
 async function isPublished(
-  { out, against, allowEmpty }: BuildOptions,
+  { out, against, allowEmpty = false }: BuildOptions,
   sources: Sources,
   previous: PreviousRelease,
   readOnline: () => Promise<Online | undefined>,
@@ -83,16 +83,18 @@ async function isPublished(
   const isCurrent = (await readCurrent(out)) === previous.manifest.id;
   // Compared with itself, a release has lost nothing.
   if (isCurrent && against === undefined) return true;
-  if (!allowEmpty && findEmptied(await readOnlineCounts(out), previous.manifest.counts).length > 0) return false;
-  if (!(await hasAllPaths(await readOnline(), previous.directory, sources))) return false;
+  const online = await readOnline();
+  if (online) {
+    if (!allowEmpty && findEmptied(online.counts, previous.manifest.counts).length > 0) return false;
+    if (!(await hasAllPaths(online, previous.directory, sources))) return false;
+  }
   if (isCurrent) return true;
   const { republish } = await import('./release/publish.ts');
   return republish(out, previous);
 }
 
 /** Whether no path that is online is missing in a release. */
-async function hasAllPaths(online: Online | undefined, directory: string, { content }: Sources): Promise<boolean> {
-  if (!online) return true;
+async function hasAllPaths(online: Online, directory: string, { content }: Sources): Promise<boolean> {
   const [{ findVanished }, { readRelease }, { readRemoved }] = await Promise.all([
     import('./articles/vanished.ts'),
     import('./release/online.ts'),

@@ -27,10 +27,10 @@ import { readRemoved } from './source/removed.ts';
 /** Options of {@link compile}. */
 export interface CompileOptions extends ArticlesOptions {
   readonly sources: Sources;
-  /** The counts of the release that is online, if no list of it may become empty. */
-  readonly onlineCounts?: Manifest['counts'] | undefined;
-  /** What is online, whose paths must not vanish. */
+  /** What is online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
+  /** Allows lists that are online to become empty. */
+  readonly allowEmpty?: boolean | undefined;
   /** Starts the release after all checks; if left out, nothing is written. */
   readonly openStage?: (() => Promise<Stage>) | undefined;
   /** The status widget of the previous release, if this version of the generator made it. */
@@ -53,16 +53,6 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   const aliases = collectAliases(articles, diagnostics);
   checkReferences({ articles, content, aliases }, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
-  // While an article is out of place or cannot be read, its path and the media that it uses are unknown.
-  const isComplete = !diagnostics.failed();
-  if (isComplete) {
-    checkUnusedMedia({ articles, content }, diagnostics);
-    checkRemoved({ articles, aliases, removed }, diagnostics);
-  }
-  const hasVanished =
-    isComplete &&
-    online !== undefined &&
-    checkVanished({ articles, aliases, removed }, online, sources.content, diagnostics);
 
   const items = new Map(collections.map((collection) => [collection, toItems(collection, articles)]));
   const lists = [...items].flatMap(([collection, own]) => collection.toLists(own));
@@ -82,7 +72,12 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     monitors: catalog.status.monitors.length,
     media: content.media.size,
   };
-  checkEmptied(options, counts, diagnostics);
+  const paths = { articles, aliases, removed };
+  checkRemoved(paths, diagnostics);
+  const isEmptied = online && !options.allowEmpty && checkEmptied(online, sources, counts, diagnostics);
+  const isComplete = !isEmptied && hasEveryArticle(articles, sources);
+  if (isComplete) checkUnusedMedia({ articles, content }, diagnostics);
+  const hasVanished = isComplete && online !== undefined && checkVanished(paths, online, sources.content, diagnostics);
   const due = articles.filter(({ state }) => state === 'scheduled').map(({ metadata }) => metadata.due!);
   const summary = {
     counts,
@@ -96,22 +91,28 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   return { articles, hasVanished, ...summary, ...written, diagnostics: diagnostics.list() };
 }
 
-/** Reports each list that is online and would become empty, unless its sources have problems. */
-function checkEmptied(
-  { onlineCounts, sources }: Pick<CompileOptions, 'onlineCounts' | 'sources'>,
-  counts: Manifest['counts'],
-  diagnostics: Diagnostics,
-): void {
+/** Whether every article is in its place and could be read: else its path and the media that it uses are unknown. */
+function hasEveryArticle(articles: readonly Article[], { content: { files } }: Sources): boolean {
+  const written = files.filter(({ path }) => /\.md$/i.test(path) && path !== 'README.md');
+  return written.length === articles.length && articles.every(({ state }) => state !== 'broken');
+}
+
+/**
+ * Reports each list that is online and would become empty, unless its sources have problems. Returns whether there is one.
+ */
+function checkEmptied(online: Online, sources: Sources, counts: Manifest['counts'], diagnostics: Diagnostics): boolean {
   const hasPlans = counts.services + counts.games > 0;
-  for (const { count, root, path, nouns } of findEmptied(onlineCounts, counts)) {
+  const emptied = findEmptied(online.counts, counts);
+  for (const { count, root, path, nouns } of emptied) {
     const display = displayIn(sources[root], path);
     // A catalog without plans is an error of its own, which --allow-empty does not change.
     if (diagnostics.failed(display) || (!hasPlans && /^(?:services|games)$/.test(count))) continue;
-    const number = onlineCounts![count];
+    const number = online.counts[count];
     const were = number === 1 ? `1 ${nouns[0]} is` : `${number} ${nouns[1]} are`;
     const message = `${were} online, and this build has none`;
     diagnostics.error(placeOf({ display }), message, '--allow-empty builds it anyway');
   }
+  return emptied.length > 0;
 }
 
 /** A text file of a release. */

@@ -2,7 +2,7 @@ import { closest, distance } from 'fastest-levenshtein';
 import type { Aliases } from '#contract/content.ts';
 import type { Online } from '../release/online.ts';
 import type { Diagnostics, Place } from '../source/diagnostics.ts';
-import { placeOf } from '../source/load.ts';
+import { displayIn, placeOf } from '../source/load.ts';
 import { removedFile } from '../source/removed.ts';
 import type { Article } from './article.ts';
 
@@ -25,7 +25,7 @@ export function checkVanished(
   const next = { articles: new Map(published.map(({ path }) => [path, ''])), aliases };
   const vanished = findVanished(online, next, removed);
   if (vanished.length === 0) return false;
-  const file = `${content.display}/${removedFile}`;
+  const file = displayIn(content, removedFile);
   const unpublished = new Map(
     articles
       .filter(({ state }) => state !== 'published')
@@ -58,8 +58,10 @@ export function checkVanished(
   return true;
 }
 
+type OnlinePaths = Pick<Online, 'articles' | 'aliases'>;
+
 /** The paths that are online, and neither in the next release nor gone for good. */
-export function findVanished(online: Online, next: Online, removed: ReadonlyMap<string, unknown>): string[] {
+export function findVanished(online: OnlinePaths, next: OnlinePaths, removed: ReadonlyMap<string, unknown>): string[] {
   return [...online.articles.keys(), ...Object.keys(online.aliases)].filter(
     (path) => !next.articles.has(path) && !Object.hasOwn(next.aliases, path) && !removed.has(path),
   );

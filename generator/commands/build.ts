@@ -13,8 +13,8 @@ import { report } from './report.ts';
 interface CheckFlags extends OutFlag, SourceFlags {
   readonly now?: string;
   readonly threads?: string;
-  readonly allowEmpty?: boolean;
   readonly against?: string;
+  readonly allowEmpty?: boolean;
   readonly format: DiagnosticFormat;
 }
 
@@ -49,8 +49,8 @@ async function run(
       catalog: resolve(flags.catalog),
       now,
       ...toStrictness(flags),
-      allowEmpty: flags.allowEmpty ?? false,
       against: flags.against,
+      allowEmpty: flags.allowEmpty ?? false,
       progress: showProgress,
       ...threads,
       out,

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
 
 type Counts = Manifest['counts'];
@@ -28,17 +26,7 @@ const lists: readonly PublicList[] = [
   { count: 'monitors', root: 'catalog', path: 'status.yaml', nouns: ['monitor', 'monitors'] },
 ];
 
-/** Reads the counts of the current release below `out`; undefined if there is none. */
-export async function readOnlineCounts(out: string): Promise<Counts | undefined> {
-  try {
-    const { counts } = JSON.parse(await readFile(join(out, 'current/manifest.json'), 'utf8')) as Manifest;
-    return counts;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The lists that have entries online and would have none. */
-export function findEmptied(online: Counts | undefined, next: Counts): readonly PublicList[] {
-  return lists.filter(({ count }) => next[count] === 0 && (online?.[count] ?? 0) > 0);
+export function findEmptied(online: Partial<Counts>, next: Counts): readonly PublicList[] {
+  return lists.filter(({ count }) => next[count] === 0 && (online[count] ?? 0) > 0);
 }

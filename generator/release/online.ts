@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { ofetch } from 'ofetch';
 import { z } from 'zod';
 import type { Aliases } from '#contract/content.ts';
+import type { Manifest } from '#contract/release.ts';
 import { fileOf, resources } from '#contract/resources.ts';
 import { CommandError } from '../common/command-line.ts';
 import { readCurrent } from './current.ts';
@@ -13,6 +14,8 @@ export interface Online {
   readonly articles: ReadonlyMap<string, string>;
   /** Former paths of articles; a service does not list them. */
   readonly aliases: Aliases;
+  /** The numbers of entries; those that a service does not list are unknown. */
+  readonly counts: Partial<Manifest['counts']>;
 }
 
 /** Two lists of a site of 10,000 articles have 5 MB. */
@@ -36,8 +39,10 @@ export async function readOnline(out: string, against: string | undefined): Prom
     return online;
   }
   const base = against.replace(/\/+$/, '');
-  const lists = [resources.blogList, resources.knowledgeBaseList].map(({ target }) => fetchList(base + target));
-  return { articles: toTitles(await Promise.all(lists)), aliases: {} };
+  const targets = [resources.blogList.target, resources.knowledgeBaseList.target];
+  const [blog = [], guides = []] = await Promise.all(targets.map((target) => fetchList(base + target)));
+  const counts = { blogArticles: blog.length, knowledgeBaseArticles: guides.length };
+  return { articles: toTitles([blog, guides]), aliases: {}, counts };
 }
 
 async function readCurrentRelease(out: string): Promise<Online | undefined> {
@@ -47,11 +52,15 @@ async function readCurrentRelease(out: string): Promise<Online | undefined> {
 
 /** Reads the paths of a release; undefined if it is damaged. */
 export async function readRelease(directory: string): Promise<Online | undefined> {
-  const read = async (file: string): Promise<unknown> => JSON.parse(await readFile(join(directory, file), 'utf8'));
+  const readText = (file: string): Promise<string> => readFile(join(directory, file), 'utf8');
+  const read = async (file: string): Promise<unknown> => JSON.parse(await readText(file));
   try {
+    // The first line of a manifest is complete but for its files.
+    const [head] = (await readText('manifest.json')).split('\n', 1);
+    const { counts } = JSON.parse(`${head}}}`) as Manifest;
     // Not validated: that would take as long as parsing, and this generator wrote the files.
     const lists = [await read(fileOf('blogList', {})), await read(fileOf('knowledgeBaseList', {}))] as List[];
-    return { articles: toTitles(lists), aliases: (await read(fileOf('aliases', {}))) as Aliases };
+    return { articles: toTitles(lists), aliases: (await read(fileOf('aliases', {}))) as Aliases, counts };
   } catch {
     return undefined;
   }
@@ -67,7 +76,7 @@ async function fetchList(url: string): Promise<List> {
     // The timeout of ofetch covers the headers only; a signal covers the body too.
     const signal = AbortSignal.timeout(timeoutMs);
     const response = await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', signal });
-    text = await readText(response);
+    text = await readBody(response);
   } catch (error) {
     throw new CommandError(`--against: ${url} cannot be read: ${reasonOf(error)}`);
   }
@@ -80,7 +89,7 @@ async function fetchList(url: string): Promise<List> {
 }
 
 /** Reads a body; undefined if it is too long. */
-async function readText({ body }: Response): Promise<string | undefined> {
+async function readBody({ body }: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body ?? []) {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { article, createProject } from '../helpers/project.ts';
+import { article, createProject, guide } from '../helpers/project.ts';
 import { problemsOf } from './problems.ts';
 
 const valid = article({}, 'Text.\n');
@@ -85,7 +85,11 @@ describe('a media file is refused if', () => {
   });
 
   test('it differs from another only in case', async () => {
-    const root = createProject({ 'content/media/kb/Plan.svg': 'x', 'content/media/kb/plan.svg': 'x' });
+    const root = createProject({
+      'content/media/kb/Plan.svg': 'x',
+      'content/media/kb/plan.svg': 'x',
+      'content/knowledgebase/vps/plan.md': guide('Plan', '![The plan](/media/kb/Plan.svg)\n'),
+    });
     expect(await problemsOf(root)).toEqual([
       'content/media/kb/plan.svg:1:1  the path differs from content/media/kb/Plan.svg only in case or Unicode form ' +
         '(rename one of the two)',

@@ -54,6 +54,19 @@ describe('a path that is online and vanishes is a warning with the line to paste
     expect(readFileSync(join(root, 'dist/current/public/v1/blog/list.json'), 'utf8')).toContain('/blog/news/first');
   });
 
+  test('a strict run reports it together with the mistakes in other articles', async () => {
+    const second = article({ title: 'Second', date: '2026-03-04' }, '[x](nowhere.md)\n\n> [!INFO]\n> Text.\n');
+    const changes = { [first]: undefined, 'content/blog/news/second.md': second, 'content/media/kb/new.svg': '<svg/>' };
+    const root = await publishAndChange(changes, unlinked);
+    const { lines } = await messagesOf(root, 'check', '--strict');
+    expect(lines.map((line) => line.replace(/:.*/, ''))).toEqual([
+      'content/blog/news/second.md',
+      'content/blog/news/second.md',
+      'content/media/kb/new.svg',
+      'content/removed.yaml',
+    ]);
+  });
+
   test.each<[string, string, string]>([
     ['the same name in another category', 'content/blog/team/first.md', firstText],
     ['the same title', 'content/blog/news/a-very-different-name.md', firstText],

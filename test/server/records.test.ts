@@ -126,9 +126,11 @@ test('every action is audited before and after, with key, action and server', as
       ip: '127.0.0.9',
       detail: action === 'command' ? 'say Hello' : null,
     };
+    const { actionId } = entries[0]!;
+    expect(actionId).toMatch(/^[\da-f-]{36}$/);
     expect(entries).toEqual([
-      { ...common, phase: 'requested', at: expect.any(Number), outcome: null, ms: null },
-      { ...common, phase: 'finished', at: expect.any(Number), outcome: 'ok', ms: expect.any(Number) },
+      { ...common, actionId, phase: 'requested', at: expect.any(Number), outcome: null, ms: null },
+      { ...common, actionId, phase: 'finished', at: expect.any(Number), outcome: 'ok', ms: expect.any(Number) },
     ]);
     expect(entries[0]!.at).toBeGreaterThanOrEqual(started);
   }
