@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { HostPort, HttpsUrl, Price, schemas, success } from '#contract/primitives.ts';
+import { HostPort, HttpUrl, HttpsUrl, Price, schemas, success } from '#contract/primitives.ts';
 
 /** The prices of a domain. */
 export const DomainPricing = z
@@ -65,11 +65,7 @@ const TermPrices = z.strictObject({
 export const DomainLookup = z.union(
   [
     z.literal('none'),
-    z.strictObject({
-      rdap: z
-        .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-        .refine((text) => !/[?#]/.test(text), 'must be without query and fragment'),
-    }),
+    z.strictObject({ rdap: HttpUrl.refine((text) => !/[?#]/.test(text), 'must be without query and fragment') }),
     z.strictObject({ whois: HostPort }),
     z.strictObject({ das: HostPort }),
   ],
@@ -87,7 +83,9 @@ const CatalogTLD = z.strictObject({
     .optional()
     .describe('Prices by currency and by term in years.'),
   order_url: HttpsUrl.optional().describe('URL to order a domain of this TLD.'),
-  lookup: DomainLookup.optional().describe('Server that answers availability queries.'),
+  lookup: DomainLookup.optional().describe(
+    "Server that answers availability queries; an RDAP server must know nic.<tld> or the registry's own domain.",
+  ),
 });
 
 /** The source `catalog/domains.yaml`: the TLDs, their prices and their availability servers. */

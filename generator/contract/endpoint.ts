@@ -34,6 +34,8 @@ export interface Endpoint {
   readonly errorStyle: ErrorStyle;
   /** Whether it also answers to former paths of articles. */
   readonly hasFormerPaths?: boolean;
+  /** Whether a successful response for an internationalised name has its Unicode form in a header. */
+  readonly hasUnicodeName?: boolean;
   /** The query parameters; an empty value counts as missing. */
   readonly query?: z.ZodObject;
   /** The JSON body. */

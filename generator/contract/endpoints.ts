@@ -228,6 +228,7 @@ export const endpoints = {
     missing: { code: 'invalid_domain', message: 'Query parameter domain is required' },
     malformed: 'invalid_domain',
     limit: 'domains',
+    hasUnicodeName: true,
     replies: { 200: json('Whether the domain is available, and its prices.', DomainSearchResponse) },
     problems: ['invalid_domain', 'tld_not_found', 'pricing_unavailable', 'provider_error'],
     messages: {

@@ -22,6 +22,10 @@ export const headers = {
   'Store-Retry-After': optional('Seconds to wait before the next request, if our store does not answer.', seconds),
   'WWW-Authenticate': optional('The required authentication and scope, as in RFC 6750.', text),
   'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.', text),
+  'X-Domain-Unicode': optional(
+    'An internationalised name as people write it (U-labels), percent-encoded UTF-8; `domain` has its A-labels.',
+    text,
+  ),
   'Accept-Ranges': header('bytes: a part can be requested with Range.', text),
   'Content-Range': header('The part, and the size of the file: bytes 0-99/1000, or bytes */1000 with 416.', text),
   Allow: header('The methods that the endpoint supports.', text),
@@ -46,6 +50,7 @@ export function headersOfReply(endpoint: Endpoint, status: string): Refs {
   if (endpoint.stored && status === '503') names.push('Retry-After');
   if (endpoint.hasFormerPaths) names.push('Content-Location');
   if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed');
+  if (endpoint.hasUnicodeName) names.push('X-Domain-Unicode');
   // Caches share the other responses between clients.
   if (isLimited(endpoint.path) && !(endpoint.stored && status === '200')) names.push('RateLimit-Policy', 'RateLimit');
   return refs(names);

@@ -54,12 +54,41 @@ export const articleText = {
   html: z.string().describe('The article as safe HTML, with an id for each heading.'),
 };
 
-const notHttps = 'must be a URL that begins with https://';
+/** Says how to write the first character that a URL of a source must not hold; undefined if there is none. */
+export function describeUnsafe(url: unknown): string | undefined {
+  // URL parsers encode or drop these in silence, or they end a URL in HTML.
+  // oxlint-disable-next-line no-control-regex
+  const [character] = /[\s\x00-\x1F\x7F-\x9F<>"]/.exec(String(url)) ?? [];
+  if (character === undefined) return undefined;
+  if (String(url).trim() !== url) return 'must not begin or end with white space';
+  const code = character.codePointAt(0)!.toString(16).toUpperCase();
+  if (character === ' ') return 'must not contain a space (write %20)';
+  if (/[\r\n]/.test(character)) return 'must not contain a line break (write the URL on one line)';
+  if (/[<>"]/.test(character)) return `must not contain ${character} (write %${code})`;
+  return `must not contain U+${code.padStart(4, '0')} (remove it)`;
+}
+
+/** Creates a schema of URLs that are published as written: what a URL parser would change is refused. */
+function urlOf(pattern: RegExp, message: string) {
+  const error = ({ input }: { readonly input?: unknown }): string => describeUnsafe(input) ?? message;
+  // In a union, a check that aborts would hide its message.
+  return z
+    .string()
+    .regex(pattern, { error })
+    .refine((url) => URL.canParse(url), { error, when: ({ issues }) => issues.length === 0 })
+    .meta({ format: 'uri' });
+}
+
+/** An http or https URL. */
+// oxlint-disable-next-line no-control-regex
+export const HttpUrl = urlOf(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\x00-\x1F\x7F-\x9F<>"]+$/, 'must be an http or https URL');
 
 /** An https URL for links. */
-export const HttpsUrl = z
-  .url({ protocol: /^https$/, error: notHttps, abort: true })
-  .refine((url) => /^https:\/\//i.test(url), notHttps);
+export const HttpsUrl = urlOf(
+  // oxlint-disable-next-line no-control-regex
+  /^[Hh][Tt][Tt][Pp][Ss]:\/\/[^\s\x00-\x1F\x7F-\x9F<>"]+$/,
+  'must be a URL that begins with https://',
+);
 
 /** An amount of money: not negative, at most two decimals. */
 export const Price = z

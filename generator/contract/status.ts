@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HostPort, Line, schemas } from '#contract/primitives.ts';
+import { HostPort, HttpUrl, Line, describeUnsafe, schemas } from '#contract/primitives.ts';
 
 /** The state of the platform, with the names of the affected components. */
 export const StatusResponse = z
@@ -69,8 +69,8 @@ const Monitor = z
   .strictObject({
     name: Line.describe('Name shown to visitors.'),
     url: z
-      .union([z.url({ protocol: /^https?$/ }), z.string().regex(/^\/(?![/\\])[\x21-\x7E]*$/)], {
-        error: 'must be an http or https URL, or a path of this server',
+      .union([HttpUrl, z.string().regex(/^\/(?![/\\])[\x21-\x7E]*$/)], {
+        error: ({ input }) => describeUnsafe(input) ?? 'must be an http or https URL, or a path of this server',
       })
       .optional()
       .describe('URL to fetch; a path such as /health is one of this server.'),

@@ -14,17 +14,26 @@ const ignore = (): void => undefined;
 
 const parallel = 8;
 
+/** What to do about a source that does not know the name that must exist. */
+const explanation = `A look-up server must know a name that exists under its TLD: nic.<tld>, or the registry's own domain.
+Until an RDAP server has confirmed it, its 404s do not count, and a search is 502. Check the \`lookup\` of the TLD in
+catalog/domains.yaml; without one, the server of the list of IANA or of the built-in table is asked.`;
+
 /** Adds `domains doctor`, which checks the sources of the domain search. */
 export function addDomainsCommands(program: Command, { settings, print }: Context): void {
   program
     .command('domains')
     .description('What the domain search depends on.')
     .command('doctor')
-    .description('Asks for a name that must exist and one that must not, under each TLD.')
+    .description(
+      "Asks for a name that must exist (nic.<tld>, or the registry's own) and one that must not, under each TLD.",
+    )
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
       const rows = await diagnose(readEnv(settings()));
-      await print(json ? JSON.stringify(rows.map((row) => ({ ...row, works: works(row) }))) : toTable(rows));
+      const isConfirmed = rows.every(({ existing }) => existing.availability === 'taken');
+      const table = isConfirmed ? toTable(rows) : `${toTable(rows)}\n\n${explanation}`;
+      await print(json ? JSON.stringify(rows.map((row) => ({ ...row, works: works(row) }))) : table);
       const broken = rows.filter((row) => !works(row)).length;
       if (broken > 0) throw new CommandError(`${broken} of ${rows.length} TLDs would answer 502, or wrongly`);
     });
@@ -61,7 +70,7 @@ function toTable(rows: readonly (Diagnosis & { readonly tld: string })[]): strin
     rows.map((row) => [
       `.${row.tld}`,
       works(row) ? 'yes' : 'NO',
-      row.existing.availability,
+      `${row.existing.name} ${row.existing.availability}`,
       row.missing.availability,
       String(Math.round(row.ms)),
       row.source,

@@ -1,59 +1,90 @@
-import { domainToASCII } from 'node:url';
-import { isLdhLabel, isWellFormedLabel } from './label.ts';
+import { toIdnaName } from './idna.ts';
 import type { DomainName } from './types.ts';
 import { Problem } from '../problem.ts';
 
-/** Longer inputs cannot become a valid name. */
+/** A domain, and its name with U-labels, as people write it. */
+interface ParsedDomain extends DomainName {
+  readonly unicode: string;
+}
+
+/** Longer inputs are not searched for the domain that was meant. */
 const maxInput = 1024;
 
-/** Characters that a host parser would interpret as parts of a URL, or drop. */
+/** A dot at the end of a whole name; IDNA maps the others to the first. */
+const finalDot = /[.\u3002\uFF0E\uFF61]$/u;
+
+/** All ASCII characters but letters, digits, hyphens and dots; spaces and control characters beyond ASCII. */
 // oxlint-disable-next-line no-control-regex
-const foreign = /[\s\u0000-\u001F\u007F-\u009F/?#\\@:%[\]<>^|"'`{}()*,;=!$&+~]/u;
+const foreign = /[\s\u0000-,/:-@[-`{-\u009F]/u;
 
 /**
- * Parses a visitor's input to a DNS name: lower case, IDN labels as A-labels (UTS #46, RFC 5891). Throws an
- * `invalid_domain` that says what is wrong.
+ * Parses a visitor's input to a domain: lower case, IDN labels as A-labels, with one label before its TLD. Throws an
+ * `invalid_domain` that says what is wrong and, where it can be seen, which domain was meant; a `tld_not_found` if it is
+ * under none of the TLDs.
  */
-export function parseDomainName(text: string): string {
-  if (text.trim() !== text) throw invalid('The domain must not begin or end with a space');
-  if (foreign.test(text)) throw invalid('The domain must be a plain name, without a protocol, port, path or query');
-  if (text.length > maxInput) throw invalid('The domain is too long');
-  // domainToASCII is a host parser, which reads 127.1 as an address and accepts invalid names. So its result is checked.
-  const bare = text.replace(/[.\u3002\uFF0E\uFF61]$/u, '');
-  const name = domainToASCII(bare).toLowerCase();
-  if (bare === '') throw invalid('The domain has an empty part');
-  if (name === '') throw invalid('The domain holds characters that no domain may hold');
-  if (name.length > 253) throw invalid('The domain is too long');
-  const labels = name.split('.');
-  if (labels.length < 2) throw invalid('The domain must have a name and a TLD');
-  if (labels.some((part) => part === '')) throw invalid('The domain has an empty part');
-  if (labels.some((part) => part.length > 63)) throw invalid('A part of the domain is longer than 63 characters');
-  if (!labels.every(isLdhLabel)) {
-    throw invalid('The parts of a domain are letters, digits and hyphens, with no hyphen at either end');
-  }
-  if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) throw invalid('The domain must not be an IP address');
-  if (!labels.every(isWellFormedLabel)) throw invalid('A part of the domain is not a valid internationalised name');
-  return name;
+export async function parseDomainName(text: string, tlds: () => ReadonlySet<string>): Promise<ParsedDomain> {
+  const found = await findDomain(text, tlds);
+  if (!('fault' in found) && !found.isBelow) return found.domain;
+  const meant = 'fault' in found ? await findMeant(text, tlds) : found.domain;
+  const fault = 'fault' in found ? found.fault : 'Only a whole domain can be searched for, without a subdomain';
+  throw new Problem('invalid_domain', meant ? `${fault}; search for ${meant.unicode}` : fault);
 }
 
-/**
- * Splits a name into label and TLD. Throws a `tld_not_found` if it is under none of the TLDs, and an
- * `invalid_domain` for a bare TLD and a subdomain.
- */
-export async function toDomainName(name: string, tlds: ReadonlySet<string>): Promise<DomainName> {
-  const labels = name.split('.');
-  const at = labels.findIndex((_, index) => tlds.has(labels.slice(index).join('.')));
+/** The domain that a name is, or is below; or what is wrong with the name. */
+type Found = { readonly domain: ParsedDomain; readonly isBelow: boolean } | { readonly fault: string };
+
+async function findDomain(text: string, tlds: () => ReadonlySet<string>): Promise<Found> {
+  const fault = findForeign(text);
+  if (fault !== undefined) return { fault };
+  const parsed = await toIdnaName(text.replace(finalDot, ''));
+  if ('fault' in parsed) return parsed;
+  const labels = parsed.name.split('.');
+  if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) return { fault: 'The domain must not be an IP address' };
+  if (labels.length < 2) return { fault: 'The domain must have a name and a TLD' };
+  const known = tlds();
+  const at = labels.findIndex((_, index) => known.has(labels.slice(index).join('.')));
   if (at === -1) throw new Problem('tld_not_found');
-  if (at === 0) throw invalid('A name is missing in front of the TLD');
+  if (at === 0) return { fault: 'A name is missing in front of the TLD' };
   // If only .uk is on sale, co.uk cannot be registered, and example.co.uk is under another TLD.
-  const rest = labels.slice(at - 1).join('.');
+  const name = labels.slice(at - 1).join('.');
   // Loaded at the first search: the list of suffixes takes a tenth of the server's start time.
   const { getPublicSuffix } = await import('tldts-icann');
-  if (getPublicSuffix(rest) === rest) throw new Problem('tld_not_found');
-  if (at === 1) return { name, tld: labels.slice(1).join('.') };
-  throw invalid('Only a whole domain can be searched for, without a subdomain such as www');
+  if (getPublicSuffix(name) === name) throw new Problem('tld_not_found');
+  const unicode = parsed.unicode
+    .split('.')
+    .slice(at - 1)
+    .join('.');
+  return { domain: { name, unicode, tld: labels.slice(at).join('.') }, isBelow: at > 1 };
 }
 
-function invalid(message: string): Problem {
-  return new Problem('invalid_domain', message);
+/** The domain in a URL, an e-mail address or a name with too many dots or spaces, if it is one under a TLD on sale. */
+async function findMeant(text: string, tlds: () => ReadonlySet<string>): Promise<ParsedDomain | undefined> {
+  if (text.length > maxInput) return undefined;
+  const host = text
+    .trim()
+    .replace(/^(?:[a-z][a-z0-9+.-]*:)?\/\/|^mailto:/i, '')
+    .replace(/[/?#\\].*$/s, '')
+    .replace(/^.*@/s, '')
+    .replace(/:\d*$/, '')
+    .replace(/^\.+|\.+$/g, '');
+  if (host === text) return undefined;
+  try {
+    const found = await findDomain(host, tlds);
+    return 'fault' in found ? undefined : found.domain;
+  } catch (error) {
+    if (error instanceof Problem) return undefined;
+    throw error;
+  }
+}
+
+/** Names the first character that no name may hold, before IDNA maps any of them. */
+function findForeign(text: string): string | undefined {
+  if (text.trim() !== text) return 'The domain must not begin or end with a space';
+  const [character] = foreign.exec(text) ?? [];
+  if (character === undefined) return undefined;
+  if (/[:/?#\\]/.test(character)) return 'The domain must be without a protocol, port, path or query';
+  if (character === ' ') return 'The domain must not contain a space';
+  const isVisible = /[!-~]/.test(character);
+  const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
+  return `The domain must not contain ${isVisible ? character : `U+${code}`}`;
 }

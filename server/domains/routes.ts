@@ -13,9 +13,10 @@ export function domainRoutes(domains: Domains) {
       if (cached?.tlds !== tlds) cached = { tlds, file: toStoredJson({ success: true, tlds }) };
       return cached.file;
     }),
-    searchDomain: handle('searchDomain', async ({ query }) => ({
-      status: 200,
-      body: await domains.search(query.domain),
-    })),
+    searchDomain: handle('searchDomain', async ({ query }) => {
+      const { body, unicode } = await domains.search(query.domain);
+      const isIdn = unicode !== body.domain;
+      return { status: 200, body, headers: isIdn ? { 'X-Domain-Unicode': encodeURIComponent(unicode) } : {} };
+    }),
   };
 }

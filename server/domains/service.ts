@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } from '#contract/domains.ts';
 import type { Registries, TldPrices } from './types.ts';
 import { Problem } from '../problem.ts';
-import { parseDomainName, toDomainName } from './name.ts';
+import { parseDomainName } from './name.ts';
 import type { LivePrices } from './prices/live.ts';
 
 /** Dependencies of the domain service. */
@@ -19,7 +19,14 @@ export interface Domains {
   /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
   list(): z.infer<typeof DomainTLD>[];
   /** Throws a Problem if the name is invalid, its TLD is not on sale, or its availability is unknown. */
-  search(text: string): Promise<z.infer<typeof DomainSearchResponse>>;
+  search(text: string): Promise<Searched>;
+}
+
+/** The result of a search. */
+interface Searched {
+  readonly body: z.infer<typeof DomainSearchResponse>;
+  /** The name with U-labels; equal to the domain of the body if the name is ASCII. */
+  readonly unicode: string;
 }
 
 interface Offer {
@@ -53,15 +60,13 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
   return {
     list: () => read().listed,
     async search(text) {
-      const name = parseDomainName(text);
-      const { tlds, offers } = read();
-      const domain = await toDomainName(name, tlds);
-      const offer = offers.get(domain.tld);
+      const domain = await parseDomainName(text, () => read().tlds);
+      const offer = read().offers.get(domain.tld);
       if (!offer) throw new Problem('tld_not_found');
       const found = await availability.check(domain, offer.lookup);
       if (found === 'unknown') throw new Problem('provider_error');
       const orderUrl = offer.listed.order_url ?? catalog().order_url?.replaceAll('{domain}', domain.name);
-      return {
+      const body = {
         success: true,
         domain: domain.name,
         tld: offer.listed.tld,
@@ -69,6 +74,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
         pricing: offer.listed.pricing,
         ...(orderUrl !== undefined && { order_url: orderUrl }),
       };
+      return { body, unicode: domain.unicode };
     },
   };
 }

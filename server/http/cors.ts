@@ -11,7 +11,7 @@ export type Cors = (origin: string | undefined, isKeyed: boolean) => readonly st
 
 const exposed =
   'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, ' +
-  'WWW-Authenticate, X-Request-Id';
+  'WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** Creates {@link Cors}. Endpoints with an API key allow listed origins only: `*` does not include them. */

@@ -25,7 +25,7 @@ test('if all TLDs work, doctor prints a table and exits with status 0', async ()
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const [heading, row, ...more] = stdout.trimEnd().split('\n');
   expect(heading).toMatch(/^TLD +WORKS +MUST EXIST +MUST NOT +MS +ASKED AT$/);
-  expect(row).toMatch(/^\.com +yes +taken +free +\d+ +rdap http:\/\/127\.0\.0\.1:\d+\/rdap\/$/);
+  expect(row).toMatch(/^\.com +yes +nic\.com taken +free +\d+ +rdap http:\/\/127\.0\.0\.1:\d+\/rdap\/$/);
   expect(more).toEqual([]);
 });
 
@@ -47,6 +47,25 @@ test('if a TLD would answer 502 or wrongly, doctor reports it and exits with sta
     ['net', false, 'unknown'],
     ['org', false, 'unknown'],
   ]);
+});
+
+test('a look-up server that does not know its canary is named, with what it must know', async () => {
+  const moved = await createUpstream(() => ({ status: 404, body: '<html>Not Found</html>' }));
+  const settings = await settingsOf({ '.com': `{ rdap: "${moved.url}/" }` });
+  const { status, stdout } = await runHere(['domains', 'doctor'], settings);
+  expect(status).toBe(1);
+  const [, row, ...explanation] = stdout.trimEnd().split('\n');
+  expect(row).toMatch(/^\.com +NO +nic\.com unknown +unknown +\d+ +rdap http:/);
+  expect(explanation.join('\n')).toBe(
+    [
+      '',
+      "A look-up server must know a name that exists under its TLD: nic.<tld>, or the registry's own domain.",
+      'Until an RDAP server has confirmed it, its 404s do not count, and a search is 502. Check the `lookup` of the TLD in',
+      'catalog/domains.yaml; without one, the server of the list of IANA or of the built-in table is asked.',
+    ].join('\n'),
+  );
+  const help = await runHere(['domains', 'doctor', '--help'], {});
+  expect(help.stdout).toContain('nic.<tld>');
 });
 
 test.each([

@@ -67,7 +67,7 @@ describe('from the catalog', () => {
 
   test('a search returns prices and the order URL', async () => {
     const { domains, checks } = createService(mixed);
-    expect(await domains.search('EXAMPLE.com.')).toEqual({
+    expect((await domains.search('EXAMPLE.com.')).body).toEqual({
       success: true,
       domain: 'example.com',
       tld: '.com',
@@ -75,12 +75,12 @@ describe('from the catalog', () => {
       pricing,
       order_url: 'https://clients.example.com/?name=example.com',
     });
-    expect(await domains.search('example.net')).toMatchObject({ order_url: 'https://clients.example.com/net' });
+    expect((await domains.search('example.net')).body).toMatchObject({ order_url: 'https://clients.example.com/net' });
     await domains.search('example.co.uk');
     expect(checks).toEqual([
-      [{ name: 'example.com', tld: 'com' }, undefined],
-      [{ name: 'example.net', tld: 'net' }, undefined],
-      [{ name: 'example.co.uk', tld: 'co.uk' }, { whois: 'whois.nic.uk' }],
+      [{ name: 'example.com', unicode: 'example.com', tld: 'com' }, undefined],
+      [{ name: 'example.net', unicode: 'example.net', tld: 'net' }, undefined],
+      [{ name: 'example.co.uk', unicode: 'example.co.uk', tld: 'co.uk' }, { whois: 'whois.nic.uk' }],
     ]);
   });
 
@@ -104,7 +104,7 @@ describe('from the catalog', () => {
     const { refusalOf } = createService(mixed, { answer: 'unknown' });
     expect(await refusalOf('a.com')).toBe('provider_error');
     const taken = createService(mixed, { answer: 'taken' });
-    expect(await taken.domains.search('a.com')).toMatchObject({ available: false });
+    expect((await taken.domains.search('a.com')).body).toMatchObject({ available: false });
   });
 
   test('a catalog without active TLDs has an empty list, and one without complete prices is an error', async () => {
@@ -123,7 +123,7 @@ describe('with live prices', () => {
   test('the billing system has the TLDs; the catalog adds fields or hides a TLD', async () => {
     const { domains, listed, checks } = createService(mixed, { live });
     expect(listed()).toEqual(['.co.uk', '.com', '.xn--p1ai']);
-    expect(await domains.search('a.com')).toMatchObject({ pricing: { register: 1, renew: 2, transfer: 3 } });
+    expect((await domains.search('a.com')).body).toMatchObject({ pricing: { register: 1, renew: 2, transfer: 3 } });
     await domains.search('a.co.uk');
     await domains.search('пример.рф');
     expect(checks.map(([, lookup]) => lookup)).toEqual([undefined, { whois: 'whois.nic.uk' }, undefined]);

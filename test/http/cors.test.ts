@@ -8,7 +8,7 @@ import { describeEndpoint, endpointNames, requestOf } from '../server/targets.ts
 const site = 'https://www.example.com';
 const exposed =
   'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, ' +
-  'WWW-Authenticate, X-Request-Id';
+  'WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 
 /** The endpoints without an API key. */
 const publicNames = endpointNames.filter((name) => !describeEndpoint(name).access);

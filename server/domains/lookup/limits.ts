@@ -19,8 +19,8 @@ export const defaultLimits = {
   unlistedRate: { rps: 1, burst: 5 } as Rate,
   /** The pause after a refusal without Retry-After. */
   backOffMs: 10_000,
-  /** How long the result of a canary is cached. */
-  canaryMs: 6 * 60 * 60 * 1000,
+  /** How long it counts that a server knew a name that exists, or denied one. */
+  canaryMs: 60 * 60 * 1000,
   refreshMs: 24 * 60 * 60 * 1000,
   maxBytes: 256 * 1024,
 };

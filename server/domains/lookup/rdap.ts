@@ -9,8 +9,11 @@ import { isAllowedUrl } from '../../upstream/public-address.ts';
 import { parseJson } from '../../upstream/reply.ts';
 import { ProviderError } from '../../upstream/error.ts';
 
+/** An availability; `denied` if the server answers 404 without an RDAP body, as it also does for a base that moved. */
+export type RdapAnswer = Availability | 'denied';
+
 /** Queries an RDAP server for a name; `base` ends with a slash. */
-export type AskRdap = (base: string, name: string, deadline: Deadline) => Promise<Availability>;
+export type AskRdap = (base: string, name: string, deadline: Deadline) => Promise<RdapAnswer>;
 
 const maxRedirects = 3;
 const redirects = [301, 302, 303, 307, 308];
@@ -22,11 +25,12 @@ const Answer = z.object({
   ldhName: Name,
   unicodeName: Name,
   errorCode: z.unknown().optional(),
+  rdapConformance: z.unknown().optional(),
 });
 
 /**
  * Creates the RDAP query of a domain (RFC 9082 §3.1.3). The result is `taken` only for an object of exactly that domain,
- * `free` only for a 404 of the queried host, and else `unknown`. The client must return redirects as replies. Never
+ * `free` or `denied` only for a 404 of the queried host, and else `unknown`. The client must return redirects as replies. Never
  * rejects.
  */
 export function createRdap(client: Client, { limiter, limits, onAnomaly }: QueryContext): AskRdap {
@@ -71,13 +75,14 @@ export function createRdap(client: Client, { limiter, limits, onAnomaly }: Query
   };
 }
 
-function toAvailability({ status, text }: Reply, name: string, isRedirected: boolean): Availability {
+function toAvailability({ status, text }: Reply, name: string, isRedirected: boolean): RdapAnswer {
   const answer = parseJson(text, Answer);
   const isDomain = answer?.objectClassName === 'domain';
   if (status === 200) return isDomain && answer.errorCode === undefined && isNamed(answer, name) ? 'taken' : 'unknown';
   // The body of a 404 may be missing or HTML (RFC 7480 §5.3), but it must not contradict the status.
   const contradicts = isDomain || (answer?.errorCode ?? 404) !== 404;
-  return status === 404 && !isRedirected && !contradicts ? 'free' : 'unknown';
+  if (status !== 404 || isRedirected || contradicts) return 'unknown';
+  return answer?.errorCode === 404 || Array.isArray(answer?.rdapConformance) ? 'free' : 'denied';
 }
 
 /** Whether an object has this name. Verisign uses upper case; some servers add a trailing dot. */

@@ -6,7 +6,7 @@ import type { CreateBucket } from '../../token-bucket.ts';
 import { lookupPublic } from '../../upstream/public-address.ts';
 import type { Registries } from '../types.ts';
 import { createDeadlines } from './deadline.ts';
-import type { Deadlines } from './deadline.ts';
+import type { Deadline, Deadlines } from './deadline.ts';
 import { defaultLimits } from './limits.ts';
 import type { RegistryLimits } from './limits.ts';
 import { createBootstrap } from './rdap-bootstrap.ts';
@@ -45,9 +45,9 @@ export function createRegistries(options: RegistriesOptions): Registries {
   const { refreshMs } = limits;
   const bootstrap = createBootstrap({ url: bootstrapUrl, builtIn: listedBases, userAgent, refreshMs, now, log });
   const deadlines = createDeadlines();
-  const within: Within = async (ms, work) => {
+  const within: Within = async <Answer>(ms: number, work: (deadline: Deadline) => Promise<Answer>) => {
     try {
-      return await deadlines.within(ms, 'unknown', work);
+      return await deadlines.within<Answer | 'unknown'>(ms, 'unknown', work);
     } catch (error) {
       log.error({ err: error }, 'a registry lookup failed');
       return 'unknown';

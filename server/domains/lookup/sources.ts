@@ -16,7 +16,7 @@ import type { Source } from './registry-table.ts';
 import { createWhois } from './whois.ts';
 
 /** Runs some work with a deadline, and resolves to `unknown` if it fails or is too slow. */
-export type Within = (ms: number, work: (deadline: Deadline) => Promise<Availability>) => Promise<Availability>;
+export type Within = <Answer>(ms: number, work: (deadline: Deadline) => Promise<Answer>) => Promise<Answer | 'unknown'>;
 
 /** Dependencies of the sources. */
 export interface SourcesOptions {
@@ -64,11 +64,13 @@ export function createSources(options: SourcesOptions): Sources {
   };
 
   const askServer = async (base: string, { name, tld }: DomainName, deadline: Deadline): Promise<Availability> => {
-    if (isListedByIana(base, tld)) return await askRdap(base, name, deadline);
     const server = `${base} for .${tld}`;
-    if (canaries.get(server) === false) return 'unknown';
+    const isListed = isListedByIana(base, tld);
+    if (!isListed && canaries.get(server) === false) return 'unknown';
     const answer = await askRdap(base, name, deadline);
-    if (answer !== 'free') return answer;
+    // Any name confirms the server of the registry. Another, such as a registrar's, may have this name and no others.
+    if (answer === 'taken' && isListed) canaries.set(server, true);
+    if (answer === 'taken' || answer === 'unknown' || (answer === 'free' && isListed)) return answer;
     return (await canaries.fetch(server, { context: { base, tld } })) ? 'free' : 'unknown';
   };
 
@@ -96,7 +98,10 @@ export function createSources(options: SourcesOptions): Sources {
   };
 }
 
-/** Creates a cache of canaries: whether a server knows a name that must exist. A server of another TLD denies it. */
+/**
+ * Creates a cache of canaries: whether a server knows a name that must exist. A server of another TLD denies it, and so does
+ * one that moved.
+ */
 function createCanaries(
   askRdap: AskRdap,
   { within, limits, now, log }: Pick<SourcesOptions, 'within' | 'limits' | 'now' | 'log'>,
@@ -110,8 +115,8 @@ function createCanaries(
     async fetchMethod(server, _stale, { context: { base, tld } }) {
       const existing = toExistingName(tld, { rdap: base });
       const answer = await within(limits.lookupMs, (deadline) => askRdap(base, existing, deadline));
-      if (answer === 'free') {
-        log.error({ server }, 'an RDAP server denies a name that exists; its results are ignored');
+      if (answer === 'free' || answer === 'denied') {
+        log.error({ server, name: existing }, 'an RDAP server denies a name that exists; its 404s do not count');
       }
       // An unknown result is not cached.
       return answer === 'unknown' ? undefined : answer === 'taken';

@@ -1,6 +1,5 @@
-import { domainToASCII } from 'node:url';
 import { z } from 'zod';
-import { isLdhLabel, isWellFormedLabel } from '../label.ts';
+import { toIdnaName } from '../idna.ts';
 import type { Reply } from '../../upstream/client.ts';
 import type { TldPrices } from '../types.ts';
 import { parseJson, toRefusal } from '../../upstream/reply.ts';
@@ -34,15 +33,15 @@ const maxNameLength = 64;
  * Collects prices by TLD. Entries without prices are ignored. Entries that are no TLD, or repeat one in another spelling,
  * are ignored with a warning.
  */
-export function collectPrices(
+export async function collectPrices(
   entries: Iterable<readonly [tld: string, prices: TldPrices | undefined]>,
   warn: PriceSourceOptions['warn'],
-): Map<string, TldPrices> {
+): Promise<Map<string, TldPrices>> {
   const collected = new Map<string, TldPrices>();
   const ignored: string[] = [];
   for (const [text, prices] of entries) {
     if (!prices) continue;
-    const tld = toTld(text);
+    const tld = await toTld(text);
     if (tld === undefined || collected.has(tld)) ignored.push(JSON.stringify(text.slice(0, maxNameLength)));
     else collected.set(tld, prices);
   }
@@ -63,13 +62,8 @@ export function parsePrices<Schema extends z.ZodType>(reply: Reply, schema: Sche
 }
 
 /** Normalizes `de`, `.de` or `рф` to A-labels in lower case without a leading dot; undefined if it is no TLD. */
-function toTld(text: string): string | undefined {
-  const bare = text.replace(/^\./, '');
-  // domainToASCII is a host parser: it ends the name at a slash, and decodes percent signs.
-  if (/[^\p{L}\p{M}\p{N}.-]/u.test(bare)) return undefined;
-  const labels = domainToASCII(bare).split('.');
+async function toTld(text: string): Promise<string | undefined> {
+  const parsed = await toIdnaName(text.replace(/^\./, ''));
   // No TLD begins with a digit; such a last label may be of an IP address.
-  return labels.every((label) => isLdhLabel(label) && isWellFormedLabel(label)) && /^[a-z]/.test(labels.at(-1)!)
-    ? labels.join('.')
-    : undefined;
+  return 'name' in parsed && /(?:^|\.)[a-z][^.]*$/.test(parsed.name) ? parsed.name : undefined;
 }

@@ -61,7 +61,7 @@ export function createWhmcs(settings: WhmcsSettings, { timeoutMs, warn }: PriceS
         return new Map();
       }
       const entries = Object.entries(answer.pricing);
-      return collectPrices(
+      return await collectPrices(
         entries.map(([tld, entry]) => [tld, Entry.safeParse(entry).data]),
         warn,
       );

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { listedBases, toExistingName } from '../../../server/domains/lookup/registry-table.ts';
-import { createRdapUpstream, createTextUpstream } from '../../helpers/upstream-registry.ts';
+import { createRdapUpstream, createTextUpstream, toDomainObject } from '../../helpers/upstream-registry.ts';
+import { createUpstream } from '../../helpers/upstream.ts';
 import { createListedRegistries, createTestRegistries } from './harness.ts';
 
 const free = { name: 'some-name.io', tld: 'io' };
-const hours = 60 * 60 * 1000;
+const hour = 60 * 60 * 1000;
 
 test('a server that IANA does not list is trusted after its canary check: a name that must exist', async () => {
   const upstream = await createRdapUpstream(['nic.io', 'taken.io']);
@@ -15,19 +16,19 @@ test('a server that IANA does not list is trusted after its canary check: a name
   expect(await registries.check(free, lookup)).toBe('free');
   const countQueries = (name: string): number => upstream.seen.filter(({ path }) => path === `/domain/${name}`).length;
   expect([countQueries('taken.io'), countQueries('some-name.io'), countQueries('nic.io')]).toEqual([1, 2, 1]);
-  registries.advance(6 * hours);
+  registries.advance(hour);
   expect(await registries.check(free, lookup)).toBe('free');
   expect(countQueries('nic.io')).toBe(2);
 });
 
-test('a server that denies its canary is disabled, and checked again after six hours', async () => {
+test('a server that denies its canary is disabled, and checked again after an hour', async () => {
   const upstream = await createRdapUpstream();
   const registries = createTestRegistries();
   const lookup = { rdap: upstream.url };
   for (let count = 0; count < 5; count += 1) expect(await registries.check(free, lookup)).toBe('unknown');
   expect(upstream.seen.map(({ path }) => path)).toEqual(['/domain/some-name.io', '/domain/nic.io']);
   expect(registries.written()).toContain('denies a name that exists');
-  registries.advance(6 * hours);
+  registries.advance(hour);
   expect(await registries.check(free, lookup)).toBe('unknown');
   expect(upstream.seen).toHaveLength(4);
 });
@@ -55,6 +56,35 @@ test('a canary check counts for one TLD', async () => {
   const registries = createTestRegistries();
   expect(await registries.check(free, { rdap: upstream.url })).toBe('free');
   expect(await registries.check({ name: 'some-name.co', tld: 'co' }, { rdap: upstream.url })).toBe('unknown');
+});
+
+test.each([
+  ['nic.shop', 'its canary'],
+  ['taken.shop', 'a name that was searched'],
+])('a listed server that knew %s (%s) is confirmed for an hour', async (existing) => {
+  const upstream = await createUpstream(({ path }) =>
+    path.endsWith(`/${existing}`) ? { status: 200, body: toDomainObject(existing) } : { status: 404 },
+  );
+  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
+  const canaries = (): number => upstream.seen.filter(({ path }) => path.endsWith('/nic.shop')).length;
+  if (existing === 'taken.shop') expect(await registries.check({ name: existing, tld: 'shop' })).toBe('taken');
+  for (const name of ['one.shop', 'two.shop']) expect(await registries.check({ name, tld: 'shop' })).toBe('free');
+  const before = canaries();
+  // From now on it has no names, as if it had moved.
+  upstream.fail({ status: 404 });
+  registries.advance(hour - 60_000);
+  expect(await registries.check({ name: 'three.shop', tld: 'shop' })).toBe('free');
+  expect(canaries()).toBe(before);
+  registries.advance(60_000);
+  expect(await registries.check({ name: 'four.shop', tld: 'shop' })).toBe('unknown');
+  expect(canaries()).toBe(before + 1);
+});
+
+test('a name that a server knows does not confirm it, unless IANA lists it: a registrar knows its own only', async () => {
+  const upstream = await createRdapUpstream(['taken.io']);
+  const registries = createTestRegistries();
+  expect(await registries.check({ name: 'taken.io', tld: 'io' }, { rdap: upstream.url })).toBe('taken');
+  expect(await registries.check(free, { rdap: upstream.url })).toBe('unknown');
 });
 
 test('a server that IANA lists is trusted without a canary check, for its TLD alone', async () => {

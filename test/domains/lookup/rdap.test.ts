@@ -7,6 +7,8 @@ import { createListedRegistries, createTestRegistries } from './harness.ts';
 const shop = { name: 'some-name.shop', tld: 'shop' };
 const json = (body: unknown, status = 200): Answer => ({ status, body: JSON.stringify(body) });
 
+const missing = json({ errorCode: 404, title: 'Not Found' }, 404);
+
 /** Checks a name at a listed RDAP server with a given answer. */
 async function askListed(answer: Answer, domain = shop) {
   const upstream = await createUpstream(() => answer);
@@ -30,9 +32,12 @@ test.each<[string, Answer, string]>([
   ['another kind of object', json({ objectClassName: 'ip network', ldhName: shop.name }), 'unknown'],
   ['a domain without a name', json({ objectClassName: 'domain' }), 'unknown'],
   ['a page for people with status 200', { status: 200, body: '<html>Not found</html>' }, 'unknown'],
-  ['404 as RDAP has it', json({ errorCode: 404, title: 'Not Found' }, 404), 'free'],
-  ['404 without a body', { status: 404 }, 'free'],
-  ['404 as a page for people', { status: 404, body: '<html>Object not found</html>' }, 'free'],
+  ['404 as RDAP has it', missing, 'free'],
+  ['404 with an RDAP version alone', json({ rdapConformance: ['rdap_level_0'] }, 404), 'free'],
+  ['404 without a body', { status: 404 }, 'unknown'],
+  ['404 as a page for people', { status: 404, body: '<html>Object not found</html>' }, 'unknown'],
+  ['404 with JSON of a gateway', json({ message: 'Not Found' }, 404), 'unknown'],
+  ['404 with JSON that is no object', json([404], 404), 'unknown'],
   ['404 with another error in it', json({ errorCode: 429 }, 404), 'unknown'],
   ['404 with the domain in it', { status: 404, body: toDomainObject(shop.name) }, 'unknown'],
   ['400', json({ errorCode: 400 }, 400), 'unknown'],
@@ -42,7 +47,8 @@ test.each<[string, Answer, string]>([
 ])('RDAP: %s', async (_, answer, expected) => {
   const { availability, upstream, registries } = await askListed(answer);
   expect(availability).toBe(expected);
-  expect(upstream.seen).toMatchObject([
+  // A 404 without an RDAP body is followed by the canary.
+  expect(upstream.seen.filter(({ path }) => !path.endsWith('/nic.shop'))).toMatchObject([
     {
       method: 'GET',
       path: '/rdap/domain/some-name.shop',
@@ -76,14 +82,14 @@ test.each([
 
 test('a retry can succeed', async () => {
   let attempts = 0;
-  const upstream = await createUpstream(() => ({ status: (attempts += 1) === 1 ? 503 : 404 }));
+  const upstream = await createUpstream(() => ((attempts += 1) === 1 ? { status: 503 } : missing));
   const registries = await createListedRegistries({ shop: `${upstream.url}/` });
   expect(await registries.check(shop)).toBe('free');
 });
 
 test.each([301, 302, 303, 307, 308])('%i is followed on the same host, where a 404 counts', async (status) => {
   const upstream = await createUpstream(({ path }) =>
-    path.startsWith('/new/') ? { status: 404 } : { status, headers: { location: `/new${path}` } },
+    path.startsWith('/new/') ? missing : { status, headers: { location: `/new${path}` } },
   );
   const registries = await createListedRegistries({ shop: `${upstream.url}/` });
   expect(await registries.check(shop)).toBe('free');
@@ -101,7 +107,7 @@ test('after a redirect to another host a name can be taken, but not free', async
 test('after a redirect to another host and back a name cannot be free', async () => {
   const elsewhere = await createUpstream(() => ({ status: 302, headers: { location: `${upstream.url}/back` } }));
   const upstream = await createUpstream(({ path }) =>
-    path === '/back' ? { status: 404 } : { status: 302, headers: { location: elsewhere.url } },
+    path === '/back' ? missing : { status: 302, headers: { location: elsewhere.url } },
   );
   const registries = await createListedRegistries({ shop: `${upstream.url}/` });
   expect(await registries.check(shop)).toBe('unknown');
@@ -112,7 +118,7 @@ test.each([
   [4, 'unknown', 4],
 ])('%i redirects: %s, after %i requests', async (redirects, expected, requests) => {
   const upstream = await createUpstream(() =>
-    upstream.seen.length > redirects ? { status: 404 } : { status: 302, headers: { location: '/again' } },
+    upstream.seen.length > redirects ? missing : { status: 302, headers: { location: '/again' } },
   );
   const registries = await createListedRegistries({ shop: `${upstream.url}/` });
   expect(await registries.check(shop)).toBe(expected);
@@ -151,7 +157,7 @@ test('1,000 concurrent names: four requests at a time per host, and the rest wai
     most = Math.max(most, (running += 1));
     setTimeout(() => {
       running -= 1;
-      response.writeHead(404).end();
+      response.writeHead(404).end(missing.body);
     }, 50);
   });
   const registries = await createListedRegistries(

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { allowed } from '../../domains/idna-characters.ts';
+import { toIdnaName } from '../../../server/domains/idna.ts';
+import { createTestApp } from '../../helpers/app.ts';
+import { describeInstalled } from '../../helpers/installed.ts';
+import { ask } from '../../server/ask.ts';
+
+/** A line of the file: a name, and whether UTS #46 with all its checks accepts it. */
+interface Line {
+  readonly source: string;
+  /** The result of toUnicode. */
+  readonly unicode: string;
+  /** The result of toASCII. */
+  readonly name: string;
+  readonly valid: boolean;
+}
+
+/** Unicode's test file of UTS #46, in version 13.0. */
+const testFile = {
+  name: 'IDNA test file',
+  package: 'librust-idna-dev',
+  commands: ['IdnaTestV2.txt'],
+  folders: '/usr/share/cargo/registry/idna-*/tests',
+  start: async (folder: string) => toLines(await readFile(join(folder, 'IdnaTestV2.txt'), 'utf8')),
+  stop: () => undefined,
+};
+
+/** Characters that 13.0 disallows, and that later versions map, ignore or assign. */
+const allowedSince = /[\u04C0\u10A0-\u10C5\u115F\u2132\u3164\u{32931}]/u;
+
+describeInstalled(testFile, (lines) => {
+  test('every name gets the verdict of the file, or a stricter one by IDNA2008 or for mixed scripts', async () => {
+    const app = await createTestApp({ settings: { DOMAIN_RATELIMIT_BURST: '100000' } });
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
+    const accepted: string[] = [];
+    const refused: { unicode: string; message: string }[] = [];
+    let same = 0;
+    for (const { source, unicode, name: aLabels, valid } of lines()) {
+      // No TLD is on sale here, so that a valid name is 404. With one more label, a bare one is a name too.
+      const name = `${source.replace(/[.\u3002\uFF0E\uFF61]$/u, '')}.test`;
+      const { status, text } = await ask(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`, { agent });
+      expect([400, 404]).toContain(status);
+      // The value, for which a TLD would have to be on sale.
+      if (valid && status === 404)
+        expect(await toIdnaName(name)).toEqual({
+          name: `${aLabels.replace(/\.$/, '')}.test`,
+          unicode: `${unicode.replace(/\.$/, '')}.test`,
+        });
+      if (valid === (status === 404)) same += 1;
+      else if (valid) refused.push({ unicode, message: (JSON.parse(text) as { message: string }).message });
+      else accepted.push(unicode);
+    }
+    const mixed = refused.filter(({ message }) => message.includes('mixes letters of different scripts'));
+    const disallowed = refused.filter(({ message }) => message.includes('a character that no domain may hold'));
+    console.log(
+      `${lines().length} names of IdnaTestV2.txt: ${same} have its verdict; ${disallowed.length} are refused for a character ` +
+        `that IDNA2008 does not allow, ${mixed.length} for mixed scripts; ${accepted.length} are accepted by a newer Unicode`,
+    );
+    expect(accepted.filter((unicode) => !allowedSince.test(unicode))).toEqual([]);
+    expect(refused.filter((one) => !mixed.includes(one) && !disallowed.includes(one))).toEqual([]);
+    expect(disallowed.filter(({ unicode }) => allowed.test(unicode))).toEqual([]);
+    expect(mixed.filter(({ unicode }) => !allowed.test(unicode))).toEqual([]);
+  });
+});
+
+function toLines(text: string): Line[] {
+  return text.split('\n').flatMap((line) => {
+    const [source = '', unicode = '', status = '', ascii = '', asciiStatus = ''] = line
+      .replace(/#.*/, '')
+      .split(';')
+      .map(unescape);
+    if (line.trim() === '' || line.startsWith('#') || !source.isWellFormed()) return [];
+    // With one more label they are too long.
+    if (ascii.length > 253 - '.test'.length || source.length > 253 - '.test'.length) return [];
+    const whole = unicode || source;
+    return [{ source, unicode: whole, name: ascii || whole, valid: ['', '[]'].includes(asciiStatus || status) }];
+  });
+}
+
+function unescape(column: string): string {
+  const toCharacter = (_: string, four?: string, more?: string): string =>
+    String.fromCodePoint(parseInt(four ?? more!, 16));
+  return column.trim().replace(/\\u([0-9A-F]{4})|\\x\{([0-9A-F]+)\}/gi, toCharacter);
+}
