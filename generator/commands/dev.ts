@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import type { PreviewBuild } from '../dev.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
 import { openPreview } from '../preview/server.ts';
+import type { Preview } from '../preview/server.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
@@ -34,7 +35,7 @@ export async function runDev(flags: DevFlags): Promise<void> {
     const isFirst = directory === undefined;
     if (release) directory = join(folder, 'releases', release.id);
     preview?.show({ articles: build.articles, diagnostics, directory });
-    if (preview && isFirst && release) serve(folder, preview.origin);
+    if (preview && isFirst && release) serve(folder, preview);
   };
   await watchAndBuild({
     content,
@@ -86,12 +87,18 @@ function fail(error: unknown): void {
 }
 
 /** Starts the server as a child process and exits when it exits. */
-function serve(dist: string, preview: string): void {
+function serve(dist: string, preview: Preview): void {
   const main = fileURLToPath(new URL('../../server/main.js', import.meta.url));
-  const server = spawn(process.execPath, [main, `--preview=${preview}`], {
+  const server = spawn(process.execPath, [main, `--preview=${preview.origin}`], {
     env: { ...process.env, DIST_DIR: dist },
     stdio: 'inherit',
   });
   server.once('exit', (code) => process.exit(code ?? 1));
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => server.kill(signal));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      // The server would wait for the events that open pages read.
+      void preview.close();
+      server.kill(signal);
+    });
+  }
 }

@@ -51,6 +51,16 @@ events.addEventListener('error', () => {
   connection.textContent = 'Not connected: is npm run dev still running?';
 });
 
+// The server takes up a release a moment after its event, so a new picture may still be missing.
+document.addEventListener(
+  'error',
+  ({ target }) => {
+    if (!(target instanceof HTMLImageElement) || !target.src.startsWith(location.origin)) return;
+    setTimeout(() => target.setAttribute('src', target.src), 500);
+  },
+  true,
+);
+
 document.addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') hide();
 });

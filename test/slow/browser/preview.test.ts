@@ -186,6 +186,25 @@ describeChromium((browser) => {
       expect(printed()).toMatch(/^changed content\/blog\/news\/first\.md; built: 4 articles, .*\d+ ms$/m);
     });
 
+    test('a new picture appears without a reload', async () => {
+      const { root, url } = await startDev();
+      const page = await browser().newPage();
+      onTestFinished(() => page.close());
+      await page.goto(`${url}/preview/knowledgebase/vps/ssh`);
+      const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"/>';
+      writeFiles(root, {
+        'content/media/kb/rack.svg': svg,
+        'content/knowledgebase/vps/ssh.md': guide(
+          'Connect with SSH',
+          '![Map](/media/kb/map.svg) ![Rack](/media/kb/rack.svg)\n',
+        ),
+      });
+      const rack = page.getByAltText('Rack');
+      await rack.waitFor({ state: 'attached' });
+      const width = (): Promise<number> => rack.evaluate((image: HTMLImageElement) => image.naturalWidth);
+      await expect.poll(width, eventually).toBe(40);
+    });
+
     test('a problem covers the page with its place, hint and line, until it is fixed', async () => {
       const { root, url, printed } = await startDev({ 'content/blog/news/second.md': article({}, 'Text.\n') });
       const page = await open(`${url}/preview/knowledgebase/vps/ssh`);
