@@ -48,6 +48,7 @@ export async function runDev(flags: DevFlags): Promise<void> {
     fail,
   });
   process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
+  if (directory === undefined) process.stderr.write('the preview starts once the problems are fixed\n');
 }
 
 /**

@@ -41,7 +41,9 @@ export async function openPreview(): Promise<Preview> {
   let state: PreviewState = { build: 0, articles: [], diagnostics: [], directory: undefined };
   const listeners = new Set<ServerResponse>();
   const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url!, 'http://preview');
+    const url = URL.parse(request.url!, 'http://preview');
+    if (!url) return void response.writeHead(400, headers).end();
+    const { pathname, searchParams } = url;
     if (pathname === '/preview/events') {
       response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream' });
       // A page may have been loaded before a build that it gets no event of.

@@ -72,6 +72,13 @@ test('an error is printed once, named at each save, and keeps the old files unti
   expect(dev.printed().match(/warning: there is no article/g)).toHaveLength(1);
 });
 
+test('after a first build with errors, dev says when the preview starts', async () => {
+  const dev = await startDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') });
+  await expect.poll(dev.printed, eventually).toContain('the preview starts once the problems are fixed\n');
+  writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n') });
+  await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/first\.md; built: /);
+});
+
 test('a file in the wrong folder is an error until it is removed', async () => {
   const dev = await startDev();
   mkdirSync(join(dev.root, 'content/odd'));
