@@ -17,12 +17,12 @@ async function checkHostile(text: string) {
   const root = createProject({ [file]: text });
   const { status, stderr, cpuSeconds, peakMebibytes } = await measureGenerator(['check'], root);
   expect(status).toBe(1);
-  expect(cpuSeconds).toBeLessThan(10);
+  expect(cpuSeconds).toBeLessThan(20);
   expect(peakMebibytes).toBeLessThan(1024);
   return stderr.split('\n').slice(0, -2);
 }
 
-describe('a check ends within 10 s of CPU and 1 GiB if the Markdown is', () => {
+describe('a check ends within 20 s of CPU and 1 GiB if the Markdown is', () => {
   test.each([
     [
       '20 MB long',
@@ -75,7 +75,7 @@ describe('a check ends within 10 s of CPU and 1 GiB if the Markdown is', () => {
   });
 });
 
-describe('a check ends within 10 s of CPU and 1 GiB if the front matter is', () => {
+describe('a check ends within 20 s of CPU and 1 GiB if the front matter is', () => {
   const tooLong = '1:1  the front matter is longer than 16384 characters (end it with a line of exactly ---)';
   const lists = 'abcdefghi'.split('').map((name, index, all) => {
     const inner = index === 0 ? 'lol' : `*${all[index - 1]}`;
@@ -83,7 +83,11 @@ describe('a check ends within 10 s of CPU and 1 GiB if the front matter is', () 
   });
 
   test.each([
-    ['a billion laughs', lists.join('\n'), '3:8  YAML aliases (*name) are not allowed (write the value out)'],
+    [
+      'a billion laughs',
+      lists.join('\n'),
+      '3:8  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)',
+    ],
     ['10,000 nested lists', `title: ${'['.repeat(10_000)}`, '1:1  the YAML is nested too deeply'],
     ['50,000 fields', lines(50_000, (index) => `k${index}: v`), tooLong],
     ['200,000 blank lines', `title: A\n${'\t\n'.repeat(200_000)}`, tooLong],
@@ -99,9 +103,9 @@ describe('a check ends within 10 s of CPU and 1 GiB if the front matter is', () 
   });
 });
 
-test('a check ends within 10 s of CPU and 1 GiB if a catalog file has 35,000 fields', async () => {
+test('a check ends within 20 s of CPU and 1 GiB if a catalog file has 35,000 fields', async () => {
   const root = createProject({ 'catalog/domains.yaml': `tlds:\n${lines(35_000, (index) => `  .t${index}: {}`)}\n` });
   const { cpuSeconds, peakMebibytes } = await measureGenerator(['check'], root);
-  expect(cpuSeconds).toBeLessThan(10);
+  expect(cpuSeconds).toBeLessThan(20);
   expect(peakMebibytes).toBeLessThan(1024);
 });
