@@ -40,5 +40,5 @@ function toleranceOf(plain: string): number {
 function isSwap(one: string, other: string): boolean {
   if (one.length !== other.length) return false;
   const at = Array.from(one).findIndex((letter, index) => letter !== other[index]);
-  return at >= 0 && one.slice(0, at) + one[at + 1] + one[at] + one.slice(at + 2) === other;
+  return at >= 0 && at < one.length - 1 && one.slice(0, at) + one[at + 1]! + one[at] + one.slice(at + 2) === other;
 }

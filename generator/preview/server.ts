@@ -42,7 +42,10 @@ export async function openPreview(): Promise<Preview> {
   const listeners = new Set<ServerResponse>();
   const server = createServer((request, response) => {
     const url = URL.parse(request.url!, 'http://preview');
-    if (!url) return void response.writeHead(400, headers).end();
+    if (!url) {
+      response.writeHead(400, headers).end();
+      return;
+    }
     const { pathname, searchParams } = url;
     if (pathname === '/preview/events') {
       response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream' });

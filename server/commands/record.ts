@@ -55,7 +55,7 @@ function readProviders(file: string): Readonly<Record<string, unknown>> {
   try {
     return ProvidersFile.parse(parse(readFileSync(file, 'utf8'))).providers;
   } catch {
-    throw new EnvError(`PROVIDERS_FILE: ${toPrintable(file)} cannot be read`);
+    throw new EnvError('PROVIDERS_FILE: the file cannot be read, or is not YAML with providers');
   }
 }
 

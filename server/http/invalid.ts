@@ -36,7 +36,8 @@ export function describeDuplicate(name: string, style: ErrorStyle): string {
 
 function describeUnknown(names: readonly string[], style: ErrorStyle): string {
   if (style === 'text') return 'the body has an unknown field';
-  const quoted = names.slice(0, maxNames).map(quote);
+  const more = names.length - maxNames;
+  const quoted = [...names.slice(0, maxNames).map(quote), ...(more > 0 ? [`${more} more`] : [])];
   return quoted.length === 1 ? `the field ${quoted[0]} is unknown` : `the fields ${list.format(quoted)} are unknown`;
 }
 

@@ -31,9 +31,9 @@ const sha256Bytes = 32;
 export const maxWholeBytes = 1024 * 1024;
 
 /**
- * Verifies the hashes of files, and adds the segments of long ones. Throws a {@link ReleaseError} for the first file that does not match the manifest. It
- * yields after each chunk, so that the caller can handle requests in between. Reads are synchronous: 30,000 files take
- * 0.6 s, and 2.5 s with asynchronous reads.
+ * Verifies the hashes of files, and adds the segments of long ones. Throws a {@link ReleaseError} for the first file that
+ * does not match the manifest. It yields after each segment, so that the caller can handle requests in between. Reads are
+ * synchronous: 30,000 files take 0.6 s, and 2.5 s with asynchronous reads.
  */
 export function* verifyReleaseFiles(files: Iterable<ReleaseFile>): Generator<void, void> {
   const buffer = Buffer.allocUnsafeSlow(segmentBytes);

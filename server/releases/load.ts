@@ -60,9 +60,7 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
       check?.(value);
       return value;
     } catch (error) {
-      throw new ReleaseError(`${found.path}: the file has an unexpected format`, {
-        cause: error,
-      });
+      throw new ReleaseError(`${found.path}: the file has an unexpected format`, { cause: error });
     }
   };
   const [aliases, domains, status] = await Promise.all([
@@ -130,15 +128,15 @@ async function toTable(
 const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /**
- * A browser opens a video in a page of its own making, to which the policy of the video applies, and requests it again
+ * A browser opens a video or sound in a page of its own making, to which the policy of the file applies, and requests it again
  * from there. In a sandbox that page has no origin, so that the request needs CORS.
  */
-const videoPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
+const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 
 function describe(name: ResourceName, file: string): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'policy'> {
   if (name === 'media') {
     const mediaType = mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream';
-    return { mediaType, policy: mediaType.startsWith('video/') ? videoPolicy : mediaPolicy };
+    return { mediaType, policy: /^(?:audio|video)\//.test(mediaType) ? playerPolicy : mediaPolicy };
   }
   const { mediaType = 'application/json' }: Resource = resources[name];
   if (name !== 'statusWidgetVersion') return { mediaType };

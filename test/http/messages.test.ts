@@ -31,7 +31,7 @@ describe('a JSON 400 names the field in our words', () => {
     ['{"force":true,"a":1,"b":2}', 'The fields "a" and "b" are unknown'],
     [
       '{"force":1,"a":1,"b":2,"c":3,"d":4}',
-      'The field force must be true or false; the fields "a", "b" and "c" are unknown',
+      'The field force must be true or false; the fields "a", "b", "c" and 1 more are unknown',
     ],
     ['{"force":false,"force":true}', 'The field "force" is given twice'],
     ['[]', 'The body must be a JSON object'],

@@ -71,7 +71,9 @@ export function createSources(options: SourcesOptions): Sources {
     // Any name confirms the server of the registry. Another, such as a registrar's, may have this name and no others.
     if (answer === 'taken' && isListed) canaries.set(server, true);
     if (answer === 'taken' || answer === 'unknown' || (answer === 'free' && isListed)) return answer;
-    return (await canaries.fetch(server, { context: { base, tld } })) ? 'free' : 'unknown';
+    // Another search may confirm the server meanwhile: then the fetch rejects, or its result is outdated.
+    await canaries.fetch(server, { context: { base, tld } }).catch(() => undefined);
+    return canaries.get(server) ? 'free' : 'unknown';
   };
 
   const ask = (source: Source, domain: DomainName, deadline: Deadline): Promise<Availability> => {
