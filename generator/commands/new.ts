@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { BlogFrontMatter } from '#contract/blog.ts';
-import { Slug } from '#contract/primitives.ts';
+import { MediaPath, Slug } from '#contract/primitives.ts';
 import { stringify } from 'yaml';
 import { blog } from '../articles/collections/blog.ts';
 import { collections } from '../articles/collections/index.ts';
@@ -132,7 +132,9 @@ function readGitName(folder: string): string | undefined {
 /** The cover of the newest article of a category, else that of the newest blog article, else any cover. */
 function findCover(content: string, category: string): string {
   const root = join(content, blog.folder);
-  const covers = listFolder(join(content, 'media/covers')).map((name) => `/media/covers/${name}`);
+  const covers = listFolder(join(content, 'media/covers'))
+    .map((name) => `/media/covers/${name}`)
+    .filter((path) => MediaPath.safeParse(path).success && isFile(join(content, path)));
   const cover =
     findNewestCover(content, [category]) ??
     findNewestCover(
@@ -149,13 +151,17 @@ function findCover(content: string, category: string): string {
 function findNewestCover(content: string, categories: readonly string[]): string | undefined {
   const files = categories.flatMap((category) => listFolder(category).map((name) => join(category, name)));
   const articles = files
-    .filter((file) => file.endsWith('.md'))
+    .filter((file) => file.endsWith('.md') && isFile(file))
     .flatMap((file) => {
       const text = readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
       const value = parseFrontMatter(text, BlogFrontMatter, file, createDiagnostics({}))?.frontMatter?.value;
       return value && existsSync(join(content, value.cover)) ? [value] : [];
     });
   return articles.toSorted((a, b) => (a.date < b.date ? 1 : -1))[0]?.cover;
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 /** The names in a folder, sorted and without dot files; none if it does not exist. */

@@ -104,7 +104,11 @@ function describeError(error: YAMLError, source: Source): SyntaxFinding {
     return { offset, message: 'this line is indented with a tab', hint, hidesOthers: true };
   }
   if (code === 'BLOCK_IN_FLOW') return describeBlockInFlow(offset, text);
-  if (code === 'MULTILINE_IMPLICIT_KEY' && !isValue(text, offset)) return describeLine(offset, text);
+  const isLine = code === 'MULTILINE_IMPLICIT_KEY' || message.startsWith('Implicit map keys');
+  if (isLine && !isValue(text, offset)) return describeLine(offset, text);
+  if (message.startsWith('Missing , or :')) {
+    return { offset, message: 'a comma is missing before this', hidesOthers: true };
+  }
   return (
     describeUnclosed(error, source) ??
     describeUnquoted(offset, source) ??
@@ -205,7 +209,7 @@ function describeUnquoted(offset: number, { text, hideSource }: Source): SyntaxF
 
 /** Writes a text in quotes; quotes around the whole text are replaced. */
 export function quote(value: string): string {
-  const text = /^(["'])(.*)\1$/.exec(value)?.[2] ?? value;
+  const text = /^(["'])(?!(?:(?!\1).)+\1\s)(.*)\1$/.exec(value)?.[2] ?? value;
   return /["\\]/.test(text) ? `'${text.replaceAll("'", "''")}'` : `"${text}"`;
 }
 

@@ -65,7 +65,7 @@ function renderAnswer({ title, description, category, date, author, readTime, co
 function renderOutline(text: string): Html {
   const headings = [...text.matchAll(/<h([2-4])[^>]*? id="([^"]*)"[^>]*>(.*?)<\/h\1>/gs)];
   const items = headings.map(([, level, id, title]) => {
-    const words = title!.replace(/<[^>]*>/g, '');
+    const words = title!.replace(/<(?:"[^"]*"|[^">])*>/g, '').replaceAll('<', '&lt;');
     return html`<li class="level-${level}"><a href="#${trusted(id!)}">${trusted(words)}</a></li>`;
   });
   return html`${

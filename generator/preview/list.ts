@@ -10,12 +10,12 @@ import type { PreviewState, Problems } from './state.ts';
 const maxRows = 200;
 
 /** The articles that a filter of the list shows. */
-const filters: Record<string, (article: Article, problems: Problems) => boolean> = {
-  drafts: ({ state }) => state === 'draft',
-  scheduled: ({ state }) => state === 'scheduled',
-  'with warnings': (_, { warnings }) => warnings.length > 0,
-  'with problems': (_, { errors }) => errors.length > 0,
-};
+const filters = new Map<string, (article: Article, problems: Problems) => boolean>([
+  ['drafts', ({ state }) => state === 'draft'],
+  ['scheduled', ({ state }) => state === 'scheduled'],
+  ['with warnings', (_, { warnings }) => warnings.length > 0],
+  ['with problems', (_, { errors }) => errors.length > 0],
+]);
 
 /** Renders the list of articles that match a query: `q` (words), `category` (a folder) and `show` (a filter). */
 export function renderList({ articles, diagnostics }: PreviewState, query: URLSearchParams): Html {
@@ -25,7 +25,7 @@ export function renderList({ articles, diagnostics }: PreviewState, query: URLSe
   const show = query.get('show') ?? '';
   const found = articles
     .filter((article) => folder === '' || folderOf(article) === folder)
-    .filter((article) => filters[show]?.(article, problemsOf(article.file.display)) ?? true)
+    .filter((article) => filters.get(show)?.(article, problemsOf(article.file.display)) ?? true)
     .filter((article) => words.every((word) => textOf(article).includes(word)))
     .toSorted((a, b) => compareText(dateOf(b), dateOf(a)) || compareText(titleOf(a), titleOf(b)));
   const files = new Set(articles.map(({ file }) => file.display));
@@ -42,7 +42,7 @@ export function renderList({ articles, diagnostics }: PreviewState, query: URLSe
       <label
         >Show
         <select name="show">
-          ${renderOptions(Object.keys(filters), show)}
+          ${renderOptions([...filters.keys()], show)}
         </select></label
       >
       <noscript><button>Search</button></noscript>

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import type { Diagnostic } from '../source/diagnostics.ts';
 import { html } from './html.ts';
 import type { Html } from './html.ts';
@@ -61,7 +61,10 @@ export function renderProblem({ severity, file, line, column, message, hint }: D
 
 /** A line of a source file, without what follows its first 500 characters; undefined if there is none. */
 function readLine(file: string, line: number): string | undefined {
+  // Other files are no text, or no files: only their names are wrong.
+  if (!/\.(?:md|yaml)$/.test(file)) return undefined;
   try {
+    if (!lstatSync(file).isFile()) return undefined;
     const text = readFileSync(file, 'utf8').split(/\r\n?|\n/)[line - 1];
     return text?.slice(0, 500).replaceAll('\t', ' ');
   } catch {

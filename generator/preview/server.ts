@@ -38,7 +38,8 @@ const headers = {
 
 /** Serves the preview of articles on a free port of the loopback address: pages, and an event after each build. */
 export async function openPreview(): Promise<Preview> {
-  let state: PreviewState = { build: 0, articles: [], diagnostics: [], directory: undefined };
+  // Unlike any number of the process before, whose pages may still be open.
+  let state: PreviewState = { build: Date.now(), articles: [], diagnostics: [], directory: undefined };
   const listeners = new Set<ServerResponse>();
   const server = createServer((request, response) => {
     const url = URL.parse(request.url!, 'http://preview');
@@ -55,10 +56,12 @@ export async function openPreview(): Promise<Preview> {
       response.on('close', () => listeners.delete(response));
       return;
     }
-    const answered = files[pathname]?.() ?? answer(state, pathname, searchParams);
-    void Promise.resolve(answered).then(({ status = 200, type, body }) =>
-      response.writeHead(status, { ...headers, 'Content-Type': `${type}; charset=utf-8` }).end(body),
-    );
+    const respond = async (): Promise<void> => {
+      const { status = 200, type, body } = (await files[pathname]?.()) ?? answer(state, pathname, searchParams);
+      response.writeHead(status, { ...headers, 'Content-Type': `${type}; charset=utf-8` }).end(body);
+    };
+    // A page that cannot be rendered must not end dev.
+    respond().catch((error: Error) => response.writeHead(500, headers).end(`${error.message}\n`));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -4,7 +4,7 @@ import type { Diagnostic } from '../source/diagnostics.ts';
 
 /** What the preview shows: the articles and problems of the last build. */
 export interface PreviewState {
-  /** The number of builds so far. */
+  /** Higher after each build. */
   readonly build: number;
   readonly articles: readonly Article[];
   readonly diagnostics: readonly Diagnostic[];

@@ -296,6 +296,10 @@ const mistakes: readonly Row[] = [
 const harmless: readonly (readonly [name: string, markdown: string])[] = [
   ['a merge conflict in a code block', '```text\n<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> other\n```\n'],
   ['an underlined heading', 'One\n---\n'],
+  ['a level after a heading in HTML', '<h2 id="x">One</h2>\n\n### Two\n'],
+  ['indexes of lists', "Set $cfg['db']['host'] and f(x)[0][1] first.\n"],
+  ['a class of characters', 'Only [^a-z] is allowed.\n'],
+  ['a link with the text of an alert', '[!TIP](https://www.example.com) is a link.\n'],
   ['nested quotes', '> > > > > > > One\n>>>>>>> two\n'],
   ['details', '<details>\n<summary>One</summary>\n\nTwo.\n\n</details>\n'],
   ['an end tag in the same line', 'Press <kbd>Ctrl</kbd> <b>now</b><br>or<br/>later.\n'],

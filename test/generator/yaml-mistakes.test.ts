@@ -120,6 +120,16 @@ describe('what is not closed is reported where it begins:', () => {
     ['a list', 'aliases: [/blog/a\ntitle: B\nauthor: M', '2:10  this [ is not closed (end it with ])'],
     ['fields in braces', 'title: {a: b\nauthor: M', '2:8  this { is not closed (end it with })'],
     ['a list at the end', 'title: [a', '2:8  this [ is not closed (end it with ])'],
+    [
+      'a list whose comma is missing is closed',
+      'title: A\ntags: ["a", "b" "c"]',
+      '3:17  a comma is missing before this',
+    ],
+    [
+      'the last line without a space is no indentation',
+      'title: A\ndescription:x',
+      '3:13  a space is missing after the colon',
+    ],
   ])('%s', async (_, yaml, problem) => {
     expect(await problemsOfFrontMatter(yaml)).toEqual([problem]);
   });

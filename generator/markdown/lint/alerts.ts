@@ -47,8 +47,14 @@ export const alerts: Rule = ({ source, sourceOf, warn }) => {
     },
     paragraph(node) {
       if (inQuote.has(node) || !node.position) return;
-      const [, kind] = marker.exec(sourceOf(node)) ?? [];
-      if (kind === undefined || !(kinds.includes(kind.toLowerCase()) || kind.toLowerCase() in synonyms)) return;
+      const [mark = '', kind] = marker.exec(sourceOf(node)) ?? [];
+      // A link may have such a text.
+      if (
+        kind === undefined ||
+        /^[([]/.test(sourceOf(node).slice(mark.length)) ||
+        !(kinds.includes(kind.toLowerCase()) || kind.toLowerCase() in synonyms)
+      )
+        return;
       warn(startOf(node), `[!${kind}] is not in a quote`, 'begin this line and the lines of its text with >');
     },
   };

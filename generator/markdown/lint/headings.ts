@@ -27,6 +27,7 @@ export const headings: Rule = ({ source, sourceOf, plainTextOf, warn }) => {
     html(node) {
       for (const { name, kind, offset } of tagsIn(sourceOf(node))) {
         if (name === 'h1' && kind === 'start') warn(startOf(node) + offset, h1, 'write <h2>');
+        if (kind === 'start' && /^h[1-6]$/.test(name)) level = Number(name[1]);
       }
     },
     ...(mayLackSpace && {

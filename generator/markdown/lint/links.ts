@@ -53,6 +53,7 @@ function faultOf(url: string, isPicture: boolean): Fault | undefined {
 function faultOfScheme(url: string, scheme: string, isPicture: boolean): Fault {
   const message = `${isPicture ? 'pictures' : 'links'} with "${scheme}:" are removed`;
   if (scheme === 'data') return [message, 'save the picture in content/media/'];
+  if (otherSchemes.test(scheme)) return [message, 'write the address as text'];
   const rest = url.slice(scheme.length + 1);
   // A host with a port looks like a scheme.
   if (/^\d+(?:[/?#]|$)/.test(rest) && !/^\d{6}/.test(rest)) return [message, didYouMean(`http://${url}`)];
@@ -60,6 +61,9 @@ function faultOfScheme(url: string, scheme: string, isPicture: boolean): Fault {
   const better = distance(scheme.toLowerCase(), 'https') <= 1 ? 'https' : similar;
   return [message, better ? didYouMean(`${better}:${rest}`) : 'write the address as text'];
 }
+
+/** Schemes that are no mistakes. */
+const otherSchemes = /^(?:s?ftps?|smtps?|tcp|udp|ssh|wss?|tel|sms)$/i;
 
 const folders = ['blog', 'knowledgebase', 'media'];
 const synonyms: Readonly<Record<string, string>> = { kb: 'knowledgebase', knowledge: 'knowledgebase' };

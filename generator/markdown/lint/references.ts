@@ -2,8 +2,10 @@ import type { Heading, Paragraph, TableCell } from 'mdast';
 import { startOf } from './rule.ts';
 import type { Rule } from './rule.ts';
 
-const undefinedReference = /(?<!\w)(!?)(\[[^[\]]*)?\]\[([^[\]\n]*)\]/g;
-const undefinedFootnote = /\[\^([\w-]+)\]/g;
+const undefinedReference = /(?<![\w)\]'"])(!?)(\[[^[\]]*)?\]\[([^[\]\n]*)\]/g;
+/** Not a class of characters, such as [^a-z]. */
+const undefinedFootnote = /\[\^(?!\w-\w\])([\w-]+)\]/g;
+
 /** Finds links, pictures and footnotes that stay as text. Brackets alone are common in texts and not reported. */
 export const references: Rule = ({ source, plainTextOf, warn }) => {
   // remark-lint-no-undefined-references reports brackets alone too, with many more packages.
@@ -13,7 +15,8 @@ export const references: Rule = ({ source, plainTextOf, warn }) => {
     const start = startOf(node);
     for (const { index, 0: whole, 1: mark, 2: shown, 3: label } of text.matchAll(undefinedReference)) {
       const name = label || shown?.slice(1);
-      if (!name?.trim()) continue;
+      // An index of a list, as in a[0][1] or $a['b']['c'].
+      if (!name?.trim() || /^(?:['"$]|\d+$)/.test(name)) continue;
       const what = mark ? 'picture' : 'link';
       const written = source.slice(start + index, start + index + whole.length);
       const hint = `write ${mark}[text](address), or add a line "[${name}]: address"`;

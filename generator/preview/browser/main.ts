@@ -51,11 +51,16 @@ events.addEventListener('error', () => {
   connection.textContent = 'Not connected: is npm run dev still running?';
 });
 
+const retries = new WeakMap<HTMLImageElement, number>();
+
 // The server takes up a release a moment after its event, so a new picture may still be missing.
 document.addEventListener(
   'error',
   ({ target }) => {
     if (!(target instanceof HTMLImageElement) || !target.src.startsWith(location.origin)) return;
+    const tries = (retries.get(target) ?? 0) + 1;
+    if (tries > 5) return;
+    retries.set(target, tries);
     setTimeout(() => target.setAttribute('src', target.src), 500);
   },
   true,
