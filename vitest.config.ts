@@ -26,8 +26,8 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       include: ['generator/**/*.ts', 'server/**/*.ts'],
-      // It runs in a browser, where no coverage is measured.
-      exclude: ['generator/widget/**'],
+      // They run in a browser, where no coverage is measured.
+      exclude: ['generator/widget/**', 'generator/preview/browser/**'],
       reporter: ['text-summary', 'html'],
       thresholds: { lines: 95 },
     },

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { article, createProject, runGenerator, temporaryFolder } from '../helpers/project.ts';
+import { expect, test, vi } from 'vitest';
+import { article, createProject, temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult, Files } from '../helpers/project.ts';
+import { runCommand } from './run-command.ts';
 import { readTree } from './tree.ts';
 
 const today = new Date().toISOString().slice(0, 10);
@@ -20,12 +21,23 @@ function createSite(changes: Files = {}): string {
 function runNew(root: string, args: readonly string[], name = 'Aino Lehtinen'): Promise<CommandResult> {
   const config = join(temporaryFolder(), 'gitconfig');
   writeFileSync(config, name && `[user]\n\tname = ${name}\n`);
-  const env = { GIT_CONFIG_GLOBAL: config, GIT_CONFIG_NOSYSTEM: '1' };
-  return runGenerator(['new', ...args], { cwd: root, env });
+  vi.stubEnv('GIT_CONFIG_GLOBAL', config);
+  vi.stubEnv('GIT_CONFIG_NOSYSTEM', '1');
+  return runIn(root, 'new', ...args).finally(() => vi.unstubAllEnvs());
 }
 
-const check = (root: string, ...args: string[]): Promise<CommandResult> =>
-  runGenerator(['check', '--strict', ...args], { cwd: root });
+const check = (root: string, ...args: string[]): Promise<CommandResult> => runIn(root, 'check', '--strict', ...args);
+
+/** Runs a command in this process, as in a working directory. */
+async function runIn(root: string, ...args: string[]): Promise<CommandResult> {
+  const cwd = vi.spyOn(process, 'cwd').mockReturnValue(root);
+  try {
+    const { stdout, stderr, failed } = await runCommand(...args);
+    return { status: failed ? 1 : 0, stdout, stderr };
+  } finally {
+    cwd.mockRestore();
+  }
+}
 
 test('a blog article gets an address, today, its author and a cover, and passes the check as a draft', async () => {
   const root = createSite();

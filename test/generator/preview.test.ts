@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { previewFolderOf, watchAndBuild } from '../../generator/dev.ts';
+import { openPreview } from '../../generator/preview/server.ts';
+import { article, createProject, guide } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+
+/** Builds a project as `dev` does, and opens its preview. */
+async function preview(files: Files) {
+  const root = createProject(files);
+  const server = await openPreview();
+  onTestFinished(() => server.close());
+  const out = join(root, 'dist');
+  const stop = await watchAndBuild({
+    content: join(root, 'content'),
+    catalog: join(root, 'catalog'),
+    out,
+    withUnpublished: true,
+    report: ({ result: { release, diagnostics }, articles }) =>
+      server.show({ articles, diagnostics, directory: release && join(previewFolderOf(out), 'releases', release.id) }),
+    fail: (error) => {
+      throw error;
+    },
+  });
+  onTestFinished(stop);
+  return {
+    origin: server.origin,
+    ask: async (path: string) => {
+      // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
+      const response = await fetch(server.origin + path);
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    },
+  };
+}
+
+test('texts of articles and queries are escaped in the pages', async () => {
+  const title = '"<b>&\' title"';
+  const { ask } = await preview({
+    'content/blog/news/first.md': article(
+      { title: `'"<b>&'' title"'` },
+      '## Details\n\n## This & <i>that</i>\n\nText.\n',
+    ),
+  });
+  const list = await ask('/preview?q=%3Cscript%3E%22&category=%3Cb%3E&show=__proto__');
+  expect(list.status).toBe(200);
+  expect(list.text).toContain('value="&lt;script&gt;&quot;"');
+  expect(list.text).not.toContain('<script>"');
+  const page = await ask('/preview/blog/news/first');
+  expect(page.text).toContain(
+    `<h1>${title.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll("'", '&#39;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')}</h1>`,
+  );
+  expect(page.text).toContain('<a href="#this--that">This &#x26; that</a>');
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+});
+
+test('an article with errors shows them with the line of the source, and no file but text is shown', async () => {
+  const { ask } = await preview({
+    'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n'),
+    'content/media/kb/unused.png': Buffer.from('\u0089PNG binary'),
+  });
+  const { text } = await ask('/preview/blog/news/first');
+  expect(text).toMatch(/first\.md:4:7<\/code> &quot;date&quot; /);
+  expect(text).toContain('date: soon');
+  expect(text).toContain('The text is shown once its problems are solved.');
+  const list = await ask('/preview');
+  expect(list.text).toContain('class="mark error"');
+  expect(list.text).not.toContain('PNG binary');
+});
+
+test('the list shows 200 articles, and what is not an article is 404', async () => {
+  const many = Array.from({ length: 210 }, (_, index) => [
+    `content/knowledgebase/dns/page-${index}.md`,
+    guide(`Page ${index}`, 'Text.\n'),
+  ]);
+  const { ask } = await preview(Object.fromEntries(many) as Files);
+  const { text } = await ask('/preview');
+  expect(text.match(/<li>/g)).toHaveLength(200);
+  expect(text).toContain('214 articles');
+  expect((await ask('/preview?q=page+209')).text).toContain('1 of 214 articles');
+  expect((await ask('/preview?category=blog/news&show=drafts')).text).toContain('0 of 214 articles');
+  expect(await ask('/preview/blog/news/none')).toMatchObject({ status: 404 });
+});
+
+test('the files of the pages are there, and each new reader of events gets the present build', async () => {
+  const { ask, origin } = await preview({});
+  expect((await ask('/preview/preview.css')).headers.get('content-type')).toBe('text/css; charset=utf-8');
+  expect((await ask('/preview/preview.js')).text).toContain('EventSource');
+  const { text } = await ask('/preview');
+  const build = /data-build="(\d+)"/.exec(text)![1]!;
+  const stop = new AbortController();
+  // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
+  const events = await fetch(`${origin}/preview/events`, { signal: stop.signal });
+  const { value } = await events.body!.getReader().read();
+  expect(new TextDecoder().decode(value)).toBe(`retry: 500\nevent: build\ndata: ${build}\n\n`);
+  stop.abort();
+});
