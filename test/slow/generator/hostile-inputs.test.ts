@@ -12,17 +12,20 @@ function lines(count: number, line: (index: number) => string): string {
   return Array.from({ length: count }, (_, index) => line(index)).join('\n');
 }
 
-/** Checks a project with one hostile file; expects little CPU time and memory. The limits are loose: no benchmark. */
+/**
+ * Checks a project with one hostile file; expects little CPU time and memory. On a busy machine an article gets a second
+ * attempt (`render`): up to 2.5 s, then 10 s, beside the start.
+ */
 async function checkHostile(text: string) {
   const root = createProject({ [file]: text });
   const { status, stderr, cpuSeconds, peakMebibytes } = await measureGenerator(['check'], root);
   expect(status).toBe(1);
-  expect(cpuSeconds).toBeLessThan(20);
+  expect(cpuSeconds).toBeLessThan(14);
   expect(peakMebibytes).toBeLessThan(1024);
   return stderr.split('\n').slice(0, -2);
 }
 
-describe('a check ends within 20 s of CPU and 1 GiB if the Markdown is', () => {
+describe('a check ends within 14 s of CPU and 1 GiB if the Markdown is', () => {
   test.each([
     [
       '20 MB long',
@@ -75,7 +78,7 @@ describe('a check ends within 20 s of CPU and 1 GiB if the Markdown is', () => {
   });
 });
 
-describe('a check ends within 20 s of CPU and 1 GiB if the front matter is', () => {
+describe('a check ends within 14 s of CPU and 1 GiB if the front matter is', () => {
   const tooLong = '1:1  the front matter is longer than 16384 characters (end it with a line of exactly ---)';
   const lists = 'abcdefghi'.split('').map((name, index, all) => {
     const inner = index === 0 ? 'lol' : `*${all[index - 1]}`;
@@ -103,9 +106,9 @@ describe('a check ends within 20 s of CPU and 1 GiB if the front matter is', () 
   });
 });
 
-test('a check ends within 20 s of CPU and 1 GiB if a catalog file has 35,000 fields', async () => {
+test('a check ends within 14 s of CPU and 1 GiB if a catalog file has 35,000 fields', async () => {
   const root = createProject({ 'catalog/domains.yaml': `tlds:\n${lines(35_000, (index) => `  .t${index}: {}`)}\n` });
   const { cpuSeconds, peakMebibytes } = await measureGenerator(['check'], root);
-  expect(cpuSeconds).toBeLessThan(20);
+  expect(cpuSeconds).toBeLessThan(14);
   expect(peakMebibytes).toBeLessThan(1024);
 });
