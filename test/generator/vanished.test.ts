@@ -16,8 +16,8 @@ async function messagesOf(root: string, command: 'check' | 'build', ...args: str
   const out = ['--out', join(root, 'dist')];
   const { stderr, failed } = await runCommand(command, ...foldersOf(root), ...out, ...day, ...args);
   const lines = stderr
-    .replaceAll(`${root}/`, '')
     .replaceAll(`${displayPath(root)}/`, '')
+    .replaceAll(`${root}/`, '')
     .split('\n')
     .slice(0, -1);
   return { lines: lines.filter((line) => !/^(?:ok|failed|release|status widget)\b/.test(line)), failed };
