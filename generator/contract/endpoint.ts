@@ -99,3 +99,15 @@ export const json = (description: string, schema: z.ZodType, example = schemas.g
   mediaType: 'application/json',
   example,
 });
+
+/** What most operations have in common. */
+export const plain = {
+  method: 'GET',
+  stored: false,
+  errorStyle: 'text',
+  problems: [],
+  failure: 'internal_error',
+} as const satisfies Partial<Endpoint>;
+
+/** What operations have in common that answer with a file of the release. */
+export const file = { ...plain, stored: 'file' } as const;
