@@ -28,6 +28,7 @@ import { createRetention } from './hosting/retention.ts';
 import { createSending } from './hosting/sending.ts';
 import { createServers } from './hosting/servers.ts';
 import { createHosting } from './hosting/service.ts';
+import { createPowerHistory } from './hosting/state.ts';
 import { createCors } from './http/cors.ts';
 import { createIdentify } from './http/identify.ts';
 import { listenOn } from './http/listen.ts';
@@ -203,7 +204,9 @@ async function openHosting(
     onFailure: (message, error) => reportTo(log, message)(error),
   });
   opened.defer(() => relay.close());
-  const hosting = createHosting({ servers, sending, audited, sendCommand, tokens, relay, timeoutMs, publicUrl });
+  const history = createPowerHistory({ audit: store.audit });
+  const controls = { servers, sending, audited, history, sendCommand, tokens, relay, timeoutMs, publicUrl };
+  const hosting = createHosting(controls);
   const idempotency = createIdempotency({
     store: store.idempotency,
     maxDurationMs: timeoutMs + storeMs,
