@@ -11,7 +11,7 @@ import { logRequest } from './http/access-log.ts';
 import { preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
 import { badTarget, renderError, unwrapError } from './http/errors.ts';
-import type { Caller, JsonReply, Route } from './http/handle.ts';
+import type { Caller, JsonReply, KeyCaller, Route } from './http/handle.ts';
 import { addPreview } from './http/preview.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
 import { toStoredReply } from './http/stored.ts';
@@ -55,7 +55,7 @@ declare module 'h3' {
     /** The routes of the path, one for each method. */
     routes?: readonly Route[] | undefined;
     route?: Route | undefined;
-    caller?: Caller;
+    caller?: KeyCaller | Caller;
     /** The headers of the rate limits. Only responses that no cache keeps have them: others are seen by other clients. */
     limits?: readonly string[];
     /** An error on our side, for the log. */
@@ -140,12 +140,14 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
     const { id: requestId, client } = event.context.info!;
     const { key, secretHash } = await authenticate(nodeOf(event).req.headers.authorization);
     assertAllowed(event, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
+    const caller: KeyCaller = { keyId: key.id, secretHash, scopes: key.scopes, requestId, ip: client.address };
+    event.context.caller = caller;
+    if (access === 'any_key') return;
     const id = event.context.params!['id']!;
     const { kind, scope } = access!;
     const server: ServerName = `${kind}:${id}`;
     authorize(key, scope, server);
-    const { id: keyId, scopes } = key;
-    event.context.caller = { keyId, secretHash, scopes, scope, server, id, requestId, ip: client.address };
+    event.context.caller = { ...caller, scope, server, id } satisfies Caller;
   };
 
   const answer = async (event: H3Event): Promise<unknown> => {
