@@ -38,6 +38,7 @@ export function contentRoutes(releases: Releases) {
       return file;
     }),
     getArticleStyle: handle('getArticleStyle', () => listed('/v1/article.css')),
+    listRedirects: handle('listRedirects', () => listed('/v1/redirects.json')),
     getPlans: handle('getPlans', () => listed('/v1/plans')),
     getOpenApi: handle('getOpenApi', () => listed('/v1/openapi.json')),
     getMedia: handle('getMedia', ({ rest }) => {
