@@ -11,7 +11,7 @@ import { logRequest } from './http/access-log.ts';
 import { preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
 import { badTarget, renderError, unwrapError } from './http/errors.ts';
-import type { Caller, JsonReply, KeyCaller, Route } from './http/handle.ts';
+import type { Caller, JsonReply, KeyCaller, Redirect, Route } from './http/handle.ts';
 import { addPreview } from './http/preview.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
 import { toStoredReply } from './http/stored.ts';
@@ -109,8 +109,8 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
-    // A trailing slash is not ignored: caches would store the resource twice.
-    const hasRoutes = !event.url.pathname.endsWith('/');
+    // A trailing slash is not ignored: caches would store the resource twice. People type one behind /docs.
+    const hasRoutes = /^\/(?:docs\/)?$|[^/]$/.test(event.url.pathname);
     const routes = hasRoutes ? (event.context.matchedRoute?.meta?.['routes'] as Route[]) : undefined;
     event.context.routes = routes;
     // A wrong method gets its errors in the style of the path's first endpoint.
@@ -160,6 +160,7 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
       rest: readRest(nodeOf(event).req.url!, endpoint.path) ?? params?.['id'] ?? '',
       maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
+    if ('to' in reply) return sendRedirect(event, reply);
     return 'variants' in reply ? sendStored(event, reply, preview !== undefined) : sendJson(event, reply);
   };
 
@@ -235,6 +236,12 @@ function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): st
   append(event, ['Cache-Control', 'no-store', ...Object.entries(headers).flat()]);
   append(event, event.context.limits);
   return text;
+}
+
+function sendRedirect(event: H3Event, { to }: Redirect): string {
+  setStatus(event, 302);
+  append(event, ['Location', to, 'Cache-Control', 'no-cache', 'Content-Length', '0']);
+  return '';
 }
 
 async function sendStored(event: H3Event, file: StoredFile, isPreview: boolean): Promise<unknown> {

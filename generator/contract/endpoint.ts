@@ -36,6 +36,8 @@ export interface Endpoint {
   readonly summary: string;
   /** What a client should know beyond the summary. */
   readonly description: string;
+  /** Whether it is for people with a browser; the machine description, which is for programs, leaves it out. */
+  readonly isPage?: boolean;
   /** Whether the response is stored and has an ETag: in a file of the release (see `resources.ts`) or in memory. */
   readonly stored: 'file' | 'memory' | false;
   readonly errorStyle: ErrorStyle;
