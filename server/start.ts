@@ -36,7 +36,7 @@ import { listenOn } from './http/listen.ts';
 import { readTarget } from './http/target.ts';
 import { createCheckAccess } from './keys/access.ts';
 import { createAuthenticate, createReauthorize } from './keys/authorize.ts';
-import { createLimits } from './limits.ts';
+import { createLimits, toKeyLimits } from './limits.ts';
 import { createLifecycle } from './lifecycle.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
@@ -118,7 +118,8 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   opened.defer(() => retention.stop());
   const feedback = openFeedback(base);
   const version = env.SERVICE_VERSION;
-  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, ...hosting });
+  const keys = { apiKeys: store.apiKeys, keyLimits: toKeyLimits(env) };
+  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, ...keys, ...hosting });
 
   const { server, upgrades } = await openListeners(base, routes, relay, preview);
   url = server.url;

@@ -10,10 +10,12 @@ import {
   GameLatestLogResponse,
   GamePowerResponse,
 } from '#contract/game.ts';
+import { KeyResponse } from '#contract/key.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
 import { ErrorResponse } from '#contract/problem.ts';
+import { GameStateResponse, VPSStateResponse } from '#contract/server-state.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 
@@ -128,6 +130,30 @@ export const shapes: readonly Shape[] = [
     name: 'GameLatestLogResponse',
     schema: GameLatestLogResponse,
     valid: { success: true, server_id: '7', empty: true, content: '' },
+  },
+  {
+    name: 'VPSStateResponse',
+    schema: VPSStateResponse,
+    valid: { success: true, vps_id: '7', state: 'unknown', checked_at: '2026-03-01T12:00:00.000Z' },
+  },
+  {
+    name: 'GameStateResponse',
+    schema: GameStateResponse,
+    valid: { success: true, server_id: '7', state: 'running', checked_at: '2026-03-01T12:00:00Z' },
+  },
+  {
+    name: 'KeyResponse',
+    schema: KeyResponse,
+    valid: {
+      id: 'AbCdEfGhIj01',
+      label: '',
+      scopes: ['game-power:read'],
+      servers: ['game:7'],
+      created_at: '2026-03-01T12:00:00Z',
+      expires_at: '2027-03-01T12:00:00Z',
+      limits: { power: { requests_per_second: 1, burst: 5 }, read: { requests_per_second: 2, burst: 20 } },
+    },
+    nullable: ['expires_at'],
   },
   { name: 'HostingActionResponse', schema: HostingActionResponse, valid: action, nullable: ['finished_at'] },
   {
