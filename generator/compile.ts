@@ -12,6 +12,7 @@ import type { ArticlesOptions } from './articles/compile.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
 import { toSideFiles } from './articles/side-files/index.ts';
+import type { SearchWriter } from './articles/side-files/search.ts';
 import { toFile } from './articles/side-files/side-file.ts';
 import type { SideFileInput, TextFile } from './articles/side-files/side-file.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
@@ -37,6 +38,9 @@ export interface CompileOptions extends ArticlesOptions {
   readonly openStage?: (() => Promise<Stage>) | undefined;
   /** The status widget of the previous release, if this version of the generator made it. */
   readonly widget: StatusWidget | undefined;
+  readonly search: SearchWriter;
+  /** The input of the search index of the previous release, if this version of the generator made it. */
+  readonly searchInput: string | undefined;
 }
 
 /** The result of a build, with its articles. */
@@ -145,8 +149,8 @@ async function writeRelease(
   stage: Stage,
   { texts, site, media, articles, counts, nextChangeAt }: Parts,
   options: CompileOptions,
-): Promise<Pick<BuildResult, 'release' | 'widget'> | undefined> {
-  const { diagnostics } = options;
+): Promise<Pick<BuildResult, 'release' | 'widget' | 'searchInput'> | undefined> {
+  const { diagnostics, search } = options;
   try {
     for (const { file, text } of [...texts, ...(await toSideFiles(site))]) await stage.write(file, Buffer.from(text));
     for (const [path, source] of media) {
@@ -156,8 +160,9 @@ async function writeRelease(
       if (bytes) stage.writeMedia(file, bytes);
     }
     await writeArticles(articles, stage, options);
+    const searchInput = await search.write(site, stage, options.searchInput);
     const widget = await writeGeneratorFiles(stage, options.widget);
-    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget };
+    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget, searchInput };
   } catch (error) {
     await stage.discard();
     throw error;
