@@ -12,6 +12,8 @@ import { compileArticles, writeArticles } from './articles/compile.ts';
 import type { ArticlesOptions } from './articles/compile.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
+import { checkMediaFiles } from './articles/media.ts';
+import type { PictureSizes } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
 import type { BuildResult } from './build-options.ts';
 import { findEmptied } from './release/emptied.ts';
@@ -25,7 +27,7 @@ import type { Sources } from './source/load.ts';
 import { readRemoved } from './source/removed.ts';
 
 /** Options of {@link compile}. */
-export interface CompileOptions extends ArticlesOptions {
+export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'> {
   readonly sources: Sources;
   /** What is online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
@@ -49,9 +51,10 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   const { sources, diagnostics, online, openStage } = options;
   const content = groupContent(sources.content.files, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
-  const articles = await compileArticles(content, options);
+  const pictures = checkMediaFiles(content, options.cache, diagnostics);
+  const articles = await compileArticles(content, { ...options, pictures });
   const aliases = collectAliases(articles, diagnostics);
-  checkReferences({ articles, content, aliases }, diagnostics);
+  checkReferences({ articles, content, aliases, pictures }, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
 
   const items = new Map(collections.map((collection) => [collection, toItems(collection, articles)]));
@@ -85,7 +88,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     scheduled: due.length,
     nextChangeAt: due.toSorted()[0] ?? null,
   };
-  const parts = { texts, media: content.media, articles, ...summary };
+  const parts = { texts, media: content.media, articles, pictures, ...summary };
   const written =
     openStage && !diagnostics.failed() ? await writeRelease(await openStage(), parts, options) : undefined;
   return { articles, hasVanished, ...summary, ...written, diagnostics: diagnostics.list() };
@@ -137,12 +140,13 @@ function toItems(collection: AnyCollection, articles: readonly Article[]): ListI
 interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextChangeAt'> {
   readonly texts: readonly TextFile[];
   readonly articles: readonly Article[];
+  readonly pictures: PictureSizes;
 }
 
 /** Writes and publishes a release, or discards it if a source changed meanwhile. */
 async function writeRelease(
   stage: Stage,
-  { texts, media, articles, counts, nextChangeAt }: Parts,
+  { texts, media, articles, pictures, counts, nextChangeAt }: Parts,
   options: CompileOptions,
 ): Promise<Pick<BuildResult, 'release' | 'widget'> | undefined> {
   const { diagnostics } = options;
@@ -154,7 +158,7 @@ async function writeRelease(
       const bytes = readSource(source, diagnostics);
       if (bytes) stage.writeMedia(file, bytes);
     }
-    await writeArticles(articles, stage, options);
+    await writeArticles(articles, stage, { ...options, pictures });
     const widget = await writeGeneratorFiles(stage, options.widget);
     if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget };
   } catch (error) {

@@ -42,7 +42,7 @@ declare module 'vfile' {
 /** Finds probable mistakes in the Markdown and collects them in `file.data.findings`. It runs after the alerts are made. */
 export function remarkLint() {
   return (tree: Root, file: VFile): void => {
-    const text = toArticleText(String(file));
+    const text = { ...toArticleText(String(file)), sitePath: file.data.sitePath ?? '/' };
     const found: Found[] = [];
     const visitors = Object.entries(rules).map(([name, rule]) => rule({ ...text, ...toReports(name, found) }));
     const byType = new Map<string, ((node: never) => void)[]>();
