@@ -9,6 +9,7 @@ import { remarkLint } from './lint/index.ts';
 import type { Finding } from './lint/rule.ts';
 import { parseMarkdown } from './parse.ts';
 import { rehypeAccessible } from './plugins/rehype-accessible.ts';
+import { rehypeCodeLines } from './plugins/rehype-code-lines.ts';
 import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
 import { rehypeHighlight } from './plugins/rehype-highlight.ts';
 import { rehypeLinks } from './plugins/rehype-links.ts';
@@ -18,6 +19,7 @@ import type { Picture } from './plugins/rehype-pictures.ts';
 import { rehypePlayers } from './plugins/rehype-players.ts';
 import { rehypeRawHtml } from './plugins/rehype-raw-html.ts';
 import { remarkAlerts } from './plugins/remark-alerts.ts';
+import { remarkFenceMeta } from './plugins/remark-fence-meta.ts';
 import { safeHtml } from './plugins/safe-html.ts';
 import { countWords } from './words.ts';
 
@@ -50,11 +52,13 @@ export type RenderResult = Rendered | { readonly rejected: Pick<MarkdownError, '
 const processor = unified()
   .use(remarkAlerts)
   .use(remarkLint)
+  .use(remarkFenceMeta)
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
   .use(rehypeRawHtml)
   .use(rehypeSanitize, safeHtml)
   .use(rehypeHeadingIds)
   .use(rehypeHighlight)
+  .use(rehypeCodeLines)
   .use(rehypeAccessible)
   .use(rehypePlayers)
   .use(rehypeLinks)

@@ -4,6 +4,7 @@ import { walk } from '../plugins/walk.ts';
 import { alerts } from './alerts.ts';
 import { codeLanguages } from './code-languages.ts';
 import { conflictMarkers } from './conflict-markers.ts';
+import { fenceMeta } from './fence-meta.ts';
 import { fences } from './fences.ts';
 import { headings } from './headings.ts';
 import { links } from './links.ts';
@@ -22,6 +23,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'code-language': codeLanguages,
   'conflict-marker': conflictMarkers,
   fence: fences,
+  'fence-meta': fenceMeta,
   heading: headings,
   link: links,
   picture: pictures,

@@ -16,6 +16,7 @@ export const safeHtml: Options = {
   attributes: {
     ...defaultSchema.attributes,
     audio: ['src'],
+    code: [...(defaultSchema.attributes?.['code'] ?? []), 'dataTitle', 'dataLines'],
     video: ['src', 'poster'],
     source: ['src', 'srcSet', 'type'],
     div: [...(defaultSchema.attributes?.div ?? []), ['className', ...alertClasses]],
