@@ -63,7 +63,10 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       }),
     });
     if (!noCache && result.release) {
-      cache.prune(articles.map(({ file, path }) => ({ source: file.sha256, path })));
+      cache.prune(
+        articles.map(({ file, path }) => ({ source: file.sha256, path })),
+        sources.content.files.map(({ sha256 }) => sha256),
+      );
       // The record does not hold what was online: the next build compares again.
       if (!hasVanished) await writeBuildRecord(out, options, sources, result);
     }

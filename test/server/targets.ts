@@ -25,6 +25,24 @@ export function describeEndpoint(name: EndpointName): Endpoint {
   return endpoints[name];
 }
 
+/** Every endpoint that needs a key. */
+export const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
+
+/** Every endpoint that needs a key for a server. */
+export const serverNames = keyedNames.filter((name) => describeEndpoint(name).access !== 'any_key');
+
+/** What a key needs for an endpoint of a server. */
+export function serverAccessOf(name: EndpointName) {
+  const { access } = describeEndpoint(name);
+  if (typeof access !== 'object') throw new Error(`${name} is for no server`);
+  return access;
+}
+
+/** The target of a request of {@link requestOf} with another text in place of the server's ID. */
+export function withServer(target: string, id: string): string {
+  return target.replace(/\/mine(?=[/?]|$)/, () => `/${id}`);
+}
+
 /** The methods of an endpoint's path. */
 export function methodsOf(name: EndpointName): string[] {
   const methods = endpointNames

@@ -16,11 +16,13 @@ export interface SessionOptions {
   readonly origin: string;
   readonly timings: ConsoleTimings;
   readonly events: ConsoleEvents;
+  /** Called with each sign of life of Wings. */
+  readonly onHeard: () => void;
   readonly log: Logger;
 }
 
 /** Creates a session of a console; the event `retryDue` starts it. */
-export function createSession({ ask, renew, origin, timings, events, log }: SessionOptions) {
+export function createSession({ ask, renew, origin, timings, events, onHeard, log }: SessionOptions) {
   const timers = new Map<SessionTimer, NodeJS.Timeout>();
   let request = new AbortController();
   let socket: Socket | undefined;
@@ -41,7 +43,9 @@ export function createSession({ ask, renew, origin, timings, events, log }: Sess
     {
       ask: () => void dispatchAnswer(ask()),
       renew: () => void dispatchAnswer(renew()),
-      connect: ({ url }) => (socket = openSocket(url, origin, timings.pingMs, machine.dispatch)),
+      connect({ url }) {
+        socket = openSocket(url, { origin, pingMs: timings.pingMs, report: machine.dispatch, onHeard });
+      },
       send: ({ event, args }) => socket?.send(event, args),
       setTimer: ({ timer, ms }) => setTimer(timer, ms),
       backOff: ({ ms, atLeastMs }) => setTimer('retryDue', Math.max(ms * (0.5 + Math.random() / 2), atLeastMs)),
