@@ -1,11 +1,12 @@
+import { unknownStats } from '#contract/console-stream.ts';
 import type { Client } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
 import { readGrant } from './grant.ts';
 import { createSession } from './session.ts';
-import type { ConsoleTimings, SessionEvent, SessionState } from './session-types.ts';
+import type { Session } from './session.ts';
+import type { ConsoleTimings } from './session-types.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
-import type { Machine } from '../../state-table.ts';
 import type { ConsoleEvents, ConsoleSource } from '../types.ts';
 
 /** The consoles of a panel. */
@@ -22,6 +23,8 @@ const defaultTimings: ConsoleTimings = {
   pingMs: 30_000,
   authMs: 15_000,
   throttleMs: 5500,
+  loadMs: 500,
+  statsMs: 3000,
   backoffMs: 1000,
   maxBackoffMs: 60_000,
   quietMs: 15_000,
@@ -51,7 +54,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
   const timings = { ...defaultTimings, ...options.timings };
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = options.createBucket({ name: 'panel', rps, burst: attempts.burst });
-  const sessions = new Set<Machine<SessionState, SessionEvent>>();
+  const sessions = new Set<Session>();
   let isLocked = false;
   const endAll = (type: 'locked' | 'closed'): void => {
     isLocked = true;
@@ -82,6 +85,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       // Deferred, since the caller expects no event before this function returns.
       setImmediate(() => session.dispatch({ type: 'retryDue' }));
       return {
+        stats: () => session.stats(),
         close() {
           sessions.delete(session);
           session.dispatch({ type: 'closed' });
@@ -95,5 +99,5 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
 
 function endAtOnce(events: ConsoleEvents): ConsoleSource {
   const later = setImmediate(() => events.ended(notAvailable));
-  return { close: () => clearImmediate(later) };
+  return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
 }
