@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { summarizeStream } from '#contract/console-stream.ts';
 import { json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import {
@@ -133,8 +134,7 @@ export const hostingEndpoints = {
     path: '/v1/hosting/game/console/{server_id}/websocket',
     tag: 'Game servers',
     summary: 'Get the address of a console stream and a token for it',
-    description:
-      'Fetch a new token when the stream says that its token expires. A key with read_write may send commands.',
+    description: `Fetch a new token when the stream says that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
     access: { kind: 'game', scope: 'game-console:read' },
     replies: {
       200: json(
