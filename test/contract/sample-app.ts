@@ -33,9 +33,9 @@ export async function serveSample(): Promise<SampleApp> {
 
   const world = await createHostingWorld(root);
   const record = { provider: 'panel', ref: world.panel.wings.uuid, logFile: null } as const;
-  await world.store.servers.put({ server: 'game:mc-4821', ...record });
-  await world.store.servers.put({ server: 'vps:1207', ...record, provider: 'cloud', ref: '42' });
-  const key = await world.issueKey({ servers: ['game:mc-4821', 'vps:1207'] });
+  await world.store.servers.put({ server: 'game:demo', ...record });
+  await world.store.servers.put({ server: 'vps:demo', ...record, provider: 'cloud', ref: '42' });
+  const key = await world.issueKey({ servers: ['game:demo', 'vps:demo'] });
   const kuma = await createKumaUpstream();
   kuma.monitors.set('Game servers', 0);
   const chat = await createUpstream(() => ({ status: 200, body: '{}' }));
