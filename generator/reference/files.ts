@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileOf } from '#contract/resources.ts';
 import { renderErrors } from './errors.ts';
 import { renderLimits } from './limits.ts';
@@ -17,8 +17,8 @@ interface DocsFile {
   readonly read: () => string | Buffer | Promise<string>;
 }
 
-const { resolve } = createRequire(import.meta.url);
-const readViewer = (name: string): Buffer => readFileSync(resolve(`swagger-ui-dist/${name}`));
+const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+const readViewer = (name: string): Buffer => readFileSync(join(viewer, name));
 const readOwn = (name: string): string => readFileSync(join(import.meta.dirname, name), 'utf8');
 
 /** Lists the files of /docs. They depend on the generator alone, so that most builds link those of the last release. */
