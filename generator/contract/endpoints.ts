@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { activityEndpoints } from '#contract/activity.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { contentEndpoints } from '#contract/content-endpoints.ts';
 import { docsEndpoints } from '#contract/docs-endpoints.ts';
@@ -149,6 +150,7 @@ export const endpoints = {
     },
   },
   ...hostingEndpoints,
+  ...activityEndpoints,
 } as const satisfies Record<string, Endpoint>;
 
 /** The operationId of an endpoint. */

@@ -40,6 +40,7 @@ export const resources = {
     target: '/v1/kb/article?path=/knowledgebase/{category}/{slug}',
     schema: KnowledgeBaseArticle,
   },
+  redirects: { file: 'public/v1/redirects.json', target: '/v1/redirects.json', schema: Aliases },
   plans: { file: 'public/v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
   openapi: { file: 'public/v1/openapi.json', target: '/v1/openapi.json', schema: OpenApiDocument },
   statusWidget: {

@@ -17,7 +17,8 @@ interface DocsFile {
   readonly read: () => string | Buffer | Promise<string>;
 }
 
-const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+const require = createRequire(import.meta.url);
+const viewer = dirname(require.resolve('swagger-ui-dist/package.json'));
 const readViewer = (name: string): Buffer => readFileSync(join(viewer, name));
 const readOwn = (name: string): string => readFileSync(join(import.meta.dirname, name), 'utf8');
 

@@ -9,7 +9,10 @@ import type { Assets } from './page.ts';
 
 /** Renders the page of API keys, and of the operations that each scope opens. */
 export function renderScopes(assets: Assets): string {
-  const rows = scopes.map((scope) => [html`<code>${scope}</code>`, renderOperations(scope)]);
+  const rows = [
+    ...scopes.map((scope) => [html`<code>${scope}</code>`, renderOperations((access) => opens(scope, access))]),
+    ['any key', renderOperations((access) => access === 'any_key')],
+  ];
   const main = html`<h1>Keys and scopes</h1>
     <p>
       A key opens some servers, and its scopes say what it may do with them. Send it in the header
@@ -28,8 +31,14 @@ export function renderScopes(assets: Assets): string {
   return renderPage({ path: '/docs/scopes.html', main }, assets);
 }
 
-function renderOperations(scope: Scope): Html {
-  const open = Object.entries<Endpoint>(endpoints).filter(([, { access }]) => access && allows([scope], access.scope));
+type Access = NonNullable<Endpoint['access']>;
+
+function opens(scope: Scope, access: Access): boolean {
+  return access !== 'any_key' && allows([scope], access.scope);
+}
+
+function renderOperations(isOpen: (access: Access) => boolean): Html {
+  const open = Object.entries<Endpoint>(endpoints).filter(([, { access }]) => access && isOpen(access));
   if (open.length === 0) return html`None yet.`;
   return html`<ul>
     ${open.map(

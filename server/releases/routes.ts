@@ -38,6 +38,7 @@ export function contentRoutes(releases: Releases) {
       return file;
     }),
     getArticleStyle: handle('getArticleStyle', () => listed('/v1/article.css')),
+    listRedirects: handle('listRedirects', () => listed('/v1/redirects.json')),
     getRoot: handle('getRoot', () => ({ to: '/docs' })),
     getDocs: handle('getDocs', () => listed('/docs')),
     getDocsFile: handle('getDocsFile', ({ rest }) => {

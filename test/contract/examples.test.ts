@@ -8,6 +8,7 @@ const recorded = [
   'getBlogArticle',
   'listKnowledgeBaseArticles',
   'getKnowledgeBaseArticle',
+  'listRedirects',
   'getPlans',
   'listDomainTlds',
   'searchDomain',

@@ -9,6 +9,7 @@ test.each<[string, ResourceName, string | undefined]>([
   ['public/v1/kb/list.json', 'knowledgeBaseList', '/v1/kb/list'],
   ['public/v1/kb/list/vps.json', 'knowledgeBaseCategory', '/v1/kb/list?category=vps'],
   ['public/v1/kb/article/vps/ssh.json', 'knowledgeBaseArticle', '/v1/kb/article?path=/knowledgebase/vps/ssh'],
+  ['public/v1/redirects.json', 'redirects', '/v1/redirects.json'],
   ['public/v1/plans.json', 'plans', '/v1/plans'],
   ['public/v1/openapi.json', 'openapi', '/v1/openapi.json'],
   ['public/v1/service-status.js', 'statusWidget', '/v1/service-status.js'],
