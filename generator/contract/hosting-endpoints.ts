@@ -31,7 +31,7 @@ const consoleMessages = { ...gameMessages, provider_error: 'The console or log r
 
 function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(action: Action) {
   const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  const example = { success: true, action, vps_id: '1207', status: 'requested', message };
+  const example = { success: true, action, vps_id: 'demo', status: 'requested', message };
   return {
     ...hosting,
     tag: 'VPS',
@@ -45,7 +45,7 @@ function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(act
 
 function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(action: Action) {
   const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  const example = { success: true, action, server_id: 'mc-4821', status: 'requested', message };
+  const example = { success: true, action, server_id: 'demo', status: 'requested', message };
   return {
     ...hosting,
     tag: 'Game servers',
