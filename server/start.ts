@@ -13,6 +13,7 @@ import type { Env } from './env.ts';
 import { createChat } from './feedback/chat/index.ts';
 import { createFeedback } from './feedback/service.ts';
 import type { Feedback } from './feedback/service.ts';
+import { createActivity } from './hosting/activity.ts';
 import { createAudited } from './hosting/audit.ts';
 import { createAuditedChange } from './hosting/changes.ts';
 import { createSendCommand } from './hosting/commands.ts';
@@ -105,7 +106,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
 
   const limits = createLimits(env, createBucket);
   const base: Base = { env, log, opened, lifecycle, releases, store, limits, createBucket };
-  const { hosting, idempotency, relay } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
+  const { relay, ...hosting } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
   const { domains, registries, livePrices } = openDomains(base);
   const status = openStatus(base, () => url);
   const retention = createRetention({
@@ -116,7 +117,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   opened.defer(() => retention.stop());
   const feedback = openFeedback(base);
   const version = env.SERVICE_VERSION;
-  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, hosting, idempotency });
+  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, ...hosting });
 
   const { server, upgrades } = await openListeners(base, routes, relay, preview);
   url = server.url;
@@ -204,12 +205,14 @@ async function openHosting(
   });
   opened.defer(() => relay.close());
   const hosting = createHosting({ servers, sending, audited, sendCommand, tokens, relay, timeoutMs, publicUrl });
+  const maxDurationMs = timeoutMs + storeMs;
+  const activity = createActivity({ audit: store.audit, maxDurationMs });
   const idempotency = createIdempotency({
     store: store.idempotency,
-    maxDurationMs: timeoutMs + storeMs,
+    maxDurationMs,
     onStoreFailure: reportLoss(log, 'the outcome of a request could not be stored'),
   });
-  return { hosting, idempotency, relay };
+  return { hosting, activity, idempotency, relay };
 }
 
 /** Opens the domain search, with live prices if a billing system is configured. */

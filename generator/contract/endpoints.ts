@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { activityEndpoints } from '#contract/activity.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { contentEndpoints } from '#contract/content-endpoints.ts';
+import { docsEndpoints } from '#contract/docs-endpoints.ts';
 import { DomainSearchResponse, DomainTLDListResponse } from '#contract/domains.ts';
 import { file, json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
@@ -74,6 +76,7 @@ export const endpoints = {
     },
     problems: ['not_found'],
   },
+  ...docsEndpoints,
   ...contentEndpoints,
   sendFeedback: {
     ...plain,
@@ -147,6 +150,7 @@ export const endpoints = {
     },
   },
   ...hostingEndpoints,
+  ...activityEndpoints,
 } as const satisfies Record<string, Endpoint>;
 
 /** The operationId of an endpoint. */

@@ -27,6 +27,7 @@ const range: Parameter = {
 const inPaths: Readonly<Record<string, { readonly description: string; readonly example: string }>> = {
   id: { description: 'ID of the VPS.', example: '1207' },
   server_id: { description: 'ID of the game server.', example: 'mc-4821' },
+  request_id: { description: 'The X-Request-Id of the request.', example: 'restart-4711' },
   path: {
     description: 'Path of the file below /media/; a slash in it may be written as %2F.',
     example: 'covers/price-list.svg',

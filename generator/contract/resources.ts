@@ -17,6 +17,8 @@ export interface Resource {
   readonly schema?: z.ZodType;
   /** The media type of a file that is neither JSON nor media. */
   readonly mediaType?: string;
+  /** Whether its path names its version, so that its bytes never change. */
+  readonly isImmutable?: boolean;
 }
 
 const JsonSchema = z.record(z.string(), z.unknown());
@@ -52,9 +54,30 @@ export const resources = {
     file: 'public/v1/service-status.{version}.js',
     target: '/v1/service-status.{version}.js',
     mediaType: 'application/javascript',
+    isImmutable: true,
   },
   statusWidgetIntegrity: { file: 'public/v1/service-status.json', schema: StatusWidget },
   articleStyle: { file: 'public/v1/article.css', target: '/v1/article.css', mediaType: 'text/css; charset=utf-8' },
+  docs: { file: 'public/docs/index.html', target: '/docs', mediaType: 'text/html; charset=utf-8' },
+  docsPage: { file: 'public/docs/{page}.html', target: '/docs/{page}', mediaType: 'text/html; charset=utf-8' },
+  docsScript: {
+    file: 'public/docs/{asset}.js',
+    target: '/docs/{asset}.js',
+    mediaType: 'text/javascript; charset=utf-8',
+    isImmutable: true,
+  },
+  docsStyle: {
+    file: 'public/docs/{asset}.css',
+    target: '/docs/{asset}.css',
+    mediaType: 'text/css; charset=utf-8',
+    isImmutable: true,
+  },
+  docsLicences: {
+    file: 'public/docs/{asset}.txt',
+    target: '/docs/{asset}.txt',
+    mediaType: 'text/plain; charset=utf-8',
+    isImmutable: true,
+  },
   media: { file: 'public/media/{path*}', target: '/media/{path*}' },
   aliases: { file: 'private/aliases.json', schema: Aliases },
   domains: { file: 'private/domains.json', schema: DomainCatalog },

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { HostingActionResponse, HostingActivityResponse } from '#contract/activity.ts';
 import { ContentArticle, ContentItem } from '#contract/blog.ts';
 import { DomainPricing, DomainSearchResponse, DomainTLD, DomainTLDListResponse } from '#contract/domains.ts';
 import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
@@ -27,6 +28,8 @@ export interface Shape {
   readonly optional?: readonly string[];
   /** Fields whose value is a map with any keys. */
   readonly maps?: readonly string[];
+  /** The paths of values that may be null. */
+  readonly nullable?: readonly string[];
 }
 
 const plan = { name: 'Small', ram: 0.5, storage: 10, price: 2.49, orderLink: 'https://a.example/1', soldOut: false };
@@ -52,6 +55,16 @@ const pricing = { currency: 'EUR', term: 1, period: 'year', register: 9.5, renew
 const order = 'https://clients.example.com/domain?name=example.com';
 const tld = { tld: '.co.uk', pricing, order_url: order };
 const power = { success: true, status: 'requested', message: 'Start action sent' };
+
+const action = {
+  success: true,
+  request_id: 'order-4711',
+  action: 'start',
+  server: 'game:7',
+  status: 'accepted',
+  requested_at: '2026-03-01T12:00:00.000Z',
+  finished_at: '2026-03-01T12:00:00.412Z',
+};
 
 /** Every shape of the API, in the order of the specification. */
 export const shapes: readonly Shape[] = [
@@ -115,6 +128,13 @@ export const shapes: readonly Shape[] = [
     name: 'GameLatestLogResponse',
     schema: GameLatestLogResponse,
     valid: { success: true, server_id: '7', empty: true, content: '' },
+  },
+  { name: 'HostingActionResponse', schema: HostingActionResponse, valid: action, nullable: ['finished_at'] },
+  {
+    name: 'HostingActivityResponse',
+    schema: HostingActivityResponse,
+    valid: { success: true, activity: [action], next: 'cursor' },
+    nullable: ['activity.0.finished_at', 'next'],
   },
   {
     name: 'KBFeedbackRequest',

@@ -25,6 +25,19 @@ export function describeEndpoint(name: EndpointName): Endpoint {
   return endpoints[name];
 }
 
+/** Every endpoint that needs a key. */
+export const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
+
+/** Every endpoint that needs a key for a server. */
+export const serverNames = keyedNames.filter((name) => describeEndpoint(name).access !== 'any_key');
+
+/** What a key needs for an endpoint of a server. */
+export function serverAccessOf(name: EndpointName) {
+  const { access } = describeEndpoint(name);
+  if (typeof access !== 'object') throw new Error(`${name} is for no server`);
+  return access;
+}
+
 /** The methods of an endpoint's path. */
 export function methodsOf(name: EndpointName): string[] {
   const methods = endpointNames

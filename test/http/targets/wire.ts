@@ -117,7 +117,8 @@ export function toRecord({ answers, connection }: Recorded, isVolatile = false):
 
 function toStable(header: string, value: string, isVolatile: boolean): string {
   if (header === 'date') return '<date>';
-  if (header === 'x-request-id') return value.replace(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, '<id>');
+  if (header === 'x-request-id' || header === 'idempotent-request-id')
+    return value.replace(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, '<id>');
   if (header === 'ratelimit') return value.replaceAll(/;t=\d+/g, ';t=<s>');
   if (isVolatile && (header === 'etag' || header === 'content-length')) return `<${header}>`;
   return value;
