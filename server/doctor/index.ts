@@ -78,7 +78,7 @@ async function runAll(all: readonly Check[], site: Site): Promise<Finding[]> {
 
 function adviseOn(error: unknown): string {
   const code = describe(error);
-  if (/CERT|SELF_SIGNED|ISSUER|ALTNAME/.test(code)) {
+  if (/CERT|SELF_SIGNED|VERIFY|ALTNAME/.test(code)) {
     return 'clients refuse the certificate: it must be valid for this name, not ended, and sent with its intermediate ones';
   }
   if (/ENOTFOUND|EAI_AGAIN/.test(code)) return 'the name is not in the DNS as this machine sees it';

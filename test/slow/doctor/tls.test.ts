@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { runNode, temporaryFolder } from '../../helpers/project.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { runCommand } from '../../commands/run-command.ts';
 import { createCertificates } from '../../helpers/upstream-tls.ts';
 import { sharedApp } from '../../server/shared.ts';
 
@@ -30,7 +31,7 @@ async function startTls(): Promise<{ url: string; ca: string }> {
 }
 
 async function examine(url: string, env: Record<string, string>) {
-  const { status, stdout } = await runNode(['server/commands/main.ts', 'doctor', '--url', url, '--json'], { env });
+  const { status, stdout } = await runCommand(['doctor', '--url', url, '--json'], { cwd: temporaryFolder(), env });
   const findings = JSON.parse(stdout) as { check: string; state: string; seen: string; advice?: string }[];
   return { status, faults: findings.filter(({ state }) => state === 'fault') };
 }
