@@ -39,14 +39,15 @@ export const sharedAddress: Check = {
       ),
     );
     if (!hasBoth.every(Boolean)) return skipped(oneAddress);
+    const families = [4, 6] as const;
+    const countAll = (requests: number): Promise<(number | Outcome)[]> =>
+      Promise.all(families.map((family) => findLowest(site, requests, () => ({}), family)));
+    const before = await countAll(1);
     // All at once: the quota grows again within fractions of a second.
-    const [counted, other] = await Promise.all([
-      findLowest(site, burst, () => ({}), 4),
-      findLowest(site, burst, () => ({}), 6),
-    ]);
-    if (typeof counted !== 'number') return counted;
-    if (typeof other !== 'number') return other;
-    const most = Math.max(counted, other);
+    const after = await countAll(burst);
+    const failed = [...before, ...after].find((counted) => typeof counted !== 'number');
+    if (failed) return failed;
+    const most = Math.max(...after.map((counted, at) => Number(counted) - Number(before[at])));
     if (most < burst / 2) return skipped(tooFast);
     if (most <= burst * 1.25) return ok('IPv4 and IPv6 are counted apart');
     return fault(

@@ -5,8 +5,8 @@ import type { Check, Site } from '../finding.ts';
 
 /** Public operations that have one address each. */
 const single: readonly Endpoint[] = Object.values<Endpoint>(endpoints).filter(
-  ({ method, path, query, access }) =>
-    method === 'GET' && !path.includes('{') && !access && (query === undefined || query.safeParse({}).success),
+  ({ method, path, query, access, replies }) =>
+    method === 'GET' && 200 in replies && !path.includes('{') && !access && (query?.safeParse({}).success ?? true),
 );
 
 /** Whether each public operation answers what the machine description says. */
