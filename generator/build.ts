@@ -30,12 +30,14 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   }
 
   // Imported here: loading the libraries takes longer than a build without changes.
-  const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }] = await Promise.all([
-    import('./compile.ts'),
-    import('./release/release-stage.ts'),
-    import('./release/compress.ts'),
-    import('./articles/cache.ts'),
-  ]);
+  const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }, { createSearchWriter }] =
+    await Promise.all([
+      import('./compile.ts'),
+      import('./release/release-stage.ts'),
+      import('./release/compress.ts'),
+      import('./articles/cache.ts'),
+      import('./articles/side-files/search.ts'),
+    ]);
   const online = await readOnlineOnce();
   const renderer = createRenderer(options.threads);
   const cache = openArticleCache(noCache ? undefined : articleCacheOf(out), {
@@ -53,6 +55,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       progress: options.progress,
       allowEmpty,
       widget: record?.widget,
+      search: createSearchWriter(),
+      searchInput: record?.searchInput,
       ...(!checkOnly && {
         compressor: compressors[compression],
         openStage: () => createReleaseStage({ out, compressor: compressors[compression], previous: record?.previous }),

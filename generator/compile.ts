@@ -1,17 +1,20 @@
 import type { Manifest } from '#contract/release.ts';
-import { fileOf, toJsonText } from '#contract/resources.ts';
-import type { ResourceName } from '#contract/resources.ts';
+import { fileOf } from '#contract/resources.ts';
 import type { StatusWidget } from '#contract/status.ts';
 import type { Article } from './articles/article.ts';
 import { checkReferences, checkUnusedMedia, collectAliases } from './articles/checks.ts';
 import { blog } from './articles/collections/blog.ts';
-import type { AnyCollection, ListItem } from './articles/collections/collection.ts';
+import type { AnyCollection } from './articles/collections/collection.ts';
 import { collections } from './articles/collections/index.ts';
 import { knowledgeBase } from './articles/collections/knowledge-base.ts';
-import { compileArticles, writeArticles } from './articles/compile.ts';
+import { compileArticles, readArticleText, writeArticles } from './articles/compile.ts';
 import type { ArticlesOptions } from './articles/compile.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
+import { toSideFiles } from './articles/side-files/index.ts';
+import type { SearchWriter } from './articles/side-files/search.ts';
+import { toFile } from './articles/side-files/side-file.ts';
+import type { SideFileInput, TextFile } from './articles/side-files/side-file.ts';
 import { checkMediaFiles } from './articles/media.ts';
 import type { PictureSizes } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
@@ -37,6 +40,9 @@ export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'> {
   readonly openStage?: (() => Promise<Stage>) | undefined;
   /** The status widget of the previous release, if this version of the generator made it. */
   readonly widget: StatusWidget | undefined;
+  readonly search: SearchWriter;
+  /** The input of the search index of the previous release, if this version of the generator made it. */
+  readonly searchInput: string | undefined;
 }
 
 /** The result of a build, with its articles. */
@@ -57,8 +63,10 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   checkReferences({ articles, content, aliases, pictures }, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
 
-  const items = new Map(collections.map((collection) => [collection, toItems(collection, articles)]));
-  const lists = [...items].flatMap(([collection, own]) => collection.toLists(own));
+  const included = new Map(collections.map((collection) => [collection, toListed(collection, articles)]));
+  const lists = [...included].flatMap(([collection, own]) =>
+    collection.toLists(own.map(({ metadata }) => metadata.item)),
+  );
   const texts = [
     ...lists.map((list) => toFile(list.resource, list.items, list.params)),
     toFile('plans', catalog.plans),
@@ -67,8 +75,8 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     toFile('status', catalog.status),
   ];
   const counts = {
-    blogArticles: items.get(blog)!.length,
-    knowledgeBaseArticles: items.get(knowledgeBase)!.length,
+    blogArticles: included.get(blog)!.length,
+    knowledgeBaseArticles: included.get(knowledgeBase)!.length,
     services: Object.keys(catalog.plans.services).length,
     games: Object.keys(catalog.plans.games).length,
     tlds: Object.keys(catalog.domains.tlds).length,
@@ -88,7 +96,13 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     scheduled: due.length,
     nextChangeAt: due.toSorted()[0] ?? null,
   };
-  const parts = { texts, media: content.media, articles, pictures, ...summary };
+  const site = {
+    blog: included.get(blog)!,
+    knowledgeBase: included.get(knowledgeBase)!,
+    aliases,
+    readText: (article: Article) => readArticleText(article, { ...options, pictures }),
+  };
+  const parts = { texts, site, media: content.media, articles, pictures, ...summary };
   const written =
     openStage && !diagnostics.failed() ? await writeRelease(await openStage(), parts, options) : undefined;
   return { articles, hasVanished, ...summary, ...written, diagnostics: diagnostics.list() };
@@ -118,27 +132,18 @@ function checkEmptied(online: Online, sources: Sources, counts: Manifest['counts
   return emptied.length > 0;
 }
 
-/** A text file of a release. */
-interface TextFile {
-  readonly file: string;
-  readonly text: string;
-}
-
-function toFile(name: ResourceName, value: unknown, params: Readonly<Record<string, string>> = {}): TextFile {
-  return { file: fileOf(name, params), text: toJsonText(name, value) };
-}
-
-/** The list items of the included articles of a collection, in its order. */
-function toItems(collection: AnyCollection, articles: readonly Article[]): ListItem[] {
+/** The included articles of a collection, in its order. */
+function toListed(collection: AnyCollection, articles: readonly Article[]): Article[] {
   return articles
     .filter(({ folder, isIncluded }) => folder.collection === collection && isIncluded)
-    .map(({ metadata }) => metadata.item)
-    .toSorted((a, b) => collection.compare(a, b));
+    .toSorted((a, b) => collection.compare(a.metadata.item, b.metadata.item));
 }
 
 /** The parts of a release, without the generator's own files. */
 interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextChangeAt'> {
   readonly texts: readonly TextFile[];
+  /** The input of the side files, which are created for a release only. */
+  readonly site: SideFileInput;
   readonly articles: readonly Article[];
   readonly pictures: PictureSizes;
 }
@@ -146,12 +151,12 @@ interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextC
 /** Writes and publishes a release, or discards it if a source changed meanwhile. */
 async function writeRelease(
   stage: Stage,
-  { texts, media, articles, pictures, counts, nextChangeAt }: Parts,
+  { texts, site, media, articles, pictures, counts, nextChangeAt }: Parts,
   options: CompileOptions,
-): Promise<Pick<BuildResult, 'release' | 'widget'> | undefined> {
-  const { diagnostics } = options;
+): Promise<Pick<BuildResult, 'release' | 'widget' | 'searchInput'> | undefined> {
+  const { diagnostics, search } = options;
   try {
-    for (const { file, text } of texts) await stage.write(file, Buffer.from(text));
+    for (const { file, text } of [...texts, ...(await toSideFiles(site))]) await stage.write(file, Buffer.from(text));
     for (const [path, source] of media) {
       const file = fileOf('media', { path: path.slice('/media/'.length) });
       if (stage.reuse(file, source.sha256)) continue;
@@ -159,8 +164,9 @@ async function writeRelease(
       if (bytes) stage.writeMedia(file, bytes);
     }
     await writeArticles(articles, stage, { ...options, pictures });
+    const searchInput = await search.write(site, stage, options.searchInput);
     const widget = await writeGeneratorFiles(stage, options.widget);
-    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget };
+    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget, searchInput };
   } catch (error) {
     await stage.discard();
     throw error;

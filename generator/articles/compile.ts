@@ -84,14 +84,33 @@ export async function writeArticles(
   const missing = articles.filter(
     ({ isIncluded, output, metadata }) => isIncluded && !stage.reuse(output, metadata.encodings!.identity),
   );
-  const writing = mapInOrder(missing, concurrency, async ({ folder, file, output, metadata }) => {
-    const cached = options.cache.readEncodings(toKey(folder, file), metadata);
-    // Another build may have removed it from the cache, or it is damaged.
-    const encodings =
-      cached ?? (await compileArticle({ folder, name: metadata.category }, file, undefined, options))?.encodings;
-    if (encodings) stage.writeEncodings(output, encodings);
+  const writing = mapInOrder(missing, concurrency, async (article) => {
+    const encodings = await readEncodings(article, options);
+    if (encodings) stage.writeEncodings(article.output, encodings);
   });
   for await (const _ of writing);
+}
+
+/** The text of an article, as its file in the release has it. */
+export interface ArticleText {
+  /** Markdown. */
+  readonly body: string;
+  readonly html: string;
+}
+
+/** Reads the text of an included article. Reports it and returns undefined if its source was changed meanwhile. */
+export async function readArticleText(article: Article, options: ArticlesOptions): Promise<ArticleText | undefined> {
+  const encodings = await readEncodings(article, options);
+  return encodings && (JSON.parse(Buffer.from(encodings.identity).toString('utf8')) as ArticleText);
+}
+
+async function readEncodings(
+  { folder, file, metadata }: Article,
+  options: ArticlesOptions,
+): Promise<Encodings | undefined> {
+  const cached = options.cache.readEncodings(toKey(folder, file), metadata);
+  // Another build may have removed it from the cache, or it is damaged.
+  return cached ?? (await compileArticle({ folder, name: metadata.category }, file, undefined, options))?.encodings;
 }
 
 function toKey(folder: CategoryFolder, file: SourceFile): ArticleKey {

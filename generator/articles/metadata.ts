@@ -3,6 +3,7 @@ import { placeholderDescription } from './template.ts';
 import type { PictureSizes } from './media.ts';
 import type { Position } from '../common/yaml.ts';
 import type { Finding } from '../markdown/lint/rule.ts';
+import { toPlainText } from '../markdown/plain-text.ts';
 import type { Reference } from '../markdown/plugins/rehype-links.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Compression } from '../release/compress.ts';
@@ -32,6 +33,10 @@ export interface ArticleMetadata {
   /** The day of the last significant change, YYYY-MM-DD. */
   readonly updated?: string | undefined;
   readonly tags: readonly string[];
+  /** The texts of its headings. */
+  readonly headings: readonly string[];
+  /** The number of characters of its other text. */
+  readonly textLength: number;
   /** The description, if it is still the one of a new article. */
   readonly placeholder?: Located | undefined;
   /** Media in the front matter. */
@@ -90,6 +95,7 @@ export function toMetadata(
     ...item,
     line: item.line + bodyLine - 1,
   });
+  const { headings, text } = toPlainText(rendered?.html ?? '');
   const metadata: ArticleMetadata = {
     category,
     draft: false,
@@ -98,6 +104,8 @@ export function toMetadata(
     item: { path },
     aliases: [],
     tags: [],
+    headings,
+    textLength: text.length,
     media: [],
     ...(fields && toFieldMetadata(collection, fields)),
     ...(frontMatter && {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { Line } from '#contract/primitives.ts';
+import examples from '#contract/examples.json' with { type: 'json' };
+import { Line, schemas } from '#contract/primitives.ts';
 
 /** The `category.yaml` of a category. */
 export const Category = z.strictObject({
@@ -21,7 +22,11 @@ export const Removed = z
   .describe('Paths that were online and are gone for good.');
 
 /** Maps former article paths to current ones. */
-export const Aliases = z.record(z.string(), z.string());
+export const Aliases = z.record(z.string(), z.string()).register(schemas, {
+  id: 'Redirects',
+  description: 'The present path of each former path of an article.',
+  example: examples.listRedirects,
+});
 export type Aliases = z.infer<typeof Aliases>;
 
 /** The media types that may be served below /media/, by file extension. */
