@@ -4,6 +4,7 @@ import type { GameAction, Provider } from '../../../server/hosting/providers/typ
 import { until } from '../../helpers/upstream.ts';
 import { recordConsole } from './console-recorder.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
+import { testStates } from './state-suite.ts';
 
 /** A provider of game servers, with access to its upstream. */
 export interface GameHarness {
@@ -18,6 +19,8 @@ export interface GameHarness {
   readonly commands: () => readonly string[];
   /** Makes a running game server print lines. */
   readonly print: (...lines: readonly string[]) => void;
+  /** Lets time pass for the reads of states. */
+  readonly pass: (ms: number) => void;
 }
 
 const offline = 'The server must be online to receive commands';
@@ -44,6 +47,18 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
         await game.power(ref, action);
         await expect(arrived(action)).resolves.not.toThrow();
       }
+    });
+
+    testStates(async () => {
+      const { game, arrived, ...harness } = await prepare();
+      return {
+        ...harness,
+        state: game.state,
+        async act(action) {
+          await game.power(harness.ref, action);
+          await arrived(action);
+        },
+      };
     });
 
     test('a command arrives unchanged and once', async () => {

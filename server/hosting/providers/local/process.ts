@@ -14,14 +14,17 @@ import { offline as offlineMessage, toRefusal } from '../../../upstream/reply.ts
 import { ProviderError } from '../../../upstream/error.ts';
 import { createMachine } from '../../state-table.ts';
 import type { Machine } from '../../state-table.ts';
-import type { GameState } from '../types.ts';
+import type { GameState, PowerState } from '../types.ts';
 import { offline, toNextState, toStatus } from './process-state.ts';
 import type { ProcessCommand, ProcessEvent, ProcessState } from './process-state.ts';
 import { readUsage, unused } from './usage.ts';
 
 /** A local server: a process with its descendants. */
 export interface LocalProcess {
+  /** The status for console readers. */
   readonly status: () => GameState;
+  /** The power state; `unknown` if another instance runs the server. */
+  readonly state: () => PowerState;
   /** What it uses now. */
   usage(): Promise<ConsoleStats>;
   /** Runs a command; it awaits a start, but not an end. Throws a ProviderError. */
@@ -110,6 +113,10 @@ export function createLocalProcess({ server, output, lock, log }: LocalProcessOp
   );
   return {
     status: () => toStatus(machine.state()),
+    state() {
+      const status = toStatus(machine.state());
+      return status === 'offline' && lock.isTaken() ? 'unknown' : status;
+    },
     async usage() {
       const { at } = machine.state();
       // In other states the group has no id, or its id may be another one's.

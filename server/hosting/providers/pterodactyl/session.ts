@@ -18,6 +18,8 @@ export interface SessionOptions {
   readonly origin: string;
   readonly timings: ConsoleTimings;
   readonly events: ConsoleEvents;
+  /** Called with each sign of life of Wings. */
+  readonly onHeard: () => void;
   readonly log: Logger;
 }
 
@@ -29,7 +31,7 @@ export interface Session {
 }
 
 /** Creates a session of a console; the event `retryDue` starts it. */
-export function createSession({ ask, renew, origin, timings, events, log }: SessionOptions): Session {
+export function createSession({ ask, renew, origin, timings, events, onHeard, log }: SessionOptions): Session {
   const timers = new Map<SessionTimer, NodeJS.Timeout>();
   let request = new AbortController();
   let socket: Socket | undefined;
@@ -52,7 +54,9 @@ export function createSession({ ask, renew, origin, timings, events, log }: Sess
     {
       ask: () => void dispatchAnswer(ask()),
       renew: () => void dispatchAnswer(renew()),
-      connect: ({ url }) => (socket = openSocket(url, origin, timings.pingMs, machine.dispatch)),
+      connect({ url }) {
+        socket = openSocket(url, { origin, pingMs: timings.pingMs, report: machine.dispatch, onHeard });
+      },
       send: ({ event, args }) => socket?.send(event, args),
       setTimer: ({ timer, ms }) => setTimer(timer, ms),
       backOff: ({ ms, atLeastMs }) => setTimer('retryDue', Math.max(ms * (0.5 + Math.random() / 2), atLeastMs)),

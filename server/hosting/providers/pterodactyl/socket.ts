@@ -14,6 +14,15 @@ export interface Socket {
 /** Wings truncates lines at 64 KiB (system/utils.go), and JSON may encode a byte as six. */
 const maxPayload = 1024 * 1024;
 
+/** Options of a socket. */
+export interface SocketOptions {
+  readonly origin: string;
+  readonly pingMs: number;
+  readonly report: (event: SessionEvent) => void;
+  /** Called with each sign of life of Wings, after the event of a message. */
+  readonly onHeard: () => void;
+}
+
 const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
 
 /**
@@ -21,7 +30,7 @@ const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish(
  * is the panel's: Wings compares it as text, and rejects a handshake without it. The socket sends pings, since proxies
  * close idle connections and an offline server sends nothing for hours.
  */
-export function openSocket(url: string, origin: string, pingMs: number, report: (event: SessionEvent) => void): Socket {
+export function openSocket(url: string, { origin, pingMs, report, onHeard }: SocketOptions): Socket {
   const ws = new WebSocket(url, {
     origin,
     maxPayload,
@@ -39,7 +48,10 @@ export function openSocket(url: string, origin: string, pingMs: number, report: 
     }
   }, pingMs);
   ws.on('open', () => report({ type: 'opened' }));
-  ws.on('pong', () => (alive = true));
+  ws.on('pong', () => {
+    alive = true;
+    onHeard();
+  });
   ws.on('unexpected-response', (_, response) => {
     status = response.statusCode;
     ws.terminate();
@@ -52,6 +64,7 @@ export function openSocket(url: string, origin: string, pingMs: number, report: 
     const message = isBinary ? undefined : parseJson((data as Buffer).toString('utf8'), Message);
     const event = message && toEvent(message.event, message.args?.[0] ?? '');
     if (event) report(event);
+    onHeard();
   });
   // Always followed by `close`, which is handled above.
   ws.on('error', () => undefined);
