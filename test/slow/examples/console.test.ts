@@ -47,7 +47,9 @@ function startClient(port: number, key: string | undefined) {
   const closed = once(child, 'close');
   return {
     output: () => output,
-    shows: (text: string) => expect.poll(() => output, eventually).toContain(text),
+    shows: async (text: string) => {
+      await expect.poll(() => output, eventually).toContain(text);
+    },
     type: (...lines: string[]) => child.stdin.write(lines.map((line) => `${line}\n`).join('')),
     end: () => child.stdin.end(),
     status: async () => ((await closed) as [number])[0],
