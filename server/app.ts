@@ -34,6 +34,8 @@ export interface AppOptions {
   readonly cors: Cors;
   readonly limits: Limits;
   readonly authenticate: Authenticate;
+  /** Called with what a request threw, before it is rendered. */
+  readonly onThrown?: (thrown: unknown) => void;
   /** The maximum body lengths, by the rate limit of the endpoint, if not the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
 }
@@ -76,10 +78,12 @@ export function createApp(options: AppOptions): H3 {
       // h3 rejects some URLs before any middleware.
       if (!event.context.info) begin(event);
       const { endpoint } = event.context.route ?? {};
-      const isUnreachable = isStoreUnreachable(unwrapError(error));
+      const thrown = unwrapError(error);
+      options.onThrown?.(thrown);
+      const isUnreachable = isStoreUnreachable(thrown);
       const { status, headers, body } = renderError(isUnreachable ? toStoreProblem(error, endpoint) : error, endpoint);
       // The health of the store logs that it does not answer, once for all requests.
-      if (status >= 500 && !isUnreachable) event.context.failure = unwrapError(error);
+      if (status >= 500 && !isUnreachable) event.context.failure = thrown;
       setStatus(event, status);
       for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
       if (headers['Cache-Control'] === 'no-store') append(event, event.context.limits);
