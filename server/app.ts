@@ -19,10 +19,11 @@ import type { StoredFile } from './http/stored.ts';
 import { readRest, unreadable } from './http/target.ts';
 import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
+import type { Limits } from './limits.ts';
 import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
 import { StoreUnreachableError } from './store/error.ts';
-import type { LocalBucket, TokenBucket, RateLimitResult } from './token-bucket.ts';
+import type { RateLimitResult } from './token-bucket.ts';
 
 /** Dependencies of the app. */
 export interface AppOptions {
@@ -38,16 +39,6 @@ export interface AppOptions {
   readonly onThrown?: (thrown: unknown) => void;
   /** The maximum body lengths, by the rate limit of the endpoint, if not the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
-}
-
-/** The rate limits; those of single endpoints by name. */
-export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
-  /** For each client, over all endpoints below /v1. */
-  readonly client: LocalBucket;
-  /** For the actions of each API key. */
-  readonly actions: TokenBucket;
-  /** For the reads of each API key. */
-  readonly reads: TokenBucket;
 }
 
 /** What the middleware adds to a request. */

@@ -71,9 +71,13 @@ export async function explain(
       ? { status, code: 'allowed', reason: allowed }
       : { status, code: 'validation_error', reason: 'the server cannot read this request' };
   }
-  // The store failed, for instance.
-  if (!(thrown instanceof Problem)) throw thrown;
+  if (!(thrown instanceof Problem)) throw toError(thrown);
   return { status, code: thrown.code, reason: reasonOf(thrown) };
+}
+
+/** What is no problem is a failure of ours, for instance of the store. */
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function reasonOf({ reason, cause, message, headers }: Problem): string {

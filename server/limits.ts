@@ -1,7 +1,17 @@
-import type { Limits } from './app.ts';
+import type { LimitName } from '#contract/endpoint.ts';
 import type { Env } from './env.ts';
 import { createTokenBucket } from './token-bucket.ts';
-import type { CreateBucket } from './token-bucket.ts';
+import type { CreateBucket, LocalBucket, TokenBucket } from './token-bucket.ts';
+
+/** The rate limits; those of single endpoints by name. */
+export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
+  /** For each client, over all endpoints below /v1. */
+  readonly client: LocalBucket;
+  /** For the actions of each API key. */
+  readonly actions: TokenBucket;
+  /** For the reads of each API key. */
+  readonly reads: TokenBucket;
+}
 
 /** Creates the limits. The one of a client is this instance's own: it is checked for each request. */
 export function createLimits(env: Env, createBucket: CreateBucket): Limits {

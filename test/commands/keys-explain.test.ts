@@ -111,13 +111,13 @@ describe('the reason', () => {
   test('of a key that has ended is when and how', async () => {
     const line = await createCommandLine();
     const { id, key } = await createKey(line);
-    const explain = async () => (await line.run('keys', 'explain', key, 'GET', '/v1/hosting/activity')).stdout;
-    expect(await explain()).toBe('200 allowed: any valid API key may do this\n');
+    const explained = async () => (await line.run('keys', 'explain', key, 'GET', '/v1/hosting/activity')).stdout;
+    expect(await explained()).toBe('200 allowed: any valid API key may do this\n');
     const unchanged = { label: undefined, servers: undefined, scopes: undefined };
     await line.store.apiKeys.update(id, { ...unchanged, expiresAt: 1000 });
-    expect(await explain()).toBe(`401 unauthorized: API key ${id} expired at 1970-01-01T00:00:01.000Z\n`);
+    expect(await explained()).toBe(`401 unauthorized: API key ${id} expired at 1970-01-01T00:00:01.000Z\n`);
     await line.store.apiKeys.revoke(id, 2000);
-    expect(await explain()).toBe(`401 unauthorized: API key ${id} was revoked at 1970-01-01T00:00:02.000Z\n`);
+    expect(await explained()).toBe(`401 unauthorized: API key ${id} was revoked at 1970-01-01T00:00:02.000Z\n`);
   });
 });
 

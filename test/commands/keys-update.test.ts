@@ -131,9 +131,8 @@ describe('keys create --if-absent', () => {
   test('needs a label', async () => {
     const line = await createCommandLine();
     for (const label of [[], ['--label=']]) {
-      const { status, stderr } = await line.run(
-        ...['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--if-absent', ...label],
-      );
+      const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--if-absent'];
+      const { status, stderr } = await line.run(...create, ...label);
       expect({ status, stderr }).toEqual({ status: 1, stderr: '--label is missing: --if-absent looks for it\n' });
     }
     expect(await line.store.apiKeys.list()).toEqual([]);
