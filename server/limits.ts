@@ -1,5 +1,6 @@
 import type { LimitName } from '#contract/endpoint.ts';
 import type { Env } from './env.ts';
+import type { KeyRoutesOptions } from './keys/routes.ts';
 import { createTokenBucket } from './token-bucket.ts';
 import type { CreateBucket, LocalBucket, TokenBucket } from './token-bucket.ts';
 
@@ -11,6 +12,14 @@ export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
   readonly actions: TokenBucket;
   /** For the reads of each API key. */
   readonly reads: TokenBucket;
+}
+
+/** The rate limits of each API key, as `GET /v1/key` describes them. */
+export function toKeyLimits(env: Env): KeyRoutesOptions['keyLimits'] {
+  return {
+    power: { requests_per_second: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST },
+    read: { requests_per_second: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST },
+  };
 }
 
 /** Creates the limits. The one of a client is this instance's own: it is checked for each request. */

@@ -16,8 +16,9 @@ export const tags = {
   Media: 'The images and other files of articles.',
   Plans: 'The plans that can be ordered.',
   Domains: 'The TLDs for sale with their prices, and the search for free domains.',
-  VPS: 'Power of virtual servers, with an API key.',
-  'Game servers': 'Power, console and log of game servers, with an API key.',
+  Keys: 'What an API key may do.',
+  VPS: 'Power and state of virtual servers, with an API key.',
+  'Game servers': 'Power, state, console and log of game servers, with an API key.',
   Activity: 'What became of the actions of an API key.',
 } as const;
 
@@ -36,6 +37,8 @@ export interface Endpoint {
   readonly summary: string;
   /** What a client should know beyond the summary. */
   readonly description: string;
+  /** Whether it is for people with a browser; the machine description, which is for programs, leaves it out. */
+  readonly isPage?: boolean;
   /** Whether the response is stored and has an ETag: in a file of the release (see `resources.ts`) or in memory. */
   readonly stored: 'file' | 'memory' | false;
   readonly errorStyle: ErrorStyle;

@@ -23,6 +23,7 @@ interface GeneratedFiles {
 export function renderOpenApi(files: GeneratedFiles): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
+    if (endpoint.isPage) continue;
     const path = (paths[endpoint.path.replace('*}', '}')] ??= {});
     path[endpoint.method === 'GET' ? 'get' : 'post'] = renderOperation(operationId, endpoint, files);
   }

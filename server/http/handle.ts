@@ -58,7 +58,12 @@ export interface RouteRequest<Name extends EndpointName> {
 }
 
 /** The reply of a route. */
-export type RouteReply = StoredFile | JsonReply;
+export type RouteReply = StoredFile | JsonReply | Redirect;
+
+/** A redirect to another path of this service. */
+export interface Redirect {
+  readonly to: string;
+}
 
 /** A status and a JSON body. */
 export interface JsonReply {
