@@ -85,11 +85,11 @@ function activitySuite(createDatabase: () => Promise<string | undefined>): void 
     const { world, apps } = await createInstances(await createDatabase());
     const keys = [apps[0].key, await world.issueKey()];
     const written = keys.map(() => [] as string[]);
-    let ends = false;
+    const walk = { isDone: false };
     // Each key acts on both instances at once.
     const writers = keys.flatMap((key, owner) =>
       apps.map(async (app, instance) => {
-        for (let count = 0; !ends; count += 1) {
+        for (let count = 0; !walk.isDone; count += 1) {
           const id = `key-${owner}-${instance}-${count}`;
           expect((await act({ ...app, key }, id)).status).toBe(200);
           written[owner]!.push(id);
@@ -117,7 +117,7 @@ function activitySuite(createDatabase: () => Promise<string | undefined>): void 
         expect(pages).toBeGreaterThan(3);
       }
     }
-    ends = true;
+    walk.isDone = true;
     await Promise.all(writers);
   });
 }
