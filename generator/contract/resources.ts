@@ -5,6 +5,7 @@ import { DomainCatalog } from '#contract/domains.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseFrontMatter, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
+import { KnowledgeBaseSearch } from '#contract/search.ts';
 import { StatusCatalog, StatusWidget } from '#contract/status.ts';
 
 /** A kind of file in a release. */
@@ -41,6 +42,11 @@ export const resources = {
     schema: KnowledgeBaseArticle,
   },
   redirects: { file: 'public/v1/redirects.json', target: '/v1/redirects.json', schema: Aliases },
+  knowledgeBaseSearch: {
+    file: 'public/v1/kb/search.json',
+    target: '/v1/kb/search.json',
+    schema: KnowledgeBaseSearch,
+  },
   plans: { file: 'public/v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
   openapi: { file: 'public/v1/openapi.json', target: '/v1/openapi.json', schema: OpenApiDocument },
   statusWidget: {

@@ -6,6 +6,7 @@ import type { Resource, ResourceName } from '#contract/resources.ts';
 test.each<[string, ResourceName, string | undefined]>([
   ['public/v1/blog/list.json', 'blogList', '/v1/blog/list'],
   ['public/v1/blog/article/company-news/a-1.json', 'blogArticle', '/v1/blog/article?path=/blog/company-news/a-1'],
+  ['public/v1/kb/search.json', 'knowledgeBaseSearch', '/v1/kb/search.json'],
   ['public/v1/kb/list.json', 'knowledgeBaseList', '/v1/kb/list'],
   ['public/v1/kb/list/vps.json', 'knowledgeBaseCategory', '/v1/kb/list?category=vps'],
   ['public/v1/kb/article/vps/ssh.json', 'knowledgeBaseArticle', '/v1/kb/article?path=/knowledgebase/vps/ssh'],

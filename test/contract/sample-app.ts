@@ -39,7 +39,9 @@ export async function serveSample(): Promise<SampleApp> {
   await world.store.servers.put({ server: 'vps:demo', ...record, provider: 'cloud', ref: '42' });
   // The cursors of the examples are those of this key.
   const { id, text: key, hash: secretHash } = generateApiKey({ id: 'AbCdEfGhIj01' });
-  await world.issueKey({ id, secretHash, servers: ['game:demo', 'vps:demo'] });
+  const createdAt = Date.parse('2026-03-01T12:00:00Z');
+  const label = 'Control panel of Example Ltd';
+  await world.issueKey({ id, secretHash, label, createdAt, servers: ['game:demo', 'vps:demo'] });
   await addExampleActions(world, key);
   const kuma = await createKumaUpstream();
   kuma.monitors.set('Game servers', 0);

@@ -40,6 +40,11 @@ export function serverAccessOf(name: EndpointName) {
   return access;
 }
 
+/** The target of a request of {@link requestOf} with another text in place of the server's ID. */
+export function withServer(target: string, id: string): string {
+  return target.replace(/\/mine(?=[/?]|$)/, () => `/${id}`);
+}
+
 /** The methods of an endpoint's path. */
 export function methodsOf(name: EndpointName): string[] {
   const methods = endpointNames
