@@ -5,7 +5,7 @@ import { isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { problems } from '#contract/problem.ts';
 import { logRequest } from './http/access-log.ts';
-import { preflightHeaders } from './http/cors.ts';
+import { isPreflight, preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
 import { badTarget, renderError, unwrapError } from './http/errors.ts';
 import type { Caller, KeyCaller, Route } from './http/handle.ts';
@@ -174,7 +174,7 @@ function assertRoute(event: H3Event): string | undefined {
   if (!routes) throw new Problem('not_found');
   if (isMethodOf(route!.endpoint, event.req.method)) return undefined;
   const methods = routes.flatMap(({ endpoint }) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
-  if (!isPreflight(event))
+  if (!isPreflight(event.req))
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
   append(event, Object.entries(preflightHeaders(methods, isKeyed(routes))).flat());
   append(event, event.context.limits);
@@ -196,10 +196,6 @@ function toStoreProblem(error: unknown, endpoint: Endpoint | undefined): Problem
 
 function isKeyed(routes: readonly Route[] | undefined): boolean {
   return routes?.some(({ endpoint }) => endpoint.access) ?? false;
-}
-
-function isPreflight({ req: { method, headers } }: H3Event): boolean {
-  return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
 }
 
 /** Keeps the rate limit headers for the response, and throws 429 if the limit is exceeded. */

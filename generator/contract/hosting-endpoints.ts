@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { summarizeStream } from '#contract/console-stream.ts';
 import { json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import {
@@ -30,7 +31,7 @@ const consoleMessages = { ...gameMessages, provider_error: 'The console or log r
 
 function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(action: Action) {
   const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  const example = { success: true, action, vps_id: '1207', status: 'requested', message };
+  const example = { success: true, action, vps_id: 'demo', status: 'requested', message };
   return {
     ...hosting,
     tag: 'VPS',
@@ -44,7 +45,7 @@ function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(act
 
 function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(action: Action) {
   const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  const example = { success: true, action, server_id: 'mc-4821', status: 'requested', message };
+  const example = { success: true, action, server_id: 'demo', status: 'requested', message };
   return {
     ...hosting,
     tag: 'Game servers',
@@ -133,8 +134,7 @@ export const hostingEndpoints = {
     path: '/v1/hosting/game/console/{server_id}/websocket',
     tag: 'Game servers',
     summary: 'Get the address of a console stream and a token for it',
-    description:
-      'Fetch a new token when the stream says that its token expires. A key with read_write may send commands.',
+    description: `Fetch a new token when the stream says that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
     access: { kind: 'game', scope: 'game-console:read' },
     replies: {
       200: json(

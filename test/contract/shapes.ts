@@ -16,6 +16,7 @@ import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
 import { ErrorResponse } from '#contract/problem.ts';
 import { GameStateResponse, VPSStateResponse } from '#contract/server-state.ts';
+import { KnowledgeBaseSearch, processTerm } from '#contract/search.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 
@@ -167,6 +168,41 @@ export const shapes: readonly Shape[] = [
     schema: KBFeedbackRequest,
     valid: { helpful: false, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
     optional: ['title', 'slug'],
+  },
+  {
+    name: 'KnowledgeBaseSearch',
+    schema: KnowledgeBaseSearch,
+    valid: {
+      minisearch: '7.2.0',
+      hasText: false,
+      processTerm,
+      options: {
+        idField: 'path',
+        fields: ['title'],
+        storeFields: ['title'],
+        searchOptions: { boost: { title: 4, tags: 3, headings: 2, description: 2 }, prefix: true, fuzzy: 0.2 },
+      },
+      index: {
+        documentCount: 1,
+        nextId: 1,
+        documentIds: { '0': '/knowledgebase/vps/ssh' },
+        fieldIds: { title: 0 },
+        fieldLength: { '0': [1] },
+        averageFieldLength: [1],
+        storedFields: { '0': { title: 'SSH', description: 'How.', category: 'VPS' } },
+        dirtCount: 0,
+        index: [['ssh', { '0': { '0': 1 } }]],
+        serializationVersion: 2,
+      },
+    },
+    maps: [
+      'index.documentIds',
+      'index.fieldIds',
+      'index.fieldLength',
+      'index.storedFields',
+      'index.index.0.1',
+      'index.index.0.1.0',
+    ],
   },
   {
     name: 'OpenApiDocument',

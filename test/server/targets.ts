@@ -8,8 +8,10 @@ import { schemas } from '#contract/primitives.ts';
 import { Manifest } from '#contract/release.ts';
 import { matchResource } from '#contract/resources.ts';
 
-/** Every endpoint of the contract, for test tables. */
-export const endpointNames = Object.keys(endpoints) as EndpointName[];
+const allNames = Object.keys(endpoints) as EndpointName[];
+
+/** Every operation of the machine description, for test tables. The pages for people have tests of their own. */
+export const endpointNames = allNames.filter((name) => !describeEndpoint(name).isPage);
 
 /** Every endpoint that serves files of the release. */
 export const storedNames = endpointNames.filter((name) => endpoints[name].stored === 'file');
@@ -51,7 +53,7 @@ export function methodsOf(name: EndpointName): string[] {
   return methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
-const patterns = endpointNames.map((name) => {
+const patterns = allNames.map((name) => {
   const pattern = endpoints[name].path
     .replaceAll('.', '\\.')
     .replace(/\{\w+\*\}/g, '.+')

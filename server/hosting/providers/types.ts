@@ -1,3 +1,4 @@
+import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Confirm } from '../../upstream/client.ts';
 
 /** The result of a provider's check at start. */
@@ -44,6 +45,8 @@ export interface ConsoleEvents {
   /** A line of output, with ANSI codes. */
   line(text: string): void;
   status(state: GameState): void;
+  /** The lines that the upstream had buffered were emitted, as far as that can be known. */
+  loaded(): void;
   /** Lines may be missing from here on, until the source has reconnected. */
   gap(reason: string): void;
   /** The upstream reported an error; the console continues. The reason is safe for clients. */
@@ -54,6 +57,8 @@ export interface ConsoleEvents {
 
 /** An open console, with a read-only credential. */
 export interface ConsoleSource {
+  /** What the server uses now; null where that is not known. Never rejects. */
+  stats(): Promise<ConsoleStats>;
   close(): void;
 }
 

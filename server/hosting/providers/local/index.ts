@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { unknownStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import { findStartProblem } from './executable.ts';
 import { createServerLock } from './lock.ts';
@@ -105,12 +106,14 @@ function openConsole(running: Running | undefined, events: ConsoleEvents): Conso
     const { output, process } = running;
     for (const line of output.lines()) events.line(line);
     events.status(process.status());
+    events.loaded();
     unsubscribe.push(
       output.follow((line) => events.line(line)),
       process.follow((state) => events.status(state)),
     );
   });
   return {
+    stats: () => running?.process.usage() ?? Promise.resolve(unknownStats),
     close() {
       clearImmediate(start);
       for (const stop of unsubscribe.splice(0)) stop();

@@ -1,11 +1,12 @@
+import { unknownStats } from '#contract/console-stream.ts';
 import type { Client } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
 import { readGrant } from './grant.ts';
 import { createSession } from './session.ts';
-import type { ConsoleTimings, SessionEvent, SessionState } from './session-types.ts';
+import type { Session } from './session.ts';
+import type { ConsoleTimings } from './session-types.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
-import type { Machine } from '../../state-table.ts';
 import type { ConsoleEvents, ConsoleSource, StateReport } from '../types.ts';
 import { followState, toReport } from './followed-state.ts';
 import type { FollowedConsole } from './followed-state.ts';
@@ -26,6 +27,8 @@ const defaultTimings: ConsoleTimings = {
   pingMs: 30_000,
   authMs: 15_000,
   throttleMs: 5500,
+  loadMs: 500,
+  statsMs: 3000,
   backoffMs: 1000,
   maxBackoffMs: 60_000,
   quietMs: 15_000,
@@ -59,7 +62,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
   const timings = { ...defaultTimings, ...options.timings };
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = options.createBucket({ name: 'panel', rps, burst: attempts.burst });
-  const sessions = new Map<Machine<SessionState, SessionEvent>, { ref: string; followed: FollowedConsole }>();
+  const sessions = new Map<Session, { ref: string; followed: FollowedConsole }>();
   let isLocked = false;
   const endAll = (type: 'locked' | 'closed'): void => {
     isLocked = true;
@@ -92,6 +95,7 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       // Deferred, since the caller expects no event before this function returns.
       setImmediate(() => session.dispatch({ type: 'retryDue' }));
       return {
+        stats: () => session.stats(),
         close() {
           sessions.delete(session);
           session.dispatch({ type: 'closed' });
@@ -110,5 +114,5 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
 
 function endAtOnce(events: ConsoleEvents): ConsoleSource {
   const later = setImmediate(() => events.ended(notAvailable));
-  return { close: () => clearImmediate(later) };
+  return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
 }

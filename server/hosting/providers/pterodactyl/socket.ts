@@ -2,11 +2,11 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { notAvailable, parseJson } from '../../../upstream/reply.ts';
 import type { GameState } from '../types.ts';
-import type { SessionEvent } from './session-types.ts';
+import type { SessionEvent, WingsRequest } from './session-types.ts';
 
 /** A socket to Wings. */
 export interface Socket {
-  send(event: 'auth' | 'send logs', args: readonly string[]): void;
+  send(event: WingsRequest, args: readonly string[]): void;
   /** Closes the socket; no events follow. */
   end(): void;
 }
@@ -81,6 +81,30 @@ export function openSocket(url: string, { origin, pingMs, report, onHeard }: Soc
   };
 }
 
+const bytes = z.int().min(0).nullable().catch(null);
+const Stats = z.object({
+  cpu_absolute: z.number().min(0).nullable().catch(null),
+  memory_bytes: bytes,
+  disk_bytes: bytes,
+  network: z.object({ rx_bytes: bytes, tx_bytes: bytes }).catch({ rx_bytes: null, tx_bytes: null }),
+  state: z.string().optional().catch(undefined),
+});
+
+/** Converts the statistics of Wings; a value that is missing or of another type is null. */
+function toStats(text: string): SessionEvent | undefined {
+  const read = parseJson(text, Stats);
+  if (!read) return undefined;
+  const { cpu_absolute: cpu, memory_bytes, disk_bytes, network, state } = read;
+  const stats = {
+    cpu,
+    memory_bytes,
+    disk_bytes,
+    network_rx_bytes: network.rx_bytes,
+    network_tx_bytes: network.tx_bytes,
+  };
+  return { type: 'stats', stats, isOffline: state === 'offline' };
+}
+
 const states = new Set<string>(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
 
 /** Converts a message of Wings to a session event; undefined if it is irrelevant. */
@@ -93,6 +117,8 @@ function toEvent(event: string, text: string): SessionEvent | undefined {
       return { type: 'line', text };
     case 'status':
       return states.has(text) ? { type: 'status', status: text as GameState } : undefined;
+    case 'stats':
+      return toStats(text);
     case 'token expiring':
       return { type: 'expiring' };
     case 'token expired':
