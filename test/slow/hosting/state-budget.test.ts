@@ -55,10 +55,10 @@ async function run(clock: SteppedClock, settings: ProviderSettings) {
   const target: VpsProvider | GameProvider = provider.vps ?? provider.game!;
   const actedAt = new Map<string, number>();
   const outcomes = { states: 0, unknown: 0, failed: 0, powers: 0, failedPowers: 0 };
-  let running = 0;
-  const follow = async (work: Promise<void>): Promise<void> => {
-    running += 1;
-    await work.finally(() => (running -= 1));
+  const running = new Set<Promise<void>>();
+  const follow = (work: Promise<void>): void => {
+    running.add(work);
+    void work.finally(() => running.delete(work));
   };
   const read = async (ref: string): Promise<void> => {
     const maxAgeMs = clock.now() - (actedAt.get(ref) ?? Number.NEGATIVE_INFINITY);
@@ -74,13 +74,13 @@ async function run(clock: SteppedClock, settings: ProviderSettings) {
   await provider.check();
   for (let second = 0; second < minutes * 60; second += 1) {
     const half = servers.slice((second % 2) * 50, (second % 2) * 50 + 50);
-    for (const ref of [...half, ...half]) void follow(read(ref));
-    if (second % 5 === 0) void follow(stop(servers[second % 100]!));
+    for (const ref of [...half, ...half]) follow(read(ref));
+    if (second % 5 === 0) follow(stop(servers[second % 100]!));
     // All have an answer, or wait for a time to come.
-    while (running > clock.sleeping()) await nextTurn();
+    while (running.size > clock.sleeping()) await nextTurn();
     clock.pass(1000);
   }
-  while (running > 0) {
+  while (running.size > 0) {
     clock.pass(1000);
     await nextTurn();
   }
