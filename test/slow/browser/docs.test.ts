@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import axe from 'axe-core';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
@@ -209,16 +211,14 @@ describeChromium((browser) => {
       expect(started.status).toBe(200);
       const page = await open(`${url}/docs/streams.html`);
       const source = await page.locator('#client ~ pre.code').first().innerText();
-      const printed: string[] = [];
-      const run = new Function('process', 'console', `return (async () => { ${source} })();`) as (
-        process: object,
-        console: object,
-      ) => Promise<void>;
-      await run(
-        { argv: ['node', 'console.mjs', key] },
-        { log: (...words: unknown[]) => printed.push(words.join(' ')) },
-      );
-      await expect.poll(() => printed.join('\n'), { timeout: 20_000 }).toMatch(/console output .+/);
+      const folder = temporaryFolder();
+      writeFileSync(join(folder, 'console.mjs'), source);
+      writeFileSync(join(folder, '.key'), `Authorization: Bearer ${key}\n`);
+      const child = spawn(process.execPath, ['console.mjs'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+      onTestFinished(() => void child.kill());
+      let printed = '';
+      child.stdout.on('data', (chunk: Buffer) => (printed += String(chunk)));
+      await expect.poll(() => printed, { timeout: 60_000 }).toMatch(/console output .+/);
       expect(printed).toContain('auth success');
     });
   });
