@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { ContentArticle, ContentList } from '#contract/blog.ts';
-import { Aliases } from '#contract/content.ts';
 import { file, json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 
-const content = { ...file, failure: 'content_unavailable' } as const;
+/** What operations have in common that answer with files of articles. */
+export const content = { ...file, failure: 'content_unavailable' } as const;
 
 /** The operations that answer with files of articles. */
 export const contentEndpoints = {
@@ -79,14 +79,6 @@ export const contentEndpoints = {
     replies: { 200: json('The article.', KnowledgeBaseArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
     messages: { validation_error: 'Query parameter path is given more than once' },
-  },
-  listRedirects: {
-    ...content,
-    path: '/v1/redirects.json',
-    tag: 'Blog',
-    summary: 'All former paths of articles, each with the present path',
-    description: 'Of the knowledge base too: a website redirects from the former path to the present one.',
-    replies: { 200: json('The present path of each former path.', Aliases) },
   },
   getMedia: {
     ...file,

@@ -8,6 +8,7 @@ import { hostingEndpoints } from '#contract/hosting-endpoints.ts';
 import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
+import { siteEndpoints } from '#contract/site-endpoints.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 
 /** All operations of the API; routing, request checks and the OpenAPI document use this table. */
@@ -75,6 +76,7 @@ export const endpoints = {
     problems: ['not_found'],
   },
   ...contentEndpoints,
+  ...siteEndpoints,
   sendFeedback: {
     ...plain,
     method: 'POST',

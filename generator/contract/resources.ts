@@ -5,6 +5,14 @@ import { DomainCatalog } from '#contract/domains.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseFrontMatter, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
+import {
+  AuthorList,
+  Authors,
+  BlogCategories,
+  BlogIndex,
+  KnowledgeBaseCategories,
+  KnowledgeBaseIndex,
+} from '#contract/site.ts';
 import { StatusCatalog, StatusWidget } from '#contract/status.ts';
 
 /** A kind of file in a release. */
@@ -17,6 +25,8 @@ export interface Resource {
   readonly schema?: z.ZodType;
   /** The media type of a file that is neither JSON nor media. */
   readonly mediaType?: string;
+  /** Whether a release may lack it. */
+  readonly optional?: boolean;
 }
 
 const JsonSchema = z.record(z.string(), z.unknown());
@@ -41,6 +51,35 @@ export const resources = {
     schema: KnowledgeBaseArticle,
   },
   redirects: { file: 'public/v1/redirects.json', target: '/v1/redirects.json', schema: Aliases },
+  blogFeed: {
+    file: 'public/v1/blog/feed.xml',
+    target: '/v1/blog/feed.xml',
+    mediaType: 'application/atom+xml; charset=utf-8',
+    optional: true,
+  },
+  sitemap: {
+    file: 'public/v1/sitemap.xml',
+    target: '/v1/sitemap.xml',
+    mediaType: 'application/xml; charset=utf-8',
+    optional: true,
+  },
+  blogCategories: { file: 'public/v1/blog/categories.json', target: '/v1/blog/categories', schema: BlogCategories },
+  knowledgeBaseCategories: {
+    file: 'public/v1/kb/categories.json',
+    target: '/v1/kb/categories',
+    schema: KnowledgeBaseCategories,
+  },
+  blogIndex: {
+    file: 'public/v1/blog/index/{category}.json',
+    target: '/v1/blog/index?category={category}',
+    schema: BlogIndex,
+  },
+  knowledgeBaseIndex: {
+    file: 'public/v1/kb/index/{category}.json',
+    target: '/v1/kb/index?category={category}',
+    schema: KnowledgeBaseIndex,
+  },
+  blogAuthors: { file: 'public/v1/blog/authors.json', target: '/v1/blog/authors', schema: AuthorList },
   plans: { file: 'public/v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
   openapi: { file: 'public/v1/openapi.json', target: '/v1/openapi.json', schema: OpenApiDocument },
   statusWidget: {
@@ -71,6 +110,7 @@ export const sources = {
   knowledgebase: KnowledgeBaseFrontMatter,
   category: Category,
   removed: Removed,
+  authors: Authors,
   plans: PlanFile,
   domains: DomainCatalog,
   status: StatusCatalog,

@@ -42,7 +42,7 @@ test('every shape of the machine description is in the table', () => {
   expect(new Set(objects.map(([name]) => name)).difference(new Set(shapes.map(({ name }) => name)))).toEqual(new Set());
 });
 
-describe.each(shapes)('$name', ({ name, schema, valid, optional = [], maps = [] }) => {
+describe.each(shapes)('$name', ({ name, schema, valid, optional = [], maps = [], nullable = [] }) => {
   const accepts = (value: unknown) => schema.safeParse(value).success;
   const isMap = (path: Path) => maps.includes(path.join('.'));
   const objects = pathsIn(valid).filter((path) => {
@@ -83,10 +83,13 @@ describe.each(shapes)('$name', ({ name, schema, valid, optional = [], maps = [] 
     expect(acceptedWithout).toEqual(optional.map((field) => [field]));
   });
 
-  test('refuses a value of another type at any path', () => {
+  test('accepts null where it may be, and refuses a value of another type at any path', () => {
+    for (const path of nullable) expect(accepts(replace(valid, path.split('.'), null))).toBe(true);
     const accepted = pathsIn(valid).flatMap((path) =>
       valuesOfOtherTypes(read(valid, path))
-        .filter((other) => accepts(replace(valid, path, other)))
+        .filter(
+          (other) => accepts(replace(valid, path, other)) && !(other === null && nullable.includes(path.join('.'))),
+        )
         .map((other) => ({ path, other })),
     );
     expect(accepted).toEqual([]);

@@ -13,6 +13,7 @@ import { KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/knowledge-
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
 import { ErrorResponse } from '#contract/problem.ts';
+import { AuthorItem, BlogIndexItem, CategoryItem, KnowledgeBaseIndexItem } from '#contract/site.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 
@@ -27,6 +28,8 @@ export interface Shape {
   readonly optional?: readonly string[];
   /** Fields whose value is a map with any keys. */
   readonly maps?: readonly string[];
+  /** The paths of values that may be null. */
+  readonly nullable?: readonly string[];
 }
 
 const plan = { name: 'Small', ram: 0.5, storage: 10, price: 2.49, orderLink: 'https://a.example/1', soldOut: false };
@@ -53,6 +56,16 @@ const order = 'https://clients.example.com/domain?name=example.com';
 const tld = { tld: '.co.uk', pricing, order_url: order };
 const power = { success: true, status: 'requested', message: 'Start action sent' };
 
+const nullableInIndex = ['previous', 'next', 'updated'];
+const indexItemOf = (category: string) => ({
+  path: `${category}/a`,
+  previous: `${category}/b`,
+  next: `${category}/c`,
+  related: [`${category}/b`],
+  tags: ['linux'],
+  updated: '2026-02-28',
+});
+
 /** Every shape of the API, in the order of the specification. */
 export const shapes: readonly Shape[] = [
   { name: 'CatalogPlan', schema: CatalogPlan, valid: plan },
@@ -68,6 +81,20 @@ export const shapes: readonly Shape[] = [
   { name: 'ContentArticle', schema: ContentArticle, valid: { ...item, ...text } },
   { name: 'KnowledgeBaseSummary', schema: KnowledgeBaseSummary, valid: summary },
   { name: 'KnowledgeBaseArticle', schema: KnowledgeBaseArticle, valid: { ...summary, ...text } },
+  { name: 'CategoryItem', schema: CategoryItem, valid: { slug: 'vps', name: 'VPS', count: 4 } },
+  { name: 'BlogIndexItem', schema: BlogIndexItem, valid: indexItemOf('/blog/news'), nullable: nullableInIndex },
+  {
+    name: 'KnowledgeBaseIndexItem',
+    schema: KnowledgeBaseIndexItem,
+    valid: indexItemOf('/knowledgebase/vps'),
+    nullable: nullableInIndex,
+  },
+  {
+    name: 'AuthorItem',
+    schema: AuthorItem,
+    valid: { name: 'Marit de Wit', picture: '/media/authors/marit.svg', url: 'https://a.example/marit', count: 2 },
+    nullable: ['picture', 'url'],
+  },
   { name: 'DomainPricing', schema: DomainPricing, valid: pricing },
   { name: 'DomainTLD', schema: DomainTLD, valid: tld, optional: ['order_url'] },
   {
