@@ -27,7 +27,7 @@ export default defineConfig({
       provider: 'v8',
       include: ['generator/**/*.ts', 'server/**/*.ts'],
       // They run in a browser, where no coverage is measured.
-      exclude: ['generator/widget/**', 'generator/preview/browser/**'],
+      exclude: ['generator/widget/**', 'generator/preview/browser/**', 'generator/reference/browser/**'],
       reporter: ['text-summary', 'html'],
       thresholds: { lines: 95 },
     },

@@ -1,6 +1,3 @@
-import { STATUS_CODES } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
 import type { ServerName } from '#contract/api-keys.ts';
@@ -8,14 +5,13 @@ import { isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { problems } from '#contract/problem.ts';
 import { logRequest } from './http/access-log.ts';
-import { preflightHeaders } from './http/cors.ts';
+import { isPreflight, preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
 import { badTarget, renderError, unwrapError } from './http/errors.ts';
-import type { Caller, JsonReply, Route } from './http/handle.ts';
+import type { Caller, KeyCaller, Route } from './http/handle.ts';
 import { addPreview } from './http/preview.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
-import { toStoredReply } from './http/stored.ts';
-import type { StoredFile } from './http/stored.ts';
+import { append, nodeOf, send, setStatus } from './http/send.ts';
 import { readRest, unreadable } from './http/target.ts';
 import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
@@ -55,7 +51,7 @@ declare module 'h3' {
     /** The routes of the path, one for each method. */
     routes?: readonly Route[] | undefined;
     route?: Route | undefined;
-    caller?: Caller;
+    caller?: KeyCaller | Caller;
     /** The headers of the rate limits. Only responses that no cache keeps have them: others are seen by other clients. */
     limits?: readonly string[];
     /** An error on our side, for the log. */
@@ -109,8 +105,8 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
-    // A trailing slash is not ignored: caches would store the resource twice.
-    const hasRoutes = !event.url.pathname.endsWith('/');
+    // A trailing slash is not ignored: caches would store the resource twice. People type one behind /docs.
+    const hasRoutes = /^\/(?:docs\/)?$|[^/]$/.test(event.url.pathname);
     const routes = hasRoutes ? (event.context.matchedRoute?.meta?.['routes'] as Route[]) : undefined;
     event.context.routes = routes;
     // A wrong method gets its errors in the style of the path's first endpoint.
@@ -140,12 +136,14 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
     const { id: requestId, client } = event.context.info!;
     const { key, secretHash } = await authenticate(nodeOf(event).req.headers.authorization);
     assertAllowed(event, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
+    const caller: KeyCaller = { keyId: key.id, secretHash, scopes: key.scopes, requestId, ip: client.address };
+    event.context.caller = caller;
+    if (access === 'any_key') return;
     const id = event.context.params!['id']!;
     const { kind, scope } = access!;
     const server: ServerName = `${kind}:${id}`;
     authorize(key, scope, server);
-    const { id: keyId, scopes } = key;
-    event.context.caller = { keyId, secretHash, scopes, scope, server, id, requestId, ip: client.address };
+    event.context.caller = { ...caller, scope, server, id } satisfies Caller;
   };
 
   const answer = async (event: H3Event): Promise<unknown> => {
@@ -158,7 +156,7 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
       rest: readRest(nodeOf(event).req.url!, endpoint.path) ?? params?.['id'] ?? '',
       maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
-    return 'variants' in reply ? sendStored(event, reply, preview !== undefined) : sendJson(event, reply);
+    return send(event, reply, preview !== undefined);
   };
 
   return { begin, addCors, limitClient, limitEndpoint, authorizeKey, answer };
@@ -176,7 +174,7 @@ function assertRoute(event: H3Event): string | undefined {
   if (!routes) throw new Problem('not_found');
   if (isMethodOf(route!.endpoint, event.req.method)) return undefined;
   const methods = routes.flatMap(({ endpoint }) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
-  if (!isPreflight(event))
+  if (!isPreflight(event.req))
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
   append(event, Object.entries(preflightHeaders(methods, isKeyed(routes))).flat());
   append(event, event.context.limits);
@@ -196,52 +194,12 @@ function toStoreProblem(error: unknown, endpoint: Endpoint | undefined): Problem
   return new Problem(code ?? 'internal_error', undefined, { headers: { 'Retry-After': '5' } });
 }
 
-function nodeOf(event: H3Event) {
-  const { req, res } = event.runtime!.node!;
-  return { req: req as IncomingMessage, res: res as ServerResponse };
-}
-
 function isKeyed(routes: readonly Route[] | undefined): boolean {
   return routes?.some(({ endpoint }) => endpoint.access) ?? false;
-}
-
-function isPreflight({ req: { method, headers } }: H3Event): boolean {
-  return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
 }
 
 /** Keeps the rate limit headers for the response, and throws 429 if the limit is exceeded. */
 function assertAllowed(event: H3Event, { allowed, headers, retryAfter }: RateLimitResult): void {
   event.context.limits = [...(event.context.limits ?? []), ...headers];
   if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
-}
-
-/** Sets the status and its reason phrase, which h3 leaves empty. */
-function setStatus(event: H3Event, status: number): void {
-  event.res.status = status;
-  event.res.statusText = STATUS_CODES[status]!;
-}
-
-/** Adds headers, given as alternating names and values. */
-function append(event: H3Event, headers: readonly string[] = []): void {
-  for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
-}
-
-function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): string {
-  const text = `${JSON.stringify(body)}\n`;
-  setStatus(event, status);
-  append(event, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))]);
-  append(event, ['Cache-Control', 'no-store', ...Object.entries(headers).flat()]);
-  append(event, event.context.limits);
-  return text;
-}
-
-async function sendStored(event: H3Event, file: StoredFile, isPreview: boolean): Promise<unknown> {
-  const { status, headers, variant, range } = toStoredReply(file, nodeOf(event).req, isPreview);
-  const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant, range)));
-  // The response has begun, so it can only be broken off.
-  if (bytes instanceof Readable) bytes.once('error', (error) => (event.context.failure = error));
-  setStatus(event, status);
-  append(event, headers);
-  if (range && Buffer.isBuffer(bytes)) return bytes.subarray(range.start, range.end + 1);
-  return bytes ?? '';
 }

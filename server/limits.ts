@@ -1,7 +1,16 @@
 import type { Limits } from './app.ts';
 import type { Env } from './env.ts';
+import type { KeyRoutesOptions } from './keys/routes.ts';
 import { createTokenBucket } from './token-bucket.ts';
 import type { CreateBucket } from './token-bucket.ts';
+
+/** The rate limits of each API key, as `GET /v1/key` describes them. */
+export function toKeyLimits(env: Env): KeyRoutesOptions['keyLimits'] {
+  return {
+    power: { requests_per_second: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST },
+    read: { requests_per_second: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST },
+  };
+}
 
 /** Creates the limits. The one of a client is this instance's own: it is checked for each request. */
 export function createLimits(env: Env, createBucket: CreateBucket): Limits {

@@ -13,6 +13,7 @@ import type { Env } from './env.ts';
 import { createChat } from './feedback/chat/index.ts';
 import { createFeedback } from './feedback/service.ts';
 import type { Feedback } from './feedback/service.ts';
+import { createActivity } from './hosting/activity.ts';
 import { createAudited } from './hosting/audit.ts';
 import { createAuditedChange } from './hosting/changes.ts';
 import { createSendCommand } from './hosting/commands.ts';
@@ -28,13 +29,14 @@ import { createRetention } from './hosting/retention.ts';
 import { createSending } from './hosting/sending.ts';
 import { createServers } from './hosting/servers.ts';
 import { createHosting } from './hosting/service.ts';
+import { createPowerHistory } from './hosting/state.ts';
 import { createCors } from './http/cors.ts';
 import { createIdentify } from './http/identify.ts';
 import { listenOn } from './http/listen.ts';
 import { readTarget } from './http/target.ts';
 import { createCheckAccess } from './keys/access.ts';
 import { createAuthenticate, createReauthorize } from './keys/authorize.ts';
-import { createLimits } from './limits.ts';
+import { createLimits, toKeyLimits } from './limits.ts';
 import { createLifecycle } from './lifecycle.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
@@ -105,7 +107,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
 
   const limits = createLimits(env, createBucket);
   const base: Base = { env, log, opened, lifecycle, releases, store, limits, createBucket };
-  const { hosting, idempotency, relay } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
+  const { relay, ...hosting } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
   const { domains, registries, livePrices } = openDomains(base);
   const status = openStatus(base, () => url);
   const retention = createRetention({
@@ -116,7 +118,8 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   opened.defer(() => retention.stop());
   const feedback = openFeedback(base);
   const version = env.SERVICE_VERSION;
-  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, hosting, idempotency });
+  const keys = { apiKeys: store.apiKeys, keyLimits: toKeyLimits(env) };
+  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, ...keys, ...hosting });
 
   const { server, upgrades } = await openListeners(base, routes, relay, preview);
   url = server.url;
@@ -203,13 +206,17 @@ async function openHosting(
     onFailure: (message, error) => reportTo(log, message)(error),
   });
   opened.defer(() => relay.close());
-  const hosting = createHosting({ servers, sending, audited, sendCommand, tokens, relay, timeoutMs, publicUrl });
+  const history = createPowerHistory({ audit: store.audit });
+  const controls = { servers, sending, audited, history, sendCommand, tokens, relay, timeoutMs, publicUrl };
+  const hosting = createHosting(controls);
+  const maxDurationMs = timeoutMs + storeMs;
+  const activity = createActivity({ audit: store.audit, maxDurationMs });
   const idempotency = createIdempotency({
     store: store.idempotency,
-    maxDurationMs: timeoutMs + storeMs,
+    maxDurationMs,
     onStoreFailure: reportLoss(log, 'the outcome of a request could not be stored'),
   });
-  return { hosting, idempotency, relay };
+  return { hosting, activity, idempotency, relay };
 }
 
 /** Opens the domain search, with live prices if a billing system is configured. */

@@ -15,7 +15,7 @@ import type { SiteParts } from './site.ts';
 export function checkAuthors({ value, place }: Checked<Authors>, parts: SiteParts, diagnostics: Diagnostics): void {
   const site = createSite(parts);
   for (const [name, { picture }] of Object.entries(value)) {
-    const fault = picture === undefined ? undefined : checkMedia(picture, site);
+    const fault = picture === undefined ? undefined : checkMedia(picture, 'picture', site);
     if (fault) diagnostics.deadReference(place([name, 'picture']), fault.message, fault.findHint);
   }
   const names = Object.keys(value);

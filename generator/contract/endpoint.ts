@@ -17,9 +17,17 @@ export const tags = {
   Media: 'The images and other files of articles.',
   Plans: 'The plans that can be ordered.',
   Domains: 'The TLDs for sale with their prices, and the search for free domains.',
-  VPS: 'Power of virtual servers, with an API key.',
-  'Game servers': 'Power, console and log of game servers, with an API key.',
+  Keys: 'What an API key may do.',
+  VPS: 'Power and state of virtual servers, with an API key.',
+  'Game servers': 'Power, state, console and log of game servers, with an API key.',
+  Activity: 'What became of the actions of an API key.',
 } as const;
+
+/** What a key needs for an operation on a server: the kind of server in the path, and a scope. */
+interface ServerAccess {
+  readonly kind: ServerKind;
+  readonly scope: Scope;
+}
 
 /** An operation of the API. */
 export interface Endpoint {
@@ -30,6 +38,8 @@ export interface Endpoint {
   readonly summary: string;
   /** What a client should know beyond the summary. */
   readonly description: string;
+  /** Whether it is for people with a browser; the machine description, which is for programs, leaves it out. */
+  readonly isPage?: boolean;
   /** Whether the response is stored and has an ETag: in a file of the release (see `resources.ts`) or in memory. */
   readonly stored: 'file' | 'memory' | false;
   readonly errorStyle: ErrorStyle;
@@ -54,8 +64,8 @@ export interface Endpoint {
   readonly malformed?: ProblemCode;
   /** An additional rate limit by client address. */
   readonly limit?: LimitName;
-  /** Hosting controls only: the kind of server in the path, and the scope that the key needs. */
-  readonly access?: { readonly kind: ServerKind; readonly scope: Scope };
+  /** Hosting controls only: the kind of server in the path and the scope that the key needs, or any valid key. */
+  readonly access?: ServerAccess | 'any_key';
   /** Successful responses by status. */
   readonly replies: Readonly<Record<number, Reply>>;
   /** Errors in addition to 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */

@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import { activityEndpoints } from '#contract/activity.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { contentEndpoints } from '#contract/content-endpoints.ts';
+import { docsEndpoints } from '#contract/docs-endpoints.ts';
 import { DomainSearchResponse, DomainTLDListResponse } from '#contract/domains.ts';
 import { file, json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { hostingEndpoints } from '#contract/hosting-endpoints.ts';
+import { keyEndpoints } from '#contract/key.ts';
 import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
@@ -75,6 +78,7 @@ export const endpoints = {
     },
     problems: ['not_found'],
   },
+  ...docsEndpoints,
   ...contentEndpoints,
   ...siteEndpoints,
   sendFeedback: {
@@ -148,7 +152,9 @@ export const endpoints = {
       provider_error: 'Domain data could not be loaded',
     },
   },
+  ...keyEndpoints,
   ...hostingEndpoints,
+  ...activityEndpoints,
 } as const satisfies Record<string, Endpoint>;
 
 /** The operationId of an endpoint. */

@@ -22,6 +22,7 @@ export const headers = {
   'Store-Retry-After': optional('Seconds to wait before the next request, if our store does not answer.', seconds),
   'WWW-Authenticate': optional('The required authentication and scope, as in RFC 6750.', text),
   'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.', text),
+  'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.', text),
   'X-Domain-Unicode': optional(
     'An internationalised name as people write it (U-labels), percent-encoded UTF-8; `domain` has its A-labels.',
     text,
@@ -49,7 +50,7 @@ export function headersOfReply(endpoint: Endpoint, status: string): Refs {
   if (status === '206') names.push('Content-Range');
   if (endpoint.stored && status === '503') names.push('Retry-After');
   if (endpoint.hasFormerPaths) names.push('Content-Location');
-  if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed');
+  if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed', 'Idempotent-Request-Id');
   if (endpoint.hasUnicodeName) names.push('X-Domain-Unicode');
   // Caches share the other responses between clients.
   if (isLimited(endpoint.path) && !(endpoint.stored && status === '200')) names.push('RateLimit-Policy', 'RateLimit');
@@ -72,7 +73,10 @@ export function headersOfProblems(endpoint: Endpoint, codes: readonly ProblemCod
   if (codes.includes('method_not_allowed')) names.push('Allow');
   if (codes.includes('unauthorized') || codes.includes('forbidden')) names.push('WWW-Authenticate');
   if (codes.includes('range_not_satisfiable')) names.push('Content-Range');
-  if (codes.includes('in_progress')) names.push('Retry-After');
+  if (codes.includes('in_progress')) names.push('Retry-After', 'Idempotent-Request-Id');
+  if (takesIdempotencyKey(endpoint) && codes.includes('provider_error')) {
+    names.push('Idempotent-Replayed', 'Idempotent-Request-Id');
+  }
   if (codes.includes('rate_limited')) names.push('Retry-After', 'RateLimit-Policy', 'RateLimit');
   const mayBeStoreFailure = endpoint.access !== undefined && codes.some((code) => problems[code].status === 500);
   return { ...refs(names), ...(mayBeStoreFailure && { 'Retry-After': refTo('Store-Retry-After') }) };

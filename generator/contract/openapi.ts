@@ -23,6 +23,7 @@ interface GeneratedFiles {
 export function renderOpenApi(files: GeneratedFiles): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
+    if (endpoint.isPage) continue;
     const path = (paths[endpoint.path.replace('*}', '}')] ??= {});
     path[endpoint.method === 'GET' ? 'get' : 'post'] = renderOperation(operationId, endpoint, files);
   }
@@ -57,7 +58,7 @@ function renderOperation(operationId: string, endpoint: Endpoint, files: Generat
     operationId,
     tags: [tag],
     summary,
-    description: access ? `${description} Requires the scope ${access.scope} for the server.` : description,
+    description: access ? `${description} ${describeAccess(access)}` : description,
     security: access ? [{ apiKey: [] }] : [],
     parameters: renderParameters(endpoint, files.widgetVersion),
     ...(body && { requestBody: renderBody(body) }),
@@ -65,10 +66,15 @@ function renderOperation(operationId: string, endpoint: Endpoint, files: Generat
   };
 }
 
+function describeAccess(access: NonNullable<Endpoint['access']>): string {
+  return access === 'any_key' ? 'Requires any valid key.' : `Requires the scope ${access.scope} for the server.`;
+}
+
 /** All errors of an endpoint. */
 function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   const codes = new Set<ProblemCode>([...endpoint.problems, 'method_not_allowed']);
-  if (endpoint.access) codes.add('unauthorized').add('forbidden').add('insufficient_scope').add('not_found');
+  if (endpoint.access) codes.add('unauthorized');
+  if (typeof endpoint.access === 'object') codes.add('forbidden').add('insufficient_scope').add('not_found');
   if (takesIdempotencyKey(endpoint)) codes.add('validation_error').add('in_progress').add('idempotency_mismatch');
   if (isLimited(endpoint.path)) codes.add('rate_limited');
   return codes.add(endpoint.failure);

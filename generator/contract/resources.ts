@@ -13,6 +13,7 @@ import {
   KnowledgeBaseCategories,
   KnowledgeBaseIndex,
 } from '#contract/site.ts';
+import { KnowledgeBaseSearch } from '#contract/search.ts';
 import { StatusCatalog, StatusWidget } from '#contract/status.ts';
 
 /** A kind of file in a release. */
@@ -23,7 +24,7 @@ export interface Resource {
   readonly target?: string;
   /** The schema of a JSON file. */
   readonly schema?: z.ZodType;
-  /** The media type of a file that is neither JSON nor media. */
+  /** The media type, if all such files have the same and it is not JSON. */
   readonly mediaType?: string;
   /** Whether a release may lack it. */
   readonly optional?: boolean;
@@ -80,6 +81,11 @@ export const resources = {
     schema: KnowledgeBaseIndex,
   },
   blogAuthors: { file: 'public/v1/blog/authors.json', target: '/v1/blog/authors', schema: AuthorList },
+  knowledgeBaseSearch: {
+    file: 'public/v1/kb/search.json',
+    target: '/v1/kb/search.json',
+    schema: KnowledgeBaseSearch,
+  },
   plans: { file: 'public/v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
   openapi: { file: 'public/v1/openapi.json', target: '/v1/openapi.json', schema: OpenApiDocument },
   statusWidget: {
@@ -94,6 +100,8 @@ export const resources = {
   },
   statusWidgetIntegrity: { file: 'public/v1/service-status.json', schema: StatusWidget },
   articleStyle: { file: 'public/v1/article.css', target: '/v1/article.css', mediaType: 'text/css; charset=utf-8' },
+  docs: { file: 'public/docs/index.html', target: '/docs', mediaType: 'text/html; charset=utf-8' },
+  docsFile: { file: 'public/docs/{path*}', target: '/docs/{path*}' },
   media: { file: 'public/media/{path*}', target: '/media/{path*}' },
   aliases: { file: 'private/aliases.json', schema: Aliases },
   domains: { file: 'private/domains.json', schema: DomainCatalog },

@@ -6,6 +6,7 @@ import { fileOf, sources, toJsonText } from '#contract/resources.ts';
 import type { ResourceName } from '#contract/resources.ts';
 import type { StatusWidget } from '#contract/status.ts';
 import type { Stage } from './stage.ts';
+import { listDocsFiles } from '../reference/files.ts';
 import { compileStatusWidget } from './status-widget.ts';
 
 /** Matches the version in the path of a versioned widget. */
@@ -13,10 +14,11 @@ const versionPattern = /\.(\w+)\.js$/;
 
 /**
  * Writes the files that depend on the generator only: the API description, the schemas of source files, the style
- * sheet of articles, the status widget.
+ * sheet of articles, the status widget, the pages of /docs.
  * `previous` is the widget of the previous release if this version of the generator made it: then its files are reused.
  */
 export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget | undefined): Promise<StatusWidget> {
+  const docs = listDocsFiles();
   const schemas = Object.entries(sources);
   const [, version = ''] = versionPattern.exec(previous?.path ?? '') ?? [];
   const files = [
@@ -26,14 +28,16 @@ export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget |
     fileOf('statusWidget', {}),
     fileOf('statusWidgetVersion', { version }),
     fileOf('statusWidgetIntegrity', {}),
+    ...docs.map(({ file }) => file),
   ];
   const missing = new Set(previous ? files.filter((file) => !stage.reuse(file)) : undefined);
   if (previous && missing.size === 0) return previous;
 
   const widget = await compileStatusWidget();
+  const isMissing = (file: string): boolean => !previous || missing.has(file);
   const write = async (name: ResourceName, params: Readonly<Record<string, string>>, text: string): Promise<void> => {
     const file = fileOf(name, params);
-    if (!previous || missing.has(file)) await stage.write(file, Buffer.from(text));
+    if (isMissing(file)) await stage.write(file, Buffer.from(text));
   };
   const style = readFileSync(join(import.meta.dirname, '../markdown/article.css'), 'utf8');
   const texts = { 'application/javascript': widget.script, 'text/css': style };
@@ -45,5 +49,9 @@ export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget |
   await write('statusWidget', {}, widget.script);
   await write('statusWidgetVersion', { version: widget.version }, widget.script);
   await write('statusWidgetIntegrity', {}, toJsonText('statusWidgetIntegrity', widget.embed));
+  for (const { file, read } of docs.filter((one) => isMissing(one.file))) {
+    const bytes = await read();
+    await stage.write(file, typeof bytes === 'string' ? Buffer.from(bytes) : bytes);
+  }
   return widget.embed;
 }

@@ -7,6 +7,7 @@ import type { IdempotentAnswer, Store } from '../store/types.ts';
 /** A request with an optional Idempotency-Key. */
 export interface IdempotentRequest {
   readonly apiKeyId: string;
+  readonly requestId: string;
   /** The raw header. */
   readonly key: string | string[] | undefined;
   /** The parts that identify the request: method, path, server and body. */
@@ -15,11 +16,11 @@ export interface IdempotentRequest {
   readonly failure: string;
 }
 
+/** The headers of the response say whether it is replayed, and name the first request. */
+type MarkedAnswer = IdempotentAnswer & { readonly headers: Readonly<Record<string, string>> };
+
 /** Runs a request at most once for each Idempotency-Key; throws a Problem if it may not run. */
-export type Idempotency = (
-  request: IdempotentRequest,
-  run: () => Promise<IdempotentAnswer>,
-) => Promise<IdempotentAnswer & { replayed: boolean }>;
+export type Idempotency = (request: IdempotentRequest, run: () => Promise<IdempotentAnswer>) => Promise<MarkedAnswer>;
 
 /** Options of idempotency. */
 export interface IdempotencyOptions {
@@ -44,8 +45,8 @@ export function createIdempotency({
   onStoreFailure,
   now = Date.now,
 }: IdempotencyOptions): Idempotency {
-  return async ({ apiKeyId, key, parts, failure }, run) => {
-    if (key === undefined) return { ...(await run()), replayed: false };
+  return async ({ apiKeyId, requestId, key, parts, failure }, run) => {
+    if (key === undefined) return { ...(await run()), headers: {} };
     if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
       throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
     }
@@ -54,12 +55,16 @@ export function createIdempotency({
       body: renderProblem('json', 'provider_error', failure),
     };
     const fingerprint = hash('sha256', JSON.stringify(parts));
-    const found = await store.begin(apiKeyId, key, fingerprint, now(), now() + maxDurationMs);
+    const [begunAt, deadline] = [now(), now() + maxDurationMs];
+    const found = await store.begin({ apiKeyId, key, fingerprint, requestId, now: begunAt, deadline });
     if (found.state !== 'begun') {
       if (found.fingerprint !== fingerprint) throw new Problem('idempotency_mismatch');
-      if (found.state === 'answered') return { ...found.answer, replayed: true };
-      if (now() < found.deadline) throw new Problem('in_progress', undefined, { headers: { 'Retry-After': '1' } });
-      return { ...unknownOutcome, replayed: true };
+      const first = found.requestId === null ? undefined : { 'Idempotent-Request-Id': found.requestId };
+      if (found.state === 'running' && now() < found.deadline) {
+        throw new Problem('in_progress', undefined, { headers: { 'Retry-After': '1', ...first } });
+      }
+      const answer = found.state === 'answered' ? found.answer : unknownOutcome;
+      return { ...answer, headers: { 'Idempotent-Replayed': 'true', ...first } };
     }
     const save = (answer: IdempotentAnswer): Promise<void> => store.finish(apiKeyId, key, answer).catch(onStoreFailure);
     let answer: IdempotentAnswer;
@@ -71,7 +76,7 @@ export function createIdempotency({
     }
     // If this cannot be stored, the action has still succeeded; replays then get the unknown outcome.
     await save(answer);
-    return { ...answer, replayed: false };
+    return { ...answer, headers: {} };
   };
 }
 

@@ -5,19 +5,21 @@ import { handle } from '../http/handle.ts';
 import type { Caller, JsonReply, Route, RouteRequest } from '../http/handle.ts';
 import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
+import type { Activity } from './activity.ts';
 import type { Idempotency } from './idempotency.ts';
-import type { GameAction, VpsAction } from './providers/types.ts';
+import type { GameAction, StateReport, VpsAction } from './providers/types.ts';
 import type { Hosting } from './service.ts';
 
 /** Dependencies of the routes of customers' servers. */
 export interface HostingRoutesOptions {
   readonly hosting: Hosting;
+  readonly activity: Activity;
   readonly idempotency: Idempotency;
   readonly lifecycle: Lifecycle;
 }
 
 /** The routes of customers' servers. */
-export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutesOptions) {
+export function hostingRoutes({ hosting, activity, idempotency, lifecycle }: HostingRoutesOptions) {
   const handleAction = createActionBinder(idempotency, lifecycle);
   const vpsPower = async (caller: Caller, action: VpsAction) => {
     await hosting.vpsPower(caller, action);
@@ -36,6 +38,10 @@ export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutes
       }
       return await vpsPower(caller, 'reset');
     }),
+    getVpsState: handle('getVpsState', async ({ caller }) => {
+      const report = await hosting.vpsState(caller);
+      return { status: 200, body: { success: true, vps_id: caller.id, ...toState(report) } };
+    }),
     startGameServer: handleAction('startGameServer', ({ caller }) => gamePower(caller, 'start')),
     stopGameServer: handleAction('stopGameServer', ({ caller }) => gamePower(caller, 'stop')),
     restartGameServer: handleAction('restartGameServer', ({ caller }) => gamePower(caller, 'restart')),
@@ -51,6 +57,10 @@ export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutes
       await hosting.command(caller, body.command);
       return { success: true, server_id: caller.id, status: 'sent' };
     }),
+    getGameServerState: handle('getGameServerState', async ({ caller }) => {
+      const report = await hosting.gameState(caller);
+      return { status: 200, body: { success: true, server_id: caller.id, ...toState(report) } };
+    }),
     openGameConsole: handle('openGameConsole', async ({ caller, method }) => ({
       status: 200,
       body: { success: true, server_id: caller.id, websocket: await hosting.openStream(caller, method === 'HEAD') },
@@ -59,6 +69,14 @@ export function hostingRoutes({ hosting, idempotency, lifecycle }: HostingRoutes
       const content = await hosting.latestLog(caller);
       return { status: 200, body: { success: true, server_id: caller.id, empty: content === '', content } };
     }),
+    getAction: handle('getAction', async ({ caller, rest }) => ({
+      status: 200,
+      body: await activity.find(caller.keyId, rest),
+    })),
+    listActivity: handle('listActivity', async ({ caller, query: { after, limit } }) => ({
+      status: 200,
+      body: await activity.list(caller.keyId, { after, limit: limit === undefined ? undefined : Number(limit) }),
+    })),
   };
 }
 
@@ -71,18 +89,19 @@ function createActionBinder(idempotency: Idempotency, lifecycle: Lifecycle) {
     const { method, path } = endpoints[name];
     const failure = messageOf(endpoints[name], 'provider_error');
     return handle(name, async (request) => {
-      const { keyId, server } = request.caller as Caller;
+      const { keyId, server, requestId } = request.caller as Caller;
       const key = request.headers['idempotency-key'];
-      const idempotentRequest = { apiKeyId: keyId, key, parts: [method, path, server, request.text], failure };
+      const parts = [method, path, server, request.text];
+      const idempotentRequest = { apiKeyId: keyId, requestId, key, parts, failure };
       const run = async () => ({ status: 200, body: `${JSON.stringify(await act(request))}\n` });
-      const { status, body, replayed } = await lifecycle.finish(() => idempotency(idempotentRequest, run));
-      return {
-        status,
-        body: JSON.parse(body) as unknown,
-        ...(replayed && { headers: { 'Idempotent-Replayed': 'true' } }),
-      };
+      const { status, body, headers } = await lifecycle.finish(() => idempotency(idempotentRequest, run));
+      return { status, body: JSON.parse(body) as unknown, headers };
     });
   };
+}
+
+function toState({ state, checkedAt }: StateReport) {
+  return { state, checked_at: new Date(checkedAt).toISOString() };
 }
 
 function toAccepted(id: Readonly<Record<string, string>>, action: string) {

@@ -10,8 +10,8 @@ export interface CorsOptions {
 export type Cors = (origin: string | undefined, isKeyed: boolean) => readonly string[];
 
 const exposed =
-  'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, ' +
-  'WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
+  'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, Idempotent-Request-Id, RateLimit, ' +
+  'RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** Creates {@link Cors}. Endpoints with an API key allow listed origins only: `*` does not include them. */
@@ -36,4 +36,9 @@ export function preflightHeaders(methods: readonly string[], isKeyed: boolean): 
     'Access-Control-Allow-Headers': isKeyed ? `${requestHeaders}, Authorization, Idempotency-Key` : requestHeaders,
     'Access-Control-Max-Age': '86400',
   };
+}
+
+/** Whether a browser asks if it may send a request of another origin. */
+export function isPreflight({ method, headers }: Request): boolean {
+  return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
 }

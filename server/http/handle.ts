@@ -12,20 +12,24 @@ import type { StoredFile } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
 
-/** The API key, server and client of an authorized request. */
-export interface Caller {
+/** The API key and client of a request. */
+export interface KeyCaller {
   readonly keyId: string;
   /** The hash of the secret that was given, since a key may have two. */
   readonly secretHash: string;
   /** All scopes of the key. */
   readonly scopes: readonly Scope[];
+  readonly requestId: string;
+  readonly ip: string;
+}
+
+/** The API key, server and client of an authorized request. */
+export interface Caller extends KeyCaller {
   /** The scope that the endpoint needs. */
   readonly scope: Scope;
   readonly server: ServerName;
   /** The id of the server in the path. */
   readonly id: string;
-  readonly requestId: string;
-  readonly ip: string;
 }
 
 /** A validated request of an endpoint. */
@@ -43,14 +47,23 @@ export interface RouteRequest<Name extends EndpointName> {
   /** The raw body. */
   readonly text: string;
   readonly headers: IncomingHttpHeaders;
-  /** The API key and server, if the endpoint needs a key. */
-  readonly caller: Declared<Name> extends { access: unknown } ? Caller : undefined;
+  /** The API key, if the endpoint needs one, with the server, if it is for one. */
+  readonly caller: Declared<Name> extends { access: infer Access }
+    ? Access extends 'any_key'
+      ? KeyCaller
+      : Caller
+    : undefined;
   /** The value of `{path*}` or `{name}` in the path, percent-decoded. */
   readonly rest: string;
 }
 
 /** The reply of a route. */
-export type RouteReply = StoredFile | JsonReply;
+export type RouteReply = StoredFile | JsonReply | Redirect;
+
+/** A redirect to another path of this service. */
+export interface Redirect {
+  readonly to: string;
+}
 
 /** A status and a JSON body. */
 export interface JsonReply {
@@ -63,7 +76,7 @@ export interface JsonReply {
 export interface RawRequest {
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
-  readonly caller: Caller | undefined;
+  readonly caller: KeyCaller | undefined;
   readonly rest: string;
   /** The maximum body length, if not the default. */
   readonly maxBodyBytes: number | undefined;

@@ -21,8 +21,8 @@ export interface StoredFile<Stored extends Variant = Variant> {
   readonly cacheControl?: string;
   /** Content-Location: the current target, if the request used a former one. */
   readonly location?: string;
-  /** Content-Security-Policy, if a browser may display it as a document. */
-  readonly policy?: string;
+  /** What a browser must know that displays it as a document, such as a policy; alternating names and values. */
+  readonly documentHeaders?: readonly string[];
   /** Whether a client may ask for a part. */
   readonly hasRanges?: boolean;
   /** The bytes of a variant, if they are in memory. */
@@ -119,7 +119,7 @@ function matches(ifNoneMatch: string, etag: string): boolean {
 const defaultCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
 function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean): Prepared {
-  const { variants, mediaType, cacheControl, location, policy, hasRanges } = file;
+  const { variants, mediaType, cacheControl, location, documentHeaders, hasRanges } = file;
   const { bytes, sha256 } = variants[encoding]!;
   const etag = `"${sha256.slice(0, 32)}"`;
   const validators = ['ETag', etag, 'Cache-Control', isPreview ? 'no-cache' : (cacheControl ?? defaultCacheControl)];
@@ -127,7 +127,7 @@ function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean): Prep
   if (location !== undefined) validators.push('Content-Location', location);
   const partHeaders = ['Content-Type', mediaType, ...validators];
   if (encoding !== 'identity') partHeaders.push('Content-Encoding', encoding);
-  if (policy !== undefined) partHeaders.push('Content-Security-Policy', policy);
+  if (documentHeaders) partHeaders.push(...documentHeaders);
   if (hasRanges) partHeaders.push('Accept-Ranges', 'bytes');
   const okHeaders = [...partHeaders, 'Content-Length', String(bytes)];
   return { etag, okHeaders, notModifiedHeaders: validators, partHeaders };

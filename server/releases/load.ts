@@ -133,12 +133,34 @@ const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
  */
 const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 
-function describe(name: ResourceName, file: string): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'policy'> {
+/** The types of the files of /docs. The names of all but the pages have their version. */
+const docsTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
+/** The pages of /docs load nothing of others, and send a pasted key to this service alone. */
+const docsHeaders = [
+  'Content-Security-Policy',
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+  'Referrer-Policy',
+  'no-referrer',
+];
+
+function describe(
+  name: ResourceName,
+  file: string,
+): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'documentHeaders'> {
   if (name === 'media') {
     const mediaType = mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream';
-    return { mediaType, policy: /^(?:audio|video)\//.test(mediaType) ? playerPolicy : mediaPolicy };
+    const policy = /^(?:audio|video)\//.test(mediaType) ? playerPolicy : mediaPolicy;
+    return { mediaType, documentHeaders: ['Content-Security-Policy', policy] };
   }
-  const { mediaType = 'application/json' }: Resource = resources[name];
-  if (name !== 'statusWidgetVersion') return { mediaType };
-  return { mediaType, cacheControl: 'public, max-age=31536000, immutable' };
+  const { mediaType = docsTypes[extname(file)] ?? 'application/json' }: Resource = resources[name];
+  if (mediaType.startsWith('text/html')) return { mediaType, documentHeaders: docsHeaders };
+  const isVersion = name === 'statusWidgetVersion' || name === 'docsFile';
+  return { mediaType, ...(isVersion && { cacheControl: 'public, max-age=31536000, immutable' }) };
 }

@@ -54,7 +54,15 @@ export function contentRoutes(releases: Releases) {
       return find(`/v1/kb/index?category=${category}`) ?? emptyList;
     }),
     listBlogAuthors: handle('listBlogAuthors', () => listed('/v1/blog/authors')),
+    getKnowledgeBaseSearch: handle('getKnowledgeBaseSearch', () => listed('/v1/kb/search.json')),
     listRedirects: handle('listRedirects', () => listed('/v1/redirects.json')),
+    getRoot: handle('getRoot', () => ({ to: '/docs' })),
+    getDocs: handle('getDocs', () => listed('/docs')),
+    getDocsFile: handle('getDocsFile', ({ rest }) => {
+      const file = find(rest === '' ? '/docs' : `/docs/${rest}`);
+      if (!file) throw new Problem('not_found');
+      return file;
+    }),
     getPlans: handle('getPlans', () => listed('/v1/plans')),
     getOpenApi: handle('getOpenApi', () => listed('/v1/openapi.json')),
     getMedia: handle('getMedia', ({ rest }) => {

@@ -44,6 +44,24 @@ const Entry = z.object({
 /** An entry of the audit log. */
 export type AuditEntry = Readonly<Omit<z.output<typeof Entry>, 'id' | 'loggedAt'> & { at: number }>;
 
+const Action = z.object({
+  actionId: z.string(),
+  requestId: z.string(),
+  action: z.string(),
+  server: ServerName,
+  requestedAt: Time,
+  /** Null without an entry after the action. */
+  finishedAt: Time.nullable(),
+  /** As in the entry after the action. */
+  outcome: z.string().nullable(),
+});
+
+/** An action of an API key: the entry before it, with the time and outcome of the one after it. */
+export type ActionRecord = Readonly<z.output<typeof Action>>;
+
+/** A position in the actions of a key. */
+export type ActionPosition = Pick<ActionRecord, 'requestedAt' | 'actionId'>;
+
 /** Which entries are read. */
 export interface AuditFilter {
   readonly server?: ServerName;
@@ -64,9 +82,22 @@ const lostAfterMs = 15 * 60_000;
 const isLostSql = `entry.phase = 'requested' AND entry.action_id IS NOT NULL AND entry.logged_at < $5 AND NOT EXISTS (
   SELECT 1 FROM hosting_audit AS ended WHERE ended.action_id = entry.action_id AND ended.phase = 'finished')`;
 
+/** Selects the actions of the key $1. Older entries without an action id cannot be joined, and are left out. */
+const actionsOfKeySql = `SELECT entry.action_id, entry.request_id, entry.action, entry.server,
+    entry.logged_at AS requested_at, ended.logged_at AS finished_at, ended.outcome
+  FROM hosting_audit AS entry
+  LEFT JOIN hosting_audit AS ended ON ended.action_id = entry.action_id AND ended.phase = 'finished'
+  WHERE entry.key_id = $1 AND entry.phase = 'requested' AND entry.actor IS NULL AND entry.action_id IS NOT NULL`;
+
+const newestFirstSql = 'ORDER BY entry.logged_at DESC, entry.action_id DESC';
+
+/** Before every action: the newest are the first of the list. */
+const start: ActionPosition = { requestedAt: maxTime, actionId: '' };
+
 /** The audit log, over an open database. */
 export function createAudit(query: Query) {
   const log = openTable(query, 'hosting_audit', ['id'], Entry);
+  const actions = openTable(query, 'hosting_audit', ['action_id'], Action);
   return {
     append: ({ at, ms, keyId, server, requestId, ip, ...entry }: AuditEntry): Promise<void> =>
       log.insert({
@@ -78,6 +109,15 @@ export function createAudit(query: Query) {
         loggedAt: at,
         ms: ms === null ? null : Math.round(ms),
       }),
+    /** When the last entry of a power action on a server was written, if that was after a time. */
+    async lastPowerAction(server: ServerName, after: number): Promise<number | undefined> {
+      const [row] = await query(
+        `SELECT MAX(logged_at) AS last FROM hosting_audit
+          WHERE server = $1 AND logged_at > $2 AND actor IS NULL AND action <> 'command'`,
+        [server, after],
+      );
+      return Time.nullish().parse(row?.['last']) ?? undefined;
+    },
     /** Streams the entries that match a filter, the newest last. Only one page is in memory. */
     async *entries({ asOf = Date.now(), ...filter }: AuditFilter): AsyncGenerator<AuditEntry> {
       const { server, key, since = 0, until = maxTime } = filter;
@@ -98,6 +138,17 @@ export function createAudit(query: Query) {
         }
         if (page.length < pageSize) return;
       }
+    },
+    /** Finds the newest action of a key with a request id. */
+    async findAction(keyId: string, requestId: string): Promise<ActionRecord | undefined> {
+      const sql = `${actionsOfKeySql} AND entry.request_id = $2 ${newestFirstSql} LIMIT 1`;
+      const [row] = await query(sql, [keyId, requestId]);
+      return row && actions.parse(row);
+    },
+    /** Reads actions of a key, newest first, that are older than a position. */
+    async actionsOf(keyId: string, limit: number, { requestedAt, actionId } = start): Promise<ActionRecord[]> {
+      const sql = `${actionsOfKeySql} AND (entry.logged_at, entry.action_id) < ($2, $3) ${newestFirstSql} LIMIT $4`;
+      return (await query(sql, [keyId, requestedAt, actionId, limit])).map(actions.parse);
     },
     /** Removes the entries before a time, a page at a time, so that other writes do not wait long. */
     async purge(before: number): Promise<void> {

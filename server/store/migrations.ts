@@ -10,6 +10,9 @@ export type Migration = ((dialect: Dialect) => readonly string[]) & {
 /** Declares that programs from a version on can use the result of a migration: it only adds what they can ignore. */
 const usableFrom = (minVersion: number, migration: Migration): Migration => Object.assign(migration, { minVersion });
 
+/** The condition of the entries before an action of an API key; those of changes have an actor. */
+const isActionSql = `phase = 'requested' AND actor IS NULL AND action_id IS NOT NULL`;
+
 /** All migrations in order, from version 1. Never change a released one: add another. */
 export const migrations: readonly Migration[] = [
   ({ text, integer, sequence, tableEnd }) => [
@@ -102,6 +105,12 @@ export const migrations: readonly Migration[] = [
   usableFrom(4, ({ text }) => [
     `ALTER TABLE hosting_audit ADD COLUMN action_id ${text}`,
     'CREATE INDEX hosting_audit_action ON hosting_audit (action_id)',
+  ]),
+  usableFrom(4, ({ text }) => [
+    // What became of an action, and the actions of a key, newest first: `actionsOf` in audit.ts has the same conditions.
+    `CREATE INDEX hosting_audit_activity ON hosting_audit (key_id, logged_at, action_id) WHERE ${isActionSql}`,
+    `CREATE INDEX hosting_audit_request ON hosting_audit (key_id, request_id, logged_at, action_id) WHERE ${isActionSql}`,
+    `ALTER TABLE hosting_idempotency ADD COLUMN request_id ${text}`,
   ]),
 ];
 

@@ -131,7 +131,12 @@ const values: readonly (readonly [shape: string, field: string, accepted: unknow
   ['StatusResponse', 'maintenance', [[], ['a', 'b']], [[1]]],
   ['VPSPowerResponse', 'action', ['start', 'stop', 'reset'], ['restart', 'kill', '']],
   ['GamePowerResponse', 'action', ['start', 'stop', 'restart', 'kill'], ['reset', '']],
+  ['VPSStateResponse', 'state', ['running', 'starting', 'stopping', 'offline', 'unknown'], ['off', 'RUNNING', '']],
+  ['GameStateResponse', 'checked_at', ['2026-03-01T12:00:00.000Z'], ['2026-03-01', '1772366400', '']],
+  ['KeyResponse', 'scopes', [[], ['vps-power:read']], [['*'], ['vps-power']]],
   ['ForceRequest', 'force', [true, false], ['true', 1]],
+  ['HostingActionResponse', 'status', ['running', 'accepted', 'failed', 'unknown'], ['ok', 'lost', '']],
+  ['HostingActionResponse', 'requested_at', ['2026-03-01T12:00:00.000Z'], ['2026-03-01', 'now', '']],
 ];
 
 test.each(values)('%s.%s accepts the values of the specification, and no others', (shape, field, accepted, refused) => {

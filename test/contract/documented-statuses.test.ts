@@ -13,7 +13,15 @@ import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer, Question } from '../server/ask.ts';
 import { copyProject, serveShared, sharedApp, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
-import { describeEndpoint, endpointNames, readManifest, requestOf } from '../server/targets.ts';
+import {
+  describeEndpoint,
+  endpointNames,
+  keyedNames as keyed,
+  readManifest,
+  requestOf,
+  serverNames as ofServers,
+  withServer,
+} from '../server/targets.ts';
 import { document } from './document.ts';
 
 /** Every described status of every operation, `operation status code`; the code is that of the example. */
@@ -67,7 +75,6 @@ async function produce(app: SharedApp, name: EndpointName, question: Question = 
   return record(name, await ask(app, target ?? usual, asked));
 }
 
-const keyed = endpointNames.filter((name) => describeEndpoint(name).access);
 const acting = endpointNames.filter((name) => takesIdempotencyKey(describeEndpoint(name)));
 const stored = endpointNames.filter((name) => describeEndpoint(name).stored);
 const files = endpointNames.filter((name) => describeEndpoint(name).stored === 'file');
@@ -93,7 +100,7 @@ test('429', async () => {
   expect(await statusesOf(limited, (name) => produce(app, name))).toEqual(all(limited, 429));
 });
 
-test('401, 403, 404, 409 and 422 of endpoints with a key', async () => {
+test('400, 401, 403, 404, 409 and 422 of endpoints with a key', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const app = {
     ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
@@ -103,12 +110,14 @@ test('401, 403, 404, 409 and 422 of endpoints with a key', async () => {
   expect(await statusesOf(keyed, (name) => produce(app, name, withKey('none')))).toEqual(all(keyed, 401));
 
   const ofOthers = withKey(await world.issueKey({ servers: ['game:theirs', 'vps:theirs'] }));
-  expect(await statusesOf(keyed, (name) => produce(app, name, ofOthers))).toEqual(all(keyed, 403));
+  expect(await statusesOf(ofServers, (name) => produce(app, name, ofOthers))).toEqual(all(ofServers, 403));
   const withoutScopes = withKey(await world.issueKey({ scopes: [] }));
-  expect(await statusesOf(keyed, (name) => produce(app, name, withoutScopes))).toEqual(all(keyed, 403));
+  expect(await statusesOf(ofServers, (name) => produce(app, name, withoutScopes))).toEqual(all(ofServers, 403));
 
-  const withoutId = (name: EndpointName) => requestOf(name, app).target.replace('/mine/', '//');
-  expect(await statusesOf(keyed, (name) => produce(app, name, {}, withoutId(name)))).toEqual(all(keyed, 404));
+  const withoutId = (name: EndpointName) => withServer(requestOf(name, app).target, '');
+  expect(await statusesOf(ofServers, (name) => produce(app, name, {}, withoutId(name)))).toEqual(all(ofServers, 404));
+  expect(await produce(app, 'getAction', {}, '/v1/hosting/actions/none')).toBe(404);
+  expect(await produce(app, 'listActivity', {}, '/v1/hosting/activity?limit=0')).toBe(400);
 
   const headers = { 'Idempotency-Key': 'order-4711' };
   await askEndpoint(app, 'startVps', { headers });
@@ -130,7 +139,7 @@ test('502 of endpoints with a key, and 409 while an action runs', async () => {
   world.panel.fail({ status: 500 });
   world.hetzner.fail({ status: 500 });
   // A console token needs no provider.
-  const asking = keyed.filter((name) => name !== 'openGameConsole');
+  const asking = ofServers.filter((name) => name !== 'openGameConsole');
   expect(await statusesOf(asking, (name) => produce(app, name))).toEqual(all(asking, 502));
 
   world.panel.fail('hang');

@@ -60,8 +60,16 @@ test('the example of each request gets the example of its response, from the sam
     const body = (isJson ? JSON.parse(answer.text) : answer.text) as Record<string, unknown>;
     if (recorded.includes(operationId)) examples[operationId] = shorten(body);
     else if (operationId === 'getOpenApi') expect(example).toEqual({ ...body, ...withoutOperations });
-    else if (operationId === 'openGameConsole') {
+    else if (operationId === 'getKnowledgeBaseSearch') {
+      expect({ ...(example as object), index: body['index'] }).toEqual(body);
+    } else if (operationId === 'openGameConsole') {
       expect(example).toEqual({ ...body, websocket: { ...(body['websocket'] as object), token: expect.any(String) } });
+    } else if (operationId === 'getKey') {
+      // The key of the tests may do all, at any rate.
+      const { scopes, limits, ...own } = example as Record<string, unknown>;
+      expect({ ...body, scopes, limits }).toEqual({ ...own, scopes, limits });
+    } else if (operationId.endsWith('State')) {
+      expect(example).toEqual({ ...body, checked_at: expect.any(String) });
     } else expect({ operationId, body: example }).toEqual({ operationId, body });
   }
   // `vitest -u` writes the file; the description has these examples from the next run on.

@@ -1,9 +1,11 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { OpenApiDocument, Operation } from '#contract/openapi-document.ts';
+import { generateApiKey } from '../../server/keys/key.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
+import type { HostingWorld } from '../helpers/hosting.ts';
 import { buildProject, siteUrls, temporaryFolder } from '../helpers/project.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
@@ -33,9 +35,14 @@ export async function serveSample(): Promise<SampleApp> {
 
   const world = await createHostingWorld(root);
   const record = { provider: 'panel', ref: world.panel.wings.uuid, logFile: null } as const;
-  await world.store.servers.put({ server: 'game:mc-4821', ...record });
-  await world.store.servers.put({ server: 'vps:1207', ...record, provider: 'cloud', ref: '42' });
-  const key = await world.issueKey({ servers: ['game:mc-4821', 'vps:1207'] });
+  await world.store.servers.put({ server: 'game:demo', ...record });
+  await world.store.servers.put({ server: 'vps:demo', ...record, provider: 'cloud', ref: '42' });
+  // The cursors of the examples are those of this key.
+  const { id, text: key, hash: secretHash } = generateApiKey({ id: 'AbCdEfGhIj01' });
+  const createdAt = Date.parse('2026-03-01T12:00:00Z');
+  const label = 'Control panel of Example Ltd';
+  await world.issueKey({ id, secretHash, label, createdAt, servers: ['game:demo', 'vps:demo'] });
+  await addExampleActions(world, key);
   const kuma = await createKumaUpstream();
   kuma.monitors.set('Game servers', 0);
   const chat = await createUpstream(() => ({ status: 200, body: '{}' }));
@@ -49,6 +56,19 @@ export async function serveSample(): Promise<SampleApp> {
   const app = await createTestApp({ root, settings });
   const document = (await (await app.request('/v1/openapi.json')).json()) as OpenApiDocument;
   return { ...app, key, document };
+}
+
+/** Adds three actions; the example of a page is the second one alone. */
+async function addExampleActions({ addAction }: HostingWorld, key: string): Promise<void> {
+  const server = 'game:demo';
+  const actions = [
+    { actionId: '3b9d1c60-52aa-4f0e-8f6b-77c2e1d40a95', requestId: 'restart-4710', at: '2026-03-01T11:55Z' },
+    { actionId: '8c1f3a52-9e07-4b6d-a2c8-51d0e97b4f36', requestId: 'restart-4711', at: '2026-03-01T12:00Z' },
+    { actionId: '0f4c2b7e-7d1a-4c55-9b0e-3a8d5f6e2c41', requestId: 'restart-4712', at: '2026-03-01T12:05Z' },
+  ];
+  for (const { at, ...action } of actions) {
+    await addAction(key, { ...action, at: Date.parse(at), action: 'restart', server });
+  }
 }
 
 /** The request that an operation's description gives as its example. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { HostingActionResponse, HostingActivityResponse } from '#contract/activity.ts';
 import { ContentArticle, ContentItem } from '#contract/blog.ts';
 import { DomainPricing, DomainSearchResponse, DomainTLD, DomainTLDListResponse } from '#contract/domains.ts';
 import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
@@ -9,11 +10,14 @@ import {
   GameLatestLogResponse,
   GamePowerResponse,
 } from '#contract/game.ts';
+import { KeyResponse } from '#contract/key.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
 import { ErrorResponse } from '#contract/problem.ts';
 import { AuthorItem, BlogIndexItem, CategoryItem, KnowledgeBaseIndexItem } from '#contract/site.ts';
+import { GameStateResponse, VPSStateResponse } from '#contract/server-state.ts';
+import { KnowledgeBaseSearch, processTerm } from '#contract/search.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 
@@ -65,6 +69,15 @@ const indexItemOf = (category: string) => ({
   tags: ['linux'],
   updated: '2026-02-28',
 });
+const action = {
+  success: true,
+  request_id: 'order-4711',
+  action: 'start',
+  server: 'game:7',
+  status: 'accepted',
+  requested_at: '2026-03-01T12:00:00.000Z',
+  finished_at: '2026-03-01T12:00:00.412Z',
+};
 
 /** Every shape of the API, in the order of the specification. */
 export const shapes: readonly Shape[] = [
@@ -144,10 +157,76 @@ export const shapes: readonly Shape[] = [
     valid: { success: true, server_id: '7', empty: true, content: '' },
   },
   {
+    name: 'VPSStateResponse',
+    schema: VPSStateResponse,
+    valid: { success: true, vps_id: '7', state: 'unknown', checked_at: '2026-03-01T12:00:00.000Z' },
+  },
+  {
+    name: 'GameStateResponse',
+    schema: GameStateResponse,
+    valid: { success: true, server_id: '7', state: 'running', checked_at: '2026-03-01T12:00:00Z' },
+  },
+  {
+    name: 'KeyResponse',
+    schema: KeyResponse,
+    valid: {
+      id: 'AbCdEfGhIj01',
+      label: '',
+      scopes: ['game-power:read'],
+      servers: ['game:7'],
+      created_at: '2026-03-01T12:00:00Z',
+      expires_at: '2027-03-01T12:00:00Z',
+      limits: { power: { requests_per_second: 1, burst: 5 }, read: { requests_per_second: 2, burst: 20 } },
+    },
+    nullable: ['expires_at'],
+  },
+  { name: 'HostingActionResponse', schema: HostingActionResponse, valid: action, nullable: ['finished_at'] },
+  {
+    name: 'HostingActivityResponse',
+    schema: HostingActivityResponse,
+    valid: { success: true, activity: [action], next: 'cursor' },
+    nullable: ['activity.0.finished_at', 'next'],
+  },
+  {
     name: 'KBFeedbackRequest',
     schema: KBFeedbackRequest,
     valid: { helpful: false, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
     optional: ['title', 'slug'],
+  },
+  {
+    name: 'KnowledgeBaseSearch',
+    schema: KnowledgeBaseSearch,
+    valid: {
+      minisearch: '7.2.0',
+      hasText: false,
+      processTerm,
+      options: {
+        idField: 'path',
+        fields: ['title'],
+        storeFields: ['title'],
+        searchOptions: { boost: { title: 4, tags: 3, headings: 2, description: 2 }, prefix: true, fuzzy: 0.2 },
+      },
+      index: {
+        documentCount: 1,
+        nextId: 1,
+        documentIds: { '0': '/knowledgebase/vps/ssh' },
+        fieldIds: { title: 0 },
+        fieldLength: { '0': [1] },
+        averageFieldLength: [1],
+        storedFields: { '0': { title: 'SSH', description: 'How.', category: 'VPS' } },
+        dirtCount: 0,
+        index: [['ssh', { '0': { '0': 1 } }]],
+        serializationVersion: 2,
+      },
+    },
+    maps: [
+      'index.documentIds',
+      'index.fieldIds',
+      'index.fieldLength',
+      'index.storedFields',
+      'index.index.0.1',
+      'index.index.0.1.0',
+    ],
   },
   {
     name: 'OpenApiDocument',

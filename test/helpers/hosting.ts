@@ -1,24 +1,28 @@
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
 import { createApiKey } from '../../server/keys/key.ts';
 import { openStore } from '../../server/store/index.ts';
-import type { ApiKeyRecord, Store } from '../../server/store/types.ts';
+import type { ApiKeyRecord, AuditEntry, Store } from '../../server/store/types.ts';
 import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';
+import type { HetznerUpstream } from './upstream-hetzner.ts';
 import { createPanelUpstream, panelKeys } from './upstream-panel.ts';
 import type { PanelOptions, PanelUpstream } from './upstream-panel.ts';
-import type { OnEnd, Upstream } from './upstream.ts';
+import type { OnEnd } from './upstream.ts';
 
 /** Customers' servers, API keys, and stand-ins for the systems that run the servers. */
 export interface HostingWorld {
   readonly panel: PanelUpstream;
-  readonly hetzner: Upstream;
+  readonly hetzner: HetznerUpstream;
   readonly store: Store;
   /** Settings that connect the server under test to this world. */
   readonly settings: Record<string, string>;
   /** Creates an API key. Defaults: all servers of the first customer, all scopes. */
   readonly issueKey: (fields?: Partial<ApiKeyRecord>) => Promise<string>;
+  /** Writes an accepted action of a key to the audit log; its request id is `mine`, as in the targets of `requestOf`. */
+  readonly addAction: (key: string, fields?: Partial<AuditEntry>) => Promise<void>;
 }
 
 /** The servers of the first customer; the other customer's are named `theirs`. */
@@ -68,6 +72,13 @@ export async function createHostingWorld(
       const { record, text } = createApiKey(usual);
       await store.apiKeys.create({ ...record, ...fields });
       return text;
+    },
+    async addAction(key, fields) {
+      const [at, keyId] = [Date.now(), key.split('_')[1]!];
+      const action = { actionId: randomUUID(), action: 'start', server: 'game:mine', requestId: 'mine' } as const;
+      const entry = { at, ...action, actor: null, keyId, ip: '127.0.0.1', detail: null, ...fields };
+      await store.audit.append({ ...entry, phase: 'requested', outcome: null, ms: null });
+      await store.audit.append({ ...entry, at: entry.at + 412, phase: 'finished', outcome: 'ok', ms: 412 });
     },
   };
 }

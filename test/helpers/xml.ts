@@ -8,7 +8,9 @@ function describeWith(name: string, debianPackage: string, isInstalled: boolean,
   test(`${name} is installed on CI`, () => {
     expect({ CI: process.env.CI, isInstalled }).not.toEqual({ CI: 'true', isInstalled: false });
   });
-  describe.skipIf(!isInstalled)(`with ${name}`, () => body());
+  describe.skipIf(!isInstalled)(`with ${name}`, () => {
+    body();
+  });
 }
 
 /** Tests with xmllint. */

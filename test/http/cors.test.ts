@@ -3,18 +3,15 @@ import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { serveShared, sharedApp } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
-import { describeEndpoint, endpointNames, requestOf } from '../server/targets.ts';
+import { describeEndpoint, endpointNames, keyedNames, requestOf } from '../server/targets.ts';
 
 const site = 'https://www.example.com';
 const exposed =
-  'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, ' +
-  'WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
+  'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, Idempotent-Request-Id, RateLimit, ' +
+  'RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 
 /** The endpoints without an API key. */
 const publicNames = endpointNames.filter((name) => !describeEndpoint(name).access);
-
-/** The endpoints with an API key. */
-const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
 
 /** Answers of every status that a browser can get from public endpoints, for one origin. */
 async function askAll(app: SharedApp, origin: string | undefined): Promise<Answer[]> {

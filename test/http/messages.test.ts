@@ -6,7 +6,7 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { sharedApp, sharedProject } from '../server/shared.ts';
-import { describeEndpoint, endpointNames } from '../server/targets.ts';
+import { describeEndpoint, serverAccessOf, serverNames } from '../server/targets.ts';
 
 /** What the schema library would say. */
 const foreignWords = /invalid input|expected|received|unrecognized|zod|pattern|regex/i;
@@ -97,16 +97,15 @@ test('a request whose target or Host is not valid gets a reason', async () => {
   }
 });
 
-const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
 const failureTexts: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(keyedNames.map((name) => [name, 'Failed to send the power action'])),
+  ...Object.fromEntries(serverNames.map((name) => [name, 'Failed to send the power action'])),
   openGameConsole: 'The console or log request failed',
   sendGameCommand: 'The console or log request failed',
   getLatestGameLog: 'The console or log request failed',
 };
 
-describe.each(keyedNames)('%s', (name) => {
-  const { kind } = describeEndpoint(name).access!;
+describe.each(serverNames)('%s', (name) => {
+  const { kind } = serverAccessOf(name);
   const message = failureTexts[name]!;
 
   test('says in its 502 which action failed, also when it is replayed', async () => {

@@ -8,7 +8,15 @@ import { temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
-import { endpointNames, describeEndpoint, requestOf } from '../server/targets.ts';
+import {
+  describeEndpoint,
+  endpointNames,
+  keyedNames,
+  requestOf,
+  serverAccessOf,
+  serverNames,
+  withServer,
+} from '../server/targets.ts';
 
 /** The scopes that each endpoint accepts, written out again, since this tests the contract. */
 const acceptedScopes: Record<string, readonly Scope[]> = {
@@ -22,19 +30,18 @@ const acceptedScopes: Record<string, readonly Scope[]> = {
   openGameConsole: ['game-console:read', 'game-console:read_write'],
   sendGameCommand: ['game-console:read_write'],
   getLatestGameLog: ['game-logs:read'],
+  getVpsState: ['vps-power:read', 'vps-power:read_write'],
+  getGameServerState: ['game-power:read', 'game-power:read_write'],
 };
 
-const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
-
-test('every endpoint below /v1/hosting needs a key, and no other does', () => {
+test('every endpoint below /v1/hosting needs a key, and of the others only /v1/key does', () => {
   const below = endpointNames.filter((name) => describeEndpoint(name).path.startsWith('/v1/hosting/'));
-  expect(below).toEqual(keyedNames);
-  expect(Object.keys(acceptedScopes).toSorted()).toEqual(keyedNames.toSorted());
+  expect(['getKey', ...below]).toEqual(keyedNames);
+  expect(Object.keys(acceptedScopes).toSorted()).toEqual(serverNames.toSorted());
 });
 
-describe.each(keyedNames)('%s', (name) => {
-  const { access } = describeEndpoint(name);
-  const { kind } = access!;
+describe.each(serverNames)('%s', (name) => {
+  const { kind } = serverAccessOf(name);
   const other = kind === 'vps' ? 'game' : 'vps';
 
   /** Sends a request for a server with this Authorization header. */
@@ -42,7 +49,7 @@ describe.each(keyedNames)('%s', (name) => {
     const app = await sharedApp();
     const { target, ...usual } = requestOf(name, app);
     const headers = authorization === undefined ? {} : { Authorization: authorization };
-    return ask(app, target.replace('/mine/', `/${server}/`), { ...usual, headers });
+    return ask(app, withServer(target, server), { ...usual, headers });
   }
 
   const servers = ['mine', 'theirs', 'nothing', 'twin'] as const;
@@ -154,7 +161,7 @@ describe.each(keyedNames)('%s', (name) => {
     const { target, ...usual } = requestOf(name, app);
     const question = { ...usual, headers: { ...usual.headers, 'X-Request-Id': 'order-4711' } };
     const [foreign, unknown] = await Promise.all(
-      ['theirs', 'nothing'].map((server) => ask(app, target.replace('/mine/', `/${server}/`), question)),
+      ['theirs', 'nothing'].map((server) => ask(app, withServer(target, server), question)),
     );
     const stable = ({ status, headers: { date: _d, ratelimit: _r, ...headers }, text }: Answer) => ({
       status,
@@ -163,6 +170,64 @@ describe.each(keyedNames)('%s', (name) => {
     });
     expect(stable(foreign!)).toEqual(stable(unknown!));
   });
+});
+
+/** The endpoints that any valid key may ask, and the status of the answer to a key that has done nothing. */
+const anyKeyNames = { getKey: 200, getAction: 404, listActivity: 200 } as const;
+
+test('the endpoints for any key are those of the table', () => {
+  expect(keyedNames.filter((name) => !serverNames.includes(name))).toEqual(Object.keys(anyKeyNames));
+});
+
+describe.each(Object.entries(anyKeyNames))('%s', (name, emptyStatus) => {
+  async function askAs(authorization: string | undefined): Promise<Answer> {
+    const app = await sharedApp();
+    const { target, ...usual } = requestOf(name as keyof typeof anyKeyNames, app);
+    return ask(app, target, { ...usual, headers: authorization === undefined ? {} : { Authorization: authorization } });
+  }
+
+  test.each<[string, (key: string) => string | undefined]>([
+    ['no key', () => undefined],
+    ['an invalid key', () => 'Bearer nonsense'],
+    ['a truncated key', (key) => `Bearer ${key.slice(0, -1)}`],
+  ])('refuses %s', async (_, authorization) => {
+    const { key } = await sharedHosting();
+    const { status, text } = await askAs(authorization(key));
+    expect({ status, text }).toEqual({ status: 401, text: renderProblem('json', 'unauthorized') });
+  });
+
+  test('refuses a key that is revoked, expired or rotated', async () => {
+    const { issueKey, store } = await sharedHosting();
+    const now = Date.now();
+    const rotated = await issueKey();
+    await store.apiKeys.rotate(rotated.split('_')[1]!, 'a'.repeat(64), now - 1);
+    for (const key of [await issueKey({ revokedAt: now - 1 }), await issueKey({ expiresAt: now - 1 }), rotated]) {
+      expect((await askAs(`Bearer ${key}`)).status).toBe(401);
+    }
+  });
+
+  test.each([...scopes.map((scope) => [scope]), [...scopes], []].map((held) => ({ held })))(
+    'shows a key itself or its own actions alone, whatever its scopes and servers: $held',
+    async ({ held }) => {
+      const { issueKey, addAction } = await sharedHosting();
+      for (const servers of [['game:mine', 'vps:mine'], ['game:theirs'], []] as const) {
+        const key = await issueKey({ scopes: held, servers });
+        expect((await askAs(`Bearer ${key}`)).status).toBe(emptyStatus);
+        const requestId = 'mine';
+        await addAction(key, { requestId, action: 'kill', server: 'game:gone' });
+        const { status, text } = await askAs(`Bearer ${key}`);
+        expect(status).toBe(200);
+        const body = JSON.parse(text) as { activity?: unknown[] };
+        if (name === 'getKey') {
+          expect(body).toMatchObject({ id: key.split('_')[1], scopes: held, servers });
+          continue;
+        }
+        expect(body.activity ?? [body]).toEqual([
+          expect.objectContaining({ request_id: requestId, action: 'kill', server: 'game:gone', status: 'accepted' }),
+        ]);
+      }
+    },
+  );
 });
 
 describe('if a request has several problems, the response names the first:', () => {

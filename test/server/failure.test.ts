@@ -39,6 +39,9 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
     version: '1.2.3',
     // The stored endpoints use none of these.
     hosting: undefined as never,
+    activity: undefined as never,
+    apiKeys: undefined as never,
+    keyLimits: undefined as never,
     idempotency: undefined as never,
     feedback: undefined as never,
     domains: undefined as never,

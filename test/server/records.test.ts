@@ -10,9 +10,7 @@ import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { ask, askEndpoint } from './ask.ts';
 import { sharedProject } from './shared.ts';
-import { describeEndpoint, endpointNames, requestOf } from './targets.ts';
-
-const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
+import { describeEndpoint, requestOf, serverAccessOf, serverNames } from './targets.ts';
 
 async function serve() {
   const world = await createHostingWorld(temporaryFolder());
@@ -26,8 +24,8 @@ function damage({ settings }: HostingWorld, sql: string): void {
   database.close();
 }
 
-describe.each(keyedNames)('%s', (name) => {
-  const { kind } = describeEndpoint(name).access!;
+describe.each(serverNames)('%s', (name) => {
+  const { kind } = serverAccessOf(name);
   const server: ServerName = `${kind}:mine`;
   const [status, code] = kind === 'vps' ? [500, 'server_unavailable' as const] : [502, 'provider_error' as const];
 
@@ -113,7 +111,7 @@ test('every action is audited before and after, with key, action and server', as
     sendGameCommand: 'command',
   };
   for (const [name, action] of Object.entries(actions)) {
-    const { target, ...usual } = requestOf(name as (typeof keyedNames)[number], app);
+    const { target, ...usual } = requestOf(name as (typeof serverNames)[number], app);
     const headers = { ...usual.headers, 'X-Request-Id': `order-${name}` };
     await ask(app, target, { ...usual, headers, from: '127.0.0.9' });
     const entries = (await Array.fromAsync(world.store.audit.entries({}))).slice(-2);

@@ -62,7 +62,9 @@ async function createSharedHosting(): Promise<HostingWorld & { key: string }> {
     FEEDBACK_RATELIMIT_BURST: '100000',
     DOMAIN_RATELIMIT_BURST: '100000',
   };
-  return { ...hosting, settings, key: await hosting.issueKey() };
+  const key = await hosting.issueKey();
+  await hosting.addAction(key);
+  return { ...hosting, settings, key };
 }
 
 /** A copy of the shared project that a test may change. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { generateApiKey } from '../../server/keys/key.ts';
 import { StoreError } from '../../server/store/error.ts';
 import type { Store } from '../../server/store/types.ts';
-import { apiKey, auditEntry, streamToken } from './samples.ts';
+import { apiKey, auditEntry, claim, streamToken } from './samples.ts';
 import type { CreateTarget } from './target.ts';
 
 const t0 = 1_800_000_000_000;
@@ -19,7 +19,7 @@ const keyMessage = 'the record "AbCdEfGhIj01" of hosting_api_keys is corrupted';
 const idempotencyMessage = 'the record "k one" of hosting_idempotency is corrupted';
 const find = ({ apiKeys }: Store) => apiKeys.find('AbCdEfGhIj01');
 const list = ({ apiKeys }: Store) => apiKeys.list();
-const begin = ({ idempotency }: Store) => idempotency.begin('k', 'one', 'print', t0, t0);
+const begin = ({ idempotency }: Store) => idempotency.begin(claim({ deadline: t0 }));
 
 const damages: readonly Damage[] = [
   ...[

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { apiKey } from './samples.ts';
+import { apiKey, claim } from './samples.ts';
 import type { CreateTarget } from './target.ts';
 
 const minute = 60_000;
@@ -177,16 +177,18 @@ export function recordsSuite(createTarget: CreateTarget): void {
 
     test('the first request begins; later ones see that it runs, and then its answer', async () => {
       const { idempotency } = await open();
-      expect(await idempotency.begin('k', 'one', 'print', t0, deadline)).toEqual({ state: 'begun' });
-      expect(await idempotency.begin('k', 'one', 'other', t0 + 1, deadline + 1)).toEqual({
+      expect(await idempotency.begin(claim())).toEqual({ state: 'begun' });
+      expect(await idempotency.begin(claim({ fingerprint: 'other', now: t0 + 1, deadline: deadline + 1 }))).toEqual({
         state: 'running',
         fingerprint: 'print',
+        requestId: 'a-request',
         deadline,
       });
       await idempotency.finish('k', 'one', answer);
-      expect(await idempotency.begin('k', 'one', 'other', t0 + 2, deadline + 2)).toEqual({
+      expect(await idempotency.begin(claim({ fingerprint: 'other', now: t0 + 2, deadline: deadline + 2 }))).toEqual({
         state: 'answered',
         fingerprint: 'print',
+        requestId: 'a-request',
         answer,
       });
     });
@@ -194,34 +196,37 @@ export function recordsSuite(createTarget: CreateTarget): void {
     test('the same idempotency key of another API key is a different key', async () => {
       const { idempotency } = await open();
       for (const [apiKeyId, key] of [['k', 'one'] as const, ['l', 'one'] as const, ['k', 'One'] as const]) {
-        expect(await idempotency.begin(apiKeyId, key, 'print', t0, deadline)).toEqual({ state: 'begun' });
+        expect(await idempotency.begin(claim({ apiKeyId, key }))).toEqual({ state: 'begun' });
       }
       await idempotency.finish('k', 'one', answer);
-      expect(await idempotency.begin('l', 'one', 'print', t0, deadline)).toMatchObject({ state: 'running' });
+      expect(await idempotency.begin(claim({ apiKeyId: 'l' }))).toMatchObject({ state: 'running' });
     });
 
     test('a released key can begin again, but an answer is neither released nor replaced', async () => {
       const { idempotency } = await open();
-      await idempotency.begin('k', 'one', 'print', t0, deadline);
+      await idempotency.begin(claim());
       await idempotency.release('k', 'one');
-      expect(await idempotency.begin('k', 'one', 'second', t0, deadline)).toEqual({ state: 'begun' });
+      expect(await idempotency.begin(claim({ fingerprint: 'second', requestId: 'later' }))).toEqual({ state: 'begun' });
       await idempotency.finish('k', 'one', answer);
       await idempotency.finish('k', 'one', { status: 502, body: 'late' });
       await idempotency.release('k', 'one');
-      const state = { state: 'answered', fingerprint: 'second', answer };
-      expect(await idempotency.begin('k', 'one', 'print', t0, deadline)).toEqual(state);
+      const state = { state: 'answered', fingerprint: 'second', requestId: 'later', answer };
+      expect(await idempotency.begin(claim())).toEqual(state);
     });
 
     test('a record expires after 24 hours, answered or not', async () => {
       const { idempotency } = await open();
-      for (const key of ['answered', 'running']) await idempotency.begin('k', key, 'print', t0, deadline);
+      for (const key of ['answered', 'running']) await idempotency.begin(claim({ key }));
       await idempotency.finish('k', 'answered', answer);
       for (const state of ['answered', 'running']) {
-        expect(await idempotency.begin('k', state, 'print', t0 + day, deadline)).toMatchObject({ state });
-        expect(await idempotency.begin('k', state, 'new', t0 + day + 1, deadline)).toEqual({ state: 'begun' });
-        expect(await idempotency.begin('k', state, 'new', t0 + day + 2, deadline)).toEqual({
+        expect(await idempotency.begin(claim({ key: state, now: t0 + day }))).toMatchObject({ state });
+        expect(await idempotency.begin(claim({ key: state, fingerprint: 'new', now: t0 + day + 1 }))).toEqual({
+          state: 'begun',
+        });
+        expect(await idempotency.begin(claim({ key: state, fingerprint: 'new', now: t0 + day + 2 }))).toEqual({
           state: 'running',
           fingerprint: 'new',
+          requestId: 'a-request',
           deadline,
         });
       }
@@ -230,8 +235,8 @@ export function recordsSuite(createTarget: CreateTarget): void {
     test('purge removes only records that began before a time', async () => {
       const target = await createTarget();
       const { idempotency } = await target.open();
-      await idempotency.begin('k', 'old', 'print', t0 - 1, deadline);
-      await idempotency.begin('k', 'new', 'print', t0, deadline);
+      await idempotency.begin(claim({ key: 'old', now: t0 - 1 }));
+      await idempotency.begin(claim({ key: 'new' }));
       await idempotency.purge(t0);
       const query = await target.connect();
       expect(await query('SELECT idempotency_key AS name FROM hosting_idempotency')).toEqual([{ name: 'new' }]);

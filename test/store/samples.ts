@@ -1,4 +1,4 @@
-import type { ApiKeyRecord, AuditEntry, StreamTokenRecord } from '../../server/store/types.ts';
+import type { ApiKeyRecord, AuditEntry, IdempotentClaim, StreamTokenRecord } from '../../server/store/types.ts';
 
 /** A valid API key, with the given fields replaced. */
 export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
@@ -49,4 +49,11 @@ export function streamToken(fields: Partial<StreamTokenRecord> = {}): StreamToke
     expiresAt: 1_800_000_600_000,
     ...fields,
   };
+}
+
+/** The first request with an Idempotency-Key, with the given fields replaced. */
+export function claim(fields: Partial<IdempotentClaim> = {}): IdempotentClaim {
+  const now = 1_800_000_000_000;
+  const request = { fingerprint: 'print', requestId: 'a-request' };
+  return { apiKeyId: 'k', key: 'one', ...request, now, deadline: now + 20_000, ...fields };
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { StoreError } from '../../server/store/error.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import type { Migration } from '../../server/store/migrations.ts';
-import { apiKey } from './samples.ts';
+import { apiKey, claim } from './samples.ts';
 import { runWorkers } from './target.ts';
 import type { CreateTarget, StoreTarget } from './target.ts';
 
@@ -30,14 +30,18 @@ export function sharingSuite(createTarget: CreateTarget): void {
       // In the second round, the record of the first has expired and is replaced.
       const states = await Promise.all(
         Array.from({ length: 100 }, (_, index) =>
-          stores[index % 2]!.idempotency.begin('k', 'one', `${round}-${index}`, now, now + 20_000),
+          stores[index % 2]!.idempotency.begin(
+            claim({ fingerprint: `${round}-${index}`, requestId: `request-${index}`, now, deadline: now + 20_000 }),
+          ),
         ),
       );
       const winners = states.flatMap(({ state }, index) => (state === 'begun' ? [`${round}-${index}`] : []));
       expect(winners).toHaveLength(1);
       for (const state of states) {
         if (state.state === 'begun') continue;
-        expect(state).toEqual({ state: 'running', fingerprint: winners[0], deadline: now + 20_000 });
+        const [winner] = winners;
+        const requestId = `request-${winner!.split('-')[1]}`;
+        expect(state).toEqual({ state: 'running', fingerprint: winner, requestId, deadline: now + 20_000 });
       }
     }
   });

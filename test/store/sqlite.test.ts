@@ -15,6 +15,7 @@ import { EnvError } from '../../server/settings.ts';
 import { StoreError } from '../../server/store/error.ts';
 import { openStore } from '../../server/store/index.ts';
 import { temporaryFolder } from '../helpers/project.ts';
+import { activitySuite } from './activity-suite.ts';
 import { auditSuite } from './audit-suite.ts';
 import { damageSuite } from './damage-suite.ts';
 import { feedbackSuite } from './feedback-suite.ts';
@@ -27,6 +28,7 @@ import { createSqliteTarget } from './target.ts';
 describe('in a SQLite file', () => {
   recordsSuite(createSqliteTarget);
   auditSuite(createSqliteTarget);
+  activitySuite(createSqliteTarget);
   feedbackSuite(createSqliteTarget);
   streamTokenSuite(createSqliteTarget);
   sharingSuite(createSqliteTarget);

@@ -4,7 +4,7 @@ import { readSettings } from '../../server/settings.ts';
 import { StoreSettings } from '../../server/store/env.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { Store } from '../../server/store/types.ts';
-import { apiKey, auditEntry } from './samples.ts';
+import { apiKey, auditEntry, claim } from './samples.ts';
 
 // A child process for tests: prints `ready`, waits for a line, opens the store, runs an action and prints its result.
 
@@ -14,11 +14,8 @@ const count = Number(countText);
 const actions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   open: ({ apiKeys }) => apiKeys.list(),
   async begin({ idempotency }) {
-    const now = 1_800_000_000_000;
     const states = await Promise.all(
-      Array.from({ length: count }, (_, index) =>
-        idempotency.begin('AbCdEfGhIj01', 'one', `${worker}-${index}`, now, now + 20_000),
-      ),
+      Array.from({ length: count }, (_, index) => idempotency.begin(claim({ fingerprint: `${worker}-${index}` }))),
     );
     return states.filter(({ state }) => state === 'begun').length;
   },

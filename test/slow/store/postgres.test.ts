@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { StoreError } from '../../../server/store/error.ts';
 import { openStore } from '../../../server/store/index.ts';
+import { activitySuite } from '../../store/activity-suite.ts';
 import { auditSuite } from '../../store/audit-suite.ts';
 import { damageSuite } from '../../store/damage-suite.ts';
 import { feedbackSuite } from '../../store/feedback-suite.ts';
@@ -18,6 +19,7 @@ describePostgres((server) => {
   const createTarget = async () => createPostgresTarget(await server().createDatabase());
   recordsSuite(createTarget);
   auditSuite(createTarget);
+  activitySuite(createTarget);
   feedbackSuite(createTarget);
   streamTokenSuite(createTarget);
   sharingSuite(createTarget);

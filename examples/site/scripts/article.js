@@ -1,0 +1,91 @@
+import { parseArticle } from './article-html.js';
+import { ApiError, get } from './api.js';
+import { renderFeedback } from './feedback.js';
+import { categoryOf, find, formatDate, h, image, load, scrollToAnchor } from './page.js';
+
+/** @typedef {import('./types.ts').BlogArticle} BlogArticle */
+/** @typedef {import('./types.ts').Guide} Guide */
+
+const isBlog = location.pathname.startsWith('/blog/');
+const list = isBlog
+  ? { name: 'Blog', path: '/blog', api: '/v1/blog' }
+  : { name: 'Help', path: '/knowledgebase', api: '/v1/kb' };
+
+await load(find('article'), readArticle, (article) => (article ? renderArticle(article) : renderMissing()));
+scrollToAnchor();
+
+/** @returns {Promise<BlogArticle | Guide | undefined>} */
+async function readArticle() {
+  try {
+    return await get(`${list.api}/article?${new URLSearchParams({ path: location.pathname })}`);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** @param {BlogArticle | Guide} article */
+function renderArticle(article) {
+  const { title, description, path, category, html } = article;
+  document.title = `${title} - Example Hosting`;
+  document.querySelector('meta[name="description"]')?.setAttribute('content', description);
+  document.head.append(h('link', { rel: 'canonical', href: location.origin + path }));
+  // A former path answers with the article too.
+  if (path !== location.pathname) history.replaceState(null, '', path + location.hash);
+  const body = h('div', { class: 'markdown-body' }, parseArticle(html));
+  return [
+    h(
+      'nav',
+      { class: 'crumbs', 'aria-label': 'Breadcrumb' },
+      h('a', { href: list.path }, list.name),
+      ' / ',
+      h('a', { href: `${list.path}?category=${categoryOf(article)}` }, category),
+    ),
+    h(
+      'div',
+      { class: 'columns' },
+      h(
+        'article',
+        {},
+        h('h1', {}, title),
+        ...('date' in article ? renderFacts(article) : [h('p', { class: 'lead' }, description)]),
+        body,
+        ...(isBlog ? [] : [renderFeedback(article)]),
+      ),
+      renderOutline(body),
+    ),
+  ];
+}
+
+/** @param {BlogArticle} article */
+function renderFacts({ date, author, readTime, cover }) {
+  return [
+    h('p', { class: 'facts' }, author, ' · ', h('time', { datetime: date }, formatDate(date)), ' · ', readTime),
+    image(cover, { class: 'cover', width: 1200, height: 630, loading: 'eager' }),
+  ];
+}
+
+/** @param {HTMLElement} body */
+function renderOutline(body) {
+  const headings = [...body.querySelectorAll('h2[id]:not(.sr-only)')];
+  return h(
+    'aside',
+    {},
+    h(
+      'nav',
+      { class: 'outline', 'aria-labelledby': 'outline' },
+      h('h2', { id: 'outline' }, 'On this page'),
+      h('ul', {}, ...headings.map(({ id, textContent }) => h('li', {}, h('a', { href: `#${id}` }, textContent ?? '')))),
+    ),
+  );
+}
+
+function renderMissing() {
+  document.title = 'Not found - Example Hosting';
+  // The status of this page is 200: the server does not know which articles exist.
+  document.head.append(h('meta', { name: 'robots', content: 'noindex' }));
+  return [
+    h('h1', {}, 'There is no such article'),
+    h('p', { class: 'lead' }, 'It may have been removed. ', h('a', { href: list.path }, 'See what there is.')),
+  ];
+}

@@ -1,0 +1,44 @@
+import { ApiError, request } from './api.js';
+import { explain, h } from './page.js';
+
+/**
+ * Asks whether an article of the knowledge base was helpful, and sends the answer.
+ *
+ * @param {{ title: string; path: string }} article
+ */
+export function renderFeedback({ title, path }) {
+  const answer = h('p', { role: 'status' });
+  const buttons = h('p', {}, ...[true, false].map(createButton));
+
+  /** @param {boolean} helpful */
+  function createButton(helpful) {
+    const button = h('button', { type: 'button' }, helpful ? 'Yes' : 'No');
+    button.addEventListener('click', () => void send(helpful));
+    return button;
+  }
+
+  /** @param {boolean} helpful */
+  async function send(helpful) {
+    const body = JSON.stringify({ helpful, title, slug: path });
+    buttons.inert = true;
+    try {
+      await request('/v1/kb/feedback', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+      buttons.remove();
+      answer.textContent = 'Thank you. Our editors read every vote.';
+    } catch (error) {
+      answer.textContent =
+        error instanceof ApiError && error.status === 502
+          ? 'Thank you. Your vote was counted, but our editors could not be notified.'
+          : `Your vote was not sent. ${explain(error)}`;
+      buttons.inert = false;
+    }
+  }
+
+  return h(
+    'section',
+    { class: 'feedback', 'aria-labelledby': 'feedback' },
+    h('h2', { id: 'feedback' }, 'Was this helpful?'),
+    buttons,
+    answer,
+  );
+}

@@ -1,0 +1,127 @@
+import { ApiError, api } from './api.js';
+
+/**
+ * Finds an element that the page must have.
+ *
+ * @param {string} id
+ */
+export function find(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no element #${id}`);
+  return element;
+}
+
+/**
+ * Creates an element. Strings become text, never HTML; `undefined` leaves an attribute out.
+ *
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number | undefined>} attributes
+ * @param {(Node | string)[]} children
+ */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined) element.setAttribute(name, String(value));
+  }
+  element.append(...children);
+  return element;
+}
+
+/** The newest call of load() for each element: an older one must not replace its result. */
+/** @type {WeakMap<Element, object>} */
+const newest = new WeakMap();
+
+/**
+ * Fills an element with what `read` returns. Until then it is busy; after a failure it says what happened, and offers or
+ * makes another try.
+ *
+ * @template Data
+ * @param {HTMLElement} element
+ * @param {() => Promise<Data>} read
+ * @param {(data: Data) => (Node | string)[]} render
+ */
+export async function load(element, read, render) {
+  const call = {};
+  newest.set(element, call);
+  element.ariaBusy = 'true';
+  if (!element.hasChildNodes()) element.append(h('p', { class: 'loading' }, 'Loading…'));
+  /** @type {() => (Node | string)[]} */
+  let renderOutcome;
+  try {
+    const data = await read();
+    renderOutcome = () => render(data);
+  } catch (error) {
+    renderOutcome = () => [renderFailure(error, () => load(element, read, render))];
+  }
+  if (newest.get(element) !== call) return;
+  element.replaceChildren(...renderOutcome());
+  element.ariaBusy = 'false';
+}
+
+/**
+ * @param {unknown} error
+ * @param {() => unknown} retry
+ */
+function renderFailure(error, retry) {
+  const message = h('p', { class: 'failure', role: 'alert' }, explain(error));
+  if (error instanceof ApiError && error.status === 429) {
+    setTimeout(retry, Math.max(1, error.retryAfter) * 1000);
+  } else {
+    const button = h('button', { type: 'button' }, 'Try again');
+    button.addEventListener('click', retry);
+    message.append(' ', button);
+  }
+  return message;
+}
+
+/**
+ * Says what a failed request means for a visitor.
+ *
+ * @param {unknown} error
+ */
+export function explain(error) {
+  if (!(error instanceof ApiError)) return 'The page could not reach our servers. Are you online?';
+  if (error.status !== 429) return 'Our servers could not answer.';
+  const seconds = Math.max(1, error.retryAfter);
+  return `There were many requests from your network. Please wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+}
+
+/** Scrolls to what the address names: when the browser looked for it, it was not there yet. */
+export function scrollToAnchor() {
+  document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+}
+
+/** The prices of the API are in euro. */
+const euro = new Intl.NumberFormat('en', { style: 'currency', currency: 'EUR' });
+
+/** @param {number} price */
+export function formatPrice(price) {
+  return euro.format(price);
+}
+
+const calendar = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' });
+
+/** @param {string} date A calendar date, YYYY-MM-DD. */
+export function formatDate(date) {
+  return calendar.format(new Date(date));
+}
+
+/**
+ * An image of the API: covers and the pictures of articles are paths below /media/.
+ *
+ * @param {string} path
+ * @param {Record<string, string | number>} [attributes]
+ */
+export function image(path, attributes) {
+  return h('img', { src: api + path, alt: '', loading: 'lazy', decoding: 'async', ...attributes });
+}
+
+/**
+ * The slug of a category: the path segment before the article's own.
+ *
+ * @param {{ path: string }} article
+ */
+export function categoryOf({ path }) {
+  return /** @type {string} */ (path.split('/')[2]);
+}

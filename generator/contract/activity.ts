@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { json, plain } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
+import { schemas, success } from '#contract/primitives.ts';
+
+const Moment = z.iso.datetime();
+
+/** What became of an action. */
+export const HostingActionResponse = z
+  .strictObject({
+    success,
+    request_id: z.string().describe('The X-Request-Id of the request.'),
+    action: z.string().describe('The action: start, stop, reset, restart, kill or command.'),
+    server: z.string().describe('The server: game: or vps:, and its ID.'),
+    status: z
+      .enum(['running', 'accepted', 'failed', 'unknown'])
+      .describe(
+        'What became of it. running: it has no outcome yet. accepted: it was sent and accepted. failed: it had no effect. unknown: it may have had an effect.',
+      ),
+    requested_at: Moment.describe('When it was requested.'),
+    finished_at: Moment.nullable().describe('When it ended; null while it runs, and if its end was lost.'),
+  })
+  .register(schemas, {
+    id: 'HostingActionResponse',
+    description: 'What became of an action on a server.',
+    example: {
+      success: true,
+      request_id: 'restart-4711',
+      action: 'restart',
+      server: 'game:demo',
+      status: 'accepted',
+      requested_at: '2026-03-01T12:00:00.000Z',
+      finished_at: '2026-03-01T12:00:00.412Z',
+    },
+  });
+
+/** The actions of a key, a page of them. */
+export const HostingActivityResponse = z
+  .strictObject({
+    success,
+    activity: z.array(HostingActionResponse).describe('The actions, newest first.'),
+    next: z.string().nullable().describe('The cursor of the next page, for after; null on the last page.'),
+  })
+  .register(schemas, {
+    id: 'HostingActivityResponse',
+    description: 'A page of the actions of an API key, newest first.',
+    example: {
+      success: true,
+      activity: [schemas.get(HostingActionResponse)?.example],
+      next: 'AZypRQoAjB86Up4HS22iyFHQ6XtPNu36NElQsGuF',
+    },
+  });
+
+/** The form of a cursor: 30 bytes in base64url. */
+const Cursor = z.string().regex(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
+
+/** From 1 to 100. */
+const Limit = z.string().refine((text) => /^(?:100|[1-9]\d?)$/.test(text), 'must be a whole number from 1 to 100');
+
+const keyed = { ...plain, errorStyle: 'json', tag: 'Activity', access: 'any_key' } as const;
+
+/** The operations on the actions of an API key, whatever its scopes. */
+export const activityEndpoints = {
+  getAction: {
+    ...keyed,
+    path: '/v1/hosting/actions/{request_id}',
+    summary: 'What became of an action',
+    description:
+      'The newest action of this key with the request ID. A request that was refused before it became an action (400, 401, 403, 409, 422 or 429) has none.',
+    replies: { 200: json('What became of the action.', HostingActionResponse) },
+    problems: ['not_found'],
+    messages: { not_found: 'This API key has no action with this request ID' },
+  },
+  listActivity: {
+    ...keyed,
+    path: '/v1/hosting/activity',
+    summary: 'The actions of this key, newest first',
+    description: 'Each action once, also if others are added while the pages are read.',
+    query: z.object({
+      after: Cursor.meta({
+        description: 'The next of the page before; without it, the newest actions are listed.',
+        example: 'AZypSZ3gD0wrfn0aTFWbDjqNX24sQU9xR3Qxocyj',
+      }).optional(),
+      limit: Limit.meta({
+        type: 'integer',
+        minimum: 1,
+        maximum: 100,
+        default: 20,
+        description: 'The length of a page.',
+        example: 1,
+      }).optional(),
+    }),
+    replies: { 200: json('A page of actions.', HostingActivityResponse) },
+    problems: ['validation_error'],
+    messages: { validation_error: 'Query parameter limit must be a whole number from 1 to 100' },
+  },
+} as const satisfies Record<string, Endpoint>;

@@ -1,0 +1,73 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileOf } from '#contract/resources.ts';
+import { renderErrors } from './errors.ts';
+import { renderLimits } from './limits.ts';
+import type { Assets } from './page.ts';
+import { renderScopes } from './scopes.ts';
+import { renderStart } from './start.ts';
+import { renderStreams } from './streams.ts';
+
+/** A file of /docs. */
+interface DocsFile {
+  /** Its path in the release, which is known before its bytes are. */
+  readonly file: string;
+  readonly read: () => string | Buffer | Promise<string>;
+}
+
+const require = createRequire(import.meta.url);
+const viewer = dirname(require.resolve('swagger-ui-dist/package.json'));
+const readViewer = (name: string): Buffer => readFileSync(join(viewer, name));
+const readOwn = (name: string): string => readFileSync(join(import.meta.dirname, name), 'utf8');
+
+/** Lists the files of /docs. They depend on the generator alone, so that most builds link those of the last release. */
+export function listDocsFiles(): DocsFile[] {
+  const { version } = JSON.parse(readViewer('package.json').toString()) as { version: string };
+  const [style, script] = [readOwn('docs.css'), readOwn('browser/main.ts')];
+  const assets: Assets = {
+    viewer: `swagger-ui-${version}`,
+    // The version of a script is that of its source: most builds do not compile it.
+    script: `docs-${hash('sha256', script).slice(0, 16)}`,
+    style: `docs-${hash('sha256', style).slice(0, 16)}`,
+  };
+  return [
+    { file: fileOf('docs', {}), read: () => renderStart(assets) },
+    file('scopes.html', () => renderScopes(assets)),
+    file('streams.html', () => renderStreams(assets)),
+    file('errors.html', () => renderErrors(assets)),
+    file('limits.html', () => renderLimits(assets)),
+    file(`${assets.style}.css`, () => style),
+    file(`${assets.script}.js`, () => compileScript(script)),
+    file(`${assets.viewer}.css`, readViewerStyle),
+    file(`${assets.viewer}.js`, readViewerScript),
+    file(`${assets.viewer}.txt`, readLicences),
+  ];
+}
+
+const file = (path: string, read: DocsFile['read']): DocsFile => ({ file: fileOf('docsFile', { path }), read });
+
+let viewerScript: Buffer | undefined;
+
+/** The same buffer each time, so that a process compresses it once. */
+function readViewerScript(): Buffer {
+  return (viewerScript ??= readViewer('swagger-ui-bundle.js'));
+}
+
+/** In a layer, so that the style of the page applies whatever the selectors of the viewer are. */
+function readViewerStyle(): string {
+  return `@layer viewer {\n${readViewer('swagger-ui.css').toString()}\n}\n`;
+}
+
+/** What the licence of the viewer, and those of its parts, ask to keep with it. */
+function readLicences(): string {
+  return ['NOTICE', 'LICENSE', 'swagger-ui-bundle.js.LICENSE.txt'].map((name) => readViewer(name)).join('\n');
+}
+
+async function compileScript(source: string): Promise<string> {
+  // Imported here: most builds link the script of the last release.
+  const { transform } = await import('esbuild');
+  const { code } = await transform(source, { loader: 'ts', format: 'iife', target: 'es2022', tsconfigRaw: {} });
+  return code;
+}

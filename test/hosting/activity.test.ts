@@ -1,0 +1,315 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import type { HostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import type { Seen } from '../helpers/upstream.ts';
+import { runHere } from '../commands/run-command.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
+import type { Answer } from '../server/ask.ts';
+import { eventually, sharedProject } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+import { openStream } from './instances.ts';
+
+interface Served {
+  readonly app: SharedApp;
+  readonly world: HostingWorld;
+}
+
+async function serve(settings: Record<string, string> = {}): Promise<Served> {
+  const world = await createHostingWorld(temporaryFolder());
+  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+  return { app: { ...app, key: await world.issueKey() }, world };
+}
+
+const isAction = ({ method }: Seen): boolean => method === 'POST';
+const withKey = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
+
+/** Asks what became of an action. */
+async function actionOf(app: SharedApp, requestId: string, key = app.key) {
+  const answer = await ask(app, `/v1/hosting/actions/${requestId}`, withKey(key));
+  return { ...answer, action: JSON.parse(answer.text) as Record<string, unknown> };
+}
+
+/** Asks for a page of the activity. */
+async function pageOf(app: SharedApp, query = '', key = app.key) {
+  const { text } = await ask(app, `/v1/hosting/activity${query}`, withKey(key));
+  return JSON.parse(text) as { success: true; activity: Record<string, unknown>[]; next: string | null };
+}
+
+function act(app: SharedApp, name: 'startVps' | 'killGameServer' | 'sendGameCommand', requestId: string, more = {}) {
+  return askEndpoint(app, name, { headers: { 'X-Request-Id': requestId, ...more } });
+}
+
+function change({ settings }: HostingWorld, sql: string): void {
+  const database = new DatabaseSync(join(settings.DATA_DIR!, 'hosting.sqlite'));
+  database.exec(sql);
+  database.close();
+}
+
+const noAction = renderProblem('json', 'not_found', 'This API key has no action with this request ID');
+const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+describe('the outcome of an action', () => {
+  test.each([
+    ['startVps', 'start', 'vps:mine'],
+    ['killGameServer', 'kill', 'game:mine'],
+    ['sendGameCommand', 'command', 'game:mine'],
+  ] as const)('that was accepted: %s', async (name, action, server) => {
+    const { app } = await serve();
+    const before = Date.now();
+    expect((await act(app, name, 'order-4711')).status).toBe(200);
+    const { status, headers, action: found } = await actionOf(app, 'order-4711');
+    expect({ status, cache: headers['cache-control'] }).toEqual({ status: 200, cache: 'no-store' });
+    expect(found).toEqual({
+      success: true,
+      request_id: 'order-4711',
+      action,
+      server,
+      status: 'accepted',
+      requested_at: expect.stringMatching(moment) as unknown,
+      finished_at: expect.stringMatching(moment) as unknown,
+    });
+    const times = [found['requested_at'], found['finished_at']].map((time) => Date.parse(String(time)));
+    expect(times[1]).toBeGreaterThanOrEqual(times[0]!);
+    expect(times[0]).toBeGreaterThanOrEqual(before);
+    expect(times[1]).toBeLessThanOrEqual(Date.now());
+  });
+
+  test('that the panel refused is failed', async () => {
+    const { app, world } = await serve();
+    world.panel.fail({ status: 422 }, isAction);
+    expect((await act(app, 'killGameServer', 'order-4711')).status).toBe(502);
+    expect((await actionOf(app, 'order-4711')).action).toMatchObject({ action: 'kill', status: 'failed' });
+  });
+
+  test('that waited, and was not sent since its key was revoked, is failed', async () => {
+    const { app, world } = await serve();
+    world.panel.fail('hang', isAction);
+    const first = act(app, 'killGameServer', 'first-of-two');
+    await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
+    const second = act(app, 'killGameServer', 'second-of-two');
+    await expect.poll(async () => (await pageOf(app)).activity, eventually).toHaveLength(2);
+    await world.store.apiKeys.revoke(app.key.split('_')[1]!, Date.now());
+    world.panel.server.closeAllConnections();
+    expect([(await first).status, (await second).status]).toEqual([502, 401]);
+    // A revoked key learns nothing, so the store is asked in its place.
+    const found = await world.store.audit.findAction(app.key.split('_')[1]!, 'second-of-two');
+    expect(found).toMatchObject({ outcome: 'unauthorized', finishedAt: expect.any(Number) as unknown });
+  });
+
+  test.each(['drop', 'garbage'] as const)(
+    'whose panel answer was lost is unknown, with the time of the 502 (%s)',
+    async (fault) => {
+      const { app, world } = await serve();
+      world.panel.fail(fault, isAction);
+      expect((await act(app, 'killGameServer', 'order-4711')).status).toBe(502);
+      expect((await actionOf(app, 'order-4711')).action).toMatchObject({
+        status: 'unknown',
+        finished_at: expect.stringMatching(moment) as unknown,
+      });
+    },
+  );
+
+  test('that runs is running, and then what it became', async () => {
+    const { app, world } = await serve({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+    world.panel.fail('hang', isAction);
+    const answer = act(app, 'killGameServer', 'order-4711');
+    await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
+    expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'running', finished_at: null });
+    expect((await answer).status).toBe(502);
+    // The request was sent, and no answer came in time.
+    expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'unknown' });
+  });
+
+  test('without an end is unknown once it can no longer run', async () => {
+    const { app, world } = await serve({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+    await act(app, 'killGameServer', 'order-4711');
+    change(world, `DELETE FROM hosting_audit WHERE phase = 'finished'`);
+    expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'running', finished_at: null });
+    change(world, 'UPDATE hosting_audit SET logged_at = logged_at - 33000');
+    expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'unknown', finished_at: null });
+  });
+
+  test('of a request that never became one is 404, as that of an unknown id and of another key', async () => {
+    const { app, world } = await serve();
+    const reader = await world.issueKey({ scopes: ['game-power:read'] });
+    const refused = { headers: { Authorization: `Bearer ${reader}`, 'X-Request-Id': 'refused-4711' } };
+    expect((await askEndpoint(app, 'killGameServer', refused)).status).toBe(403);
+    await act(app, 'killGameServer', 'order-4711');
+    const all = [
+      actionOf(app, 'refused-4711', reader),
+      actionOf(app, 'order-4711', reader),
+      actionOf(app, 'order-4712'),
+      actionOf(app, 'ORDER-4711'),
+      actionOf(app, 'order-4711%00'),
+      actionOf(app, "'%20OR%20'1'='1"),
+      actionOf(app, 'x'.repeat(4000)),
+    ];
+    for (const { status, text, headers } of await Promise.all(all)) {
+      expect({ status, text, cache: headers['cache-control'] }).toEqual({
+        status: 404,
+        text: noAction,
+        cache: 'no-store',
+      });
+    }
+    expect((await ask(app, '/v1/hosting/actions/order-4711')).status).toBe(401);
+  });
+
+  test('is that of the newest action, if several have the same request id', async () => {
+    const { app, world } = await serve();
+    await act(app, 'startVps', 'order-4711');
+    world.panel.fail({ status: 422 }, isAction);
+    await act(app, 'killGameServer', 'order-4711');
+    expect((await actionOf(app, 'order-4711')).action).toMatchObject({ action: 'kill', status: 'failed' });
+    const { activity } = await pageOf(app);
+    expect(activity.map(({ action, status }) => [action, status])).toEqual([
+      ['kill', 'failed'],
+      ['start', 'accepted'],
+    ]);
+  });
+
+  test('of a command of a stream is found by the request id of the stream', async () => {
+    const { app } = await serve();
+    const stream = await openStream(app);
+    stream.send('send command', 'say hello');
+    await expect.poll(async () => (await pageOf(app)).activity, eventually).toMatchObject([{ status: 'accepted' }]);
+    const [newest] = (await pageOf(app)).activity;
+    expect((await actionOf(app, String(newest!['request_id']))).action).toEqual(newest);
+  });
+
+  test('is gone when the audit log is cut', async () => {
+    const { app, world } = await serve();
+    await act(app, 'killGameServer', 'order-4711');
+    await world.store.audit.purge(Date.now() + 1);
+    expect((await actionOf(app, 'order-4711')).status).toBe(404);
+    expect(await pageOf(app)).toEqual({ success: true, activity: [], next: null });
+  });
+});
+
+describe('a replay names the first request', () => {
+  const headers = { 'Idempotency-Key': 'order-4711' };
+  const firstOf = (answer: Answer) => answer.headers['idempotent-request-id'];
+
+  test('after it was accepted, and is itself no action', async () => {
+    const { app } = await serve();
+    expect(firstOf(await act(app, 'killGameServer', 'first-request', headers))).toBeUndefined();
+    const again = await act(app, 'killGameServer', 'second-request', headers);
+    expect(again.headers).toMatchObject({ 'x-request-id': 'second-request', 'idempotent-replayed': 'true' });
+    expect(firstOf(again)).toBe('first-request');
+    expect((await actionOf(app, firstOf(again) as string)).action).toMatchObject({ status: 'accepted' });
+    expect((await actionOf(app, 'second-request')).status).toBe(404);
+  });
+
+  test('while it runs, and after its outcome is unknown', async () => {
+    const { app, world } = await serve({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+    world.panel.fail('hang', isAction);
+    const first = act(app, 'killGameServer', 'first-request', headers);
+    await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
+    const early = await act(app, 'killGameServer', 'second-request', headers);
+    expect({ status: early.status, first: firstOf(early) }).toEqual({ status: 409, first: 'first-request' });
+    expect((await first).status).toBe(502);
+    const late = await act(app, 'killGameServer', 'third-request', headers);
+    expect({ status: late.status, first: firstOf(late) }).toEqual({ status: 502, first: 'first-request' });
+    expect((await actionOf(app, 'first-request')).action).toMatchObject({ status: 'unknown' });
+  });
+
+  test('but not one that an earlier version stored without its id', async () => {
+    const { app, world } = await serve();
+    await act(app, 'killGameServer', 'first-request', headers);
+    change(world, 'UPDATE hosting_idempotency SET request_id = NULL');
+    const again = await act(app, 'killGameServer', 'second-request', headers);
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    expect(firstOf(again)).toBeUndefined();
+  });
+});
+
+describe('the activity of a key', () => {
+  test('is its own actions alone, in pages, newest first, and without addresses and texts', async () => {
+    const { app, world } = await serve();
+    const other = await world.issueKey();
+    const ids = Array.from({ length: 25 }, (_, at) => `order-${1000 + at}`);
+    for (const id of ids) {
+      await act(app, 'sendGameCommand', id);
+      const headers = { Authorization: `Bearer ${other}`, 'X-Request-Id': `other-${id}` };
+      await askEndpoint(app, 'startVps', { headers });
+    }
+    await runHere(['keys', 'rotate', app.key.split('_')[1]!, '--overlap', '1h'], world.settings);
+    const first = await pageOf(app);
+    expect(first.activity.map(({ request_id: id }) => id)).toEqual(ids.toReversed().slice(0, 20));
+    const second = await pageOf(app, `?after=${first.next}`);
+    expect(second.activity.map(({ request_id: id }) => id)).toEqual(ids.toReversed().slice(20));
+    expect(second.next).toBeNull();
+    const exact = await pageOf(app, '?limit=25');
+    expect(exact.next).toBeNull();
+    expect(exact.activity).toEqual([...first.activity, ...second.activity]);
+    for (const action of exact.activity)
+      expect(action).toEqual((await actionOf(app, String(action['request_id']))).action);
+    expect(JSON.stringify(exact)).not.toMatch(/127\.0\.0\.1|say Hello|other-|keys rotate/);
+  });
+
+  test('can be read on with a new secret of the key, and not with another key', async () => {
+    const { app, world } = await serve();
+    for (const id of ['order-4711', 'order-4712', 'order-4713']) await act(app, 'startVps', id);
+    const { next } = await pageOf(app, '?limit=1');
+    const { stdout } = await runHere(['keys', 'rotate', app.key.split('_')[1]!], world.settings);
+    const rest = await pageOf(app, `?after=${next}`, stdout.trim());
+    expect(rest.activity.map(({ request_id: id }) => id)).toEqual(['order-4712', 'order-4711']);
+    const other = await ask(app, `/v1/hosting/activity?after=${next}`, withKey(await world.issueKey()));
+    expect(other.status).toBe(400);
+  });
+
+  const [ofLimit, ofAfter] = [
+    'must be a whole number from 1 to 100',
+    'must be the next of an earlier page of this key',
+  ];
+  const twice = 'is given more than once';
+  test.each([
+    ['limit=0', 'limit', ofLimit],
+    ['limit=101', 'limit', ofLimit],
+    ['limit=-1', 'limit', ofLimit],
+    ['limit=1.5', 'limit', ofLimit],
+    ['limit=1e1', 'limit', ofLimit],
+    ['limit=05', 'limit', ofLimit],
+    ['limit=+5', 'limit', ofLimit],
+    ['limit=ten', 'limit', ofLimit],
+    ['limit=999999999999999999999', 'limit', ofLimit],
+    ['limit=1&limit=2', 'limit', twice],
+    ['after=x', 'after', ofAfter],
+    ['after=order-4711', 'after', ofAfter],
+    [`after=${'A'.repeat(40)}`, 'after', ofAfter],
+    [`after=${'A'.repeat(41)}`, 'after', ofAfter],
+    ['after=NEXT%00', 'after', ofAfter],
+    ['after=NEXT%3D', 'after', ofAfter],
+    ['after=CHANGED', 'after', ofAfter],
+    ['after=NEXT&after=CHANGED', 'after', twice],
+  ])('refuses %s, and names the parameter', async (query, name, message) => {
+    const { app } = await serve();
+    for (const id of ['order-4711', 'order-4712']) await act(app, 'startVps', id);
+    const { next } = await pageOf(app, '?limit=1');
+    const changed = `${next!.slice(0, 5)}${next![5] === 'A' ? 'B' : 'A'}${next!.slice(6)}`;
+    const given = query.replace('NEXT', next!).replace('CHANGED', changed);
+    const { status, text } = await ask(app, `/v1/hosting/activity?${given}`, withKey(app.key));
+    const expected = renderProblem('json', 'validation_error', `Query parameter ${name} ${message}`);
+    expect({ status, text }).toEqual({ status: 400, text: expected });
+  });
+
+  test('takes an empty parameter as a missing one, and the limits 1 and 100', async () => {
+    const { app } = await serve();
+    await act(app, 'startVps', 'order-4711');
+    for (const query of ['?limit=&after=', '?limit=1', '?limit=100']) {
+      expect((await pageOf(app, query)).activity).toHaveLength(1);
+    }
+  });
+});
+
+test('both count as reads of the key, not as actions', async () => {
+  const { app } = await serve();
+  for (const target of ['/v1/hosting/activity', '/v1/hosting/actions/order-4711']) {
+    const { headers } = await ask(app, target, withKey(app.key));
+    expect(headers['ratelimit-policy']).toMatch(/^"default";.*, "reads";/);
+  }
+});
