@@ -14,7 +14,7 @@ export const VPSStateResponse = z
   .register(schemas, {
     id: 'VPSStateResponse',
     description: 'The power state of a VPS.',
-    example: { success: true, vps_id: '1207', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
+    example: { success: true, vps_id: 'demo', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
   });
 
 /** The power state of a game server. */
@@ -23,5 +23,5 @@ export const GameStateResponse = z
   .register(schemas, {
     id: 'GameStateResponse',
     description: 'The power state of a game server.',
-    example: { success: true, server_id: 'mc-4821', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
+    example: { success: true, server_id: 'demo', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
   });
