@@ -15,10 +15,11 @@ import { append, nodeOf, send, setStatus } from './http/send.ts';
 import { readRest, unreadable } from './http/target.ts';
 import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
+import type { Limits } from './limits.ts';
 import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
 import { StoreUnreachableError } from './store/error.ts';
-import type { LocalBucket, TokenBucket, RateLimitResult } from './token-bucket.ts';
+import type { RateLimitResult } from './token-bucket.ts';
 
 /** Dependencies of the app. */
 export interface AppOptions {
@@ -30,18 +31,10 @@ export interface AppOptions {
   readonly cors: Cors;
   readonly limits: Limits;
   readonly authenticate: Authenticate;
+  /** Called with what a request threw, before it is rendered. */
+  readonly onThrown?: (thrown: unknown) => void;
   /** The maximum body lengths, by the rate limit of the endpoint, if not the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
-}
-
-/** The rate limits; those of single endpoints by name. */
-export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
-  /** For each client, over all endpoints below /v1. */
-  readonly client: LocalBucket;
-  /** For the actions of each API key. */
-  readonly actions: TokenBucket;
-  /** For the reads of each API key. */
-  readonly reads: TokenBucket;
 }
 
 /** What the middleware adds to a request. */
@@ -72,10 +65,12 @@ export function createApp(options: AppOptions): H3 {
       // h3 rejects some URLs before any middleware.
       if (!event.context.info) begin(event);
       const { endpoint } = event.context.route ?? {};
-      const isUnreachable = isStoreUnreachable(unwrapError(error));
+      const thrown = unwrapError(error);
+      options.onThrown?.(thrown);
+      const isUnreachable = isStoreUnreachable(thrown);
       const { status, headers, body } = renderError(isUnreachable ? toStoreProblem(error, endpoint) : error, endpoint);
       // The health of the store logs that it does not answer, once for all requests.
-      if (status >= 500 && !isUnreachable) event.context.failure = unwrapError(error);
+      if (status >= 500 && !isUnreachable) event.context.failure = thrown;
       setStatus(event, status);
       for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
       if (headers['Cache-Control'] === 'no-store') append(event, event.context.limits);

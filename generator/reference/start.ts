@@ -6,6 +6,7 @@ import type { Assets } from './page.ts';
 /** A way to a first answer and to a first line of a console. */
 const firstCalls = [
   `echo 'Authorization: Bearer hk_...' > .key`,
+  `curl -H @.key ${origin}/v1/key`,
   `curl -H @.key -X POST ${origin}/v1/hosting/game/power/demo/start`,
   `curl -H @.key ${origin}/v1/hosting/game/logs/demo/latest`,
 ];
@@ -21,7 +22,7 @@ export function renderStart(assets: Assets): string {
     <p>
       Servers need an API key, which your provider gives you. If you have started this service yourself with
       <code>npm start</code>, its first start printed a demo key for the servers <code>game:demo</code> and
-      <code>vps:demo</code>. Keep the key in a file, start the game server, and read its log:
+      <code>vps:demo</code>. Keep the key in a file, ask what it may do, start the game server, and read its log:
     </p>
     ${renderCode(firstCalls.join('\n'))}
     <p>

@@ -47,8 +47,10 @@ export async function createSearchIndex(hasText: boolean): Promise<SearchIndex> 
         // The cache returns the same object for an unchanged article.
         if (before?.metadata === metadata) continue;
         // oxlint-disable-next-line no-await-in-loop -- In order: the same articles get the same numbers.
-        const read = hasText ? await readText(article) : undefined;
-        const entry = toEntry(metadata, read ? toPlainText(read.html).text : '');
+        const read = hasText ? await readText(article) : { html: '' };
+        // Its source was changed meanwhile, so this build fails.
+        if (!read) continue;
+        const entry = toEntry(metadata, toPlainText(read.html).text);
         if (before) index.remove(before.entry);
         index.add(entry);
         known.set(path, { metadata, entry });

@@ -67,7 +67,16 @@ async function showReference(show: (options: object) => void): Promise<void> {
 
 if (typeof SwaggerUIBundle !== 'undefined') {
   const viewer = document.querySelector('#viewer')!;
-  new MutationObserver(() => complete(viewer)).observe(viewer, { childList: true, subtree: true });
+  let isPlanned = false;
+  const plan = (): void => {
+    if (isPlanned) return;
+    isPlanned = true;
+    requestAnimationFrame(() => {
+      isPlanned = false;
+      complete(viewer);
+    });
+  };
+  new MutationObserver(plan).observe(viewer, { childList: true, subtree: true });
   showReference(SwaggerUIBundle).catch((error: Error) => {
     viewer.textContent = `The reference cannot be shown: ${error.message}`;
   });

@@ -31,7 +31,7 @@ export interface Size {
 }
 
 /** The limit of CPU time; a real picture takes less than 1 ms. */
-const maxMs = 2000;
+const maxMs = 5000;
 
 /** The headers of a picture are within its first bytes; reading damaged ones must not take long. */
 const maxHeaderBytes = 4 * 1024 * 1024;
