@@ -37,4 +37,6 @@ export interface BuildResult {
   readonly nextChangeAt: string | null;
   /** How a page embeds the status widget of the release. */
   readonly widget?: StatusWidget | undefined;
+  /** A hash of what the search index of the release is made from. */
+  readonly searchInput?: string | undefined;
 }

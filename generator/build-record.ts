@@ -16,6 +16,8 @@ export interface BuildRecord {
   readonly unchanged: BuildResult | undefined;
   /** The status widget of that build. */
   readonly widget: BuildResult['widget'];
+  /** The input of the search index of that build. */
+  readonly searchInput: BuildResult['searchInput'];
 }
 
 /** The record on disk, which follows a line with its hash. */
@@ -48,6 +50,7 @@ export function readBuildRecord(out: string, options: BuildOptions, sources: Sou
     previous,
     unchanged: isUnchanged ? { ...stored.result, release: previous.manifest } : undefined,
     widget: stored.result.widget,
+    searchInput: stored.result.searchInput,
   };
 }
 

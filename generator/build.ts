@@ -30,12 +30,14 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   }
 
   // Imported here: loading the libraries takes longer than a build without changes.
-  const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }] = await Promise.all([
-    import('./compile.ts'),
-    import('./release/release-stage.ts'),
-    import('./release/compress.ts'),
-    import('./articles/cache.ts'),
-  ]);
+  const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }, { createSearchWriter }] =
+    await Promise.all([
+      import('./compile.ts'),
+      import('./release/release-stage.ts'),
+      import('./release/compress.ts'),
+      import('./articles/cache.ts'),
+      import('./articles/side-files/search.ts'),
+    ]);
   const online = await readOnlineOnce();
   const renderer = createRenderer(options.threads);
   const cache = openArticleCache(noCache ? undefined : articleCacheOf(out), {
@@ -53,13 +55,18 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       progress: options.progress,
       allowEmpty,
       widget: record?.widget,
+      search: createSearchWriter(),
+      searchInput: record?.searchInput,
       ...(!checkOnly && {
         compressor: compressors[compression],
         openStage: () => createReleaseStage({ out, compressor: compressors[compression], previous: record?.previous }),
       }),
     });
     if (!noCache && result.release) {
-      cache.prune(articles.map(({ file, path }) => ({ source: file.sha256, path })));
+      cache.prune(
+        articles.map(({ file, path }) => ({ source: file.sha256, path })),
+        sources.content.files.map(({ sha256 }) => sha256),
+      );
       // The record does not hold what was online: the next build compares again.
       if (!hasVanished) await writeBuildRecord(out, options, sources, result);
     }

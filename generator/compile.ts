@@ -12,8 +12,11 @@ import type { ArticlesOptions } from './articles/compile.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
 import { toSideFiles } from './articles/side-files/index.ts';
+import type { SearchWriter } from './articles/side-files/search.ts';
 import { toFile } from './articles/side-files/side-file.ts';
 import type { SideFileInput, TextFile } from './articles/side-files/side-file.ts';
+import { checkMediaFiles } from './articles/media.ts';
+import type { PictureSizes } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
 import type { BuildResult } from './build-options.ts';
 import { findEmptied } from './release/emptied.ts';
@@ -27,7 +30,7 @@ import type { Sources } from './source/load.ts';
 import { readRemoved } from './source/removed.ts';
 
 /** Options of {@link compile}. */
-export interface CompileOptions extends ArticlesOptions {
+export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'> {
   readonly sources: Sources;
   /** What is online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
@@ -37,6 +40,9 @@ export interface CompileOptions extends ArticlesOptions {
   readonly openStage?: (() => Promise<Stage>) | undefined;
   /** The status widget of the previous release, if this version of the generator made it. */
   readonly widget: StatusWidget | undefined;
+  readonly search: SearchWriter;
+  /** The input of the search index of the previous release, if this version of the generator made it. */
+  readonly searchInput: string | undefined;
 }
 
 /** The result of a build, with its articles. */
@@ -51,9 +57,10 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   const { sources, diagnostics, online, openStage } = options;
   const content = groupContent(sources.content.files, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
-  const articles = await compileArticles(content, options);
+  const pictures = checkMediaFiles(content, options.cache, diagnostics);
+  const articles = await compileArticles(content, { ...options, pictures });
   const aliases = collectAliases(articles, diagnostics);
-  checkReferences({ articles, content, aliases }, diagnostics);
+  checkReferences({ articles, content, aliases, pictures }, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
 
   const included = new Map(collections.map((collection) => [collection, toListed(collection, articles)]));
@@ -93,9 +100,9 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     blog: included.get(blog)!,
     knowledgeBase: included.get(knowledgeBase)!,
     aliases,
-    readText: (article: Article) => readArticleText(article, options),
+    readText: (article: Article) => readArticleText(article, { ...options, pictures }),
   };
-  const parts = { texts, site, media: content.media, articles, ...summary };
+  const parts = { texts, site, media: content.media, articles, pictures, ...summary };
   const written =
     openStage && !diagnostics.failed() ? await writeRelease(await openStage(), parts, options) : undefined;
   return { articles, hasVanished, ...summary, ...written, diagnostics: diagnostics.list() };
@@ -138,15 +145,16 @@ interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextC
   /** The input of the side files, which are created for a release only. */
   readonly site: SideFileInput;
   readonly articles: readonly Article[];
+  readonly pictures: PictureSizes;
 }
 
 /** Writes and publishes a release, or discards it if a source changed meanwhile. */
 async function writeRelease(
   stage: Stage,
-  { texts, site, media, articles, counts, nextChangeAt }: Parts,
+  { texts, site, media, articles, pictures, counts, nextChangeAt }: Parts,
   options: CompileOptions,
-): Promise<Pick<BuildResult, 'release' | 'widget'> | undefined> {
-  const { diagnostics } = options;
+): Promise<Pick<BuildResult, 'release' | 'widget' | 'searchInput'> | undefined> {
+  const { diagnostics, search } = options;
   try {
     for (const { file, text } of [...texts, ...(await toSideFiles(site))]) await stage.write(file, Buffer.from(text));
     for (const [path, source] of media) {
@@ -155,9 +163,10 @@ async function writeRelease(
       const bytes = readSource(source, diagnostics);
       if (bytes) stage.writeMedia(file, bytes);
     }
-    await writeArticles(articles, stage, options);
+    await writeArticles(articles, stage, { ...options, pictures });
+    const searchInput = await search.write(site, stage, options.searchInput);
     const widget = await writeGeneratorFiles(stage, options.widget);
-    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget };
+    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget, searchInput };
   } catch (error) {
     await stage.discard();
     throw error;

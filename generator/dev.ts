@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
 import type { Article } from './articles/article.ts';
 import { openArticleCache } from './articles/cache.ts';
+import { createSearchWriter } from './articles/side-files/search.ts';
 import type { BuildResult } from './build-options.ts';
 import { articleCacheOf } from './build-record.ts';
 import { compile } from './compile.ts';
@@ -54,6 +55,12 @@ export function previewFolderOf(out: string): string {
 const maxPreviews = 5;
 
 /**
+ * The length of texts up to which the search index of a preview has them: those of about 80 articles. It is written again
+ * after each save, and with the texts of 800 articles that takes half a second.
+ */
+const maxTextLength = 300_000;
+
+/**
  * Builds a preview of content/ and catalog/ now and after each change: a release without compressed files that links
  * unchanged files. After errors the last good preview stays current. Resolves after the first build, with a function that
  * stops watching.
@@ -68,6 +75,8 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   let sources: Sources | undefined;
   let previews: PreviousRelease[] = [];
   let widget: BuildResult['widget'];
+  const search = createSearchWriter(maxTextLength);
+  let searchInput: BuildResult['searchInput'];
 
   const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
@@ -90,11 +99,13 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
       cache,
       compressor,
       widget,
+      search,
+      searchInput,
       openStage: () => createReleaseStage({ out: folder, compressor, previous: previews.at(-1), isPreview: true }),
     });
     report({ result, articles, files, ms: performance.now() - started });
     if (!result.release) return;
-    widget = result.widget;
+    ({ widget, searchInput } = result);
     const preview = toPreview(join(folder, 'releases', result.release.id), result.release);
     previews = [...previews.filter(({ directory }) => directory !== preview.directory), preview];
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);

@@ -1,6 +1,3 @@
-import { STATUS_CODES } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import { H3 } from 'h3';
 import type { H3Event } from 'h3';
 import type { ServerName } from '#contract/api-keys.ts';
@@ -8,21 +5,21 @@ import { isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { problems } from '#contract/problem.ts';
 import { logRequest } from './http/access-log.ts';
-import { preflightHeaders } from './http/cors.ts';
+import { isPreflight, preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
 import { badTarget, renderError, unwrapError } from './http/errors.ts';
-import type { Caller, JsonReply, KeyCaller, Redirect, Route } from './http/handle.ts';
+import type { Caller, KeyCaller, Route } from './http/handle.ts';
 import { addPreview } from './http/preview.ts';
 import type { Identify, RequestInfo } from './http/identify.ts';
-import { toStoredReply } from './http/stored.ts';
-import type { StoredFile } from './http/stored.ts';
+import { append, nodeOf, send, setStatus } from './http/send.ts';
 import { readRest, unreadable } from './http/target.ts';
 import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
+import type { Limits } from './limits.ts';
 import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
 import { StoreUnreachableError } from './store/error.ts';
-import type { LocalBucket, TokenBucket, RateLimitResult } from './token-bucket.ts';
+import type { RateLimitResult } from './token-bucket.ts';
 
 /** Dependencies of the app. */
 export interface AppOptions {
@@ -34,18 +31,10 @@ export interface AppOptions {
   readonly cors: Cors;
   readonly limits: Limits;
   readonly authenticate: Authenticate;
+  /** Called with what a request threw, before it is rendered. */
+  readonly onThrown?: (thrown: unknown) => void;
   /** The maximum body lengths, by the rate limit of the endpoint, if not the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
-}
-
-/** The rate limits; those of single endpoints by name. */
-export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
-  /** For each client, over all endpoints below /v1. */
-  readonly client: LocalBucket;
-  /** For the actions of each API key. */
-  readonly actions: TokenBucket;
-  /** For the reads of each API key. */
-  readonly reads: TokenBucket;
 }
 
 /** What the middleware adds to a request. */
@@ -76,10 +65,12 @@ export function createApp(options: AppOptions): H3 {
       // h3 rejects some URLs before any middleware.
       if (!event.context.info) begin(event);
       const { endpoint } = event.context.route ?? {};
-      const isUnreachable = isStoreUnreachable(unwrapError(error));
+      const thrown = unwrapError(error);
+      options.onThrown?.(thrown);
+      const isUnreachable = isStoreUnreachable(thrown);
       const { status, headers, body } = renderError(isUnreachable ? toStoreProblem(error, endpoint) : error, endpoint);
       // The health of the store logs that it does not answer, once for all requests.
-      if (status >= 500 && !isUnreachable) event.context.failure = unwrapError(error);
+      if (status >= 500 && !isUnreachable) event.context.failure = thrown;
       setStatus(event, status);
       for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
       if (headers['Cache-Control'] === 'no-store') append(event, event.context.limits);
@@ -160,8 +151,7 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
       rest: readRest(nodeOf(event).req.url!, endpoint.path) ?? params?.['id'] ?? '',
       maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
     });
-    if ('to' in reply) return sendRedirect(event, reply);
-    return 'variants' in reply ? sendStored(event, reply, preview !== undefined) : sendJson(event, reply);
+    return send(event, reply, preview !== undefined);
   };
 
   return { begin, addCors, limitClient, limitEndpoint, authorizeKey, answer };
@@ -179,7 +169,7 @@ function assertRoute(event: H3Event): string | undefined {
   if (!routes) throw new Problem('not_found');
   if (isMethodOf(route!.endpoint, event.req.method)) return undefined;
   const methods = routes.flatMap(({ endpoint }) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
-  if (!isPreflight(event))
+  if (!isPreflight(event.req))
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods.join(', ') } });
   append(event, Object.entries(preflightHeaders(methods, isKeyed(routes))).flat());
   append(event, event.context.limits);
@@ -199,58 +189,12 @@ function toStoreProblem(error: unknown, endpoint: Endpoint | undefined): Problem
   return new Problem(code ?? 'internal_error', undefined, { headers: { 'Retry-After': '5' } });
 }
 
-function nodeOf(event: H3Event) {
-  const { req, res } = event.runtime!.node!;
-  return { req: req as IncomingMessage, res: res as ServerResponse };
-}
-
 function isKeyed(routes: readonly Route[] | undefined): boolean {
   return routes?.some(({ endpoint }) => endpoint.access) ?? false;
-}
-
-function isPreflight({ req: { method, headers } }: H3Event): boolean {
-  return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
 }
 
 /** Keeps the rate limit headers for the response, and throws 429 if the limit is exceeded. */
 function assertAllowed(event: H3Event, { allowed, headers, retryAfter }: RateLimitResult): void {
   event.context.limits = [...(event.context.limits ?? []), ...headers];
   if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
-}
-
-/** Sets the status and its reason phrase, which h3 leaves empty. */
-function setStatus(event: H3Event, status: number): void {
-  event.res.status = status;
-  event.res.statusText = STATUS_CODES[status]!;
-}
-
-/** Adds headers, given as alternating names and values. */
-function append(event: H3Event, headers: readonly string[] = []): void {
-  for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
-}
-
-function sendJson(event: H3Event, { status, body, headers = {} }: JsonReply): string {
-  const text = `${JSON.stringify(body)}\n`;
-  setStatus(event, status);
-  append(event, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))]);
-  append(event, ['Cache-Control', 'no-store', ...Object.entries(headers).flat()]);
-  append(event, event.context.limits);
-  return text;
-}
-
-function sendRedirect(event: H3Event, { to }: Redirect): string {
-  setStatus(event, 302);
-  append(event, ['Location', to, 'Cache-Control', 'no-cache', 'Content-Length', '0']);
-  return '';
-}
-
-async function sendStored(event: H3Event, file: StoredFile, isPreview: boolean): Promise<unknown> {
-  const { status, headers, variant, range } = toStoredReply(file, nodeOf(event).req, isPreview);
-  const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant, range)));
-  // The response has begun, so it can only be broken off.
-  if (bytes instanceof Readable) bytes.once('error', (error) => (event.context.failure = error));
-  setStatus(event, status);
-  append(event, headers);
-  if (range && Buffer.isBuffer(bytes)) return bytes.subarray(range.start, range.end + 1);
-  return bytes ?? '';
 }

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import { z } from 'zod';
+import { bodyLimits, rateLimits } from '#contract/limits.ts';
 import { DnsServers, Host, Networks, Origins, PublicUrl, WebhookUrl } from './addresses.ts';
 import { Secret, UpstreamUrl } from './upstream/settings.ts';
 import { findMisspelt } from './misspelt.ts';
@@ -51,37 +52,45 @@ const Settings = z
       'IP addresses and networks whose `X-Forwarded-For` counts, separated by commas.',
     ),
     RATELIMIT_RPS: integer(1, 1_000_000)
-      .default(50)
+      .default(rateLimits.client.refill)
       .describe('Requests a second for each client IP (IPv6: each /64) over all `/v1` endpoints.'),
-    RATELIMIT_BURST: integer(1, 1_000_000).default(100).describe('Requests at once for each client IP.'),
+    RATELIMIT_BURST: integer(1, 1_000_000)
+      .default(rateLimits.client.burst)
+      .describe('Requests at once for each client IP.'),
     RATELIMIT_BLOCK_SECONDS: integer(0, 86_400)
       .default(0)
       .describe('How long a client that went over its limit stays refused.'),
     POWER_RATELIMIT_RPS: integer(1, 1_000_000)
-      .default(1)
+      .default(rateLimits.actions.refill)
       .describe('Actions and console commands a second for each API key.'),
     POWER_RATELIMIT_BURST: integer(1, 1_000_000)
-      .default(5)
+      .default(rateLimits.actions.burst)
       .describe('Actions and console commands at once for each API key.'),
     READ_RATELIMIT_RPS: integer(1, 1_000_000)
-      .default(2)
+      .default(rateLimits.reads.refill)
       .describe('Reads of logs and console addresses a second for each API key.'),
     READ_RATELIMIT_BURST: integer(1, 1_000_000)
-      .default(20)
+      .default(rateLimits.reads.burst)
       .describe('Reads of logs and console addresses at once for each API key.'),
     FEEDBACK_RATELIMIT_WINDOW_SECONDS: integer(1, 86_400)
-      .default(30)
+      .default(rateLimits.feedback.seconds)
       .describe('Seconds after which a client IP may vote once more.'),
-    FEEDBACK_RATELIMIT_BURST: integer(1, 1_000_000).default(1).describe('Votes at once for each client IP.'),
-    MAX_FEEDBACK_BODY_BYTES: integer(1, 1_048_576).default(32_768).describe('The largest vote, in bytes.'),
+    FEEDBACK_RATELIMIT_BURST: integer(1, 1_000_000)
+      .default(rateLimits.feedback.burst)
+      .describe('Votes at once for each client IP.'),
+    MAX_FEEDBACK_BODY_BYTES: integer(1, 1_048_576).default(bodyLimits.feedback).describe('The largest vote, in bytes.'),
     CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional().describe(
       'The webhook of the chat that gets votes. It is a secret.',
     ),
     CHAT_FEEDBACK_WEBHOOK_KIND: oneOf('discord', 'slack', 'mattermost')
       .default('discord')
       .describe('The chat of the webhook: `discord`, `slack` or `mattermost`.'),
-    DOMAIN_RATELIMIT_RPS: integer(1, 1_000_000).default(2).describe('Domain searches a second for each client IP.'),
-    DOMAIN_RATELIMIT_BURST: integer(1, 1_000_000).default(10).describe('Domain searches at once for each client IP.'),
+    DOMAIN_RATELIMIT_RPS: integer(1, 1_000_000)
+      .default(rateLimits.domains.refill)
+      .describe('Domain searches a second for each client IP.'),
+    DOMAIN_RATELIMIT_BURST: integer(1, 1_000_000)
+      .default(rateLimits.domains.burst)
+      .describe('Domain searches at once for each client IP.'),
     DOMAIN_PRICES: oneOf('catalog', 'whmcs', 'fossbilling')
       .default('catalog')
       .describe('Where domain prices come from: `catalog`, `whmcs` or `fossbilling`.'),

@@ -9,10 +9,16 @@ export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;
   readonly headers: Readonly<Record<string, string>>;
+  /** Why, for operators; it is never sent. */
+  readonly reason: string | undefined;
   constructor(
     code: ProblemCode,
     message: string = problems[code].message,
-    { headers = {}, ...options }: ErrorOptions & { headers?: Readonly<Record<string, string>> } = {},
+    {
+      headers = {},
+      reason,
+      ...options
+    }: ErrorOptions & { headers?: Readonly<Record<string, string>>; reason?: string | undefined } = {},
   ) {
     // It is a response and not a defect, so it needs no stack: capturing one costs more than the response.
     const { stackTraceLimit } = Error;
@@ -21,5 +27,6 @@ export class Problem extends Error {
     Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.headers = headers;
+    this.reason = reason;
   }
 }

@@ -6,6 +6,8 @@ import type { Feedback } from './feedback/service.ts';
 import { hostingRoutes } from './hosting/routes.ts';
 import type { HostingRoutesOptions } from './hosting/routes.ts';
 import type { Route } from './http/handle.ts';
+import { keyRoutes } from './keys/routes.ts';
+import type { KeyRoutesOptions } from './keys/routes.ts';
 import { contentRoutes } from './releases/routes.ts';
 import type { Releases } from './releases/service.ts';
 import { healthRoutes } from './status/health.ts';
@@ -13,7 +15,7 @@ import { statusRoutes } from './status/routes.ts';
 import type { Status } from './status/service.ts';
 
 /** Dependencies of the routes. */
-export interface Features extends HostingRoutesOptions {
+export interface Features extends HostingRoutesOptions, KeyRoutesOptions {
   readonly version: string;
   readonly releases: Releases;
   readonly domains: Domains;
@@ -29,6 +31,7 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
     ...contentRoutes(features.releases),
     ...domainRoutes(features.domains),
     ...feedbackRoutes(features.feedback),
+    ...keyRoutes(features),
     ...hostingRoutes(features),
   };
 }

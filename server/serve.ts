@@ -60,19 +60,19 @@ try {
   if (preview !== undefined) log.info({ url: `${url}/preview` }, 'preview');
   // Written after 1 s, since a killed server would never write its compile cache at exit.
   setTimeout(flushCompileCache, 1000).unref();
-  if (demoKey) stdout.write(welcome(demoKey));
+  if (demoKey) stdout.write(welcome(demoKey, url));
 } catch (error) {
   await fail(error);
 }
 
 /** Explains how to try the hosting controls. The key goes into a file for curl: all users can read process arguments. */
-function welcome(key: string): string {
+function welcome(key: string, url: string): string {
   return `
 This is the demo key for game:demo and vps:demo. It is shown only once, so keep it in a file:
 
   echo 'Authorization: Bearer ${key}' > .key
 
-The README says what to try with it, under "For customers".
+Open ${url}/docs in a browser: it says what to try with the key, in a terminal or in the page itself.
 
 `;
 }

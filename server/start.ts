@@ -4,7 +4,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
-import type { Limits } from './app.ts';
 import { createAvailability } from './domains/availability.ts';
 import { createLivePrices } from './domains/prices/live.ts';
 import { createDomains } from './domains/service.ts';
@@ -29,13 +28,15 @@ import { createRetention } from './hosting/retention.ts';
 import { createSending } from './hosting/sending.ts';
 import { createServers } from './hosting/servers.ts';
 import { createHosting } from './hosting/service.ts';
+import { createPowerHistory } from './hosting/state.ts';
 import { createCors } from './http/cors.ts';
 import { createIdentify } from './http/identify.ts';
 import { listenOn } from './http/listen.ts';
 import { readTarget } from './http/target.ts';
 import { createCheckAccess } from './keys/access.ts';
 import { createAuthenticate, createReauthorize } from './keys/authorize.ts';
-import { createLimits } from './limits.ts';
+import { createLimits, toKeyLimits } from './limits.ts';
+import type { Limits } from './limits.ts';
 import { createLifecycle } from './lifecycle.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
@@ -117,7 +118,8 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   opened.defer(() => retention.stop());
   const feedback = openFeedback(base);
   const version = env.SERVICE_VERSION;
-  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, ...hosting });
+  const keys = { apiKeys: store.apiKeys, keyLimits: toKeyLimits(env) };
+  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, ...keys, ...hosting });
 
   const { server, upgrades } = await openListeners(base, routes, relay, preview);
   url = server.url;
@@ -204,7 +206,9 @@ async function openHosting(
     onFailure: (message, error) => reportTo(log, message)(error),
   });
   opened.defer(() => relay.close());
-  const hosting = createHosting({ servers, sending, audited, sendCommand, tokens, relay, timeoutMs, publicUrl });
+  const history = createPowerHistory({ audit: store.audit });
+  const controls = { servers, sending, audited, history, sendCommand, tokens, relay, timeoutMs, publicUrl };
+  const hosting = createHosting(controls);
   const maxDurationMs = timeoutMs + storeMs;
   const activity = createActivity({ audit: store.audit, maxDurationMs });
   const idempotency = createIdempotency({

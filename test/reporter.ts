@@ -1,7 +1,7 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
 /**
- * Prints how many answers were compared with the machine description, and as the last line of a run `N passed, N failed`, and
+ * Prints how many answers were compared with the machine description, how many frames of console streams with their table, and as the last line of a run `N passed, N failed`, and
  * `, N skipped` if tests were skipped.
  */
 export default class SummaryReporter implements Reporter {
@@ -11,6 +11,7 @@ export default class SummaryReporter implements Reporter {
     // Errors outside of tests count as failed.
     const counts = { passed: 0, failed: unhandled.length, skipped: 0 };
     let compared = 0;
+    let frames = 0;
     for (const module of modules) {
       // A file that cannot be loaded has no tests, so it counts as one failure.
       if (module.errors().length > 0) counts.failed += 1;
@@ -19,10 +20,11 @@ export default class SummaryReporter implements Reporter {
       for (const test of module.children.allTests()) {
         const { state } = test.result();
         compared += test.meta().compared ?? 0;
+        frames += test.meta().frames ?? 0;
         if (state !== 'pending') counts[state] += 1;
       }
     }
-    this.#line = `${compared} answers compared with the machine description\n${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
+    this.#line = `${compared} answers compared with the machine description, ${frames} frames with the table of streams\n${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
     process.once('exit', () => process.stdout.write(`${this.#line}\n`));
   }
 }

@@ -6,6 +6,7 @@ import type { StatementSync } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
 import { createFolder } from '../common/folder.ts';
 import type { Encodings } from '../release/compress.ts';
+import type { MediaFacts } from '../source/media/facts.ts';
 import type { ArticleMetadata } from './metadata.ts';
 
 /** The cache key of an article. */
@@ -15,7 +16,7 @@ export interface ArticleKey {
   readonly path: string;
 }
 
-/** A cache of compiled articles on disk. Builds may share it, and it may be copied to another machine. */
+/** A cache of compiled articles, and of what media files are, on disk. Builds may share it, and it may be copied to another machine. */
 export interface ArticleCache {
   /** The metadata of an article; undefined if it is not cached. */
   read(key: ArticleKey): ArticleMetadata | undefined;
@@ -23,8 +24,11 @@ export interface ArticleCache {
   readEncodings(key: ArticleKey, metadata: ArticleMetadata): Encodings | undefined;
   /** Adds an article; its metadata must contain the hashes of its file. */
   write(key: ArticleKey, metadata: ArticleMetadata, encodings: Encodings): void;
-  /** Removes all other articles, which bounds the size of the cache. */
-  prune(keys: Iterable<ArticleKey>): void;
+  /** What a media file is, by the hash of its bytes; undefined if it is not cached. */
+  readMedia(sha256: string): MediaFacts | undefined;
+  writeMedia(sha256: string, facts: MediaFacts): void;
+  /** Removes all other articles and media, which bounds the size of the cache. */
+  prune(keys: Iterable<ArticleKey>, media: Iterable<string>): void;
   /** Writes pending entries and closes the file. */
   close(): void;
 }
@@ -38,25 +42,33 @@ export interface ArticleCacheOptions {
 }
 
 /**
- * Opens the cache in a file; without a file it is temporary. The name of an entry is a hash of everything that it depends
- * on: the source file, the site path and the fingerprint. An entry with a wrong checksum counts as missing.
+ * Opens the cache in a file; without a file it is temporary. The name of an entry is a hash of the source file, the site path
+ * and the fingerprint. An article also depends on the sizes of its pictures, which its metadata holds. An entry with a wrong
+ * checksum counts as missing.
  */
 export function openArticleCache(
   file: string | undefined,
   { fingerprint, readOnly = false }: ArticleCacheOptions,
 ): ArticleCache {
-  const toName = (key: ArticleKey): string => hash('sha256', `${fingerprint} ${toText(key)}`);
+  const toHash = (text: string): string => hash('sha256', `${fingerprint} ${text}`);
+  const toName = (key: ArticleKey): string => toHash(toText(key));
+  const toMediaName = (sha256: string): string => toHash(`media ${sha256}`);
   const entries = openEntries(file, readOnly);
   /** The entries read or written so far: `dev` reads all of them after each save. */
   const loaded = new Map<string, ArticleMetadata>();
-  const parse = (name: string): ArticleMetadata | undefined => {
+  const loadedMedia = new Map<string, MediaFacts>();
+  const parse = (name: string): unknown => {
     const text = entries.read(name);
     const json = text?.slice(checksumLength);
-    return text && text === checksum(name, json!) + json! ? (JSON.parse(json!) as ArticleMetadata) : undefined;
+    return text && text === checksum(name, json!) + json! ? JSON.parse(json!) : undefined;
+  };
+  const write = (name: string, value: unknown, compressed?: Compressed): void => {
+    const json = JSON.stringify(value);
+    entries.write(name, { text: checksum(name, json) + json, compressed });
   };
   return {
     read(key) {
-      const metadata = loaded.get(toText(key)) ?? parse(toName(key));
+      const metadata = loaded.get(toText(key)) ?? (parse(toName(key)) as ArticleMetadata | undefined);
       if (metadata) loaded.set(toText(key), metadata);
       return metadata;
     },
@@ -66,12 +78,19 @@ export function openArticleCache(
       return { identity: gunzipSync(gz), gz, br };
     },
     write(key, metadata, { gz, br }) {
-      const name = toName(key);
-      const json = JSON.stringify(metadata);
-      entries.write(name, { text: checksum(name, json) + json, gz, br });
+      write(toName(key), metadata, { gz, br });
       loaded.set(toText(key), metadata);
     },
-    prune: (keys) => entries.keepOnly(Array.from(keys, toName)),
+    readMedia(sha256) {
+      const facts = loadedMedia.get(sha256) ?? (parse(toMediaName(sha256)) as MediaFacts | undefined);
+      if (facts) loadedMedia.set(sha256, facts);
+      return facts;
+    },
+    writeMedia(sha256, facts) {
+      write(toMediaName(sha256), facts);
+      loadedMedia.set(sha256, facts);
+    },
+    prune: (keys, media) => entries.keepOnly([...Array.from(keys, toName), ...Array.from(media, toMediaName)]),
     close: () => entries.close(),
   };
 }
@@ -87,8 +106,9 @@ function checksum(name: string, json: string): string {
 /** The compressed encodings of a file. */
 type Compressed = Pick<Encodings, 'gz' | 'br'>;
 
-interface Entry extends Compressed {
+interface Entry {
   readonly text: string;
+  readonly compressed: Compressed | undefined;
 }
 
 /** Entries by name, in one database file: it is created, copied and removed faster than one file per entry. */
@@ -122,9 +142,9 @@ function openEntries(file: string | undefined, readOnly: boolean): Entries {
     if (pending.size === 0) return;
     attempt(({ database, write, writeEncodings }) => {
       database.exec('BEGIN IMMEDIATE');
-      for (const [name, { text, gz, br }] of pending) {
+      for (const [name, { text, compressed }] of pending) {
         write.run(name, text);
-        writeEncodings.run(name, gz, br);
+        if (compressed) writeEncodings.run(name, compressed.gz, compressed.br);
       }
       database.exec('COMMIT');
     });
@@ -133,7 +153,8 @@ function openEntries(file: string | undefined, readOnly: boolean): Entries {
   return {
     read: (name) => pending.get(name)?.text ?? attempt(({ read }) => read.get(name)?.['text'] as string | undefined),
     readEncodings: (name) =>
-      pending.get(name) ?? attempt(({ readEncodings }) => readEncodings.get(name) as unknown as Compressed | undefined),
+      pending.get(name)?.compressed ??
+      attempt(({ readEncodings }) => readEncodings.get(name) as unknown as Compressed | undefined),
     write(name, entry) {
       pending.set(name, entry);
       if (pending.size >= batchSize) flush();

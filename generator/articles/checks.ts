@@ -1,9 +1,10 @@
 import type { Aliases } from '#contract/content.ts';
 import type { Article } from './article.ts';
-import type { Diagnostics } from '../source/diagnostics.ts';
+import type { Diagnostics, Place } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import { idPrefix, toSafeId } from '../markdown/plugins/rehype-heading-ids.ts';
-import type { Reference } from '../markdown/plugins/rehype-links.ts';
+import type { Reference, ReferenceUse } from '../markdown/plugins/rehype-links.ts';
+import { mediaKindOf } from './media.ts';
 import { createSite } from './site.ts';
 import type { Site, SiteParts } from './site.ts';
 import { suggest } from '../common/suggest.ts';
@@ -42,7 +43,10 @@ function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): v
   const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
     if (fault) diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint);
   };
-  for (const located of metadata.media) report(located, checkMedia(located.text, site));
+  for (const { text: path, ...at } of metadata.media) {
+    report(at, checkMedia(path, 'link', site));
+    checkCover(path, placeOf(file, at.line, at.column), site, diagnostics);
+  }
   // A draft is work in progress: the targets of its links may not exist yet.
   if (metadata.draft) return;
   if (metadata.placeholder) {
@@ -53,14 +57,15 @@ function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): v
   for (const reference of metadata.references) report(reference, checkReference(article, reference, site));
 }
 
-function checkReference(from: Article, { path, image, id, url }: Reference, site: Site): Fault | undefined {
-  if (url === '' && image)
+function checkReference(from: Article, { path, use, id, url }: Reference, site: Site): Fault | undefined {
+  if (url === '' && use === 'picture')
     return { message: 'the picture has no address', findHint: () => 'write it between the parentheses' };
   if (/^www\./i.test(url))
     return { message: `the link "${url}" has no scheme`, findHint: () => `write https://${url}` };
   if (path === undefined) return { message: `the link "${url}" leads out of content/` };
-  if (path.startsWith('/media/')) return checkMedia(path, site);
-  if (image) return { message: `the image "${url}" is not in content/media/`, findHint: () => site.suggest(path) };
+  if (path.startsWith('/media/')) return checkMedia(path, use, site);
+  if (use === 'picture')
+    return { message: `the image "${url}" is not in content/media/`, findHint: () => site.suggest(path) };
   if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
   const target = site.find(path);
   if (target) return checkTarget(from, target, id);
@@ -69,9 +74,33 @@ function checkReference(from: Article, { path, image, id, url }: Reference, site
   return { message: `there is no article ${path}`, findHint: () => site.suggest(path) };
 }
 
-function checkMedia(path: string, site: Site): Fault | undefined {
-  if (site.hasMedia(path)) return undefined;
-  return { message: `there is no ${path} in content/`, findHint: () => site.suggest(path) };
+function checkMedia(path: string, use: ReferenceUse, site: Site): Fault | undefined {
+  if (!site.hasMedia(path)) return { message: `there is no ${path} in content/`, findHint: () => site.suggest(path) };
+  const kind = mediaKindOf(path);
+  if (use === 'picture' && kind !== 'image') {
+    const instead = kind === 'application' ? `[text](${path})` : `<${kind} src="${path}"></${kind}>`;
+    return { message: `${path} is not a picture`, findHint: () => `write ${instead}` };
+  }
+  if (use === 'player' && kind !== 'video' && kind !== 'audio') {
+    const instead = kind === 'image' ? `![what it shows](${path})` : `[text](${path})`;
+    return { message: `${path} is neither a video nor a sound`, findHint: () => `write ${instead}` };
+  }
+  return undefined;
+}
+
+const cover = { width: 1200, height: 630 };
+
+/** Lists and link previews cut other shapes off. Larger ones of the same shape are sharper, and vector pictures have no size. */
+function checkCover(path: string, place: Place, site: Site, diagnostics: Diagnostics): void {
+  if (!site.hasMedia(path)) return;
+  if (mediaKindOf(path) !== 'image') diagnostics.error(place, 'the cover is not a picture', 'use a picture');
+  const size = site.sizeOf(path);
+  if (!size) return;
+  const isLargeEnough = size.width >= cover.width || path.endsWith('.svg');
+  const hasShape = Math.abs((size.width / size.height) * (cover.height / cover.width) - 1) < 0.01;
+  if (isLargeEnough && hasShape) return;
+  const message = `the cover is ${size.width} x ${size.height} pixels, not ${cover.width} x ${cover.height}`;
+  diagnostics.warning(place, message, hasShape ? 'use a larger one' : 'crop it to that shape');
 }
 
 function checkTarget(from: Article, target: Article, id: string): Fault | undefined {

@@ -11,14 +11,18 @@ import type { Article, Schedule, OpenedArticle, OpenedCategory } from './article
 import type { ArticleCache, ArticleKey } from './cache.ts';
 import type { CategoryFolder, Content } from './content.ts';
 import { mapInOrder } from './in-order.ts';
+import type { PictureSizes } from './media.ts';
 import { toMetadata } from './metadata.ts';
 import type { ArticleMetadata, EncodingHashes } from './metadata.ts';
+import { fillSizes, hasCurrentSizes } from './picture-sizes.ts';
 
 /** Options of {@link compileArticles} and {@link writeArticles}. */
 export interface ArticlesOptions extends Schedule {
   readonly diagnostics: Diagnostics;
   readonly render: Render;
   readonly cache: ArticleCache;
+  /** The sizes of the pictures in content/media/. */
+  readonly pictures: PictureSizes;
   /** Compresses the files of articles; left out if articles are only checked. */
   readonly compressor?: Compressor | undefined;
   /** Called after each compiled article. */
@@ -33,10 +37,11 @@ const concurrency = 48;
  * rendered and added to it. Reports and omits articles that cannot be compiled.
  */
 export async function compileArticles({ categories }: Content, options: ArticlesOptions): Promise<Article[]> {
-  const { cache, compressor, diagnostics, progress } = options;
+  const { cache, compressor, diagnostics, pictures, progress } = options;
   const total = categories.reduce((sum, { articles }) => sum + articles.length, 0);
   const readCached = (folder: CategoryFolder, file: SourceFile): ArticleMetadata | undefined => {
     const cached = cache.read(toKey(folder, file));
+    if (cached && !hasCurrentSizes(cached, pictures)) return undefined;
     return !compressor || cached?.encodings?.compression === compressor.name ? cached : undefined;
   };
   const articles: (Article | undefined)[] = [];
@@ -125,18 +130,19 @@ async function compileArticle(
   opened: OpenedArticle['parsed'],
   options: ArticlesOptions,
 ): Promise<CompiledArticle | undefined> {
-  const { diagnostics, render, cache, compressor } = options;
+  const { diagnostics, render, cache, compressor, pictures } = options;
   const { folder } = category;
   const { collection } = folder;
   const { path } = addressOf(folder, file);
   const parsed = opened ?? parseArticle(file, collection, diagnostics);
   if (!parsed) return undefined;
   const rendered = await renderBody(file, parsed, (markdown) => render(markdown, path), diagnostics);
-  const metadata = toMetadata({ collection, category: category.name, path }, parsed, rendered);
+  const metadata = toMetadata({ collection, category: category.name, path }, parsed, rendered, pictures);
   const article = toArticle(folder, file, metadata, options);
   if (!parsed.frontMatter || !rendered) return { article: { ...article, state: 'broken', isIncluded: false } };
   if (!compressor) return { article };
-  const text = toJsonText(collection.articleResource, { ...metadata.item, body: parsed.body, html: rendered.html });
+  const html = fillSizes(rendered, pictures);
+  const text = toJsonText(collection.articleResource, { ...metadata.item, body: parsed.body, html });
   const encodings = await compressor.compress(Buffer.from(text));
   const hashed = { ...metadata, encodings: toHashes(encodings, compressor.name) };
   cache.write(toKey(folder, file), hashed, encodings);

@@ -1,11 +1,14 @@
 import type { CommonFrontMatter, AnyCollection, ListItem } from './collections/collection.ts';
 import { placeholderDescription } from './template.ts';
+import type { PictureSizes } from './media.ts';
 import type { Position } from '../common/yaml.ts';
 import type { Finding } from '../markdown/lint/rule.ts';
+import { toPlainText } from '../markdown/plain-text.ts';
 import type { Reference } from '../markdown/plugins/rehype-links.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Compression } from '../release/compress.ts';
 import type { SplitArticle } from '../source/front-matter.ts';
+import type { Size } from '../source/media/facts.ts';
 import type { Checked } from '../source/yaml.ts';
 
 /**
@@ -30,16 +33,28 @@ export interface ArticleMetadata {
   /** The day of the last significant change, YYYY-MM-DD. */
   readonly updated?: string | undefined;
   readonly tags: readonly string[];
+  /** The texts of its headings. */
+  readonly headings: readonly string[];
+  /** The number of characters of its other text. */
+  readonly textLength: number;
   /** The description, if it is still the one of a new article. */
   readonly placeholder?: Located | undefined;
   /** Media in the front matter. */
   readonly media: readonly Located[];
-  /** Links and images that point to this site. */
+  /** The own pictures in its HTML, each with the size that it had. */
+  readonly pictures: readonly SizedPicture[];
+  /** Links, pictures, videos and sounds that point to this site. */
   readonly references: readonly Reference[];
   /** The IDs that links can point to. */
   readonly ids: readonly string[];
   /** Probable mistakes in the front matter and in the Markdown. */
   readonly findings: readonly Omit<Finding, 'rule'>[];
+}
+
+/** A picture by its site path; without a size if that is not known. */
+export interface SizedPicture {
+  readonly path: string;
+  readonly size?: Size | undefined;
 }
 
 /** The hashes of an article's file and of its compressed encodings. */
@@ -74,11 +89,13 @@ export function toMetadata(
   { collection, category, path }: ArticleOrigin,
   { frontMatter, fields, warnings, bodyLine }: SplitArticle<CommonFrontMatter>,
   rendered: Rendered | undefined,
+  sizes: PictureSizes,
 ): ArticleMetadata {
   const toFileLine = <Item extends { readonly line: number }>(item: Item): Item => ({
     ...item,
     line: item.line + bodyLine - 1,
   });
+  const { headings, text } = toPlainText(rendered?.html ?? '');
   const metadata: ArticleMetadata = {
     category,
     draft: false,
@@ -87,12 +104,15 @@ export function toMetadata(
     item: { path },
     aliases: [],
     tags: [],
+    headings,
+    textLength: text.length,
     media: [],
     ...(fields && toFieldMetadata(collection, fields)),
     ...(frontMatter && {
       due: collection.dueOn(frontMatter.value),
       item: collection.toItem(frontMatter.value, { path, category, words: rendered?.words ?? 0 }),
     }),
+    pictures: (rendered?.pictures ?? []).map(({ path: picture }) => ({ path: picture, size: sizes.get(picture) })),
     references: (rendered?.references ?? []).map(toFileLine),
     ids: rendered?.ids ?? [],
     findings: [

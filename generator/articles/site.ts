@@ -1,6 +1,8 @@
 import type { Aliases } from '#contract/content.ts';
 import type { Article } from './article.ts';
 import type { Content } from './content.ts';
+import type { PictureSizes } from './media.ts';
+import type { Size } from '../source/media/facts.ts';
 import { suggest } from '../common/suggest.ts';
 
 /** The parts of a site. */
@@ -8,11 +10,14 @@ export interface SiteParts {
   readonly articles: readonly Article[];
   readonly content: Content;
   readonly aliases: Aliases;
+  readonly pictures: PictureSizes;
 }
 
 /** The targets that references of articles may have. */
 export interface Site {
   readonly hasMedia: (path: string) => boolean;
+  /** The size of a picture, if it is known. */
+  readonly sizeOf: (path: string) => Size | undefined;
   /** Finds an article by its path or a former path. */
   readonly find: (path: string) => Article | undefined;
   readonly hasFolder: (path: string) => boolean;
@@ -24,7 +29,7 @@ export interface Site {
 
 /** Creates the index of all targets of a build. */
 export function createSite(parts: SiteParts): Site {
-  const { articles, content, aliases } = parts;
+  const { articles, content, aliases, pictures } = parts;
   const byPath = new Map(articles.map((article) => [article.path, article]));
   const folders = new Set(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
@@ -32,6 +37,7 @@ export function createSite(parts: SiteParts): Site {
   let sources: Set<string> | undefined;
   return {
     hasMedia: (path) => content.media.has(path),
+    sizeOf: (path) => pictures.get(path),
     find: (path) => byPath.get(aliases[path] ?? path),
     hasFolder: (path) => folders.has(path.replace(/\/$/, '')),
     hasSource(path) {

@@ -2,7 +2,7 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import type { CommandUnknownOpts, OutputConfiguration } from '@commander-js/extra-typings';
 import { escapeControls } from './terminal.ts';
 
-/** A command cannot run as requested. Only the message is printed; it says why. */
+/** A command cannot run as requested. Only the message is printed; it is empty if the output already says why. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
@@ -39,7 +39,7 @@ export async function runProgram(program: CommandUnknownOpts, args: readonly str
     // Commander has already printed the help.
     if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode;
     const message = error.message.replace(/^error: /, '').replace('\n(Did you mean', ' (Did you mean');
-    program.configureOutput().writeErr?.(`${escapeControls(message)}\n`);
+    if (message !== '') program.configureOutput().writeErr?.(`${escapeControls(message)}\n`);
     return 1;
   }
 }

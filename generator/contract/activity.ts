@@ -27,7 +27,7 @@ export const HostingActionResponse = z
       success: true,
       request_id: 'restart-4711',
       action: 'restart',
-      server: 'game:mc-4821',
+      server: 'game:demo',
       status: 'accepted',
       requested_at: '2026-03-01T12:00:00.000Z',
       finished_at: '2026-03-01T12:00:00.412Z',

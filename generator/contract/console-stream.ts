@@ -76,7 +76,7 @@ export const streamEvents = {
   'send logs': {
     from: 'client',
     scope: 'game-console:read',
-    description: `Asks for the last ${streamLimits.historyLines} lines, at most once a second. They come as console output, and logs end follows.`,
+    description: `Asks for the last ${streamLimits.historyLines} lines, at most once a second: an earlier request is answered with daemon error. They come as console output, and logs end follows.`,
     args: [],
     example: [],
   },
@@ -143,7 +143,7 @@ export const streamEvents = {
   stats: {
     from: 'service',
     description:
-      'The answer to send stats. A value that the system behind the server does not know is null; before the console is open, all are.',
+      'The answer to send stats. A value that the system behind the server does not know is null; if the console cannot be read now, all are.',
     args: [{ name: 'stats', description: 'A JSON text.', json: ConsoleStats }],
     example: [
       '{"cpu":37.5,"memory_bytes":1610612736,"disk_bytes":5368709120,"network_rx_bytes":81920,"network_tx_bytes":245760}',
@@ -157,7 +157,7 @@ export const streamEvents = {
   },
   'command refused': {
     from: 'service',
-    description: 'The command was not handed to the server; only after failed it may have been.',
+    description: 'The command was not handed to the server. Only if the code is failed, it may have been.',
     args: [
       reference,
       {
@@ -177,7 +177,7 @@ export const streamEvents = {
   },
   'token expiring': {
     from: 'service',
-    description: `The token ends in ${streamLimits.expiringSeconds} seconds, or after the last quarter of a shorter life: fetch a new one, and send auth again.`,
+    description: `The token ends in ${streamLimits.expiringSeconds} seconds, or in a quarter of its life if that is shorter: fetch a new one, and send auth again.`,
     args: [],
     example: [],
   },
@@ -225,11 +225,10 @@ export type ClientEvent = From<'client'>;
 export type ServiceEvent = From<'service'>;
 
 type TextOf<One> = One extends { readonly values: infer Values } ? keyof Values & string : string;
+type TextsOf<All extends readonly Argument[]> = { readonly [At in keyof All]: TextOf<All[At]> };
 
 /** The arguments of an event of the service. */
-export type ArgumentsOf<Name extends ServiceEvent> = {
-  readonly [At in keyof Events[Name]['args']]: TextOf<Events[Name]['args'][At]>;
-};
+export type ArgumentsOf<Name extends ServiceEvent> = TextsOf<Events[Name]['args']>;
 
 /** Why a command was refused. */
 export type CommandRefusal = ArgumentsOf<'command refused'>[1];
@@ -297,6 +296,20 @@ export const closeCodes = {
 
 /** The name of a close code. */
 export type CloseName = keyof typeof closeCodes;
+
+/** The stream in a paragraph, for the machine description, which has no websockets. */
+export function summarizeStream(): string {
+  const rows = Object.entries<Event>(streamEvents);
+  const names = (side: Event['from']): string =>
+    rows.flatMap(([name, { from }]) => (from === side ? [`\`${name}\``] : [])).join(', ');
+  const codes = Object.values<CloseCode>(closeCodes).map(({ code, meaning }) => `${code}: ${meaning}`);
+  return [
+    'Each message of the stream is a JSON text `{"event":"...","args":["..."]}`; the first one is `auth` with the token.',
+    `Clients send ${names('client')}. The service sends ${names('service')}.`,
+    `The close codes are: ${codes.join(' ')}`,
+    'The page /docs/streams describes each event with its arguments.',
+  ].join(' ');
+}
 
 /** The tables as plain data, for pages. */
 export function describeStream() {

@@ -5,6 +5,7 @@ import { Aliases } from '#contract/content.ts';
 import { file, json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
+import { KnowledgeBaseSearch } from '#contract/search.ts';
 
 const content = { ...file, failure: 'content_unavailable' } as const;
 
@@ -79,6 +80,15 @@ export const contentEndpoints = {
     replies: { 200: json('The article.', KnowledgeBaseArticle) },
     problems: ['path_required', 'validation_error', 'article_not_found'],
     messages: { validation_error: 'Query parameter path is given more than once' },
+  },
+  getKnowledgeBaseSearch: {
+    ...content,
+    path: '/v1/kb/search.json',
+    tag: 'Knowledge base',
+    summary: 'A search index of the knowledge base, for MiniSearch in a website',
+    description:
+      'The website searches with it, not this service: npm minisearch, MiniSearch.loadJS(index, { ...options, processTerm }). The id of a result is the path of the article.',
+    replies: { 200: json('The index, with its options.', KnowledgeBaseSearch) },
   },
   listRedirects: {
     ...content,

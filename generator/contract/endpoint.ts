@@ -16,8 +16,9 @@ export const tags = {
   Media: 'The images and other files of articles.',
   Plans: 'The plans that can be ordered.',
   Domains: 'The TLDs for sale with their prices, and the search for free domains.',
-  VPS: 'Power of virtual servers, with an API key.',
-  'Game servers': 'Power, console and log of game servers, with an API key.',
+  Keys: 'What an API key may do.',
+  VPS: 'Power and state of virtual servers, with an API key.',
+  'Game servers': 'Power, state, console and log of game servers, with an API key.',
   Activity: 'What became of the actions of an API key.',
 } as const;
 

@@ -7,6 +7,7 @@ import { DomainSearchResponse, DomainTLDListResponse } from '#contract/domains.t
 import { file, json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { hostingEndpoints } from '#contract/hosting-endpoints.ts';
+import { keyEndpoints } from '#contract/key.ts';
 import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
@@ -149,6 +150,7 @@ export const endpoints = {
       provider_error: 'Domain data could not be loaded',
     },
   },
+  ...keyEndpoints,
   ...hostingEndpoints,
   ...activityEndpoints,
 } as const satisfies Record<string, Endpoint>;

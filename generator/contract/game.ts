@@ -46,7 +46,7 @@ export const GameConsoleCommandResponse = z
   .register(schemas, {
     id: 'GameConsoleCommandResponse',
     description: 'A console command was sent.',
-    example: { success: true, server_id: 'mc-4821', status: 'sent' },
+    example: { success: true, server_id: 'demo', status: 'sent' },
   });
 
 /** The address of a console stream and a short-lived token for it. */
@@ -66,9 +66,9 @@ export const GameConsoleWebsocketResponse = z
     description: 'The address of a console stream and a short-lived token for it.',
     example: {
       success: true,
-      server_id: 'mc-4821',
+      server_id: 'demo',
       websocket: {
-        socket_url: 'wss://api.example.com/v1/hosting/game/console/mc-4821/stream',
+        socket_url: 'wss://api.example.com/v1/hosting/game/console/demo/stream',
         token: 'tHt7xeqzoN2sxJz4lJQZ5cVqGC4lQ0XlN4Jd2mYbE1s',
       },
     },
@@ -85,5 +85,5 @@ export const GameLatestLogResponse = z
   .register(schemas, {
     id: 'GameLatestLogResponse',
     description: 'The latest log of a game server.',
-    example: { success: true, server_id: 'mc-4821', empty: false, content: '[12:00:00] Server started\n' },
+    example: { success: true, server_id: 'demo', empty: false, content: '[12:00:00] Server started\n' },
   });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { summarizeStream } from '#contract/console-stream.ts';
 import { json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import {
@@ -8,6 +9,7 @@ import {
   GameLatestLogResponse,
   GamePowerResponse,
 } from '#contract/game.ts';
+import { GameStateResponse, VPSStateResponse } from '#contract/server-state.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 
 const hosting = {
@@ -20,12 +22,16 @@ const hosting = {
 
 const messages = { validation_error: 'Idempotency-Key must be 1 to 255 visible ASCII characters' } as const;
 const power = 'Failed to send the power action';
+const state = 'The state could not be read';
+const stateDescription =
+  'After an action it is never a state from before: while none is known, it is unknown. Poll at most every 5 seconds.';
+const vpsForbidden = 'You do not have access to this VPS';
 const gameMessages = { ...messages, forbidden: 'You do not have access to this game server' } as const;
 const consoleMessages = { ...gameMessages, provider_error: 'The console or log request failed' } as const;
 
 function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(action: Action) {
   const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  const example = { success: true, action, vps_id: '1207', status: 'requested', message };
+  const example = { success: true, action, vps_id: 'demo', status: 'requested', message };
   return {
     ...hosting,
     tag: 'VPS',
@@ -33,13 +39,13 @@ function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(act
     access: { kind: 'vps', scope: 'vps-power:read_write' },
     replies: { 200: json('The action was accepted; the VPS may need more time.', VPSPowerResponse, example) },
     problems: ['server_unavailable', 'provider_error'],
-    messages: { ...messages, forbidden: 'You do not have access to this VPS', provider_error: power },
+    messages: { ...messages, forbidden: vpsForbidden, provider_error: power },
   } as const;
 }
 
 function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(action: Action) {
   const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  const example = { success: true, action, server_id: 'mc-4821', status: 'requested', message };
+  const example = { success: true, action, server_id: 'demo', status: 'requested', message };
   return {
     ...hosting,
     tag: 'Game servers',
@@ -75,6 +81,18 @@ export const hostingEndpoints = {
     problems: [...vpsPower('reset').problems, 'confirmation_required', 'validation_error'],
     messages: { ...vpsPower('reset').messages, confirmation_required: 'Reset requires force=true' },
   },
+  getVpsState: {
+    ...hosting,
+    method: 'GET',
+    path: '/v1/hosting/cloud/vps-custom/{id}',
+    tag: 'VPS',
+    summary: 'The power state of a VPS',
+    description: stateDescription,
+    access: { kind: 'vps', scope: 'vps-power:read' },
+    replies: { 200: json('The state.', VPSStateResponse) },
+    problems: ['server_unavailable', 'provider_error'],
+    messages: { forbidden: vpsForbidden, provider_error: state },
+  },
   startGameServer: {
     ...gamePower('start'),
     summary: 'Start a game server',
@@ -99,14 +117,24 @@ export const hostingEndpoints = {
     problems: [...gamePower('kill').problems, 'confirmation_required', 'validation_error'],
     messages: { ...gamePower('kill').messages, confirmation_required: 'Kill requires force=true' },
   },
+  getGameServerState: {
+    ...hosting,
+    method: 'GET',
+    path: '/v1/hosting/game/power/{server_id}',
+    tag: 'Game servers',
+    summary: 'The power state of a game server',
+    description: stateDescription,
+    access: { kind: 'game', scope: 'game-power:read' },
+    replies: { 200: json('The state.', GameStateResponse) },
+    messages: { ...gameMessages, provider_error: state },
+  },
   openGameConsole: {
     ...hosting,
     method: 'GET',
     path: '/v1/hosting/game/console/{server_id}/websocket',
     tag: 'Game servers',
     summary: 'Get the address of a console stream and a token for it',
-    description:
-      'Fetch a new token when the stream says that its token expires. A key with read_write may send commands.',
+    description: `Fetch a new token when the stream says that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
     access: { kind: 'game', scope: 'game-console:read' },
     replies: {
       200: json(

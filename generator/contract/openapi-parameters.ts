@@ -25,8 +25,8 @@ const range: Parameter = {
 
 /** What the names in paths stand for. */
 const inPaths: Readonly<Record<string, { readonly description: string; readonly example: string }>> = {
-  id: { description: 'ID of the VPS.', example: '1207' },
-  server_id: { description: 'ID of the game server.', example: 'mc-4821' },
+  id: { description: 'ID of the VPS.', example: 'demo' },
+  server_id: { description: 'ID of the game server.', example: 'demo' },
   request_id: { description: 'The X-Request-Id of the request.', example: 'restart-4711' },
   path: {
     description: 'Path of the file below /media/; a slash in it may be written as %2F.',

@@ -1,38 +1,158 @@
 import { z } from 'zod';
 import { schemas } from '#contract/primitives.ts';
 
-/** All errors of the API. The code determines the status; the message is the default for problems thrown without one. */
+/**
+ * All errors of the API. The code determines the status; the message is the default for problems thrown without one; the
+ * advice says to people what to do.
+ */
 export const problems = {
-  validation_error: { status: 400, message: 'Request validation failed' },
-  confirmation_required: { status: 400, message: 'This action requires force=true' },
-  path_required: { status: 400, message: 'Path is required' },
-  invalid_feedback: { status: 400, message: 'Feedback must be a JSON object with the field helpful' },
-  invalid_domain: { status: 400, message: 'The domain is not a valid domain name' },
-  unauthorized: { status: 401, message: 'A valid API key is required' },
-  forbidden: { status: 403, message: 'You do not have access to this server' },
-  insufficient_scope: { status: 403, message: 'This API key lacks the required scope' },
-  provider_permission_denied: { status: 403, message: 'Console commands are not available for this server' },
-  not_found: { status: 404, message: 'Endpoint not found' },
-  article_not_found: { status: 404, message: 'Article not found' },
-  media_not_found: { status: 404, message: 'Media file not found' },
-  tld_not_found: { status: 404, message: 'The TLD is not in the public catalog' },
-  method_not_allowed: { status: 405, message: 'Method not allowed' },
-  request_timeout: { status: 408, message: 'The request body did not arrive in time' },
-  in_progress: { status: 409, message: 'A request with this Idempotency-Key is still running' },
-  unsupported_media_type: { status: 415, message: 'Content type must be application/json' },
-  range_not_satisfiable: { status: 416, message: 'The range is outside of the file' },
-  idempotency_mismatch: { status: 422, message: 'This Idempotency-Key was used with another request' },
-  upgrade_required: { status: 426, message: 'This address is a websocket: send a websocket handshake' },
-  headers_too_long: { status: 431, message: 'The request headers are too long' },
-  rate_limited: { status: 429, message: 'Rate limit exceeded' },
-  internal_error: { status: 500, message: 'Something went wrong on our side' },
-  content_unavailable: { status: 500, message: 'Content could not be loaded' },
-  pricing_unavailable: { status: 500, message: 'Domain pricing is not available' },
-  server_unavailable: { status: 500, message: 'The server could not be loaded' },
-  feedback_not_built: { status: 500, message: 'Feedback message could not be built' },
-  provider_error: { status: 502, message: 'The request could not be completed' },
-  feedback_not_delivered: { status: 502, message: 'Feedback could not be delivered' },
-} as const satisfies Record<string, { status: number; message: string }>;
+  validation_error: {
+    status: 400,
+    message: 'Request validation failed',
+    advice: 'Correct what the message names. The request was not carried out.',
+  },
+  confirmation_required: {
+    status: 400,
+    message: 'This action requires force=true',
+    advice: 'Send force=true, if you mean it.',
+  },
+  path_required: {
+    status: 400,
+    message: 'Path is required',
+    advice: 'Add the query parameter path.',
+  },
+  invalid_feedback: {
+    status: 400,
+    message: 'Feedback must be a JSON object with the field helpful',
+    advice: 'Send a JSON object with helpful: true or false.',
+  },
+  invalid_domain: {
+    status: 400,
+    message: 'The domain is not a valid domain name',
+    advice: 'Send a full domain name, without protocol, path or port.',
+  },
+  unauthorized: {
+    status: 401,
+    message: 'A valid API key is required',
+    advice: 'Send the header Authorization: Bearer and a key that is neither revoked nor expired.',
+  },
+  forbidden: {
+    status: 403,
+    message: 'You do not have access to this server',
+    advice: 'Use a key that has this server. If yours has it, the server is suspended: ask the provider.',
+  },
+  insufficient_scope: {
+    status: 403,
+    message: 'This API key lacks the required scope',
+    advice: 'Use a key with the scope that WWW-Authenticate names.',
+  },
+  provider_permission_denied: {
+    status: 403,
+    message: 'Console commands are not available for this server',
+    advice: 'Ask the provider: its panel does not allow commands for this server.',
+  },
+  not_found: {
+    status: 404,
+    message: 'Endpoint not found',
+    advice: 'Check the path against the reference.',
+  },
+  article_not_found: {
+    status: 404,
+    message: 'Article not found',
+    advice: 'Read the list again: the article has been removed.',
+  },
+  media_not_found: {
+    status: 404,
+    message: 'Media file not found',
+    advice: 'Read the article again: the file has been removed.',
+  },
+  tld_not_found: {
+    status: 404,
+    message: 'The TLD is not in the public catalog',
+    advice: 'Search only the TLDs of /v1/domains/tlds.',
+  },
+  method_not_allowed: {
+    status: 405,
+    message: 'Method not allowed',
+    advice: 'Use a method that the header Allow names.',
+  },
+  request_timeout: {
+    status: 408,
+    message: 'The request body did not arrive in time',
+    advice: 'Send the whole body within 30 seconds.',
+  },
+  in_progress: {
+    status: 409,
+    message: 'A request with this Idempotency-Key is still running',
+    advice: 'Wait for Retry-After, then repeat the request with the same Idempotency-Key.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    message: 'Content type must be application/json',
+    advice: 'Send Content-Type: application/json, without Content-Encoding.',
+  },
+  range_not_satisfiable: {
+    status: 416,
+    message: 'The range is outside of the file',
+    advice: 'Ask for a part of the file: Content-Range has its size.',
+  },
+  idempotency_mismatch: {
+    status: 422,
+    message: 'This Idempotency-Key was used with another request',
+    advice: 'Use a new Idempotency-Key for each new request.',
+  },
+  upgrade_required: {
+    status: 426,
+    message: 'This address is a websocket: send a websocket handshake',
+    advice: 'Open the address with a websocket client.',
+  },
+  headers_too_long: {
+    status: 431,
+    message: 'The request headers are too long',
+    advice: 'Send fewer or shorter headers.',
+  },
+  rate_limited: {
+    status: 429,
+    message: 'Rate limit exceeded',
+    advice: 'Wait for the seconds of Retry-After.',
+  },
+  internal_error: {
+    status: 500,
+    message: 'Something went wrong on our side',
+    advice: 'Try again later. If it happens again, send the X-Request-Id to the support.',
+  },
+  content_unavailable: {
+    status: 500,
+    message: 'Content could not be loaded',
+    advice: 'Try again later. If it happens again, send the X-Request-Id to the support.',
+  },
+  pricing_unavailable: {
+    status: 500,
+    message: 'Domain pricing is not available',
+    advice: 'Try again later: no prices are known at the moment.',
+  },
+  server_unavailable: {
+    status: 500,
+    message: 'The server could not be loaded',
+    advice: 'Send the X-Request-Id to the support: the record of the server cannot be loaded.',
+  },
+  feedback_not_built: {
+    status: 500,
+    message: 'Feedback message could not be built',
+    advice: 'Send the X-Request-Id to the support.',
+  },
+  provider_error: {
+    status: 502,
+    message: 'The request could not be completed',
+    advice:
+      'The request failed, or its outcome is unknown. Look at the state of the server before you repeat an action; domain searches can be repeated.',
+  },
+  feedback_not_delivered: {
+    status: 502,
+    message: 'Feedback could not be delivered',
+    advice: 'Nothing: the vote was counted.',
+  },
+} as const satisfies Record<string, { status: number; message: string; advice: string }>;
 
 /** The machine code of an error. */
 export type ProblemCode = keyof typeof problems;

@@ -5,6 +5,7 @@ import { DomainCatalog } from '#contract/domains.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseFrontMatter, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
+import { KnowledgeBaseSearch } from '#contract/search.ts';
 import { StatusCatalog, StatusWidget } from '#contract/status.ts';
 
 /** A kind of file in a release. */
@@ -15,10 +16,8 @@ export interface Resource {
   readonly target?: string;
   /** The schema of a JSON file. */
   readonly schema?: z.ZodType;
-  /** The media type of a file that is neither JSON nor media. */
+  /** The media type, if all such files have the same and it is not JSON. */
   readonly mediaType?: string;
-  /** Whether its path names its version, so that its bytes never change. */
-  readonly isImmutable?: boolean;
 }
 
 const JsonSchema = z.record(z.string(), z.unknown());
@@ -43,6 +42,11 @@ export const resources = {
     schema: KnowledgeBaseArticle,
   },
   redirects: { file: 'public/v1/redirects.json', target: '/v1/redirects.json', schema: Aliases },
+  knowledgeBaseSearch: {
+    file: 'public/v1/kb/search.json',
+    target: '/v1/kb/search.json',
+    schema: KnowledgeBaseSearch,
+  },
   plans: { file: 'public/v1/plans.json', target: '/v1/plans', schema: PlanCatalogResponse },
   openapi: { file: 'public/v1/openapi.json', target: '/v1/openapi.json', schema: OpenApiDocument },
   statusWidget: {
@@ -54,30 +58,11 @@ export const resources = {
     file: 'public/v1/service-status.{version}.js',
     target: '/v1/service-status.{version}.js',
     mediaType: 'application/javascript',
-    isImmutable: true,
   },
   statusWidgetIntegrity: { file: 'public/v1/service-status.json', schema: StatusWidget },
   articleStyle: { file: 'public/v1/article.css', target: '/v1/article.css', mediaType: 'text/css; charset=utf-8' },
   docs: { file: 'public/docs/index.html', target: '/docs', mediaType: 'text/html; charset=utf-8' },
-  docsPage: { file: 'public/docs/{page}.html', target: '/docs/{page}', mediaType: 'text/html; charset=utf-8' },
-  docsScript: {
-    file: 'public/docs/{asset}.js',
-    target: '/docs/{asset}.js',
-    mediaType: 'text/javascript; charset=utf-8',
-    isImmutable: true,
-  },
-  docsStyle: {
-    file: 'public/docs/{asset}.css',
-    target: '/docs/{asset}.css',
-    mediaType: 'text/css; charset=utf-8',
-    isImmutable: true,
-  },
-  docsLicences: {
-    file: 'public/docs/{asset}.txt',
-    target: '/docs/{asset}.txt',
-    mediaType: 'text/plain; charset=utf-8',
-    isImmutable: true,
-  },
+  docsFile: { file: 'public/docs/{path*}', target: '/docs/{path*}' },
   media: { file: 'public/media/{path*}', target: '/media/{path*}' },
   aliases: { file: 'private/aliases.json', schema: Aliases },
   domains: { file: 'private/domains.json', schema: DomainCatalog },

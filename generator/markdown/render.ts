@@ -1,29 +1,36 @@
-import { Script, createContext } from 'node:vm';
 import rehypeSanitize from 'rehype-sanitize';
 import rehypeStringify from 'rehype-stringify';
 import remarkRehype from 'remark-rehype';
 import { unified } from 'unified';
 import { VFile } from 'vfile';
+import { TimeLimitError, withTimeLimit } from '#common/time-limit.ts';
 import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
 import { remarkLint } from './lint/index.ts';
 import type { Finding } from './lint/rule.ts';
 import { parseMarkdown } from './parse.ts';
 import { rehypeAccessible } from './plugins/rehype-accessible.ts';
+import { rehypeCodeLines } from './plugins/rehype-code-lines.ts';
 import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
 import { rehypeHighlight } from './plugins/rehype-highlight.ts';
 import { rehypeLinks } from './plugins/rehype-links.ts';
 import type { Reference } from './plugins/rehype-links.ts';
+import { rehypePictures } from './plugins/rehype-pictures.ts';
+import type { Picture } from './plugins/rehype-pictures.ts';
+import { rehypePlayers } from './plugins/rehype-players.ts';
 import { rehypeRawHtml } from './plugins/rehype-raw-html.ts';
 import { remarkAlerts } from './plugins/remark-alerts.ts';
+import { remarkFenceMeta } from './plugins/remark-fence-meta.ts';
 import { safeHtml } from './plugins/safe-html.ts';
 import { countWords } from './words.ts';
 
 /** The rendered Markdown of an article. */
 export interface Rendered {
-  /** Sanitised HTML; it never contains scripts. */
+  /** Sanitised HTML; it never contains scripts. The sizes of its pictures are not filled in. */
   readonly html: string;
+  /** The pictures whose size is to be filled in, in their order. */
+  readonly pictures: readonly Picture[];
   readonly words: number;
-  /** Links and images that point to this site. */
+  /** Links, pictures, videos and sounds that point to this site. */
   readonly references: readonly Reference[];
   /** The IDs that links can point to. */
   readonly ids: readonly string[];
@@ -41,17 +48,21 @@ export interface ArticleText {
 export type RenderResult = Rendered | { readonly rejected: Pick<MarkdownError, 'message' | 'line' | 'hint'> };
 
 /** The render pipeline. The plugins after the sanitiser add only IDs, class names, site paths and
- * attributes for accessibility. */
+ * attributes for accessibility and loading. */
 const processor = unified()
   .use(remarkAlerts)
   .use(remarkLint)
+  .use(remarkFenceMeta)
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
   .use(rehypeRawHtml)
   .use(rehypeSanitize, safeHtml)
   .use(rehypeHeadingIds)
   .use(rehypeHighlight)
+  .use(rehypeCodeLines)
   .use(rehypeAccessible)
+  .use(rehypePlayers)
   .use(rehypeLinks)
+  .use(rehypePictures)
   .use(rehypeStringify)
   .freeze();
 
@@ -59,19 +70,14 @@ const processor = unified()
 const maxRenderMs = 5000;
 
 /** Renders an article, or returns which limit it exceeds. Parameter and result can be sent between threads. */
-export function render(article: ArticleText, wallMs = maxRenderMs): RenderResult {
-  const before = process.threadCpuUsage();
+export function render(article: ArticleText): RenderResult {
   try {
-    return withTimeLimit(() => renderWithoutLimit(article), wallMs);
+    return withTimeLimit(() => renderWithoutLimit(article), maxRenderMs);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
     // Thousands of nested elements overflow the stack.
     if (error instanceof RangeError) return reject('the article is nested too deeply', 1, 'flatten it');
     if (error instanceof MarkdownError) return reject(error.message, error.line, error.hint);
-    if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-    const { user, system } = process.threadCpuUsage(before);
-    // The timeout is wall time: on a busy machine the article gets another attempt.
-    if ((user + system) / 1000 < maxRenderMs / 2) return render(article, wallMs * 2);
+    if (!(error instanceof TimeLimitError)) throw error;
     const message = `the article takes more than ${maxRenderMs / 1000} s to render`;
     return reject(message, 1, 'look for very long lines, lists or tables; split it up');
   }
@@ -86,15 +92,6 @@ function renderWithoutLimit({ markdown, sitePath }: ArticleText): Rendered {
   checkTables(tree);
   const words = countWords(tree);
   const html = processor.stringify(processor.runSync(tree, file), file);
-  const { references = [], ids = [], findings = [] } = file.data;
-  return { html, words, references, ids: [...ids], findings };
-}
-
-/** V8 supports timeouts only for scripts, so a script calls the work. */
-const timed = createContext({ work: (): unknown => undefined });
-const callWork = new Script('work()');
-
-function withTimeLimit<Result>(work: () => Result, wallMs: number): Result {
-  timed.work = work;
-  return callWork.runInContext(timed, { timeout: wallMs }) as Result;
+  const { pictures = [], references = [], ids = [], findings = [] } = file.data;
+  return { html, pictures, words, references, ids: [...ids], findings };
 }

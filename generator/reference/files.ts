@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileOf } from '#contract/resources.ts';
 import { renderErrors } from './errors.ts';
 import { renderLimits } from './limits.ts';
+import type { Assets } from './page.ts';
 import { renderScopes } from './scopes.ts';
 import { renderStart } from './start.ts';
+import { renderStreams } from './streams.ts';
 
 /** A file of /docs. */
 interface DocsFile {
@@ -15,16 +17,9 @@ interface DocsFile {
   readonly read: () => string | Buffer | Promise<string>;
 }
 
-/** The names of the scripts and style sheets, which have their version in them. */
-export interface Assets {
-  /** Swagger UI: script, style sheet and licences. */
-  readonly viewer: string;
-  readonly script: string;
-  readonly style: string;
-}
-
-const { resolve } = createRequire(import.meta.url);
-const readViewer = (name: string): Buffer => readFileSync(resolve(`swagger-ui-dist/${name}`));
+const require = createRequire(import.meta.url);
+const viewer = dirname(require.resolve('swagger-ui-dist/package.json'));
+const readViewer = (name: string): Buffer => readFileSync(join(viewer, name));
 const readOwn = (name: string): string => readFileSync(join(import.meta.dirname, name), 'utf8');
 
 /** Lists the files of /docs. They depend on the generator alone, so that most builds link those of the last release. */
@@ -37,18 +32,32 @@ export function listDocsFiles(): DocsFile[] {
     script: `docs-${hash('sha256', script).slice(0, 16)}`,
     style: `docs-${hash('sha256', style).slice(0, 16)}`,
   };
-  const page = (name: string, read: () => string): DocsFile => ({ file: fileOf('docsPage', { page: name }), read });
   return [
     { file: fileOf('docs', {}), read: () => renderStart(assets) },
-    page('scopes', () => renderScopes(assets)),
-    page('errors', () => renderErrors(assets)),
-    page('limits', () => renderLimits(assets)),
-    { file: fileOf('docsStyle', { asset: assets.style }), read: () => style },
-    { file: fileOf('docsScript', { asset: assets.script }), read: () => compileScript(script) },
-    { file: fileOf('docsStyle', { asset: assets.viewer }), read: () => readViewer('swagger-ui.css') },
-    { file: fileOf('docsScript', { asset: assets.viewer }), read: () => readViewer('swagger-ui-bundle.js') },
-    { file: fileOf('docsLicences', { asset: assets.viewer }), read: readLicences },
+    file('scopes.html', () => renderScopes(assets)),
+    file('streams.html', () => renderStreams(assets)),
+    file('errors.html', () => renderErrors(assets)),
+    file('limits.html', () => renderLimits(assets)),
+    file(`${assets.style}.css`, () => style),
+    file(`${assets.script}.js`, () => compileScript(script)),
+    file(`${assets.viewer}.css`, readViewerStyle),
+    file(`${assets.viewer}.js`, readViewerScript),
+    file(`${assets.viewer}.txt`, readLicences),
   ];
+}
+
+const file = (path: string, read: DocsFile['read']): DocsFile => ({ file: fileOf('docsFile', { path }), read });
+
+let viewerScript: Buffer | undefined;
+
+/** The same buffer each time, so that a process compresses it once. */
+function readViewerScript(): Buffer {
+  return (viewerScript ??= readViewer('swagger-ui-bundle.js'));
+}
+
+/** In a layer, so that the style of the page applies whatever the selectors of the viewer are. */
+function readViewerStyle(): string {
+  return `@layer viewer {\n${readViewer('swagger-ui.css').toString()}\n}\n`;
 }
 
 /** What the licence of the viewer, and those of its parts, ask to keep with it. */

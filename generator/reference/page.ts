@@ -1,26 +1,38 @@
 import { head } from '#contract/openapi-document.ts';
-import type { Assets } from './files.ts';
 import { html } from './html.ts';
 import type { Html } from './html.ts';
+
+/** The names of the scripts and style sheets, which have their version in them. */
+export interface Assets {
+  /** Swagger UI: script, style sheet and licences. */
+  readonly viewer: string;
+  readonly script: string;
+  readonly style: string;
+}
 
 /** The pages of /docs, by path. */
 const pages = {
   '/docs': 'Start and reference',
-  '/docs/scopes': 'Keys and scopes',
-  '/docs/errors': 'Errors',
-  '/docs/limits': 'Limits',
+  '/docs/scopes.html': 'Keys and scopes',
+  '/docs/streams.html': 'Console streams',
+  '/docs/errors.html': 'Errors',
+  '/docs/limits.html': 'Limits',
 } as const;
 
 /** A page of /docs. */
 interface Page {
   readonly path: keyof typeof pages;
   readonly main: Html;
-  /** What only this page loads. */
-  readonly head?: Html;
+  /** The style sheets and scripts that only this page loads. */
+  readonly styles?: readonly string[];
+  readonly scripts?: readonly string[];
 }
 
+/** Where `npm start` serves. The script of each page puts its own address in its place. */
+export const origin = 'http://localhost:3000';
+
 /** Renders a whole page. All addresses start with a slash: the first page is at /docs and at /docs/. */
-export function renderPage({ path, main, head: own }: Page, { viewer, style }: Assets): string {
+export function renderPage({ path, main, styles = [], scripts = [] }: Page, { viewer, style, script }: Assets): string {
   const title = path === '/docs' ? head.info.title : `${pages[path]} - ${head.info.title}`;
   return html`<!doctype html>
     <html lang="en">
@@ -30,8 +42,8 @@ export function renderPage({ path, main, head: own }: Page, { viewer, style }: A
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
         <link rel="icon" href="data:," />
-        ${own}
-        <link rel="stylesheet" href="/docs/${style}.css" />
+        ${[...styles, style].map((name) => html`<link rel="stylesheet" href="/docs/${name}.css" />`)}
+        ${[...scripts, script].map((name) => html`<script src="/docs/${name}.js" defer></script>`)}
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>

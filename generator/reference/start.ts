@@ -1,49 +1,48 @@
 import { head } from '#contract/openapi-document.ts';
-import type { Assets } from './files.ts';
 import { html } from './html.ts';
-import { renderCode, renderPage } from './page.ts';
+import { origin, renderCode, renderPage } from './page.ts';
+import type { Assets } from './page.ts';
 
-/** Where `npm start` serves; the script of the page puts its own address in its place. */
-const origin = 'http://localhost:3000';
+/** A way to a first answer and to a first line of a console. */
+const firstCalls = [
+  `echo 'Authorization: Bearer hk_...' > .key`,
+  `curl -H @.key ${origin}/v1/key`,
+  `curl -H @.key -X POST ${origin}/v1/hosting/game/power/demo/start`,
+  `curl -H @.key ${origin}/v1/hosting/game/logs/demo/latest`,
+];
 
 /** Renders the first page: the way to a first answer, and the reference. */
 export function renderStart(assets: Assets): string {
-  const { viewer, script } = assets;
-  const scripts = html`<link rel="stylesheet" href="/docs/${viewer}.css" />
-    <script src="/docs/${viewer}.js" defer></script>
-    <script src="/docs/${script}.js" defer></script>`;
+  const { viewer } = assets;
   const main = html`<h1>${head.info.title}</h1>
     <p>${head.info.description}</p>
     <h2 id="start">Start</h2>
-    <p>Content, plans, domains and the status are public. Try one in a terminal:</p>
+    <p>Content, plans, domains and the status are public. In a terminal:</p>
     ${renderCode(`curl ${origin}/v1/plans`)}
     <p>
-      Servers need an API key, which your provider gives you. On a system that was started with
-      <code>npm start</code>, the demo key is in the output of its first start, and opens the servers
-      <code>game:demo</code> and <code>vps:demo</code>. Keep the key in a file, start the game server, and read its log:
+      Servers need an API key, which your provider gives you. If you have started this service yourself with
+      <code>npm start</code>, its first start printed a demo key for the servers <code>game:demo</code> and
+      <code>vps:demo</code>. Keep the key in a file, ask what it may do, start the game server, and read its log:
     </p>
-    ${renderCode(
-      [
-        `echo 'Authorization: Bearer hk_...' > .key`,
-        `curl -H @.key -X POST ${origin}/v1/hosting/game/power/demo/start`,
-        `curl -H @.key ${origin}/v1/hosting/game/logs/demo/latest`,
-      ].join('\n'),
-    )}
+    ${renderCode(firstCalls.join('\n'))}
     <p>
-      Or try it on this page: select <b>Authorize</b> below, paste the key without <code>Bearer</code>, open an
-      operation and select <b>Execute</b>. The examples are filled in for the demo servers; replace <code>demo</code> by
-      the ID of your own server. The key stays in the memory of this page and is gone when you leave it.
+      Or use this page: select <b>Authorize</b> below and paste the key. Then open an operation, and select
+      <b>Execute</b>. The IDs are filled in for the demo servers; replace <code>demo</code> by the ID of your server.
+      This is no simulation: actions are sent to the server. The key stays in the memory of this page only, so it is
+      gone after a reload.
     </p>
-    <p>
-      <a href="/docs/scopes">What a key may do</a> · <a href="/docs/errors">What an error means</a> ·
-      <a href="/docs/limits">How many requests you may send</a>
-    </p>
+    <ul>
+      <li><a href="/docs/scopes.html">What a key may do</a></li>
+      <li><a href="/docs/streams.html">How to follow a console live</a></li>
+      <li><a href="/docs/errors.html">What an error means, and what to do</a></li>
+      <li><a href="/docs/limits.html">How many requests you may send</a></li>
+    </ul>
     <h2 id="reference">Reference</h2>
-    <div id="viewer" aria-live="polite"><p id="loading">The reference is loading.</p></div>
-    <noscript
-      ><p>
-        The reference needs JavaScript. <a href="/v1/openapi.json">The machine description</a> has the same content.
-      </p></noscript
-    >`;
-  return renderPage({ path: '/docs', main, head: scripts }, assets);
+    <div id="viewer">
+      <p role="status">
+        The reference is loading. It needs JavaScript; <a href="/v1/openapi.json">the machine description</a> has the
+        same content.
+      </p>
+    </div>`;
+  return renderPage({ path: '/docs', main, styles: [viewer], scripts: [viewer] }, assets);
 }

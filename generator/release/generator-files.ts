@@ -49,7 +49,9 @@ export async function writeGeneratorFiles(stage: Stage, previous: StatusWidget |
   await write('statusWidget', {}, widget.script);
   await write('statusWidgetVersion', { version: widget.version }, widget.script);
   await write('statusWidgetIntegrity', {}, toJsonText('statusWidgetIntegrity', widget.embed));
-  for (const { file, read } of docs.filter((one) => isMissing(one.file)))
-    await stage.write(file, Buffer.from(await read()));
+  for (const { file, read } of docs.filter((one) => isMissing(one.file))) {
+    const bytes = await read();
+    await stage.write(file, typeof bytes === 'string' ? Buffer.from(bytes) : bytes);
+  }
   return widget.embed;
 }

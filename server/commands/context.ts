@@ -47,7 +47,7 @@ export function createContext({ out, err, settings }: ProcessContext) {
         out.write(`${escapeLines(text)}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
       }),
     /** Makes a change of a key or a server, which is audited. */
-    change: ({ audit }: Store, change: Change, apply: () => Promise<boolean | void>): Promise<boolean> =>
+    change: ({ audit }: Store, change: Change, apply: () => Promise<boolean | void | 'exists'>): Promise<boolean> =>
       createAuditedChange({ audit, actor: 'command line', onFailure: printUnaudited })(change, apply),
     /** Opens the configured store, runs some work, and closes the store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>): Promise<Result> => {

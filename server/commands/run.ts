@@ -6,6 +6,7 @@ import { StoreError } from '../store/error.ts';
 import { addAuditCommand } from './audit.ts';
 import { OutputError, createContext } from './context.ts';
 import type { ProcessContext } from './context.ts';
+import { addDoctorCommand } from './doctor.ts';
 import { addDomainsCommands } from './domains.ts';
 import { addFeedbackCommands } from './feedback.ts';
 import { addKeysCommands } from './keys.ts';
@@ -24,7 +25,7 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   const context = createContext(processContext);
   const program = createProgram(
     'operator',
-    'API keys, servers, the audit log, what readers say, the store, and the domain search.',
+    'API keys, servers, the audit log, what readers say, the store, the domain search, and the service as clients see it.',
     { writeOut: (text) => void out.write(text), writeErr: (text) => void err.write(redactKeys(text)) },
   );
   addKeysCommands(program, context);
@@ -33,6 +34,7 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   addFeedbackCommands(program, context);
   addStoreCommands(program, context);
   addDomainsCommands(program, context);
+  addDoctorCommand(program, context);
   try {
     return await runProgram(program, args);
   } catch (error) {

@@ -44,8 +44,7 @@ export function createAudited({ audit, timeoutMs, onFailure, now = Date.now }: A
       await finish('ok');
     } catch (error) {
       const problem = toProblem(error);
-      const { cause } = problem;
-      await finish(cause instanceof ProviderError && cause.outcome === 'unknown' ? 'unknown' : problem.code);
+      await finish(isDefinite(problem) ? problem.code : 'unknown');
       throw problem;
     }
   };
@@ -69,6 +68,11 @@ export async function writeRequested(
 /** The problem of an action that is not sent, since the store failed. */
 export function toNotSent(message: string, cause: unknown): Problem {
   return new Problem('internal_error', undefined, { cause: new ProviderError(message, { outcome: 'refused', cause }) });
+}
+
+/** Whether an action that failed certainly had no effect. An unexpected error may have come after it was sent. */
+export function isDefinite({ code, cause }: Problem): boolean {
+  return cause instanceof ProviderError ? cause.outcome === 'refused' : code !== 'internal_error';
 }
 
 /** Converts an error of a provider to a {@link Problem}. */

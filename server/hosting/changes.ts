@@ -18,8 +18,11 @@ export interface ChangeAuditOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Makes a change that returns false if there is no such key or server, and writes it to the audit log. */
-export type AuditedChange = (change: Change, apply: () => Promise<boolean | void>) => Promise<boolean>;
+/**
+ * Makes a change, which returns false if there is no such key or server, and `exists` if there already is one. Writes it to
+ * the audit log, and returns whether it was made.
+ */
+export type AuditedChange = (change: Change, apply: () => Promise<boolean | void | 'exists'>) => Promise<boolean>;
 
 /** Creates {@link AuditedChange}. A change is not made if the entry before it cannot be written. */
 export function createAuditedChange({ audit, actor, onFailure }: ChangeAuditOptions): AuditedChange {
@@ -28,15 +31,16 @@ export function createAuditedChange({ audit, actor, onFailure }: ChangeAuditOpti
     const detail = pairs.join(' ') || null;
     const entry = { actor, action, keyId, server, detail, requestId: null, ip: null };
     const finish = await writeRequested({ audit, onFailure, now: Date.now }, entry);
-    let found: boolean;
+    let result: boolean | void | 'exists';
     try {
-      found = (await apply()) !== false;
+      result = await apply();
     } catch (error) {
       // The store may have made the change before the connection was lost.
       await finish('unknown');
       throw error;
     }
-    await finish(found ? 'ok' : 'not_found');
-    return found;
+    if (result === 'exists') await finish(result);
+    else await finish(result === false ? 'not_found' : 'ok');
+    return result !== false && result !== 'exists';
   };
 }

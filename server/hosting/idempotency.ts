@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { problems, renderProblem } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
-import { ProviderError } from '../upstream/error.ts';
 import type { IdempotentAnswer, Store } from '../store/types.ts';
+import { isDefinite } from './audit.ts';
 
 /** A request with an optional Idempotency-Key. */
 export interface IdempotentRequest {
@@ -71,17 +71,13 @@ export function createIdempotency({
     try {
       answer = await run();
     } catch (error) {
-      await (isDefinite(error) ? store.release(apiKeyId, key).catch(onStoreFailure) : save(unknownOutcome));
+      await (error instanceof Problem && isDefinite(error)
+        ? store.release(apiKeyId, key).catch(onStoreFailure)
+        : save(unknownOutcome));
       throw error;
     }
     // If this cannot be stored, the action has still succeeded; replays then get the unknown outcome.
     await save(answer);
     return { ...answer, headers: {} };
   };
-}
-
-/** Whether a failed request certainly had no effect. */
-function isDefinite(error: unknown): boolean {
-  if (!(error instanceof Problem)) return false;
-  return error.cause instanceof ProviderError ? error.cause.outcome === 'refused' : error.code !== 'internal_error';
 }

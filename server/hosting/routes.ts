@@ -7,7 +7,7 @@ import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
 import type { Activity } from './activity.ts';
 import type { Idempotency } from './idempotency.ts';
-import type { GameAction, VpsAction } from './providers/types.ts';
+import type { GameAction, StateReport, VpsAction } from './providers/types.ts';
 import type { Hosting } from './service.ts';
 
 /** Dependencies of the routes of customers' servers. */
@@ -38,6 +38,10 @@ export function hostingRoutes({ hosting, activity, idempotency, lifecycle }: Hos
       }
       return await vpsPower(caller, 'reset');
     }),
+    getVpsState: handle('getVpsState', async ({ caller }) => {
+      const report = await hosting.vpsState(caller);
+      return { status: 200, body: { success: true, vps_id: caller.id, ...toState(report) } };
+    }),
     startGameServer: handleAction('startGameServer', ({ caller }) => gamePower(caller, 'start')),
     stopGameServer: handleAction('stopGameServer', ({ caller }) => gamePower(caller, 'stop')),
     restartGameServer: handleAction('restartGameServer', ({ caller }) => gamePower(caller, 'restart')),
@@ -52,6 +56,10 @@ export function hostingRoutes({ hosting, activity, idempotency, lifecycle }: Hos
     sendGameCommand: handleAction('sendGameCommand', async ({ caller, body }) => {
       await hosting.command(caller, body.command);
       return { success: true, server_id: caller.id, status: 'sent' };
+    }),
+    getGameServerState: handle('getGameServerState', async ({ caller }) => {
+      const report = await hosting.gameState(caller);
+      return { status: 200, body: { success: true, server_id: caller.id, ...toState(report) } };
     }),
     openGameConsole: handle('openGameConsole', async ({ caller, method }) => ({
       status: 200,
@@ -90,6 +98,10 @@ function createActionBinder(idempotency: Idempotency, lifecycle: Lifecycle) {
       return { status, body: JSON.parse(body) as unknown, headers };
     });
   };
+}
+
+function toState({ state, checkedAt }: StateReport) {
+  return { state, checked_at: new Date(checkedAt).toISOString() };
 }
 
 function toAccepted(id: Readonly<Record<string, string>>, action: string) {

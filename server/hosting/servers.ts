@@ -1,4 +1,4 @@
-import type { ServerName } from '#contract/api-keys.ts';
+import type { ServerKind, ServerName } from '#contract/api-keys.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
@@ -14,29 +14,47 @@ export interface Servers {
   isCurrent(record: ServerRecord): Promise<boolean>;
 }
 
+/** Finds the record of a server; throws 403 if it is suspended, and a problem with this code if there is none. */
+export async function findRecord(
+  records: Store['servers'],
+  server: ServerName,
+  code: ProblemCode,
+): Promise<ServerRecord> {
+  const record = await records.find(server).catch((cause: unknown) => {
+    throw new Problem(code, undefined, { cause });
+  });
+  if (!record) throw new Problem(code, undefined, { cause: new Error(`${server} has no record`) });
+  if (record.suspendedAt === null) return record;
+  throw new Problem('forbidden', `This ${server.startsWith('vps:') ? 'VPS' : 'game server'} is suspended`, {
+    reason: `${server} is suspended since ${new Date(record.suspendedAt).toISOString()}`,
+  });
+}
+
+/** The error for a server whose record cannot be used. */
+export function recordProblemOf(kind: ServerKind): ProblemCode {
+  return kind === 'vps' ? 'server_unavailable' : 'provider_error';
+}
+
 /** Creates {@link Servers} from the records of the store. */
 export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>): Servers {
   const find = async (server: ServerName, code: ProblemCode) => {
-    const fail = (cause: unknown): never => {
-      throw new Problem(code, undefined, { cause });
-    };
-    const record = await records.find(server).catch(fail);
-    if (typeof record?.suspendedAt === 'number') {
-      throw new Problem('forbidden', `This ${server.startsWith('vps:') ? 'VPS' : 'game server'} is suspended`);
-    }
-    const provider = record && providers.get(record.provider);
-    return provider ? { record, provider } : fail(new Error(`${server} has no record or no provider`));
+    const record = await findRecord(records, server, code);
+    const provider = providers.get(record.provider);
+    if (provider) return { record, provider };
+    throw new Problem(code, undefined, { cause: new Error(`${server} has no provider: ${record.provider} is none`) });
   };
   return {
     async findGame(server) {
-      const { record, provider } = await find(server, 'provider_error');
+      const code = recordProblemOf('game');
+      const { record, provider } = await find(server, code);
       if (provider.game) return { record, game: provider.game };
-      throw new Problem('provider_error', undefined, { cause: new Error(`${record.provider} runs no game servers`) });
+      throw new Problem(code, undefined, { cause: new Error(`${record.provider} runs no game servers`) });
     },
     async findVps(server) {
-      const { record, provider } = await find(server, 'server_unavailable');
+      const code = recordProblemOf('vps');
+      const { record, provider } = await find(server, code);
       if (provider.vps) return { record, vps: provider.vps };
-      throw new Problem('server_unavailable', undefined, { cause: new Error(`${record.provider} runs no VPS`) });
+      throw new Problem(code, undefined, { cause: new Error(`${record.provider} runs no VPS`) });
     },
     async isCurrent(record) {
       const found = await records.find(record.server).catch(() => record);

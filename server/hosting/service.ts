@@ -10,15 +10,17 @@ import type { StreamTokens } from './console/token.ts';
 import { toLogText } from './game-log.ts';
 import { createReadLatestLog } from './latest-log.ts';
 import { createKeyedMutex } from './mutex.ts';
-import type { GameAction, VpsAction } from './providers/types.ts';
+import type { GameAction, GameProvider, StateReport, VpsAction, VpsProvider } from './providers/types.ts';
 import type { Sending } from './sending.ts';
 import type { Servers } from './servers.ts';
+import type { PowerHistory } from './state.ts';
 
 /** Dependencies of the hosting controls. */
 export interface HostingOptions {
   readonly servers: Servers;
   readonly sending: Sending;
   readonly audited: Audited;
+  readonly history: PowerHistory;
   readonly sendCommand: SendCommand;
   readonly tokens: StreamTokens;
   readonly relay: Relay;
@@ -32,6 +34,9 @@ export interface HostingOptions {
 export interface Hosting {
   vpsPower(caller: Caller, action: VpsAction): Promise<void>;
   gamePower(caller: Caller, action: GameAction): Promise<void>;
+  /** The power state of a server, and when it was known; never one from before a power action that has ended. */
+  vpsState(caller: Caller): Promise<StateReport>;
+  gameState(caller: Caller): Promise<StateReport>;
   command(caller: Caller, command: string): Promise<void>;
   /**
    * Returns the URL of the console stream and a short-lived token, whose mode depends on the scopes of the key. HEAD
@@ -44,7 +49,7 @@ export interface Hosting {
 
 /** Creates the hosting controls. Their methods throw Problems. */
 export function createHosting(options: HostingOptions): Hosting {
-  const { servers, sending, audited, sendCommand, tokens, relay, timeoutMs, publicUrl } = options;
+  const { servers, sending, audited, history, sendCommand, tokens, relay, timeoutMs, publicUrl } = options;
   // Half of the timeout, so that a waiting action has time left to run.
   const mutex = createKeyedMutex(timeoutMs / 2);
   const readLatestLog = createReadLatestLog();
@@ -53,22 +58,38 @@ export function createHosting(options: HostingOptions): Hosting {
       .history(server)
       .map((line) => `${line}\n`)
       .join('');
+  const power = (caller: Caller, name: string, act: (deadline: AbortSignal) => Promise<void>) =>
+    history.follow(caller.server, () =>
+      audited({ caller, name }, (deadline) => mutex.run(caller.server, () => act(deadline))),
+    );
+  const readState = async (server: ServerName, ref: string, provider: VpsProvider | GameProvider) => {
+    const maxAgeMs = await history.sinceLastAction(server);
+    return await provider.state(ref, maxAgeMs).catch((error: unknown) => {
+      throw toProblem(error);
+    });
+  };
   return {
     async vpsPower(caller, action) {
-      await audited({ caller, name: action }, (deadline) =>
-        mutex.run(caller.server, async () => {
-          const { record, vps, confirm } = await sending.findVps(caller);
-          await vps.power(record.ref, action, deadline, confirm);
-        }),
-      );
+      const act = async (deadline: AbortSignal): Promise<void> => {
+        const { record, vps, confirm } = await sending.findVps(caller);
+        await vps.power(record.ref, action, deadline, confirm);
+      };
+      await power(caller, action, act);
     },
     async gamePower(caller, action) {
-      await audited({ caller, name: action }, (deadline) =>
-        mutex.run(caller.server, async () => {
-          const { record, game, confirm } = await sending.findGame(caller);
-          await game.power(record.ref, action, deadline, confirm);
-        }),
-      );
+      const act = async (deadline: AbortSignal): Promise<void> => {
+        const { record, game, confirm } = await sending.findGame(caller);
+        await game.power(record.ref, action, deadline, confirm);
+      };
+      await power(caller, action, act);
+    },
+    async vpsState({ server }) {
+      const { record, vps } = await servers.findVps(server);
+      return await readState(server, record.ref, vps);
+    },
+    async gameState({ server }) {
+      const { record, game } = await servers.findGame(server);
+      return await readState(server, record.ref, game);
     },
     command: sendCommand,
     async openStream({ keyId, secretHash, scopes, server, id }, isHead) {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Endpoint } from '#contract/endpoint.ts';
+import { bodyLimits } from '#contract/limits.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 import { describeDuplicate, describeErrors, toWords } from './invalid.ts';
@@ -7,9 +8,6 @@ import { findDuplicateKey } from './json.ts';
 
 /** The body rules of an endpoint, if it has a body. */
 type BodyRules = Endpoint['body'];
-
-/** The default maximum length, far more than any valid body. */
-const defaultLimit = 16_384;
 
 /** Node.js checks for slow requests only every 30 s, so a slow body could take 60 s. */
 const bodyTimeoutMs = 30_000;
@@ -19,7 +17,11 @@ const bodyTimeoutMs = 30_000;
  * UTF-8, and for strict endpoints also if its type is not JSON. Endpoints with an API key accept any type: unlike a
  * cookie, a key is not sent by foreign pages.
  */
-export async function readBody(request: IncomingMessage, rules: BodyRules, maxBytes = defaultLimit): Promise<string> {
+export async function readBody(
+  request: IncomingMessage,
+  rules: BodyRules,
+  maxBytes: number = bodyLimits.others,
+): Promise<string> {
   const { invalid = 'validation_error', strict = false } = rules ?? {};
   const { 'content-encoding': encoding, 'content-length': length, 'content-type': type } = request.headers;
   if (strict && type !== undefined && !isJson(type)) throw refuse('unsupported_media_type');

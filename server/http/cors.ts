@@ -37,3 +37,8 @@ export function preflightHeaders(methods: readonly string[], isKeyed: boolean): 
     'Access-Control-Max-Age': '86400',
   };
 }
+
+/** Whether a browser asks if it may send a request of another origin. */
+export function isPreflight({ method, headers }: Request): boolean {
+  return method === 'OPTIONS' && headers.has('Origin') && headers.has('Access-Control-Request-Method');
+}

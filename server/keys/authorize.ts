@@ -54,19 +54,42 @@ export function createReauthorize(apiKeys: Store['apiKeys'], now: () => number =
  * (403 insufficient_scope). The response does not reveal whether other servers exist.
  */
 export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): void {
-  if (!key.servers.includes(server)) throw new Problem('forbidden');
+  if (!key.servers.includes(server)) {
+    throw new Problem('forbidden', undefined, { reason: `${server} is not among the servers of API key ${key.id}` });
+  }
   if (!allows(key.scopes, scope)) {
     const readOnly =
       scope.endsWith('-power:read_write') && allows(key.scopes, scope.replace('_write', '') as typeof scope);
     const message = readOnly ? 'This API key only has read scope' : undefined;
-    throw new Problem('insufficient_scope', message, challenge(`error="insufficient_scope", scope="${scope}"`));
+    const reason = `API key ${key.id} lacks the scope ${scope}`;
+    throw new Problem('insufficient_scope', message, {
+      ...challenge(`error="insufficient_scope", scope="${scope}"`),
+      reason,
+    });
   }
 }
 
-async function findKey(apiKeys: Store['apiKeys'], id: string, secretHash: string, now: number): Promise<ApiKeyRecord> {
+/** Finds a key by its id; throws 401 unless it is active and the secret is one of its own. */
+export async function findKey(
+  apiKeys: Store['apiKeys'],
+  id: string,
+  secretHash: string,
+  now: number,
+): Promise<ApiKeyRecord> {
   const key = await apiKeys.find(id);
   if (key && isValidSecret(key, secretHash, now)) return key;
-  throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
+  throw new Problem('unauthorized', undefined, {
+    ...challenge('error="invalid_token"'),
+    reason: describeEnd(key, now),
+  });
+}
+
+function describeEnd(key: ApiKeyRecord | undefined, now: number): string {
+  if (!key) return 'there is no such API key';
+  const { id, revokedAt, expiresAt } = key;
+  if (revokedAt !== null) return `API key ${id} was revoked at ${new Date(revokedAt).toISOString()}`;
+  if (expiresAt !== null && expiresAt <= now) return `API key ${id} expired at ${new Date(expiresAt).toISOString()}`;
+  return `the secret is not a valid one of API key ${id}`;
 }
 
 function readKey(header: string | undefined): NonNullable<ReturnType<typeof parseApiKey>> {

@@ -133,6 +133,14 @@ const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
  */
 const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 
+/** The types of the files of /docs. The names of all but the pages have their version. */
+const docsTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
 /** The pages of /docs load nothing of others, and send a pasted key to this service alone. */
 const docsHeaders = [
   'Content-Security-Policy',
@@ -151,10 +159,8 @@ function describe(
     const policy = /^(?:audio|video)\//.test(mediaType) ? playerPolicy : mediaPolicy;
     return { mediaType, documentHeaders: ['Content-Security-Policy', policy] };
   }
-  const { mediaType = 'application/json', isImmutable }: Resource = resources[name];
-  return {
-    mediaType,
-    ...(isImmutable && { cacheControl: 'public, max-age=31536000, immutable' }),
-    ...(mediaType.startsWith('text/html') && { documentHeaders: docsHeaders }),
-  };
+  const { mediaType = docsTypes[extname(file)] ?? 'application/json' }: Resource = resources[name];
+  if (mediaType.startsWith('text/html')) return { mediaType, documentHeaders: docsHeaders };
+  const isVersion = name === 'statusWidgetVersion' || name === 'docsFile';
+  return { mediaType, ...(isVersion && { cacheControl: 'public, max-age=31536000, immutable' }) };
 }

@@ -38,6 +38,7 @@ export function contentRoutes(releases: Releases) {
       return file;
     }),
     getArticleStyle: handle('getArticleStyle', () => listed('/v1/article.css')),
+    getKnowledgeBaseSearch: handle('getKnowledgeBaseSearch', () => listed('/v1/kb/search.json')),
     listRedirects: handle('listRedirects', () => listed('/v1/redirects.json')),
     getRoot: handle('getRoot', () => ({ to: '/docs' })),
     getDocs: handle('getDocs', () => listed('/docs')),

@@ -109,6 +109,15 @@ export function createAudit(query: Query) {
         loggedAt: at,
         ms: ms === null ? null : Math.round(ms),
       }),
+    /** When the last entry of a power action on a server was written, if that was after a time. */
+    async lastPowerAction(server: ServerName, after: number): Promise<number | undefined> {
+      const [row] = await query(
+        `SELECT MAX(logged_at) AS last FROM hosting_audit
+          WHERE server = $1 AND logged_at > $2 AND actor IS NULL AND action <> 'command'`,
+        [server, after],
+      );
+      return Time.nullish().parse(row?.['last']) ?? undefined;
+    },
     /** Streams the entries that match a filter, the newest last. Only one page is in memory. */
     async *entries({ asOf = Date.now(), ...filter }: AuditFilter): AsyncGenerator<AuditEntry> {
       const { server, key, since = 0, until = maxTime } = filter;

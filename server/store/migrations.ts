@@ -111,6 +111,9 @@ export const migrations: readonly Migration[] = [
     `CREATE INDEX hosting_audit_activity ON hosting_audit (key_id, logged_at, action_id) WHERE ${isActionSql}`,
     `CREATE INDEX hosting_audit_request ON hosting_audit (key_id, request_id, logged_at, action_id) WHERE ${isActionSql}`,
     `ALTER TABLE hosting_idempotency ADD COLUMN request_id ${text}`,
+    // The label of a key that was created if no other had it; of two at the same time, one is refused.
+    `ALTER TABLE hosting_api_keys ADD COLUMN claimed_label ${text}`,
+    'CREATE UNIQUE INDEX hosting_api_keys_claimed_label ON hosting_api_keys (claimed_label)',
   ]),
 ];
 

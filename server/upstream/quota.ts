@@ -30,7 +30,13 @@ export type QuotaEvent =
 const windowMs = 60_000;
 
 /** The part that is kept for power actions. */
-const reserve = 1 / 4;
+const powerReserve = 1 / 4;
+
+/** The part that is kept from reads of states: they come most often, and nothing waits for them. */
+const stateReserve = 1 / 2;
+
+/** How much reads of states are slowed down at most. */
+const maxSlowdown = 12;
 
 /** The initial state: nothing is known, so nothing is refused. */
 export const unknownQuota: QuotaState = { limit: undefined, left: 0, running: 0, endsAt: 0 };
@@ -48,23 +54,37 @@ export function toNextState(state: QuotaState, event: QuotaEvent): QuotaState {
   return { limit, left: isNew ? left : Math.min(left, state.left), running, endsAt };
 }
 
-/** Whether a request leaves the reserve untouched. */
-export function leavesReserve({ limit, left, running, endsAt }: QuotaState, now: number): boolean {
-  if (limit === undefined) return true;
-  return (now < endsAt ? left : limit) - running > limit * reserve;
+/** Whether a request leaves a reserve untouched. */
+export function leavesReserve(state: QuotaState, now: number, reserve: number = powerReserve): boolean {
+  return shareOf(state, now, reserve) > 0;
 }
 
-/** Two clients of one account. */
+/** By which factor reads of states are slowed down: 1 while their part of the budget is full, more as it shrinks. */
+export function toSlowdown(state: QuotaState, now: number): number {
+  return Math.min(1 / Math.max(shareOf(state, now, stateReserve), 0), maxSlowdown);
+}
+
+/** What is left beyond a reserve, from 1 down to 0; less if the reserve is used too. */
+function shareOf({ limit, left, running, endsAt }: QuotaState, now: number, reserve: number): number {
+  if (limit === undefined) return 1;
+  return ((now < endsAt ? left : limit) - running - limit * reserve) / (limit * (1 - reserve));
+}
+
+/** The clients of one account. */
 export interface SharedAccount {
   /** For power actions: it is never refused here. */
   readonly power: Client;
+  /** For reads of states: it refuses a request that would use what commands, logs and power actions need. */
+  readonly states: Client;
   /** For all else: it refuses a request that would use the reserve of the power actions. */
   readonly others: Client;
+  /** See {@link toSlowdown}. */
+  slowdown(): number;
 }
 
 /**
- * Shares the budget of an account, by its `X-RateLimit` headers. The upstream counts the requests of all instances, so what
- * it says is left is the same for all of them.
+ * Shares the budget of an account, by the rate limit headers of its upstream. It counts the requests of all instances, so
+ * what it says is left is the same for all of them.
  */
 export function shareAccount(client: Client, now: () => number = () => performance.now()): SharedAccount {
   let state = unknownQuota;
@@ -82,20 +102,27 @@ export function shareAccount(client: Client, now: () => number = () => performan
       }
     },
   };
-  const others: Client = {
+  const keeping = (reserve: number, purpose: string): Client => ({
     ...client,
     async request(...parameters) {
-      if (leavesReserve(state, now())) return await power.request(...parameters);
-      throw toRefusal(`the rest of ${state.limit} requests a minute is kept for power actions`);
+      if (leavesReserve(state, now(), reserve)) return await power.request(...parameters);
+      throw toRefusal(`the rest of the budget of ${state.limit} requests is kept for ${purpose}`);
     },
+  });
+  return {
+    power,
+    others: keeping(powerReserve, 'power actions'),
+    states: keeping(stateReserve, 'all but reads of states'),
+    slowdown: () => toSlowdown(state, now()),
   };
-  return { power, others };
 }
 
+/** Reads the headers of a panel (Laravel), or of Hetzner, whose budget fills up all the time. */
 function readHeaders({ status, headers }: Reply) {
-  const limit = toCount(headers.get('x-ratelimit-limit'));
+  const read = (name: string) => toCount(headers.get(`x-ratelimit-${name}`) ?? headers.get(`ratelimit-${name}`));
+  const limit = read('limit');
   // The 429 of Laravel may come without what is left.
-  const left = status === 429 ? 0 : toCount(headers.get('x-ratelimit-remaining'));
+  const left = status === 429 ? 0 : read('remaining');
   if (limit === undefined || left === undefined) return { limit: undefined, left: 0 };
   const seconds = status === 429 ? toCount(headers.get('retry-after')) : undefined;
   return { limit, left, endsInMs: seconds === undefined ? undefined : seconds * 1000 };

@@ -26,6 +26,9 @@ function shorten(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
+const byMethod = (one: { method: string }, other: { method: string }): number =>
+  one.method === other.method ? 0 : one.method < other.method ? -1 : 1;
+
 test('the example of each request gets the example of its response, from the sample content', async () => {
   const app = await serveSample();
   const { document } = app;
@@ -33,7 +36,8 @@ test('the example of each request gets the example of its response, from the sam
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
-  for (const { path, method, operation } of operations) {
+  // Actions come last: after one, what was known of the state no longer counts.
+  for (const { path, method, operation } of operations.toSorted(byMethod)) {
     const { operationId, responses } = operation;
     const { target, ...request } = exampleRequest(path, operation, app.key);
     const answer = await ask(app, target, { method: method.toUpperCase(), ...request });
@@ -44,8 +48,16 @@ test('the example of each request gets the example of its response, from the sam
     const body = (isJson ? JSON.parse(answer.text) : answer.text) as Record<string, unknown>;
     if (recorded.includes(operationId)) examples[operationId] = shorten(body);
     else if (operationId === 'getOpenApi') expect(example).toEqual({ ...body, ...withoutOperations });
-    else if (operationId === 'openGameConsole') {
+    else if (operationId === 'getKnowledgeBaseSearch') {
+      expect({ ...(example as object), index: body['index'] }).toEqual(body);
+    } else if (operationId === 'openGameConsole') {
       expect(example).toEqual({ ...body, websocket: { ...(body['websocket'] as object), token: expect.any(String) } });
+    } else if (operationId === 'getKey') {
+      // The key of the tests may do all, at any rate.
+      const { scopes, limits, ...own } = example as Record<string, unknown>;
+      expect({ ...body, scopes, limits }).toEqual({ ...own, scopes, limits });
+    } else if (operationId.endsWith('State')) {
+      expect(example).toEqual({ ...body, checked_at: expect.any(String) });
     } else expect({ operationId, body: example }).toEqual({ operationId, body });
   }
   // `vitest -u` writes the file; the description has these examples from the next run on.

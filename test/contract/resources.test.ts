@@ -6,6 +6,7 @@ import type { Resource, ResourceName } from '#contract/resources.ts';
 test.each<[string, ResourceName, string | undefined]>([
   ['public/v1/blog/list.json', 'blogList', '/v1/blog/list'],
   ['public/v1/blog/article/company-news/a-1.json', 'blogArticle', '/v1/blog/article?path=/blog/company-news/a-1'],
+  ['public/v1/kb/search.json', 'knowledgeBaseSearch', '/v1/kb/search.json'],
   ['public/v1/kb/list.json', 'knowledgeBaseList', '/v1/kb/list'],
   ['public/v1/kb/list/vps.json', 'knowledgeBaseCategory', '/v1/kb/list?category=vps'],
   ['public/v1/kb/article/vps/ssh.json', 'knowledgeBaseArticle', '/v1/kb/article?path=/knowledgebase/vps/ssh'],
@@ -15,6 +16,8 @@ test.each<[string, ResourceName, string | undefined]>([
   ['public/v1/service-status.js', 'statusWidget', '/v1/service-status.js'],
   ['public/v1/service-status.0a1b2c.js', 'statusWidgetVersion', '/v1/service-status.0a1b2c.js'],
   ['public/v1/service-status.json', 'statusWidgetIntegrity', undefined],
+  ['public/docs/index.html', 'docs', '/docs'],
+  ['public/docs/errors.html', 'docsFile', '/docs/errors.html'],
   ['public/media/a.svg', 'media', '/media/a.svg'],
   ['public/media/covers/2026/a.b-c_d.png', 'media', '/media/covers/2026/a.b-c_d.png'],
   ['private/aliases.json', 'aliases', undefined],
@@ -78,9 +81,9 @@ describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
     expect(stored.map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
   });
 
-  test('has a schema if it is JSON, and a media type if it is neither JSON nor media', () => {
-    const isText = /\.(?:js|css)$/.test(file);
-    expect([schema !== undefined, mediaType !== undefined]).toEqual([name !== 'media' && !isText, isText]);
+  test('has a schema if it is JSON, and a media type if it is not and its name has a type', () => {
+    const isText = /\.(?:js|css|html)$/.test(file);
+    expect([schema !== undefined, mediaType !== undefined]).toEqual([file.endsWith('.json'), isText]);
   });
 });
 

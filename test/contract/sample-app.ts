@@ -35,11 +35,13 @@ export async function serveSample(): Promise<SampleApp> {
 
   const world = await createHostingWorld(root);
   const record = { provider: 'panel', ref: world.panel.wings.uuid, logFile: null } as const;
-  await world.store.servers.put({ server: 'game:mc-4821', ...record });
-  await world.store.servers.put({ server: 'vps:1207', ...record, provider: 'cloud', ref: '42' });
+  await world.store.servers.put({ server: 'game:demo', ...record });
+  await world.store.servers.put({ server: 'vps:demo', ...record, provider: 'cloud', ref: '42' });
   // The cursors of the examples are those of this key.
   const { id, text: key, hash: secretHash } = generateApiKey({ id: 'AbCdEfGhIj01' });
-  await world.issueKey({ id, secretHash, servers: ['game:mc-4821', 'vps:1207'] });
+  const createdAt = Date.parse('2026-03-01T12:00:00Z');
+  const label = 'Control panel of Example Ltd';
+  await world.issueKey({ id, secretHash, label, createdAt, servers: ['game:demo', 'vps:demo'] });
   await addExampleActions(world, key);
   const kuma = await createKumaUpstream();
   kuma.monitors.set('Game servers', 0);
@@ -58,7 +60,7 @@ export async function serveSample(): Promise<SampleApp> {
 
 /** Adds three actions; the example of a page is the second one alone. */
 async function addExampleActions({ addAction }: HostingWorld, key: string): Promise<void> {
-  const server = 'game:mc-4821';
+  const server = 'game:demo';
   const actions = [
     { actionId: '3b9d1c60-52aa-4f0e-8f6b-77c2e1d40a95', requestId: 'restart-4710', at: '2026-03-01T11:55Z' },
     { actionId: '8c1f3a52-9e07-4b6d-a2c8-51d0e97b4f36', requestId: 'restart-4711', at: '2026-03-01T12:00Z' },

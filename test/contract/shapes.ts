@@ -10,10 +10,13 @@ import {
   GameLatestLogResponse,
   GamePowerResponse,
 } from '#contract/game.ts';
+import { KeyResponse } from '#contract/key.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
 import { ErrorResponse } from '#contract/problem.ts';
+import { GameStateResponse, VPSStateResponse } from '#contract/server-state.ts';
+import { KnowledgeBaseSearch, processTerm } from '#contract/search.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 import { ForceRequest, VPSPowerResponse } from '#contract/vps.ts';
 
@@ -129,6 +132,30 @@ export const shapes: readonly Shape[] = [
     schema: GameLatestLogResponse,
     valid: { success: true, server_id: '7', empty: true, content: '' },
   },
+  {
+    name: 'VPSStateResponse',
+    schema: VPSStateResponse,
+    valid: { success: true, vps_id: '7', state: 'unknown', checked_at: '2026-03-01T12:00:00.000Z' },
+  },
+  {
+    name: 'GameStateResponse',
+    schema: GameStateResponse,
+    valid: { success: true, server_id: '7', state: 'running', checked_at: '2026-03-01T12:00:00Z' },
+  },
+  {
+    name: 'KeyResponse',
+    schema: KeyResponse,
+    valid: {
+      id: 'AbCdEfGhIj01',
+      label: '',
+      scopes: ['game-power:read'],
+      servers: ['game:7'],
+      created_at: '2026-03-01T12:00:00Z',
+      expires_at: '2027-03-01T12:00:00Z',
+      limits: { power: { requests_per_second: 1, burst: 5 }, read: { requests_per_second: 2, burst: 20 } },
+    },
+    nullable: ['expires_at'],
+  },
   { name: 'HostingActionResponse', schema: HostingActionResponse, valid: action, nullable: ['finished_at'] },
   {
     name: 'HostingActivityResponse',
@@ -141,6 +168,41 @@ export const shapes: readonly Shape[] = [
     schema: KBFeedbackRequest,
     valid: { helpful: false, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
     optional: ['title', 'slug'],
+  },
+  {
+    name: 'KnowledgeBaseSearch',
+    schema: KnowledgeBaseSearch,
+    valid: {
+      minisearch: '7.2.0',
+      hasText: false,
+      processTerm,
+      options: {
+        idField: 'path',
+        fields: ['title'],
+        storeFields: ['title'],
+        searchOptions: { boost: { title: 4, tags: 3, headings: 2, description: 2 }, prefix: true, fuzzy: 0.2 },
+      },
+      index: {
+        documentCount: 1,
+        nextId: 1,
+        documentIds: { '0': '/knowledgebase/vps/ssh' },
+        fieldIds: { title: 0 },
+        fieldLength: { '0': [1] },
+        averageFieldLength: [1],
+        storedFields: { '0': { title: 'SSH', description: 'How.', category: 'VPS' } },
+        dirtCount: 0,
+        index: [['ssh', { '0': { '0': 1 } }]],
+        serializationVersion: 2,
+      },
+    },
+    maps: [
+      'index.documentIds',
+      'index.fieldIds',
+      'index.fieldLength',
+      'index.storedFields',
+      'index.index.0.1',
+      'index.index.0.1.0',
+    ],
   },
   {
     name: 'OpenApiDocument',

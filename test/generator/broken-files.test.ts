@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { mediaSamples } from '../helpers/media.ts';
 import { article, createProject, guide } from '../helpers/project.ts';
 import { problemsOf } from './problems.ts';
 
@@ -66,7 +67,7 @@ describe('a file in the wrong folder is refused:', () => {
 });
 
 describe('a media file is refused if', () => {
-  const types = 'avif, gif, jpeg, jpg, mp4, pdf, png, svg, webm, webp';
+  const types = 'avif, gif, jpeg, jpg, m4a, mp3, mp4, ogg, opus, pdf, png, svg, wav, webm, webp';
   const badPath = 'a media path may contain only letters, digits, dots, hyphens and underscores';
 
   test.each([
@@ -86,7 +87,7 @@ describe('a media file is refused if', () => {
 
   test('it differs from another only in case', async () => {
     const root = createProject({
-      'content/media/kb/Plan.svg': 'x',
+      'content/media/kb/Plan.svg': mediaSamples['svg'],
       'content/media/kb/plan.svg': 'x',
       'content/knowledgebase/vps/plan.md': guide('Plan', '![The plan](/media/kb/Plan.svg)\n'),
     });

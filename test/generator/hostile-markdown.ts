@@ -30,6 +30,40 @@ export const hostileMarkdown: readonly (readonly [string, string])[] = [
   ['a select', '<select><option onclick=alert(1)>x</select>'],
   ['a template', '<template><script>alert(1)</script><img src=x onerror=alert(1)></template>'],
   ['a video', '<video src=x onerror=alert(1)><source src=x onerror=alert(1)></video>'],
+  [
+    'an own video with handlers',
+    '<video src=/media/a.mp4 autoplay onerror=alert(1) onloadstart=alert(1) style="position:fixed" crossorigin>' +
+      '<source src=/media/a.webm type="video/webm" onerror=alert(1)><track src=/media/a.vtt default oncuechange=alert(1)></video>',
+  ],
+  ['a video of another site', '<video src="https://evil.example/a.mp4" poster="https://evil.example/a.png"></video>'],
+  [
+    'players of other sites and schemes',
+    '<video src=//evil.example/a.mp4></video> <video src="/\\evil.example/a.mp4"></video> ' +
+      '<audio src="javascript:alert(1)"></audio> <audio src=" data:audio/mp3,x"></audio> ' +
+      '<video src="/\t/evil.example/media/a.mp4"></video> <video src="blob:https://evil.example/media/a.mp4"></video>',
+  ],
+  [
+    'foreign sources and a foreign poster of an own video',
+    '<video src=/media/a.mp4 poster="javascript:alert(1)"><source src="https://evil.example/a.mp4"><source ' +
+      'srcset="javascript:alert(1)"><source src=/media/a.webm><track src="https://evil.example/a.vtt"></video>',
+  ],
+  [
+    'a source outside of a player',
+    '<source src="https://evil.example/a.mp4"><picture><source src=//evil.example/a></picture>',
+  ],
+  [
+    'a video that is never closed',
+    '<video src="/media/a.mp4"><script>alert(1)</script> <audio src=//evil.example/a.mp3>x',
+  ],
+  [
+    'a player in a player',
+    '<video src="https://evil.example/a.mp4"><audio src=/media/a.mp3><video src=//evil.example/a.mp4></video></audio></video>',
+  ],
+  ['a figure', '<figure onclick=alert(1) style="x" id=location><figcaption onclick=alert(1)>x</figcaption></figure>'],
+  [
+    'a mark',
+    '<mark onclick=alert(1) class=evil>x</mark> <abbr title="&quot; onclick=alert(1)" onclick=alert(1)>x</abbr>',
+  ],
   ['a marquee', '<marquee onstart=alert(1)>x</marquee>'],
   [
     'a portal and a custom element',
@@ -81,6 +115,10 @@ export const hostileMarkdown: readonly (readonly [string, string])[] = [
   ['an image that runs', '![x](javascript:alert(1)) <img src="JAVASCRIPT:alert(1)" lowsrc="javascript:alert(1)">'],
   ['an image definition', '![x]\n\n[x]: vbscript:alert(1)'],
   [
+    'a place of a size',
+    '![x](/media/kb/map.svg) <img src=/media/kb/map.svg data-size="&#x0;" alt=\' data-size="&#x0;"\' width="1 onload=alert(1)">',
+  ],
+  [
     'an image whose sources run',
     '<picture><source srcset="javascript:alert(1)"><img srcset="javascript:alert(1) 2x" src=x></picture>',
   ],
@@ -108,6 +146,19 @@ export const hostileMarkdown: readonly (readonly [string, string])[] = [
   [
     'an info string of references',
     '```js&#32;onload=alert(1)\nx\n```\n\n```a&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;\ny\n```',
+  ],
+  [
+    'a title of code',
+    '```js title="&quot; onclick=alert(1) x=&quot;"\nx\n```\n\n```js title=\'"><script>alert(1)</script>\'\ny\n```',
+  ],
+  ['line numbers', '```js {1,onclick=alert(1)} {1-999999} {"><script>}\nx\n```'],
+  [
+    'the attributes of code blocks',
+    '<pre data-title="x" onclick=alert(1)><code class="language-js evil" data-title="<script>" data-lines="1,onclick">x</code></pre>',
+  ],
+  [
+    'lines that cross elements',
+    '<pre><code class=language-diff data-lines=1><b onclick=alert(1)>-x\n<script>\n</b>+y</code></pre>',
   ],
   ['an info string of classes', '```x&#9;markdown-alert&#10;evil\nx\n```'],
   ['a footnote label', 'A[^"onclick=alert(1)]\n\n[^"onclick=alert(1)]: x <script>alert(1)</script>'],

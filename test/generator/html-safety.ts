@@ -4,11 +4,11 @@ import type { DefaultTreeAdapterTypes } from 'parse5';
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
 
-/** GitHub's list of elements, written out so that a change in the list of the sanitiser fails a test. */
+/** GitHub's list of elements and ours, written out so that a change in the list of the sanitiser fails a test. */
 const elements = new Set(
   (
-    'a b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img input ins kbd li ol p picture pre q ' +
-    'rp rt ruby s samp section source span strike strong sub summary sup table tbody td tfoot th thead tr tt ul var'
+    'a abbr audio b blockquote br code dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img input ins kbd li mark ol p picture pre q ' +
+    'rp rt ruby s samp section source span strike strong sub summary sup table tbody td tfoot th thead tr tt ul var video'
   ).split(' '),
 );
 const links = new Set(['http:', 'https:', 'mailto:', 'xmpp:', 'irc:', 'ircs:']);
@@ -19,9 +19,12 @@ const addresses: Readonly<Record<string, ReadonlySet<string>>> = {
   cite: web,
   longdesc: web,
   srcset: web,
+  poster: web,
 };
+/** Own media: other sites could track readers. */
+const players = new Set(['audio', 'source', 'video']);
 const forbidden =
-  /^(?:on.*|style|srcdoc|formaction|form|background|poster|data|ping|target|download|http-equiv|content|manifest|is|slot|xmlns.*|xlink:.*|autofocus|contenteditable)$/i;
+  /^(?:on.*|style|srcdoc|formaction|form|background|data|autoplay|crossorigin|data-lines|data-size|ping|target|download|http-equiv|content|manifest|is|slot|xmlns.*|xlink:.*|autofocus|contenteditable)$/i;
 
 /** Finds what a browser could run, load or misparse in HTML. It uses a parser that follows the HTML standard. */
 export function findDangers(html: string): string[] {
@@ -58,6 +61,9 @@ function dangersOf(node: Node): string[] {
   const dangers = node.attrs.flatMap((attribute) => dangersOfAttribute(node, attribute.name, attribute.value));
   if (!elements.has(node.tagName)) dangers.push(`<${node.tagName}>`);
   if (node.namespaceURI !== standard.NS.HTML) dangers.push(`<${node.tagName}> of ${node.namespaceURI}`);
+  if (/^(?:audio|video)$/.test(node.tagName) && !node.attrs.some(({ name }) => name === 'controls')) {
+    dangers.push('a player without controls');
+  }
   if (node.tagName === 'input' && node.attrs.find(({ name }) => name === 'type')?.value !== 'checkbox') {
     dangers.push('an input that is no checkbox');
   }
@@ -70,6 +76,9 @@ function dangersOfAttribute({ tagName }: Element, name: string, value: string): 
     // The generator makes the ids of headings; authors write all other ids, also those of raw headings.
     const own = value.startsWith('user-content-') || (/^h[1-6]$/.test(tagName) && name === 'id' && !clobbers(value));
     return own ? [] : [`${tagName} ${name}=${value}`];
+  }
+  if (players.has(tagName) && (name === 'src' || name === 'poster') && !/^\/media\/[^\\]+$/.test(value)) {
+    return [`${tagName} ${name}=${value}`];
   }
   const schemes = Object.hasOwn(addresses, name) ? addresses[name]! : undefined;
   if (!schemes) return [];

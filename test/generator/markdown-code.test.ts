@@ -14,7 +14,6 @@ describe('a block of code', () => {
     ],
     ['sh', 'echo "a"', '<span class="hljs-built_in">echo</span> <span class="hljs-string">"a"</span>'],
     ['yaml', 'a: 1', '<span class="hljs-attr">a:</span> <span class="hljs-number">1</span>'],
-    ['diff', '-a\n+b', '<span class="hljs-deletion">-a</span>\n<span class="hljs-addition">+b</span>'],
     ['nginx', 'listen 80;', '<span class="hljs-attribute">listen</span> <span class="hljs-number">80</span>;'],
     ['dockerfile', 'FROM node', '<span class="hljs-keyword">FROM</span> node'],
     ['text', 'a < b', 'a &#x3C; b'],
@@ -40,7 +39,7 @@ describe('a block of code', () => {
   });
 
   test('uses only the first word of the info string as language', async () => {
-    expect(await render('```text title="x.js" {1,3}\na\n```\n')).toBe(
+    expect(await render('```text linenos=table {file="x"}\na\n```\n')).toBe(
       '<pre tabindex="0"><code class="hljs language-text">a\n</code></pre>',
     );
   });
@@ -72,5 +71,56 @@ describe('a block of code', () => {
     const { body, html } = await publish(`\`\`\`\n${line}\n\`\`\`\n`);
     expect(body).toContain(line);
     expect(html).toBe(`<pre tabindex="0"><code>${line}\n</code></pre>`);
+  });
+});
+
+describe('the info string of a block of code', () => {
+  const line = (text: string, names = ''): string => `<span class="line${names}">${text}\n</span>`;
+  const samples: [string, string, string][] = [
+    [
+      'gives it a title',
+      '```text title="server.ts"\na\n```\n',
+      '<pre data-title="server.ts" tabindex="0"><code class="hljs language-text">a\n</code></pre>',
+    ],
+    [
+      'gives it a title in single quotes or without any',
+      '```text title=\'my "file"\'\na\n```\n\n```text title=a.sh\nb\n```\n',
+      '<pre data-title="my &#x22;file&#x22;" tabindex="0"><code class="hljs language-text">a\n</code></pre>\n' +
+        '<pre data-title="a.sh" tabindex="0"><code class="hljs language-text">b\n</code></pre>',
+    ],
+    [
+      'marks lines',
+      '```text {2,4-5}\na\nb\n\nd\ne\n```\n',
+      `<pre tabindex="0"><code class="hljs language-text">${line('a')}${line('b', ' highlighted')}${line('')}` +
+        `${line('d', ' highlighted')}${line('e', ' highlighted')}</code></pre>`,
+    ],
+    [
+      'marks lines inside of highlighted code',
+      '```js {2}\n/* a\n  b */ c();\n```\n',
+      `<pre tabindex="0"><code class="hljs language-js"><span class="line"><span class="hljs-comment">/* a\n</span></span>` +
+        '<span class="line highlighted"><span class="hljs-comment">  b */</span> <span class="hljs-title function_">c</span>();\n' +
+        '</span></code></pre>',
+    ],
+    [
+      'names a diff, whose lines say what they change',
+      '```diff title="x" {1}\n--- a\n-b\n+c\n d\n```\n',
+      `<pre data-title="x" tabindex="0"><code class="hljs language-diff">` +
+        line('<span class="hljs-comment">--- a</span>', ' highlighted') +
+        line('<span class="hljs-deletion">-b</span>', ' diff remove') +
+        line('<span class="hljs-addition">+c</span>', ' diff add') +
+        `${line(' d')}</code></pre>`,
+    ],
+  ];
+  test.each([
+    ['plain Markdown', ''],
+    ['an article with raw HTML', '<kbd>x</kbd>\n\n'],
+  ])('is read in %s', async (_, raw) => {
+    // An article with raw HTML is parsed once more.
+    const pages = publishTable(samples.map(([, markdown]) => raw + markdown));
+    for (const [name, markdown, html] of samples) {
+      // oxlint-disable-next-line no-await-in-loop -- One build for all.
+      const published = (await pages(raw + markdown)).html;
+      expect(published.replace('<p><kbd>x</kbd></p>\n', ''), name).toBe(html);
+    }
   });
 });

@@ -81,8 +81,8 @@ describe('media', () => {
       '![A *map*](../../media/kb/map.svg "Where")\n\n<img src="/media/kb/map.svg" alt="" width="40" height="30">\n',
     );
     expect(html).toBe(
-      '<p><img src="/media/kb/map.svg" alt="A map" title="Where"></p>\n' +
-        '<img src="/media/kb/map.svg" alt="" width="40" height="30">',
+      '<p><img src="/media/kb/map.svg" alt="A map" title="Where" loading="lazy" decoding="async"></p>\n' +
+        '<img src="/media/kb/map.svg" alt="" width="40" height="30" loading="lazy" decoding="async">',
     );
   });
 });

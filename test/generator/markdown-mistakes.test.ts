@@ -77,7 +77,10 @@ const mistakes: readonly Row[] = [
   [
     'a video of another host',
     'One.\n\n> <div>\n>  <video><source src="https://www.example.com/v.mp4"></video>\n> </div>\n',
-    ['12:4  warning: <video> is removed with all that is in it (write a link: [text](https://www.example.com/v.mp4))'],
+    [
+      '12:4  warning: <video> is removed with all that is in it: it plays no file of content/media/ ' +
+        '(save the file there, or write a link: [text](https://www.example.com/v.mp4))',
+    ],
   ],
   [
     'a drawing',
@@ -148,6 +151,34 @@ const mistakes: readonly Row[] = [
     ['10:1  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)'],
   ],
   [
+    'marked lines that the code does not have',
+    'One.\n\n```js title="a b" {1,4-6}\nx\ny\n```\n',
+    ['11:22  warning: line 6 is marked, but the code block ends with line 2 (count from the first line of the code)'],
+  ],
+  [
+    'marked lines that are no lines',
+    '```js {3-1,0, 1-x}\nx\ny\nz\n```\n',
+    ['3-1:8', '0:12', '1-x:15'].map((place) => {
+      const [text, column] = place.split(':');
+      return `9:${column}  warning: "${text}" is not a range of lines (write numbers from 1, as in {2,4-6})`;
+    }),
+  ],
+  [
+    'marked lines without a closing brace',
+    '> ```js {1,2\n> x\n> y\n> ```\n',
+    ['9:9  warning: the line numbers have no closing brace (write {1,2})'],
+  ],
+  [
+    'a title without a closing quote',
+    '```js title="server.js\nx\n```\n',
+    ['9:7  warning: the title of the code block has no closing quote (write title="...")'],
+  ],
+  [
+    'a title without a code language',
+    '```title="x"\nx\n```\n',
+    ['9:4  warning: the code language "title="x"" is not known (write a language before it, such as "text")'],
+  ],
+  [
     'an unknown code language',
     '```bahs\nls\n```\n',
     ['9:4  warning: the code language "bahs" is not known (did you mean "bash"?)'],
@@ -155,7 +186,7 @@ const mistakes: readonly Row[] = [
   [
     'a code language with a list of lines',
     '- ~~~ js{1,3}\n  x\n  ~~~\n',
-    ['9:7  warning: the code language "js{1,3}" is not known (write "js")'],
+    ['9:7  warning: the code language "js{1,3}" is not known (write "js {1,3}")'],
   ],
   [
     'a table as databases print it',

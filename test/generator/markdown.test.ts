@@ -127,7 +127,11 @@ describe('alerts', () => {
     ['bold text', '**Bold** text.', '<p><strong>Bold</strong> text.</p>'],
     ['a link', '[first](first.md) is first.', '<p><a href="/blog/news/first">first</a> is first.</p>'],
     ['code', '`ls` lists.', '<p><code>ls</code> lists.</p>'],
-    ['an image', '![x](/media/kb/map.svg)', '<p><img src="/media/kb/map.svg" alt="x"></p>'],
+    [
+      'an image',
+      '![x](/media/kb/map.svg)',
+      '<p><img src="/media/kb/map.svg" alt="x" loading="lazy" decoding="async"></p>',
+    ],
     ['a list', '- a', '<ul>\n<li>a</li>\n</ul>'],
     ['a paragraph of its own', '\n> Text.', '<p>Text.</p>'],
     ['another quote', '> Text.', '<blockquote>\n<p>Text.</p>\n</blockquote>'],

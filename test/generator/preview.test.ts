@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { previewFolderOf, watchAndBuild } from '../../generator/dev.ts';
 import { openPreview } from '../../generator/preview/server.ts';
+import { mediaSamples } from '../helpers/media.ts';
 import { article, createProject, guide } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
@@ -56,7 +57,7 @@ test('texts of articles and queries are escaped in the pages', async () => {
 test('an article with errors shows them with the line of the source, and no file but text is shown', async () => {
   const { ask } = await preview({
     'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n'),
-    'content/media/kb/unused.png': Buffer.from('\u0089PNG binary'),
+    'content/media/kb/unused.png': mediaSamples['png'],
   });
   const { text } = await ask('/preview/blog/news/first');
   expect(text).toMatch(/first\.md:4:7<\/code> &quot;date&quot; /);

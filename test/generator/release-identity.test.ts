@@ -106,7 +106,11 @@ describe('a change of the sources changes', () => {
       },
       withForms('private/aliases.json'),
     ],
-    ['an image: the image', { 'content/media/kb/map.svg': '<svg/>\n' }, ['public/media/kb/map.svg']],
+    [
+      'an image: the image',
+      { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg"> </svg>\n' },
+      ['public/media/kb/map.svg'],
+    ],
     [
       'a price: the plans',
       { 'catalog/games/minecraft.yaml': 'name: Minecraft\nsoldOut: true\nsoldOutMessage: ""\nplans: []\n' },

@@ -27,7 +27,7 @@ test('a release is the same if the render cache is empty, filled, or from anothe
   const root = createProject();
   expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
   const entries = readCache(root);
-  expect(entries).toHaveLength(4);
+  expect(entries).toHaveLength(5);
   rmSync(join(root, 'dist/releases'), { recursive: true });
   expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
   expect(readCache(root)).toEqual(entries);

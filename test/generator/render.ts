@@ -24,12 +24,12 @@ export async function publish(markdown: string, files: Files = {}): Promise<Publ
  */
 export function publishTable(
   markdowns: readonly string[],
-  options: { lenient?: boolean } = {},
+  { files: more = {}, ...options }: { lenient?: boolean; files?: Files } = {},
 ): (markdown: string) => Promise<Published> {
   const files = markdowns.map((markdown, index) => [`content/blog/news/page-${index}.md`, article({}, markdown)]);
   let published: Promise<Map<string, Published>> | undefined;
   const publishAll = async (): Promise<Map<string, Published>> => {
-    const root = createProject(Object.fromEntries(files) as Files);
+    const root = createProject({ ...(Object.fromEntries(files) as Files), ...more });
     const { release, diagnostics } = await buildProject(root, options);
     if (!release) throw new Error(JSON.stringify(diagnostics));
     return new Map(markdowns.map((markdown, index) => [markdown, readPublished(root, `/blog/news/page-${index}`)]));

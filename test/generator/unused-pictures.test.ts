@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { mediaSamples } from '../helpers/media.ts';
 import { article, createProject, guide } from '../helpers/project.ts';
 import { problemsOf } from './problems.ts';
 
@@ -7,7 +8,7 @@ const unused = (file: string): string =>
   `content/media/${file}:1:1  warning: no article uses this file (remove it, or link it from an article)`;
 
 test('a picture that no article uses is reported, one line for each file', async () => {
-  const root = createProject({ 'content/media/kb/old.svg': svg, 'content/media/films/tour.mp4': 'x' });
+  const root = createProject({ 'content/media/kb/old.svg': svg, 'content/media/films/tour.mp4': mediaSamples['mp4'] });
   expect(await problemsOf(root)).toEqual([unused('films/tour.mp4'), unused('kb/old.svg')]);
 });
 

@@ -56,7 +56,11 @@ describe('a path that is online and vanishes is a warning with the line to paste
 
   test('a strict run reports it together with the mistakes in other articles', async () => {
     const second = article({ title: 'Second', date: '2026-03-04' }, '[x](nowhere.md)\n\n> [!INFO]\n> Text.\n');
-    const changes = { [first]: undefined, 'content/blog/news/second.md': second, 'content/media/kb/new.svg': '<svg/>' };
+    const changes = {
+      [first]: undefined,
+      'content/blog/news/second.md': second,
+      'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>',
+    };
     const root = await publishAndChange(changes, unlinked);
     const { lines } = await messagesOf(root, 'check', '--strict');
     expect(lines.map((line) => line.replace(/:.*/, ''))).toEqual([

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { ClientOptions } from 'ws';
+import { compareMessage } from '../server/described-frames.ts';
 
 /** A message of a stream: its event and its arguments. */
 export type Message = readonly [event: string, ...args: string[]];
@@ -35,7 +36,9 @@ export async function openClient(url: string, options: ClientOptions = {}): Prom
     for (const wake of waiting.splice(0)) wake();
   });
   socket.on('message', (data) => {
-    const { event, args } = JSON.parse((data as Buffer).toString()) as { event: string; args: string[] };
+    const text = (data as Buffer).toString();
+    compareMessage(text);
+    const { event, args } = JSON.parse(text) as { event: string; args: string[] };
     messages.push([event, ...args]);
     for (const wake of waiting.splice(0)) wake();
   });

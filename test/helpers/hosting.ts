@@ -7,14 +7,15 @@ import { createApiKey } from '../../server/keys/key.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { ApiKeyRecord, AuditEntry, Store } from '../../server/store/types.ts';
 import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';
+import type { HetznerUpstream } from './upstream-hetzner.ts';
 import { createPanelUpstream, panelKeys } from './upstream-panel.ts';
 import type { PanelOptions, PanelUpstream } from './upstream-panel.ts';
-import type { OnEnd, Upstream } from './upstream.ts';
+import type { OnEnd } from './upstream.ts';
 
 /** Customers' servers, API keys, and stand-ins for the systems that run the servers. */
 export interface HostingWorld {
   readonly panel: PanelUpstream;
-  readonly hetzner: Upstream;
+  readonly hetzner: HetznerUpstream;
   readonly store: Store;
   /** Settings that connect the server under test to this world. */
   readonly settings: Record<string, string>;

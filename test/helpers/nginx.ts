@@ -18,23 +18,56 @@ export interface Nginx {
   stop(): Promise<void>;
 }
 
+const installed = { name: 'nginx', package: 'nginx-light', commands: ['nginx'] };
+
 /** A group of tests with its own nginx. */
 export function describeNginx(body: (nginx: () => Nginx) => void): void {
-  const program = {
-    name: 'nginx',
-    package: 'nginx-light',
-    commands: ['nginx'],
-    start: startNginx,
-    stop: (nginx: Nginx) => nginx.stop(),
-  };
-  describeInstalled(program, body);
+  describeInstalled({ ...installed, start: startNginx, stop: (nginx) => nginx.stop() }, body);
+}
+
+/** Starts an nginx with the contents of its `http` block, which may use a folder of its own and a free port. */
+export type RunNginx = (http: (folder: string, port: number) => string) => Promise<RunningNginx>;
+
+/** An nginx with a configuration of a test. */
+export interface RunningNginx {
+  readonly port: number;
+  /** Takes up other contents of its `http` block. */
+  reload(http: string): void;
+  /** What it wrote to its error log. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+/** A group of tests that start nginx with configurations of their own. */
+export function describeRunNginx(body: (run: () => RunNginx) => void): void {
+  const start = (commands: string): Promise<RunNginx> => Promise.resolve((http) => runNginx(commands, http));
+  describeInstalled({ ...installed, start, stop: () => undefined }, body);
 }
 
 async function startNginx(commands: string): Promise<Nginx> {
+  const nginx = await runNginx(commands, (_, at) => configure(at, [1]));
+  return {
+    url: `http://127.0.0.1:${nginx.port}`,
+    async forwardTo(ports) {
+      nginx.reload(configure(nginx.port, ports));
+      let isReady = false;
+      await until(`nginx forwards: ${nginx.log()}`, () => {
+        void fetch(`http://127.0.0.1:${nginx.port}/health`).then(
+          ({ status }) => (isReady = status === 200),
+          () => {},
+        );
+        return isReady;
+      });
+    },
+    stop: () => nginx.stop(),
+  };
+}
+
+async function runNginx(commands: string, http: (folder: string, port: number) => string): Promise<RunningNginx> {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-nginx-'));
   const port = await findFreePort();
   const file = join(folder, 'nginx.conf');
-  writeFileSync(file, configure(folder, port, [1]));
+  writeFileSync(file, frame(folder, http(folder, port)));
   const child = spawn(join(commands, 'nginx'), ['-p', folder, '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
@@ -42,18 +75,11 @@ async function startNginx(commands: string): Promise<Nginx> {
   const killed = () => child.kill('SIGKILL');
   process.once('exit', killed);
   return {
-    url: `http://127.0.0.1:${port}`,
-    async forwardTo(ports) {
-      writeFileSync(file, configure(folder, port, ports));
+    port,
+    log: () => log,
+    reload(text) {
+      writeFileSync(file, frame(folder, text));
       child.kill('SIGHUP');
-      let isReady = false;
-      await until(`nginx forwards: ${log}`, () => {
-        void fetch(`http://127.0.0.1:${port}/health`).then(
-          ({ status }) => (isReady = status === 200),
-          () => {},
-        );
-        return isReady;
-      });
     },
     async stop() {
       child.kill('SIGTERM');
@@ -64,7 +90,7 @@ async function startNginx(commands: string): Promise<Nginx> {
   };
 }
 
-function configure(folder: string, port: number, instances: readonly number[]): string {
+function frame(folder: string, http: string): string {
   return `
 daemon off;
 ${process.getuid!() === 0 ? 'user root;' : ''}
@@ -75,6 +101,13 @@ events { worker_connections 2048; }
 http {
   access_log off;
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
+  ${http}
+}
+`;
+}
+
+function configure(port: number, instances: readonly number[]): string {
+  return `
   map $http_x_instance $target { default api; ~^[0-9]+$ 127.0.0.1:$http_x_instance; }
   map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
   upstream api {
@@ -94,6 +127,5 @@ http {
       proxy_set_header Connection $connection_upgrade;
     }
   }
-}
 `;
 }

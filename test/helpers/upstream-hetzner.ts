@@ -1,29 +1,58 @@
 import { createUpstream } from './upstream.ts';
-import type { Answer, OnEnd, Upstream } from './upstream.ts';
+import type { Answer, OnEnd, Seen, Upstream } from './upstream.ts';
 
 /** The token that the stand-in accepts. */
 export const hetznerToken = 'hcloud-token-0123456789abcdef';
 
-const commands: Partial<Record<string, string>> = {
-  poweron: 'start_server',
-  poweroff: 'stop_server',
-  shutdown: 'shutdown_server',
-  reset: 'reset_server',
+/** The command of each action, and the status that it leads to. */
+const commands: Partial<Record<string, readonly [command: string, status: string]>> = {
+  poweron: ['start_server', 'running'],
+  poweroff: ['stop_server', 'off'],
+  shutdown: ['shutdown_server', 'off'],
+  reset: ['reset_server', 'running'],
 };
 
+/** A stand-in for the API of Hetzner Cloud. */
+export interface HetznerUpstream extends Upstream {
+  /** The status of each server by its number. */
+  readonly servers: Map<number, string>;
+  /** What the answers say of the rate limit. */
+  budget: { readonly limit: number; readonly remaining: number } | undefined;
+}
+
 /** Starts a stand-in for the API of Hetzner Cloud, with the server 42. */
-export function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}): Promise<Upstream> {
-  return createUpstream(({ method, path, headers, body }) => {
+export async function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}): Promise<HetznerUpstream> {
+  const own = { servers: new Map([[42, 'running']]), budget: undefined as HetznerUpstream['budget'] };
+  const serve = ({ method, path, headers, body }: Seen): Answer => {
     if (headers.authorization !== `Bearer ${hetznerToken}`) return failure(401, 'unauthorized');
-    if (method === 'GET' && path === '/v1/servers?per_page=1') return answer(200, { servers: [{ id: 42 }] });
+    const { pathname, searchParams } = new URL(path, 'http://localhost');
+    if (method === 'GET' && pathname === '/v1/servers') return list(own.servers, searchParams);
     const [, id, verb = ''] = /^\/v1\/servers\/(\d+)\/actions\/([a-z]+)$/.exec(path) ?? [];
-    const command = commands[verb];
-    if (method !== 'POST' || command === undefined || id !== '42') return failure(404, 'not_found');
+    const [command, status] = commands[verb] ?? [];
+    if (method !== 'POST' || status === undefined || !own.servers.has(Number(id))) return failure(404, 'not_found');
     if (body !== '') return failure(422, 'invalid_input');
+    own.servers.set(Number(id), status);
     // Hetzner's documented samples fill `error` although nothing failed.
     const error = { code: 'action_failed', message: 'Action failed' };
     return answer(201, { action: { id: 13, command, status: 'running', progress: 0, finished: null, error } });
+  };
+  const upstream = await createUpstream((request) => {
+    const served = serve(request);
+    if (!own.budget) return served;
+    const { limit, remaining } = own.budget;
+    const headers = { 'ratelimit-limit': String(limit), 'ratelimit-remaining': String(remaining) };
+    return { ...served, headers: { ...served.headers, ...headers } };
   }, onEnd && { onEnd });
+  return Object.assign(own, upstream);
+}
+
+/** A page of the servers; Hetzner lists at most 50 on one. */
+function list(servers: ReadonlyMap<number, string>, parameters: URLSearchParams): Answer {
+  const [page, size] = [Number(parameters.get('page') ?? 1), Math.min(Number(parameters.get('per_page') ?? 25), 50)];
+  const all = [...servers].map(([id, status]) => ({ id, name: `vps-${id}`, status }));
+  const last = Math.max(1, Math.ceil(all.length / size));
+  const pagination = { page, per_page: size, next_page: page < last ? page + 1 : null, last_page: last };
+  return answer(200, { servers: all.slice((page - 1) * size, page * size), meta: { pagination } });
 }
 
 /** An error in Hetzner Cloud's format. */

@@ -33,6 +33,8 @@ export interface PanelUpstream extends Upstream {
   tokensPerMinute: number;
   /** The limit of requests per minute for each user, which all answers name; infinite at first. */
   requestsPerMinute: number;
+  /** For how long the answer of `resources` is cached; 20 s in a real panel. */
+  resourcesMs: number;
   /** A state in which the panel refuses every request for the server, such as suspended or installing. */
   conflict: string | undefined;
 }
@@ -81,6 +83,7 @@ export async function createPanelUpstream({
     tokenSeconds: 600,
     tokensPerMinute: 5,
     requestsPerMinute: Number.POSITIVE_INFINITY,
+    resourcesMs: 0,
     conflict: undefined as string | undefined,
   };
 
@@ -116,6 +119,13 @@ export async function createPanelUpstream({
     if (content.length > 4 * 1024 * 1024) return failure(400, 'FileSizeTooLargeException', 'The file is too large.');
     return { status: 200, headers: { 'content-type': 'text/plain; charset=UTF-8' }, body: content };
   };
+  let resources = { at: Number.NEGATIVE_INFINITY, state: '' };
+  const readResources = (): Answer => {
+    if (performance.now() - resources.at >= panel.resourcesMs) {
+      resources = { at: performance.now(), state: wings.state() };
+    }
+    return json(200, { object: 'stats', attributes: { current_state: resources.state, is_suspended: false } });
+  };
   const needs: Partial<Record<string, string>> = {
     command: 'control.console',
     websocket: 'websocket.connect',
@@ -139,7 +149,7 @@ export async function createPanelUpstream({
     if (rest === 'command') return command(body.command);
     if (rest === 'websocket') return websocket(user);
     if (rest === 'files/contents') return file(url.searchParams.get('file'));
-    if (rest === 'resources') return json(200, { object: 'stats', attributes: { current_state: wings.state() } });
+    if (rest === 'resources') return readResources();
     return failure(404, 'NotFoundHttpException', 'Not found.');
   };
   const counts = new Map<PanelUser, number>();

@@ -12,6 +12,8 @@ export interface ProxmoxVm {
   node: string;
   readonly type: 'qemu' | 'lxc';
   readonly template?: 0 | 1;
+  status: string;
+  lock?: string;
 }
 
 /** A stand-in for a Proxmox cluster with the VM 100 on pve1, the container 101 on pve2 and the template 900. */
@@ -24,9 +26,9 @@ export interface ProxmoxUpstream extends Upstream {
 export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
   const certificates = createCertificates();
   const vms: ProxmoxVm[] = [
-    { vmid: 100, node: 'pve1', type: 'qemu', template: 0 },
-    { vmid: 101, node: 'pve2', type: 'lxc', template: 0 },
-    { vmid: 900, node: 'pve1', type: 'qemu', template: 1 },
+    { vmid: 100, node: 'pve1', type: 'qemu', template: 0, status: 'running' },
+    { vmid: 101, node: 'pve2', type: 'lxc', template: 0, status: 'running' },
+    { vmid: 900, node: 'pve1', type: 'qemu', template: 1, status: 'stopped' },
   ];
   const upstream = await createUpstream(
     ({ method, path, headers, body }) => {
@@ -35,7 +37,7 @@ export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
         return { status: 401, reason: 'Authentication failed!' };
       }
       if (method === 'GET' && path === `${api}/cluster/resources?type=vm`) {
-        const data = vms.map((vm) => ({ id: `${vm.type}/${vm.vmid}`, status: 'running', name: 'vps', ...vm }));
+        const data = vms.map((vm) => ({ id: `${vm.type}/${vm.vmid}`, name: 'vps', ...vm }));
         return { status: 200, body: JSON.stringify({ data: [{ id: 'qemu/7', type: 'qemu' }, ...data] }) };
       }
       const [, node, type, vmid, verb = ''] =
@@ -48,6 +50,7 @@ export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
       }
       // Proxmox answers 400 to unknown parameters.
       if (body !== '') return failure(400, 'Parameter verification failed.');
+      vm.status = /stop|shutdown/.test(verb) ? 'stopped' : 'running';
       const upid = `UPID:${node}:003A0001:07296561:6853C531:qm${verb}:${vmid}:${proxmoxToken.id}:`;
       return { status: 200, body: JSON.stringify({ data: upid }) };
     },

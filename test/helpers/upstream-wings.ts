@@ -29,6 +29,12 @@ export interface Wings {
   /** How many `auth` messages the limit dropped. */
   authsDropped(): number;
   issue(permissions: readonly string[], seconds: number): string;
+  /** How often `send stats` was received. */
+  statsSent(): number;
+  /** Sets what the server uses, and sends it as Wings does each second while the server runs. */
+  use(usage: Readonly<Record<string, unknown>>): void;
+  /** Whether `send stats` is answered. */
+  answerStats(answers: boolean): void;
   print(line: string): void;
   publish(event: string, ...args: readonly string[]): void;
   /** Sends data that is not a Wings event. */
@@ -102,6 +108,9 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
   let logsSent = 0;
   let authsDropped = 0;
   let state = 'offline';
+  let statsSent = 0;
+  let answersStats = true;
+  let usage: Readonly<Record<string, unknown>> = {};
   let refused: number | undefined;
   let panel: string | undefined;
   let authLimit = Number.POSITIVE_INFINITY;
@@ -124,6 +133,18 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
   const publish = (event: string, ...args: readonly string[]): void => {
     for (const socket of tokens.keys()) publishTo(socket, event, ...args);
   };
+  /** The statistics as Wings sends them: a JSON text with the state; zeros if the server does not run. */
+  const toStats = (): string =>
+    JSON.stringify({
+      memory_bytes: 0,
+      memory_limit_bytes: 0,
+      cpu_absolute: 0,
+      network: { rx_bytes: 0, tx_bytes: 0 },
+      uptime: 0,
+      disk_bytes: 1_048_576,
+      ...(state !== 'offline' && usage),
+      state,
+    });
   const authenticate = (socket: WebSocket, token: string): void => {
     const claims = parse(token);
     if (!claims) return send(socket, 'daemon error', 'an unexpected error was encountered while handling this request');
@@ -159,6 +180,10 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
       return authenticate(socket, args.join(''));
     }
     if (event === 'send command' || event === 'set state') forbidden.push(event);
+    if (event === 'send stats') {
+      statsSent += 1;
+      if (answersStats) publishTo(socket, 'stats', toStats());
+    }
     if (event !== 'send logs') return;
     logsSent += 1;
     if (state === 'offline') return;
@@ -196,6 +221,12 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
       issued.add(token);
       return token;
     },
+    statsSent: () => statsSent,
+    use(next) {
+      usage = next;
+      publish('stats', toStats());
+    },
+    answerStats: (answers) => (answersStats = answers),
     print(line) {
       history.push(line);
       history.splice(0, history.length - keptLines);
@@ -210,6 +241,7 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
       if (state === 'offline') history.length = 0;
       state = next;
       publish('status', next);
+      if (next === 'offline') publish('stats', toStats());
     },
     cut,
     close: (code, reason) => sockets.clients.forEach((socket) => socket.close(code, reason)),

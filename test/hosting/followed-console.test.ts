@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleEvents, Provider } from '../../server/hosting/providers/types.ts';
 import { openConsoleSource } from '../../server/hosting/console/source.ts';
 import { createServers } from '../../server/hosting/servers.ts';
@@ -15,7 +16,7 @@ async function follow() {
     game: {
       openConsole(_ref: string, events: ConsoleEvents) {
         console = events;
-        return { close: () => void reports.push('closed') };
+        return { stats: () => Promise.resolve(unknownStats), close: () => void reports.push('closed') };
       },
     },
   } as unknown as Provider;
@@ -29,6 +30,7 @@ async function follow() {
   const source = await openConsoleSource(servers, 'game:mine', {
     line: () => undefined,
     status: () => undefined,
+    loaded: () => undefined,
     gap: () => undefined,
     ended: (reason) => void reports.push(reason),
   });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { askEndpoint } from '../server/ask.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
 import { createServable, startProcess } from '../server/process.ts';
 import { eventually } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
@@ -21,7 +21,7 @@ childProcess.spawn = (file, ...rest) => {
 syncBuiltinESMExports();
 `;
 
-test('an Idempotency-Key is kept after an action failed unexpectedly', async () => {
+test('after an action failed unexpectedly, its outcome is unknown, and its Idempotency-Key is kept', async () => {
   const folder = temporaryFolder();
   const world = await createHostingWorld(folder);
   await world.store.servers.put({ server: 'vps:mine', provider: 'local', ref: 'mine', logFile: null });
@@ -50,4 +50,8 @@ test('an Idempotency-Key is kept after an action failed unexpectedly', async () 
   expect(readFileSync(started, 'utf8')).toBe('x');
   const sent = (await Array.fromAsync(world.store.audit.entries({}))).filter(({ phase }) => phase === 'requested');
   expect(sent).toHaveLength(1);
+  const { text } = await ask(app, `/v1/hosting/actions/${String(first.headers['x-request-id'])}`, {
+    headers: { Authorization: `Bearer ${app.key}` },
+  });
+  expect(JSON.parse(text)).toMatchObject({ action: 'start', server: 'vps:mine', status: 'unknown' });
 });

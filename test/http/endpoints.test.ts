@@ -179,26 +179,18 @@ describe('every answer carries a request id and nosniff', () => {
   });
 });
 
-test.each([
-  '/',
-  '/v1',
-  '/v1/',
-  '/v2/plans',
-  '/v1/planss',
-  '/v1/plan',
-  '/healthz',
-  '/metrics',
-  '/.env',
-  '/v1/plans.json',
-])('%s is no endpoint with any method', async (target) => {
-  const app = await sharedApp();
-  for (const method of ['GET', 'POST', 'OPTIONS']) {
-    const answer = await ask(app, target, { method });
-    expect(answer.status).toBe(404);
-    expect(answer.headers['content-type']).toBe('application/json');
-    expect(answer.text).toBe('{"success":false,"error":"not_found","message":"Endpoint not found"}\n');
-  }
-});
+test.each(['/v1', '/v1/', '/v2/plans', '/v1/planss', '/v1/plan', '/healthz', '/metrics', '/.env', '/v1/plans.json'])(
+  '%s is no endpoint with any method',
+  async (target) => {
+    const app = await sharedApp();
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      const answer = await ask(app, target, { method });
+      expect(answer.status).toBe(404);
+      expect(answer.headers['content-type']).toBe('application/json');
+      expect(answer.text).toBe('{"success":false,"error":"not_found","message":"Endpoint not found"}\n');
+    }
+  },
+);
 
 test.each(storedNames)('%s answers the same with an unknown query parameter', async (name) => {
   const app = await sharedApp();

@@ -15,6 +15,7 @@ import {
   requestOf,
   serverAccessOf,
   serverNames,
+  withServer,
 } from '../server/targets.ts';
 
 /** The scopes that each endpoint accepts, written out again, since this tests the contract. */
@@ -29,11 +30,13 @@ const acceptedScopes: Record<string, readonly Scope[]> = {
   openGameConsole: ['game-console:read', 'game-console:read_write'],
   sendGameCommand: ['game-console:read_write'],
   getLatestGameLog: ['game-logs:read'],
+  getVpsState: ['vps-power:read', 'vps-power:read_write'],
+  getGameServerState: ['game-power:read', 'game-power:read_write'],
 };
 
-test('every endpoint below /v1/hosting needs a key, and no other does', () => {
+test('every endpoint below /v1/hosting needs a key, and of the others only /v1/key does', () => {
   const below = endpointNames.filter((name) => describeEndpoint(name).path.startsWith('/v1/hosting/'));
-  expect(below).toEqual(keyedNames);
+  expect(['getKey', ...below]).toEqual(keyedNames);
   expect(Object.keys(acceptedScopes).toSorted()).toEqual(serverNames.toSorted());
 });
 
@@ -46,7 +49,7 @@ describe.each(serverNames)('%s', (name) => {
     const app = await sharedApp();
     const { target, ...usual } = requestOf(name, app);
     const headers = authorization === undefined ? {} : { Authorization: authorization };
-    return ask(app, target.replace('/mine/', `/${server}/`), { ...usual, headers });
+    return ask(app, withServer(target, server), { ...usual, headers });
   }
 
   const servers = ['mine', 'theirs', 'nothing', 'twin'] as const;
@@ -158,7 +161,7 @@ describe.each(serverNames)('%s', (name) => {
     const { target, ...usual } = requestOf(name, app);
     const question = { ...usual, headers: { ...usual.headers, 'X-Request-Id': 'order-4711' } };
     const [foreign, unknown] = await Promise.all(
-      ['theirs', 'nothing'].map((server) => ask(app, target.replace('/mine/', `/${server}/`), question)),
+      ['theirs', 'nothing'].map((server) => ask(app, withServer(target, server), question)),
     );
     const stable = ({ status, headers: { date: _d, ratelimit: _r, ...headers }, text }: Answer) => ({
       status,
@@ -170,7 +173,7 @@ describe.each(serverNames)('%s', (name) => {
 });
 
 /** The endpoints that any valid key may ask, and the status of the answer to a key that has done nothing. */
-const anyKeyNames = { getAction: 404, listActivity: 200 } as const;
+const anyKeyNames = { getKey: 200, getAction: 404, listActivity: 200 } as const;
 
 test('the endpoints for any key are those of the table', () => {
   expect(keyedNames.filter((name) => !serverNames.includes(name))).toEqual(Object.keys(anyKeyNames));
@@ -204,7 +207,7 @@ describe.each(Object.entries(anyKeyNames))('%s', (name, emptyStatus) => {
   });
 
   test.each([...scopes.map((scope) => [scope]), [...scopes], []].map((held) => ({ held })))(
-    'shows a key its own actions alone, whatever its scopes and servers: $held',
+    'shows a key itself or its own actions alone, whatever its scopes and servers: $held',
     async ({ held }) => {
       const { issueKey, addAction } = await sharedHosting();
       for (const servers of [['game:mine', 'vps:mine'], ['game:theirs'], []] as const) {
@@ -215,6 +218,10 @@ describe.each(Object.entries(anyKeyNames))('%s', (name, emptyStatus) => {
         const { status, text } = await askAs(`Bearer ${key}`);
         expect(status).toBe(200);
         const body = JSON.parse(text) as { activity?: unknown[] };
+        if (name === 'getKey') {
+          expect(body).toMatchObject({ id: key.split('_')[1], scopes: held, servers });
+          continue;
+        }
         expect(body.activity ?? [body]).toEqual([
           expect.objectContaining({ request_id: requestId, action: 'kill', server: 'game:gone', status: 'accepted' }),
         ]);

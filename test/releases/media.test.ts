@@ -3,20 +3,16 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { mediaTypes } from '#contract/content.ts';
 import { createTestApp } from '../helpers/app.ts';
+import { mediaSamples } from '../helpers/media.ts';
 import { buildProject, createProject } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import { sharedApp } from '../server/shared.ts';
 
-/** Bytes that are not valid text, different for each file extension. */
-function bytesOf(ending: string): Buffer {
-  return Buffer.from([0, 255, 13, 10, ...Buffer.from(ending)]);
-}
-
 describe('a media file', () => {
-  test('is served unchanged, with the type of its extension and a policy that runs no script and lets a video play', async () => {
+  test('is served unchanged, with the type of its extension and a policy that runs no script and lets videos and sounds play', async () => {
     const endings = Object.entries(mediaTypes);
     const root = createProject(
-      Object.fromEntries(endings.map(([ending]) => [`content/media/types/a_file-1.${ending}`, bytesOf(ending)])),
+      Object.fromEntries(endings.map(([ending]) => [`content/media/types/a_file-1.${ending}`, mediaSamples[ending]!])),
     );
     await buildProject(root);
     const app = await createTestApp({ root });
@@ -26,7 +22,7 @@ describe('a media file', () => {
       expect(answer.headers).toMatchObject({
         'content-type': mediaType,
         'content-length': String(answer.body.length),
-        'content-security-policy': mediaType.startsWith('video/')
+        'content-security-policy': /^(?:audio|video)\//.test(mediaType)
           ? "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'"
           : "default-src 'none'; style-src 'unsafe-inline'; sandbox",
         'x-content-type-options': 'nosniff',
@@ -35,7 +31,7 @@ describe('a media file', () => {
       });
       expect(answer.headers).not.toHaveProperty('content-encoding');
       expect(answer.headers).not.toHaveProperty('vary');
-      expect(answer.body.equals(bytesOf(ending))).toBe(true);
+      expect(answer.body.equals(mediaSamples[ending]!)).toBe(true);
     }
   });
 

@@ -52,7 +52,7 @@ async function readBodies(socket: Socket, count: number, size: number): Promise<
 test('a slow reader gets the right bodies while other clients read other files', async () => {
   const size = 50_000;
   const images = Object.fromEntries(
-    Array.from({ length: 30 }, (_, number) => [`content/media/${number}.png`, randomBytes(size)]),
+    Array.from({ length: 30 }, (_, number) => [`content/media/${number}.webm`, randomBytes(size)]),
   );
   const root = createProject(images);
   await buildProject(root);
@@ -60,16 +60,16 @@ test('a slow reader gets the right bodies while other clients read other files',
   const count = 200;
   const slow = connect(app.port, '127.0.0.1');
   slow.pause();
-  slow.write('GET /media/0.png HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count));
+  slow.write('GET /media/0.webm HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count));
   for (let round = 0; round < 2; round += 1) {
     for (let number = 1; number < 30; number += 1) {
-      const { body } = await ask(app, `/media/${number}.png`);
-      expect(body.equals(images[`content/media/${number}.png`]!)).toBe(true);
+      const { body } = await ask(app, `/media/${number}.webm`);
+      expect(body.equals(images[`content/media/${number}.webm`]!)).toBe(true);
     }
   }
   const bodies = await readBodies(slow, count, size);
   expect(new Set(bodies.map((body) => hash('sha256', body)))).toEqual(
-    new Set([hash('sha256', images['content/media/0.png']!)]),
+    new Set([hash('sha256', images['content/media/0.webm']!)]),
   );
 });
 

@@ -40,6 +40,8 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
     // The stored endpoints use none of these.
     hosting: undefined as never,
     activity: undefined as never,
+    apiKeys: undefined as never,
+    keyLimits: undefined as never,
     idempotency: undefined as never,
     feedback: undefined as never,
     domains: undefined as never,

@@ -8,8 +8,10 @@ import { schemas } from '#contract/primitives.ts';
 import { Manifest } from '#contract/release.ts';
 import { matchResource } from '#contract/resources.ts';
 
-/** Every endpoint of the contract, for test tables. */
-export const endpointNames = Object.keys(endpoints) as EndpointName[];
+const allNames = Object.keys(endpoints) as EndpointName[];
+
+/** Every operation of the machine description, for test tables. The pages for people have tests of their own. */
+export const endpointNames = allNames.filter((name) => !describeEndpoint(name).isPage);
 
 /** Every endpoint that serves files of the release. */
 export const storedNames = endpointNames.filter((name) => endpoints[name].stored === 'file');
@@ -38,6 +40,11 @@ export function serverAccessOf(name: EndpointName) {
   return access;
 }
 
+/** The target of a request of {@link requestOf} with another text in place of the server's ID. */
+export function withServer(target: string, id: string): string {
+  return target.replace(/\/mine(?=[/?]|$)/, () => `/${id}`);
+}
+
 /** The methods of an endpoint's path. */
 export function methodsOf(name: EndpointName): string[] {
   const methods = endpointNames
@@ -46,7 +53,7 @@ export function methodsOf(name: EndpointName): string[] {
   return methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
-const patterns = endpointNames.map((name) => {
+const patterns = allNames.map((name) => {
   const pattern = endpoints[name].path
     .replaceAll('.', '\\.')
     .replace(/\{\w+\*\}/g, '.+')

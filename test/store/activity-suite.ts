@@ -128,15 +128,19 @@ export function activitySuite(createTarget: CreateTarget): void {
     test('are read by an index, not by reading the whole log', async () => {
       const target = await createTarget();
       const store = await target.open();
-      await Promise.all(Array.from({ length: 300 }, (_, index) => request(store, { keyId: `other${index}` })));
+      await Promise.all(
+        Array.from({ length: 900 }, (_, index) =>
+          request(store, { keyId: `other${index % 30}`, requestId: `of-${index}` }),
+        ),
+      );
       const query = await target.connect();
       const explain = target.dialect.tableEnd === '' ? 'EXPLAIN' : 'EXPLAIN QUERY PLAN';
       if (explain === 'EXPLAIN') await query('ANALYZE hosting_audit');
-      const condition = `key_id = 'a' AND phase = 'requested' AND actor IS NULL AND action_id IS NOT NULL`;
+      const condition = `key_id = 'other7' AND phase = 'requested' AND actor IS NULL AND action_id IS NOT NULL`;
       const order = 'ORDER BY logged_at DESC, action_id DESC LIMIT 1';
       for (const [index, more] of [
-        ['hosting_audit_activity', `(logged_at, action_id) < (9, 'b')`],
-        ['hosting_audit_request', `request_id = 'b'`],
+        ['hosting_audit_activity', `(logged_at, action_id) < (${t0 + 1}, 'b')`],
+        ['hosting_audit_request', `request_id = 'of-7'`],
       ]) {
         const plan = await query(`${explain} SELECT * FROM hosting_audit WHERE ${condition} AND ${more} ${order}`);
         const text = JSON.stringify(plan);

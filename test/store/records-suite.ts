@@ -55,6 +55,43 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
     });
 
+    test('a change replaces what it names, and nothing of a revoked or missing key', async () => {
+      const { apiKeys } = await open();
+      const none = { label: undefined, servers: undefined, scopes: undefined, expiresAt: undefined };
+      await apiKeys.create(apiKey());
+      expect(await apiKeys.update('AbCdEfGhIj01', { ...none, label: `a'b` })).toBe(true);
+      expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ label: `a'b` }));
+      const all = { label: 'all', servers: ['vps:1'], scopes: ['game-logs:read'], expiresAt: t0 + 1 } as const;
+      expect(await apiKeys.update('AbCdEfGhIj01', all)).toBe(true);
+      expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey(all));
+      expect(await apiKeys.update('AbCdEfGhIj01', { ...none, expiresAt: null })).toBe(true);
+      expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ ...all, expiresAt: null }));
+      expect(await apiKeys.update('missing00000', all)).toBe(false);
+      await apiKeys.revoke('AbCdEfGhIj01', t0);
+      expect(await apiKeys.update('AbCdEfGhIj01', { ...none, label: 'late' })).toBe(false);
+      expect(await apiKeys.find('AbCdEfGhIj01')).toMatchObject({ label: 'all' });
+    });
+
+    test('a key is created only if no active one has its label, however that one was created', async () => {
+      const { apiKeys } = await open();
+      const at = (id: string, createdAt: number, label = 'svc-1') => apiKey({ id, createdAt, label });
+      await apiKeys.create({ ...at('expiring0000', t0), expiresAt: t0 + 5 });
+      expect(await apiKeys.createIfAbsent(at('refused00000', t0 + 4))).toMatchObject({ id: 'expiring0000' });
+      expect(await apiKeys.createIfAbsent(at('second000000', t0 + 5))).toBeUndefined();
+      expect(await apiKeys.find('second000000')).toEqual(at('second000000', t0 + 5));
+      expect(await apiKeys.createIfAbsent(at('refused00000', t0 + 6))).toMatchObject({ id: 'second000000' });
+      // A key that has another label by now, or that is revoked, is no reason to create none.
+      const none = { servers: undefined, scopes: undefined, expiresAt: undefined };
+      await apiKeys.update('second000000', { ...none, label: 'svc-2' });
+      expect(await apiKeys.createIfAbsent(at('third0000000', t0 + 7))).toBeUndefined();
+      await apiKeys.revoke('third0000000', t0 + 8);
+      expect(await apiKeys.createIfAbsent(at('fourth000000', t0 + 9))).toBeUndefined();
+      expect(await apiKeys.createIfAbsent(at('refused00000', t0 + 9, 'svc-2'))).toMatchObject({ id: 'second000000' });
+      expect(await apiKeys.findActive('svc-1', t0 + 9)).toMatchObject({ id: 'fourth000000' });
+      expect(await apiKeys.findActive('SVC-1', t0 + 9)).toBeUndefined();
+      expect(await apiKeys.list()).toHaveLength(4);
+    });
+
     test('rotation keeps the previous secret until its end, and no older one', async () => {
       const { apiKeys } = await open();
       await apiKeys.create(apiKey());

@@ -54,6 +54,20 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(begun.reduce((sum, count) => sum + count)).toBe(1);
   });
 
+  test('exactly one of 40 concurrent callers in four processes creates the key of a label', async () => {
+    const target = await createTarget();
+    const store = await target.open();
+    const jobs = Array.from({ length: 4 }, () => ({ action: 'createIfAbsent', count: 10 }));
+    for (const round of [1, 2]) {
+      const created = (await runWorkers(target, jobs)) as number[];
+      expect(created.reduce((sum, count) => sum + count)).toBe(1);
+      const keys = await store.apiKeys.list();
+      expect(keys).toHaveLength(round);
+      // The key of the first round is revoked, so the second one creates another.
+      await Promise.all(keys.map(({ id }) => store.apiKeys.revoke(id, t0)));
+    }
+  });
+
   test('processes that start concurrently on an empty database all start', async () => {
     const target = await createTarget();
     const jobs = Array.from({ length: 6 }, () => ({ action: 'open' }));

@@ -19,6 +19,12 @@ const actions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
     );
     return states.filter(({ state }) => state === 'begun').length;
   },
+  async createIfAbsent({ apiKeys }) {
+    const now = 1_800_000_000_000;
+    const keys = Array.from({ length: count }, () => apiKey({ id: generateApiKey().id, createdAt: now }));
+    const existing = await Promise.all(keys.map((key) => apiKeys.createIfAbsent(key)));
+    return existing.filter((key) => key === undefined).length;
+  },
   async write({ apiKeys, audit, servers }) {
     for (let index = 0; index < count; index += 1) {
       const { id, hash } = generateApiKey();

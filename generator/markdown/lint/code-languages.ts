@@ -29,7 +29,9 @@ function isKnown(lang: string): boolean {
 function hintFor(lang: string): string {
   // "js{1,3}", "js,ignore" or "{.js}": the name with what other programs read.
   const [name = ''] = /[\w#+-]+/.exec(lang) ?? [];
-  if (name !== lang && isKnown(name)) return `write "${name}"`;
+  const [lines = ''] = /\{[\d,\s-]+\}$/.exec(lang) ?? [];
+  if (name !== lang && isKnown(name)) return `write "${name}${lines && ` ${lines}`}"`;
+  if (/^(?:title=|\{)/.test(lang)) return 'write a language before it, such as "text"';
   // Too many names are similar to a short one.
   const similar = lang.length > 3 ? suggest(lang.toLowerCase(), highlightedLanguages()) : undefined;
   return similar ?? 'write "text" for a block without colours';

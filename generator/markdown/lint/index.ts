@@ -4,6 +4,7 @@ import { walk } from '../plugins/walk.ts';
 import { alerts } from './alerts.ts';
 import { codeLanguages } from './code-languages.ts';
 import { conflictMarkers } from './conflict-markers.ts';
+import { fenceMeta } from './fence-meta.ts';
 import { fences } from './fences.ts';
 import { headings } from './headings.ts';
 import { links } from './links.ts';
@@ -22,6 +23,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'code-language': codeLanguages,
   'conflict-marker': conflictMarkers,
   fence: fences,
+  'fence-meta': fenceMeta,
   heading: headings,
   link: links,
   picture: pictures,
@@ -42,7 +44,7 @@ declare module 'vfile' {
 /** Finds probable mistakes in the Markdown and collects them in `file.data.findings`. It runs after the alerts are made. */
 export function remarkLint() {
   return (tree: Root, file: VFile): void => {
-    const text = toArticleText(String(file));
+    const text = { ...toArticleText(String(file)), sitePath: file.data.sitePath ?? '/' };
     const found: Found[] = [];
     const visitors = Object.entries(rules).map(([name, rule]) => rule({ ...text, ...toReports(name, found) }));
     const byType = new Map<string, ((node: never) => void)[]>();

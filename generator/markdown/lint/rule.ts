@@ -15,6 +15,7 @@ export interface Finding {
 /** The article that the rules check. All positions are offsets in its text. */
 export interface LintedArticle {
   readonly source: string;
+  readonly sitePath: string;
   /** The source of a node. */
   readonly sourceOf: (node: Nodes) => string;
   /**

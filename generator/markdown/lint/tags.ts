@@ -30,8 +30,14 @@ export function tagsIn(html: string): Tag[] {
   return tags;
 }
 
-/** The value of an attribute of a tag, and where it begins in the tag; undefined if there is none. */
-export function attributeOf({ text }: Pick<Tag, 'text'>, name: string): { value: string; offset: number } | undefined {
+/** The value of an attribute, and where it begins in its tag. */
+export interface Attribute {
+  readonly value: string;
+  readonly offset: number;
+}
+
+/** An attribute of a tag; undefined if there is none. */
+export function attributeOf({ text }: Pick<Tag, 'text'>, name: string): Attribute | undefined {
   const match = new RegExp(`\\s${name}\\s*(?:=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]*))|(?=[\\s/>]))`, 'di').exec(text);
   if (!match) return undefined;
   const group = [1, 2, 3].find((at) => match[at] !== undefined);

@@ -3,10 +3,12 @@ import type { Rule } from './rule.ts';
 import { tagsIn } from './tags.ts';
 
 /** Elements that hide the text after them if they are not closed. */
-const hiding = new Set(['details', 'summary']);
+const hiding = new Set(['audio', 'details', 'summary', 'video']);
 
 /** Elements that change how the text after them looks. The others end with their paragraph, or readers see no difference. */
-const visible = new Set('a b blockquote code del em i ins ol pre s strike strong sub sup table tt ul'.split(' '));
+const visible = new Set(
+  'a b blockquote code del em figcaption figure i ins ol pre s strike strong sub sup table tt ul'.split(' '),
+);
 
 /** Finds elements and comments that are not closed. As the last thing in an article they break nothing, so they are warnings. */
 export const unclosedElements: Rule = ({ source, sourceOf, warn }) => {

@@ -4,31 +4,47 @@ import type { VFile } from 'vfile';
 import { walk } from './walk.ts';
 import { idPrefix, toSafeId } from './rehype-heading-ids.ts';
 
-/** A link or image of an article that points into content/; line and column count from 1 in the body. */
+/** A link, picture, video or sound of an article that points into content/; line and column count from 1 in the body. */
 export interface Reference {
   /** The URL as written by the author. */
   readonly url: string;
   /** The site path of its target; undefined if the target is outside content/. */
   readonly path: string | undefined;
-  readonly image: boolean;
+  readonly use: ReferenceUse;
   /** The ID in the target, or an empty string. */
   readonly id: string;
   readonly line: number;
   readonly column: number;
 }
 
+/** A player shows a video or plays a sound. */
+export type ReferenceUse = 'link' | 'picture' | 'player';
+
 declare module 'vfile' {
   interface DataMap {
     /** The site path of the article that is rendered. */
     sitePath: string;
-    /** The links and images that point into content/. */
+    /** The links, pictures, videos and sounds that point into content/. */
     references: Reference[];
     /** The IDs, and names of `<a name>`, that links can point to. */
     ids: ReadonlySet<string>;
   }
 }
 
-const attributes: Readonly<Record<string, string>> = { a: 'href', img: 'src' };
+/** The attributes that hold one URL, by element. */
+const attributes = new Map<string, readonly (readonly [attribute: string, use: ReferenceUse])[]>([
+  ['a', [['href', 'link']]],
+  ['img', [['src', 'picture']]],
+  [
+    'video',
+    [
+      ['src', 'player'],
+      ['poster', 'picture'],
+    ],
+  ],
+  ['audio', [['src', 'player']]],
+  ['source', [['src', 'player']]],
+]);
 
 /**
  * Rewrites links to files (`../vps/backups.md`, `../../media/x.png`) to site paths, and anchors to the actual IDs in
@@ -40,16 +56,19 @@ export function rehypeLinks() {
     const ids = file.data.ids ?? new Set();
     const references: Reference[] = [];
     let at = { line: 1, column: 1 };
-    const resolve = (url: string, image: boolean): string => {
+    const resolve = (url: string, use: ReferenceUse): string => {
       const target = toTarget(url, sitePath);
       if (!target) return url;
       const { path, query, hash } = target;
       // An ID may itself be percent-encoded, as those of footnotes are.
       const ownId = [decode(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
       const id = (path === sitePath ? ownId : undefined) ?? toSafeId(decode(hash));
-      references.push({ url, path, image, id, line: at.line, column: at.column });
+      references.push({ url, path, use, id, line: at.line, column: at.column });
       if (path === undefined) return url;
-      const fragment = id && `#${encodeURIComponent(id)}`;
+      // Of a file it is no ID: `#page=3` of a PDF, `#t=10,20` of a video.
+      const fragment = path.startsWith('/media/')
+        ? hash && `#${encodeURI(decode(hash))}`
+        : id && `#${encodeURIComponent(id)}`;
       return url.startsWith('#') ? fragment || '#' : `${encodeURI(path)}${query}${fragment}`;
     };
     walk(tree, (node) => {
@@ -57,9 +76,10 @@ export function rehypeLinks() {
       // Elements from raw HTML may lack a position; the last one before them is close enough.
       at = node.position?.start ?? at;
       const { properties } = node;
-      const attribute = attributes[node.tagName];
-      const value = attribute && properties[attribute];
-      if (attribute && typeof value === 'string') properties[attribute] = resolve(value, attribute === 'src');
+      for (const [attribute, use] of attributes.get(node.tagName) ?? []) {
+        const value = properties[attribute];
+        if (typeof value === 'string') properties[attribute] = resolve(value, use);
+      }
       // The sanitiser does not check the URLs in a srcset, each of which precedes its width or density.
       if (typeof properties.srcSet !== 'string') return;
       if (/(?:^|,)\s*(?!https?:)[a-z][a-z0-9+.-]*:/i.test(properties.srcSet)) {
@@ -67,7 +87,7 @@ export function rehypeLinks() {
       } else {
         properties.srcSet = properties.srcSet.replace(
           /([^\s,]\S*[^\s,])([^,]*)/g,
-          (_, url, size) => resolve(url, true) + size,
+          (_, url, size) => resolve(url, 'picture') + size,
         );
       }
     });
@@ -87,6 +107,11 @@ function toTarget(url: string, base: string): { path: string | undefined; query:
   const path = file.startsWith('/') ? file : `/${posix.join(posix.dirname(base).slice(1), file)}`;
   if (inContent.test(path)) return { path: path.replace(/\.md$/, ''), query, hash };
   return file.startsWith('/') ? undefined : { path: undefined, query, hash };
+}
+
+/** Whether a URL in the article at a site path leads to a file in content/media/. */
+export function isOwnMedia(url: string, sitePath: string): boolean {
+  return toTarget(url, sitePath)?.path?.startsWith('/media/') ?? false;
 }
 
 function decode(text: string): string {

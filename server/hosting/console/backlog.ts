@@ -1,7 +1,9 @@
+import { streamLimits } from '#contract/console-stream.ts';
+import type { ServiceEvent } from '#contract/console-stream.ts';
 import { frameBytes, toArgument, toFrames, toMessage } from './frame.ts';
 
 /** The number of lines in the reply to `send logs`. */
-const historyLines = 150;
+const { historyLines } = streamLimits;
 
 /** The size of the backlog of one server, which is how far a viewer may be behind. */
 const maxBytes = 1024 * 1024;
@@ -13,7 +15,7 @@ const batchBytes = 64 * 1024;
 const maxLineLength = 64 * 1024;
 
 /** The events in a backlog. */
-export type BacklogEvent = 'console output' | 'status' | 'gap' | 'daemon error';
+export type BacklogEvent = Extract<ServiceEvent, 'console output' | 'status' | 'gap' | 'daemon error'>;
 
 /** A position in a backlog: the number of entries and of lines before it. */
 export interface Cursor {
@@ -95,9 +97,12 @@ export function createBacklog(): Backlog {
     end: () => cursorAt(buffered, buffered.next),
     read(from, linesUntil) {
       const start = Math.max(from.entry, buffered.first);
+      const lost = toLost(buffered, from, linesUntil);
+      // The history was dropped: the notice of it comes before what is new.
+      if (from.entry < linesUntil && start >= linesUntil)
+        return { frames: toFrames(lost), next: cursorAt(buffered, start) };
       if (start === buffered.next) return undefined;
       const batch = start < linesUntil ? collect(buffered, start, linesUntil, isLine) : readLive(start);
-      const lost = toLost(buffered, from, linesUntil);
       return lost.length === 0 ? batch : { ...batch, frames: Buffer.concat([toFrames(lost), batch.frames]) };
     },
     history() {

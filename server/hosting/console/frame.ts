@@ -1,17 +1,7 @@
-/** The events that the service sends on a console stream. */
-export type StreamEvent =
-  | 'auth success'
-  | 'console output'
-  | 'status'
-  | 'token expiring'
-  | 'token expired'
-  | 'jwt error'
-  | 'permission denied'
-  | 'gap'
-  | 'daemon error';
+import type { ArgumentsOf, ServiceEvent } from '#contract/console-stream.ts';
 
 /** Serializes a message of the stream. */
-export function toMessage(event: StreamEvent, ...args: readonly string[]): string {
+export function toMessage<Event extends ServiceEvent>(event: Event, ...args: ArgumentsOf<Event>): string {
   return JSON.stringify({ event, args });
 }
 

@@ -1,6 +1,6 @@
 import { createBacklog } from './backlog.ts';
 import type { Backlog, Cursor } from './backlog.ts';
-import { toFrames } from './frame.ts';
+import { toFrames, toMessage } from './frame.ts';
 
 /** The destination of a viewer's frames. */
 export interface FrameSink {
@@ -13,7 +13,7 @@ export interface FrameSink {
 export interface Subscription {
   /** Sends new output while the sink is ready. */
   readonly pump: () => void;
-  /** Sends the history after all pending output. */
+  /** Sends the history in its order with pending output, and then `logs end`. */
   readonly sendHistory: () => void;
   readonly leave: () => void;
 }
@@ -24,6 +24,8 @@ export interface Output extends Pick<Backlog, 'append' | 'restartHistory' | 'his
   subscribe(sink: FrameSink): Subscription;
   /** Sends a greeting to waiting viewers, and then the output from now on. */
   start(greeting: readonly string[]): void;
+  /** Answers requests for history from now on; before, the lines that the upstream has buffered are incomplete. */
+  admitHistory(): void;
   close(): void;
 }
 
@@ -36,6 +38,7 @@ export function createOutput(): Output {
   const subscriptions = new Set<ReturnType<typeof createSubscription>>();
   let flushTimer: NodeJS.Timeout | undefined;
   let flushedAt = 0;
+  let isLoaded = false;
 
   const trim = (): void => {
     let oldest = backlog.end();
@@ -59,7 +62,7 @@ export function createOutput(): Output {
     restartHistory: backlog.restartHistory,
     history: backlog.history,
     subscribe(sink) {
-      const subscription = createSubscription(backlog, sink);
+      const subscription = createSubscription(backlog, sink, () => isLoaded);
       subscriptions.add(subscription);
       const leave = (): void => {
         subscriptions.delete(subscription);
@@ -70,34 +73,55 @@ export function createOutput(): Output {
     start(greeting) {
       for (const subscription of subscriptions) subscription.start(greeting);
     },
+    admitHistory() {
+      if (isLoaded) return;
+      isLoaded = true;
+      for (const { pump } of subscriptions) pump();
+    },
     close: () => clearTimeout(flushTimer),
   };
 }
 
-function createSubscription(backlog: Backlog, sink: FrameSink) {
+function createSubscription(backlog: Backlog, sink: FrameSink, isLoaded: () => boolean) {
   let cursor: Cursor | undefined;
   let greeting: readonly string[] = [];
   let wantsHistory = false;
-  /** The entry until which history is sent. */
-  let historyUntil = 0;
+  /** The history that is being sent: before the first entry only its lines, `logs end` at the second one. */
+  let history: { readonly linesUntil: number; readonly end: number } | undefined;
 
-  const sendOutput = (): void => {
-    let batch;
-    while (sink.isReady() && (batch = backlog.read(cursor!, historyUntil))) {
-      cursor = batch.next;
-      if (batch.frames.length > 0) sink.send(batch.frames);
+  const startHistory = (): void => {
+    wantsHistory = false;
+    history = { linesUntil: cursor!.entry, end: backlog.end().entry };
+    const start = backlog.historyStart();
+    if (start.entry < cursor!.entry) cursor = start;
+  };
+  const endHistory = (): void => {
+    history = undefined;
+    sink.send(toFrames([toMessage('logs end')]));
+  };
+  /** Sends a batch; returns false if there is none. */
+  const sendBatch = (): boolean => {
+    if (wantsHistory && !history) {
+      // The lines that the upstream has buffered are still arriving. They are the answer, and are sent only once.
+      if (!isLoaded()) return false;
+      startHistory();
     }
+    if (history && cursor!.entry >= history.end) {
+      endHistory();
+      return true;
+    }
+    const batch = backlog.read(cursor!, history?.linesUntil ?? 0);
+    if (!batch) return false;
+    cursor = batch.next;
+    if (batch.frames.length > 0) sink.send(batch.frames);
+    return true;
   };
   const pump = (): void => {
     if (!cursor || !sink.isReady()) return;
     if (greeting.length > 0) sink.send(toFrames(greeting));
     greeting = [];
-    sendOutput();
-    if (!wantsHistory || !sink.isReady()) return;
-    wantsHistory = false;
-    historyUntil = backlog.end().entry;
-    cursor = backlog.historyStart();
-    sendOutput();
+    let isMore = true;
+    while (isMore && sink.isReady()) isMore = sendBatch();
   };
   return {
     /** Starts the output; later calls are ignored. */

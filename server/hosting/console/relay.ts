@@ -1,12 +1,10 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
-import { problems } from '#contract/problem.ts';
 import type { CheckAccess } from '../../keys/access.ts';
-import { Problem } from '../../problem.ts';
-import { ProviderError } from '../../upstream/error.ts';
 import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import { createAccessWatch } from './access.ts';
+import { isForClients, toClientText } from './client-error.ts';
 import { systemClock } from './clock.ts';
 import type { Clock } from './clock.ts';
 import { createChannel } from './channel.ts';
@@ -108,13 +106,13 @@ export function createRelay(dependencies: RelayDependencies): Relay {
           leave();
           viewers.add(viewer.keyId, 1);
           const unwatch = watch({ server, ...viewer });
-          const subscription = channels.join(server, sink);
+          const viewing = channels.join(server, sink);
           leave = () => {
             viewers.add(viewer.keyId, -1);
             unwatch();
-            subscription.leave();
+            viewing.leave();
           };
-          return subscription;
+          return viewing;
         },
         leave() {
           sessions.delete(session);
@@ -169,14 +167,9 @@ function createChannels({
 
 function createDescribe(onFailure: RelayDependencies['onFailure']): (error: unknown) => string {
   return (error) => {
-    if (!(error instanceof ProviderError || error instanceof Problem)) onFailure('a console stream failed', error);
+    if (!isForClients(error)) onFailure('a console stream failed', error);
     return toClientText(error);
   };
-}
-
-/** Only messages that were written for clients are sent to them. */
-function toClientText(error: unknown): string {
-  return error instanceof ProviderError || error instanceof Problem ? error.message : problems.internal_error.message;
 }
 
 function createCounter() {

@@ -5,11 +5,14 @@ import type { Access, CheckAccess } from '../../keys/access.ts';
 import { createMachine } from '../state-table.ts';
 import type { Machine } from '../state-table.ts';
 import type { Cancel, Clock } from './clock.ts';
+import type { Viewing } from './channel.ts';
+import { toRefusalCode } from './client-error.ts';
 import { toFrames } from './frame.ts';
 import { parseMessage } from './message.ts';
-import type { FrameSink, Subscription } from './output.ts';
-import { authDeadlineMs, takesOutput, toNextState, initial } from './session-state.ts';
-import type { SessionEvent, SessionState } from './session-state.ts';
+import type { FrameSink } from './output.ts';
+import { takesOutput } from './session-requests.ts';
+import { authDeadlineMs, toNextState, initial } from './session-state.ts';
+import type { Command, SessionEvent, SessionState } from './session-types.ts';
 import type { StreamGrant, StreamTokens } from './token.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 
@@ -34,7 +37,7 @@ export interface SessionOptions {
   readonly checkAccess: CheckAccess;
   /** Whether a key may open another stream. */
   readonly hasRoom: (keyId: string) => boolean;
-  readonly enter: (viewer: Viewer) => Subscription;
+  readonly enter: (viewer: Viewer) => Viewing;
   /** Called once, when the session has ended. */
   readonly leave: () => void;
   readonly sendCommand: (grant: StreamGrant, command: string) => Promise<void>;
@@ -61,36 +64,43 @@ const maxBuffered = 1024 * 1024;
 /** Creates the session of a new connection. It runs the effects of `toNextState`, which holds all decisions. */
 export function createSession(options: SessionOptions): Session {
   const { websocket, socket, clock } = options;
-  let timer: Cancel | undefined;
-  let subscription: Subscription | undefined;
+  const timers = new Map<'timer' | 'stats due', Cancel>();
+  let viewing: Viewing | undefined;
 
   const dispatch = async (event: SessionEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
-  const wait = (until: number): void => {
-    timer?.();
-    const run = (): void => void dispatch({ type: 'timer', now: clock.now() });
-    timer = clock.after(Math.max(0, until - clock.now()), run);
+  const wait = (type: 'timer' | 'stats due', until: number): void => {
+    timers.get(type)?.();
+    const run = (): void => void dispatch({ type, now: clock.now() });
+    timers.set(type, clock.after(Math.max(0, until - clock.now()), run));
+  };
+  const readStats = async (): Promise<void> => {
+    const stats = await viewing!.stats();
+    await dispatch({ type: 'stats', stats, now: clock.now() });
   };
   const machine: Machine<SessionState, SessionEvent> = createMachine(initial, toNextState, {
     reply: ({ message }) => reply(options, message),
-    wait: ({ until }) => wait(until),
+    wait: ({ until }) => wait('timer', until),
+    'wait for stats': ({ until }) => wait('stats due', until),
     queue: ({ message }) => messages.push(message),
     'queue command': ({ command }) => commands.push({ type: 'command', command }),
     verify: async ({ token }) => dispatch(await verify(options, token)),
     'check grant': async ({ grant }) => dispatch(await checkGrant(options, grant)),
     'check command': async ({ grant, command }) => dispatch(await checkCommand(options, grant, command)),
-    'send command': ({ grant, command }) => options.sendCommand(grant, command),
+    'send command': async ({ grant, command }) => dispatch(await sendCommand(options, grant, command)),
     enter({ keyId }) {
-      subscription = options.enter({ keyId, ...viewer });
+      viewing = options.enter({ keyId, ...viewer });
     },
-    resume: () => subscription?.pump(),
-    'send history': () => subscription?.sendHistory(),
+    resume: () => viewing?.pump(),
+    'send history': () => viewing?.sendHistory(),
+    // Not awaited, so that a slow provider does not delay the renewal of a token.
+    'read stats': () => void readStats(),
     release() {
-      timer?.();
+      for (const cancel of timers.values()) cancel();
       options.leave();
     },
     close: ({ code, reason }) => websocket.close(code, reason),
   });
-  const isWithinRate = createRateCheck(clock, dispatch);
+  const countRefused = createRateCheck(clock);
   const messages = createQueue(dispatch, options.describe);
   const commands = createQueue(dispatch, options.describe);
   const viewer: Omit<Viewer, 'keyId'> = {
@@ -101,32 +111,36 @@ export function createSession(options: SessionOptions): Session {
       send: (frames) => send(options, frames),
     },
   };
-  wait(clock.now() + authDeadlineMs);
+  wait('timer', clock.now() + authDeadlineMs);
 
-  socket.on('drain', () => subscription?.pump());
+  socket.on('drain', () => viewing?.pump());
   websocket.on('message', (data, isBinary) => {
-    if (!isWithinRate()) return;
+    const refused = countRefused();
     const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), clock.now());
-    void dispatch({ type: 'frame', message, waiting: messages.length() + commands.length() });
+    if (refused > 0) void dispatch({ type: 'flood', message, refused });
+    else void dispatch({ type: 'frame', message, waiting: messages.length() + commands.length() });
   });
-  websocket.on('ping', () => isWithinRate());
-  websocket.on('pong', (data) => data.equals(pingData) || isWithinRate());
+  const countControlFrame = (): void => {
+    const refused = countRefused();
+    if (refused > 0) void dispatch({ type: 'flood', message: undefined, refused });
+  };
+  websocket.on('ping', countControlFrame);
+  websocket.on('pong', (data) => data.equals(pingData) || countControlFrame());
   websocket.on('close', () => void dispatch({ type: 'gone' }));
   return { shutDown: () => void dispatch({ type: 'shut down' }), keyId: () => machine.state().grant?.keyId };
 }
 
 type Dispatch = (event: SessionEvent) => Promise<void>;
 
-/** Creates the rate limit of frames. It dispatches `flood` with the number of refusals since the bucket was last full. */
-function createRateCheck(clock: Clock, dispatch: Dispatch): () => boolean {
+/** Creates the rate limit of frames. It returns 0 within it, else the number of refusals since the bucket was last full. */
+function createRateCheck(clock: Clock): () => number {
   const bucket = createTokenBucket(messageRate, () => clock.now());
   let refused = 0;
   return () => {
     const { allowed, left } = bucket.consume('');
     // The bucket was full before this frame.
     if (left === messageRate.burst - 1) refused = 0;
-    if (!allowed) void dispatch({ type: 'flood', refused: (refused += 1) });
-    return allowed;
+    return allowed ? 0 : (refused += 1);
   };
 }
 
@@ -156,13 +170,26 @@ async function checkGrant({ checkAccess, hasRoom }: SessionOptions, grant: Strea
   return { type: 'grant checked', grant, access, hasRoom: hasRoom(grant.keyId) };
 }
 
-async function checkCommand(
-  { checkAccess }: SessionOptions,
-  grant: StreamGrant,
-  command: string,
-): Promise<SessionEvent> {
-  const access = await checkAccess({ ...grant, mode: 'read_write' });
-  return { type: 'command checked', command, access };
+async function checkCommand(options: SessionOptions, grant: StreamGrant, command: Command): Promise<SessionEvent> {
+  try {
+    const access = await options.checkAccess({ ...grant, mode: 'read_write' });
+    return { type: 'command checked', command, access };
+  } catch (error) {
+    return toRefusal(options, command, error);
+  }
+}
+
+async function sendCommand(options: SessionOptions, grant: StreamGrant, command: Command): Promise<SessionEvent> {
+  try {
+    await options.sendCommand(grant, command.text);
+    return { type: 'command accepted', command };
+  } catch (error) {
+    return toRefusal(options, command, error);
+  }
+}
+
+function toRefusal({ describe }: SessionOptions, command: Command, error: unknown): SessionEvent {
+  return { type: 'command refused', command, code: toRefusalCode(error), reason: describe(error) };
 }
 
 /** Creates a queue that handles events sequentially, each with all its effects. */

@@ -27,6 +27,7 @@ export async function openConsoleSource(
   };
   const source = game.openConsole(record.ref, { ...events, ended: end });
   return {
+    stats: () => source.stats(),
     close() {
       clearInterval(timer);
       source.close();

@@ -34,11 +34,14 @@ export type UpstreamEvent =
   | { readonly type: 'retry' }
   /** The linger time after the last viewer is over. */
   | { readonly type: 'lingerOver' }
+  /** The upstream had enough time to send its buffered lines. */
+  | { readonly type: 'loadOver' }
   | { readonly type: 'close' }
   | (OfSource & { readonly type: 'opened'; readonly source: ConsoleSource })
   /** The upstream could not be opened; `random` is from 0 to 1, for jitter. */
   | (OfSource & { readonly type: 'refused'; readonly error: unknown; readonly reason: string; readonly random: number })
   | (OfSource & { readonly type: 'line'; readonly text: string })
+  | (OfSource & { readonly type: 'loaded' })
   | (OfSource & { readonly type: 'status'; readonly status: GameState })
   | (OfSource & { readonly type: 'gap' | 'error' | 'ended'; readonly reason: string });
 
@@ -47,10 +50,12 @@ export type UpstreamEffect =
   | { readonly do: 'open'; readonly attempt: number }
   | { readonly do: 'close'; readonly source: ConsoleSource }
   /** Sets a timer, which replaces an earlier one with the same event. */
-  | { readonly do: 'wait'; readonly for: 'retry' | 'lingerOver'; readonly ms: number }
+  | { readonly do: 'wait'; readonly for: 'retry' | 'lingerOver' | 'loadOver'; readonly ms: number }
   | { readonly do: 'append'; readonly event: BacklogEvent; readonly text: string }
   /** Excludes all current lines from the history. */
   | { readonly do: 'restart history' }
+  /** Sends history to viewers that wait for it; later ones need not wait. */
+  | { readonly do: 'admit history' }
   /** Starts the output of waiting viewers. */
   | { readonly do: 'admit' }
   | { readonly do: 'report'; readonly error: unknown }
@@ -62,6 +67,9 @@ type UpstreamRows = Rows<UpstreamState, UpstreamState, UpstreamEvent, UpstreamEf
 
 /** How long the upstream stays open without viewers, so that a reloaded page finds it open. */
 const lingerMs = 30_000;
+
+/** How long a request for history waits for the buffered lines of the upstream. */
+const loadMs = 5000;
 
 /** The back-off doubles from the first to the maximum; after `ended` it is the maximum. */
 const retryMs = { first: 1000, max: 60_000 };
@@ -93,6 +101,7 @@ export function toGreeting({ status, lastError }: UpstreamState): string[] {
 const viewerRows: UpstreamRows = {
   join: (state) => [{ ...state, viewers: state.viewers + 1 }, { do: 'admit' }],
   leave: (state) => onLeave({ ...state, viewers: state.viewers - 1 }),
+  loadOver: (state) => [state, { do: 'admit history' }],
   lingerOver: (state) => (state.viewers > 0 ? [state] : close(state)),
   close,
 };
@@ -100,7 +109,8 @@ const sourceRows: UpstreamRows = {
   ...viewerRows,
   line: (state, { text }) => onOutput(state, { do: 'append', event: 'console output', text }),
   status: onStatus,
-  gap: (state, { reason }) => [state, { do: 'append', event: 'gap', text: reason }],
+  loaded: (state) => [state, { do: 'admit history' }],
+  gap: (state, { reason }) => [state, { do: 'append', event: 'gap', text: reason }, { do: 'admit history' }],
   error: (state, { reason }) => [state, { do: 'append', event: 'daemon error', text: reason }],
   ended: (state, { reason }) => fail(state, reason, retryMs.max),
 };
@@ -114,7 +124,11 @@ const table: StateTable<UpstreamState, UpstreamEvent, UpstreamEffect> = {
   opening: {
     ...sourceRows,
     join: (state) => [{ ...state, viewers: state.viewers + 1 }],
-    opened: (state, { source }) => [{ ...state, at: 'open', source }, { do: 'admit' }],
+    opened: (state, { source }) => [
+      { ...state, at: 'open', source },
+      { do: 'admit' },
+      { do: 'wait', for: 'loadOver', ms: loadMs },
+    ],
     refused: onRefused,
   },
   open: sourceRows,
@@ -165,6 +179,7 @@ function fail(state: UpstreamState, reason: string, ms: number, ...reports: Upst
     ...reports,
     ...messages,
     { do: 'admit' },
+    { do: 'admit history' },
     { do: 'wait', for: 'retry', ms },
   ];
 }

@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
-import type { Reply } from '../../upstream/client.ts';
+import type { Client, Reply } from '../../upstream/client.ts';
+import { shareAccount } from '../../upstream/quota.ts';
 import { parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
 import { refs } from './refs.ts';
-import type { Finding, Provider, VpsAction } from './types.ts';
+import { createStateReader } from './state-reader.ts';
+import type { StateClock } from './state-reader.ts';
+import type { Finding, PowerState, Provider, VpsAction } from './types.ts';
 
 /** The settings of a Hetzner Cloud project. */
 export const HetznerSettings = z.strictObject({
@@ -19,6 +22,10 @@ export const HetznerSettings = z.strictObject({
 export type HetznerSettings = z.infer<typeof HetznerSettings>;
 
 const Answer = z.object({ action: z.object({ status: z.enum(['running', 'success', 'error']) }) });
+const Servers = z.object({
+  servers: z.array(z.object({ id: z.int(), status: z.string() })),
+  meta: z.object({ pagination: z.object({ next_page: z.int().positive().nullable() }) }).optional(),
+});
 const Failure = z.object({ error: z.object({ code: z.string() }) });
 
 /** Codes that mean that no action was started. The HTTP status of a code is undocumented, so the code decides. */
@@ -40,19 +47,51 @@ const refusals = new Set([
 /** Codes after which the action may have taken effect, with any status. */
 const ambiguous = new Set(['bad_gateway', 'server_error', 'service_error', 'timeout', 'unavailable']);
 
+/** The power state of each status. In the others a server is neither on nor off for sure: migrating, rebuilding, deleting. */
+const states: ReadonlyMap<string, PowerState> = new Map([
+  ['running', 'running'],
+  ['initializing', 'starting'],
+  ['starting', 'starting'],
+  ['stopping', 'stopping'],
+  ['off', 'offline'],
+]);
+
+/** The most servers that Hetzner lists on a page, and the bytes of such a page. */
+const pageSize = 50;
+const pageBytes = 4 * 1024 * 1024;
+
+/** The least time between two lists of all servers. */
+const listIntervalMs = 5000;
+
+/** Dependencies of the provider. */
+export interface HetznerOptions {
+  readonly timeoutMs: number;
+  readonly clock?: StateClock | undefined;
+}
+
 /** Creates the provider of VPS in a Hetzner Cloud project; a server's `ref` is its number there. */
-export function createHetzner(settings: HetznerSettings, options: { readonly timeoutMs: number }): Provider {
+export function createHetzner(settings: HetznerSettings, options: HetznerOptions): Provider {
   const client = createClient({
     baseUrl: settings.url,
     headers: { authorization: `Bearer ${settings.token}` },
     timeoutMs: options.timeoutMs,
   });
+  const account = shareAccount(client, options.clock?.now);
+  const readState = createStateReader({
+    read: () => readStates(account.states),
+    intervalMs: () => listIntervalMs * account.slowdown(),
+    lagMs: 0,
+    clock: options.clock,
+  });
+  const checkRef = (ref: string): void => {
+    if (!refs.hetzner.pattern.test(ref)) throw toRefusal(`"${ref}" is not a server number of Hetzner Cloud`);
+  };
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
       async power(ref, action, deadline, confirm) {
-        if (!refs.hetzner.pattern.test(ref)) throw toRefusal(`"${ref}" is not a server number of Hetzner Cloud`);
-        const reply = await client.request('POST', `/servers/${ref}/actions/${paths[action]}`, {
+        checkRef(ref);
+        const reply = await account.power.request('POST', `/servers/${ref}/actions/${paths[action]}`, {
           signal: deadline,
           confirm,
         });
@@ -61,10 +100,14 @@ export function createHetzner(settings: HetznerSettings, options: { readonly tim
         const status = parseJson(reply.text, Answer)?.action.status;
         if (status !== 'running' && status !== 'success') throw toProviderError(reply, 'unknown');
       },
+      async state(ref, maxAgeMs) {
+        checkRef(ref);
+        return await readState('', ref, maxAgeMs);
+      },
     },
     async check(): Promise<Finding[]> {
       try {
-        const { status } = await client.request('GET', '/servers?per_page=1');
+        const { status } = await account.others.request('GET', '/servers?per_page=1');
         if (status === 200) return [{ level: 'info', message: 'The token is accepted' }];
         return [{ level: 'error', message: `The token is not accepted: status ${status}` }];
       } catch {
@@ -73,6 +116,22 @@ export function createHetzner(settings: HetznerSettings, options: { readonly tim
     },
     close: () => client.close(),
   };
+}
+
+/** Reads the states of all servers of the project. */
+async function readStates(client: Client): Promise<Map<string, PowerState>> {
+  const found = new Map<string, PowerState>();
+  for (let page: number | null | undefined = 1; page;) {
+    const path: string = `/servers?per_page=${pageSize}&page=${page}`;
+    const reply: Reply = await client.request('GET', path, { maxBytes: pageBytes });
+    const list = reply.status === 200 ? parseJson(reply.text, Servers) : undefined;
+    if (!list) throw toProviderError(reply, 'refused');
+    for (const { id, status } of list.servers) found.set(String(id), states.get(status) ?? 'unknown');
+    // A page that is not the next one would repeat for ever.
+    const next = list.meta?.pagination.next_page;
+    page = next === page + 1 ? next : undefined;
+  }
+  return found;
 }
 
 function toOutcome({ status, text }: Reply): Outcome {

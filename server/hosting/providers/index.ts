@@ -6,6 +6,7 @@ import { createHetzner } from './hetzner.ts';
 import { createLocal } from './local/index.ts';
 import { createProxmox } from './proxmox.ts';
 import { createPterodactyl } from './pterodactyl/index.ts';
+import type { StateClock } from './state-reader.ts';
 import type { Provider } from './types.ts';
 
 /** Dependencies of the providers. */
@@ -17,15 +18,17 @@ export interface ProvidersOptions {
   readonly timeoutMs?: number;
   /** Creates the buckets of a panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket;
+  /** The clock of reads of states; default the system's. */
+  readonly clock?: StateClock;
 }
 
 /** Creates the providers by name. They send no request yet. */
 export function createProviders(
   config: Readonly<Record<string, ProviderSettings>>,
-  { dataDir, log, timeoutMs = 20_000, createBucket }: ProvidersOptions,
+  { dataDir, log, timeoutMs = 20_000, createBucket, clock }: ProvidersOptions,
 ): Map<string, Provider> {
   const create = (name: string, settings: ProviderSettings): Provider => {
-    const options = { timeoutMs, log: log.child({ provider: name }) };
+    const options = { timeoutMs, log: log.child({ provider: name }), clock };
     if (settings.type === 'hetzner') return createHetzner(settings, options);
     if (settings.type === 'proxmox') return createProxmox(settings, options);
     if (settings.type === 'pterodactyl') return createPterodactyl(settings, { ...options, createBucket });

@@ -5,7 +5,9 @@ import { readBeforeAction, parseJson, toProviderError, toRefusal } from '../../u
 import { UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
 import { refs } from './refs.ts';
-import type { Finding, Provider, VpsAction } from './types.ts';
+import { createStateReader } from './state-reader.ts';
+import type { StateClock } from './state-reader.ts';
+import type { Finding, PowerState, Provider, VpsAction } from './types.ts';
 
 /** The settings of a Proxmox VE cluster; `certificates` is the schema that reads the file at `ca_file`. */
 export function proxmoxSettings(certificates: z.ZodType<string>) {
@@ -37,18 +39,51 @@ const Vm = z.object({
   node: z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/),
   type: z.enum(['qemu', 'lxc']),
   template: z.union([z.literal(0), z.literal(1)]).optional(),
+  /** `running` or `stopped`; for a virtual machine also what QEMU reports (qmpstatus), such as `paused`. */
+  status: z.string().optional(),
+  /** Why a task holds the VPS, such as `backup`. */
+  lock: z.string().optional(),
 });
+type Vm = z.infer<typeof Vm>;
 const Resources = z.object({ data: z.array(z.unknown()) });
 const Started = z.object({ data: z.string().startsWith('UPID:') });
 const Failure = z.object({ message: z.string() });
 
+/**
+ * The power state of each status. In the others, such as `paused` and `internal-error`, a VPS is neither on nor off for
+ * sure. The status is `unknown` if its node is lost.
+ */
+const states: ReadonlyMap<string, PowerState> = new Map([
+  ['running', 'running'],
+  ['prelaunch', 'starting'],
+  ['stopped', 'offline'],
+]);
+
+/** The least time between two lists of all VPS. */
+const listIntervalMs = 5000;
+
+/** Each node publishes what it knows of its VPS every 10 s (pvestatd), and the list is cached for some seconds more. */
+const lagMs = 15_000;
+
+/** Dependencies of the provider. */
+export interface ProxmoxOptions {
+  readonly timeoutMs: number;
+  readonly clock?: StateClock | undefined;
+}
+
 /** Creates the provider of VPS in a Proxmox VE cluster, virtual machines and containers; a server's `ref` is its vmid. */
-export function createProxmox(settings: ProxmoxSettings, options: { readonly timeoutMs: number }): Provider {
+export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions): Provider {
   const client = createClient({
     baseUrl: `${settings.url}/api2/json`,
     headers: { authorization: `PVEAPIToken=${settings.token_id}=${settings.token_secret}` },
     timeoutMs: options.timeoutMs,
     ...(settings.ca_file !== undefined && { ca: settings.ca_file }),
+  });
+  const readState = createStateReader({
+    read: async () => new Map((await listVms(client)).map((vm) => [String(vm.vmid), toState(vm)])),
+    intervalMs: () => listIntervalMs,
+    lagMs,
+    clock: options.clock,
   });
   const stop = settings.stop === 'shutdown' ? 'shutdown' : 'stop';
   // Containers have no reset; reboot is the one call that stops and starts them.
@@ -66,6 +101,10 @@ export function createProxmox(settings: ProxmoxSettings, options: { readonly tim
         });
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         if (!parseJson(reply.text, Started)) throw toProviderError(reply, 'unknown');
+      },
+      async state(ref, maxAgeMs) {
+        checkRef(ref);
+        return await readState('', ref, maxAgeMs);
       },
     },
     async check(): Promise<Finding[]> {
@@ -89,21 +128,32 @@ export function createProxmox(settings: ProxmoxSettings, options: { readonly tim
 /** Enough for a cluster with 20,000 VPS. */
 const resourcesBytes = 8 * 1024 * 1024;
 
-/** Finds the node of a VPS. This precedes every action, since a VPS may migrate between nodes. */
-async function findVm(client: Client, ref: string, signal: AbortSignal | undefined): Promise<z.infer<typeof Vm>> {
+function checkRef(ref: string): void {
   if (!refs.proxmox.pattern.test(ref)) throw toRefusal(`"${ref}" is not a vmid of Proxmox`);
+}
+
+/** Lists all VPS that the token sees, but no templates. */
+async function listVms(client: Client, signal?: AbortSignal): Promise<Vm[]> {
   const reply = await readBeforeAction(
     client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes, signal }),
   );
   const resources = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
   if (!resources) throw toProviderError(reply, 'refused');
-  for (const resource of resources.data) {
-    const vm = Vm.safeParse(resource).data;
-    if (vm?.vmid !== Number(ref)) continue;
-    if (vm.template === 1) throw toRefusal(`${ref} is a template of Proxmox`);
-    return vm;
-  }
-  throw toRefusal(`Proxmox lists no VPS ${ref}: it does not exist, or the token lacks VM.Audit on it`);
+  return resources.data.flatMap((resource) => Vm.safeParse(resource).data ?? []).filter((vm) => vm.template !== 1);
+}
+
+/** Finds the node of a VPS. This precedes every action, since a VPS may migrate between nodes. */
+async function findVm(client: Client, ref: string, signal: AbortSignal | undefined): Promise<Vm> {
+  checkRef(ref);
+  const found = (await listVms(client, signal)).find(({ vmid }) => vmid === Number(ref));
+  if (found) return found;
+  throw toRefusal(`Proxmox lists no VPS ${ref}: it does not exist, is a template, or the token lacks VM.Audit on it`);
+}
+
+/** A VPS that is being suspended still runs, but not for long. */
+function toState({ status = '', lock }: Vm): PowerState {
+  const state = states.get(status) ?? 'unknown';
+  return state === 'running' && lock === 'suspending' ? 'stopping' : state;
 }
 
 /** Texts of a 500 from before Proxmox starts a task (qemu-server and pve-container, API2). */

@@ -1,3 +1,4 @@
+import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Confirm } from '../../upstream/client.ts';
 
 /** The result of a provider's check at start. */
@@ -10,22 +11,42 @@ export interface Finding {
 export type VpsAction = 'start' | 'stop' | 'reset';
 export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
 
+/** The states of a game server. */
+export type GameState = 'running' | 'starting' | 'stopping' | 'offline';
+
+/** The power states of a server; `unknown` if the upstream reports another one. */
+export type PowerState = GameState | 'unknown';
+
+/** A power state, and when the upstream reported it, in milliseconds since 1970. */
+export interface StateReport {
+  readonly state: PowerState;
+  readonly checkedAt: number;
+}
+
+/** What is common to all providers of servers. */
+export interface StateProvider {
+  /**
+   * Reads the power state of a server. What the upstream knew more than `maxAgeMs` ago does not count: the state is
+   * `unknown` if there is soon nothing newer. Throws a {@link ProviderError}.
+   */
+  readonly state: (ref: string, maxAgeMs: number) => Promise<StateReport>;
+}
+
 /**
  * A provider of VPS. Each action is one upstream call after optional reads, without retries. It is confirmed after all waits,
  * just before it is sent. Throws a {@link ProviderError}, or what `confirm` rejects with.
  */
-export interface VpsProvider {
+export interface VpsProvider extends StateProvider {
   power(ref: string, action: VpsAction, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
 }
-
-/** The states of a game server. */
-export type GameState = 'running' | 'starting' | 'stopping' | 'offline';
 
 /** The events of a console source. */
 export interface ConsoleEvents {
   /** A line of output, with ANSI codes. */
   line(text: string): void;
   status(state: GameState): void;
+  /** The lines that the upstream had buffered were emitted, as far as that can be known. */
+  loaded(): void;
   /** Lines may be missing from here on, until the source has reconnected. */
   gap(reason: string): void;
   /** The upstream reported an error; the console continues. The reason is safe for clients. */
@@ -36,11 +57,13 @@ export interface ConsoleEvents {
 
 /** An open console, with a read-only credential. */
 export interface ConsoleSource {
+  /** What the server uses now; null where that is not known. Never rejects. */
+  stats(): Promise<ConsoleStats>;
   close(): void;
 }
 
 /** A provider of game servers. Its actions are sent and confirmed as those of a {@link VpsProvider}. */
-export interface GameProvider {
+export interface GameProvider extends StateProvider {
   power(ref: string, action: GameAction, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
   /** Sends a console command; resolves when the upstream has accepted it. */
   command(ref: string, command: string, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { BlockList } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import type { ClientOptions } from 'ws';
 import type { ServerName } from '../../../generator/contract/api-keys.ts';
+import { unknownStats } from '../../../generator/contract/console-stream.ts';
+import type { ConsoleStats } from '../../../generator/contract/console-stream.ts';
 import type { Access, ConsoleClaim } from '../../../server/keys/access.ts';
 import { createRelay } from '../../../server/hosting/console/relay.ts';
 import type { Relay, RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
@@ -57,6 +59,9 @@ export interface TestRelay {
     open(source: FakeSource): Promise<void> | void;
     access(keyId: string, secretHash: string): Promise<Access> | Access;
     command(command: StreamCommand): Promise<void> | void;
+    stats(): Promise<ConsoleStats> | ConsoleStats;
+    /** Whether a console has emitted its buffered lines when it is open. */
+    isLoaded: boolean;
   };
   url(server?: string): string;
   readonly tokens: StreamTokens;
@@ -67,6 +72,8 @@ export interface TestRelay {
   /** The lines of the log so far, parsed. */
   log(): Record<string, unknown>[];
   stop(): Promise<void>;
+  /** Ends all connections without a close frame. */
+  terminate(): void;
 }
 
 export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits'> {
@@ -87,7 +94,13 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
   const commands: StreamCommand[] = [];
   const accessChecks: string[] = [];
   const failures: unknown[] = [];
-  const behaviour: TestRelay['behaviour'] = { open: () => undefined, access: () => 'ok', command: () => undefined };
+  const behaviour: TestRelay['behaviour'] = {
+    open: () => undefined,
+    access: () => 'ok',
+    command: () => undefined,
+    stats: () => unknownStats,
+    isLoaded: true,
+  };
   const store = await openStore({ DATA_DIR: temporaryFolder() });
   onTestFinished(() => store.close());
   const tokens = createStreamTokens({
@@ -103,7 +116,8 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
       const source: FakeSource = { server, closed: false, ...events };
       sources.push(source);
       await behaviour.open(source);
-      return { close: () => (source.closed = true) };
+      if (behaviour.isLoaded) source.loaded();
+      return { stats: async () => await behaviour.stats(), close: () => (source.closed = true) };
     },
     async checkAccess(claim) {
       accessChecks.push(`${claim.keyId} ${claim.server} ${claim.mode}`);
@@ -127,6 +141,8 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
   });
   const http = createServer((request, response) => response.end(`plain ${request.url}`));
   upgrade.attach(http);
+  const connections = new Set<Socket>();
+  http.on('connection', (socket: Socket) => connections.add(socket));
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
   const { port } = http.address() as AddressInfo;
@@ -158,6 +174,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
     token,
     connect,
     stop,
+    terminate: () => connections.forEach((socket) => socket.destroy()),
     async open(stream = {}) {
       const client = await connect(stream.server);
       const answer: Message = await client.auth(await token(stream));

@@ -7,7 +7,8 @@ import { createTestClock } from './clock.ts';
 import { createTestRelay, pollOptions, secretHash } from './harness.ts';
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
-const noCommand = 'A command has 1 to 1,024 characters, one of them visible, and no control characters';
+const noCommand =
+  'A command has 1 to 1,024 characters, one of them visible, and no control characters; a reference has 1 to 64';
 
 test('send logs returns the last 150 lines in order, at most once a second', async () => {
   const clock = createTestClock();
@@ -25,12 +26,12 @@ test('send logs returns the last 150 lines in order, at most once a second', asy
   const answers = await second.until('daemon error');
   expect(answers[0]).toEqual(['status', 'running']);
   expect(linesOf(answers)).toEqual(expected.slice(50));
-  expect(answers).toHaveLength(152);
+  expect(answers).toHaveLength(153);
+  expect(answers.at(-2)).toEqual(['logs end']);
   expect(answers.at(-1)).toEqual(['daemon error', 'The history is sent at most once a second']);
   await clock.advance(1);
   second.send('send logs');
-  await second.roundTrip();
-  expect(linesOf(second.messages).slice(150)).toEqual(expected.slice(50));
+  expect(linesOf(await second.until('logs end'))).toEqual(expected.slice(50));
 });
 
 test('the history is available without a stream while the console is followed', async () => {
@@ -94,13 +95,16 @@ test.for<[string, unknown[]]>([
   ['DEL', ['a\u007F']],
   ['a C1 control', ['a\u009Bb']],
   ['a number', [1]],
-  ['two arguments', ['say', 'hi']],
+  ['three arguments', ['say', 'hi', 'there']],
+  ['a number as its reference', ['list', 7]],
   ['a list', [['stop']]],
 ])('a command with %s is refused and not sent', async ([, args]) => {
   const relay = await createTestRelay();
   const client = await relay.open({ mode: 'read_write' });
   client.send('send command', ...args);
-  expect(await client.next()).toEqual(['daemon error', noCommand]);
+  const isReferenced = typeof args[1] === 'string';
+  const answer = isReferenced ? ['command refused', args[1], 'invalid'] : ['daemon error', noCommand];
+  expect(await client.next()).toEqual(answer);
   expect(relay.commands).toEqual([]);
 });
 
@@ -161,7 +165,6 @@ test('a stream that ends discards its waiting commands', async () => {
 
 test.for<[string, string | Buffer, [string, string]]>([
   ['a power action', '{"event":"set state","args":["kill"]}', ['permission denied', 'set state']],
-  ['statistics', '{"event":"send stats","args":[null]}', ['permission denied', 'send stats']],
   ['an unknown event', '{"event":"whatever"}', ['permission denied', 'whatever']],
   ['a server event', '{"event":"console output","args":["x"]}', ['permission denied', 'console output']],
   ['a long event', `{"event":"${'e'.repeat(5000)}"}`, ['permission denied', 'e'.repeat(64)]],

@@ -32,8 +32,8 @@ test.for(all)('a stream that is %s answers unknown messages with an error', asyn
   const { client } = await openAt(at);
   client.socket.send('nonsense');
   expect(await client.next()).toEqual(['daemon error', expect.stringMatching(/^A message must be/)]);
-  client.send('send stats');
-  expect(await client.next()).toEqual(['permission denied', 'send stats']);
+  client.send('set state', 'kill');
+  expect(await client.next()).toEqual(['permission denied', 'set state']);
 });
 
 test.for<[At, boolean]>([
@@ -41,7 +41,7 @@ test.for<[At, boolean]>([
   ['live', true],
   ['expiring', true],
   ['expired', false],
-])('a stream that is %s may ask for the history and send a command: %s', async ([at, allowed]) => {
+])('a stream that is %s may ask for the history and statistics, and send a command: %s', async ([at, allowed]) => {
   const { relay, client, clock } = await openAt(at);
   const viewer = await relay.open({ keyId: 'viewer' });
   relay.sources[0]!.line('first');
@@ -50,12 +50,17 @@ test.for<[At, boolean]>([
   await client.roundTrip();
   const before = linesOf(client.messages).length;
   client.send('send logs');
+  client.send('send stats');
   client.send('send command', 'list');
+  client.send('send command', 'stop', 'ref');
+  await client.until(allowed ? 'command accepted' : 'command refused');
   await client.roundTrip();
   expect(linesOf(client.messages)).toHaveLength(before + Number(allowed));
-  expect(relay.commands).toHaveLength(Number(allowed));
+  expect(relay.commands).toHaveLength(allowed ? 2 : 0);
+  const answers = client.messages.filter(([event]) => /^(?:stats|command)/.test(event)).map(([event]) => event);
+  expect(answers.toSorted()).toEqual(allowed ? ['command accepted', 'stats'] : ['command refused']);
   const denied = client.messages.filter(([event]) => event === 'permission denied').map(([, event]) => event);
-  expect(denied).toEqual(allowed ? [] : ['send logs', 'send command']);
+  expect(denied).toEqual(allowed ? [] : ['send logs', 'send stats', 'send command', 'send command']);
 });
 
 test.for(all)('a stream that is %s is closed after five bad tokens', async (at) => {

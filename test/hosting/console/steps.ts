@@ -18,6 +18,11 @@ function toText(value: unknown): string {
     const { event, args } = JSON.parse(value) as { event: string; args: string[] };
     return [event, ...args].join(': ');
   }
+  // A command with its reference.
+  if (typeof value === 'object' && value !== null && 'text' in value) {
+    const { text, reference } = value as { text: string; reference: string | undefined };
+    return reference === undefined ? text : `${text} ${reference}`;
+  }
   return typeof value === 'object' && value !== null && 'name' in value ? String(value.name) : String(value);
 }
 

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
+import { unknownStats } from '#contract/console-stream.ts';
 import { idle, toNextState } from '../../../server/hosting/console/upstream-state.ts';
 import type { UpstreamEvent, UpstreamState } from '../../../server/hosting/console/upstream-state.ts';
 import { describeStep, findTest } from './steps.ts';
 
-const source = { name: 'source', close: () => undefined };
-const late = { name: 'late source', close: () => undefined };
+const unused = { stats: () => Promise.resolve(unknownStats), close: () => undefined };
+const source = { name: 'source', ...unused };
+const late = { name: 'late source', ...unused };
 const error = { name: 'error' };
 
 /** The fields of an upstream with one viewer and two failed openings. */
@@ -20,6 +22,7 @@ const events: Record<string, UpstreamEvent> = {
   leave: { type: 'leave' },
   lingerOver: { type: 'lingerOver' },
   retry: { type: 'retry' },
+  loadOver: { type: 'loadOver' },
   close: { type: 'close' },
   opened: { type: 'opened', attempt: 3, source },
   'opened too late': { type: 'opened', attempt: 2, source: late },
@@ -30,6 +33,7 @@ const events: Record<string, UpstreamEvent> = {
   'line too late': { type: 'line', attempt: 2, text: 'text' },
   status: { type: 'status', attempt: 3, status: 'running' },
   'same status': { type: 'status', attempt: 3, status: 'offline' },
+  loaded: { type: 'loaded', attempt: 3 },
   gap: { type: 'gap', attempt: 3, reason: 'gap' },
   error: { type: 'error', attempt: 3, reason: 'error' },
   ended: { type: 'ended', attempt: 3, reason: 'over' },
@@ -42,6 +46,7 @@ const table: [event: string, idle: string, opening: string, open: string, backof
   ['leave', '-', 'viewers=0; wait lingerOver 30000', '=', '=', '-'],
   ['lingerOver', 'closed; attempt=2; release', '-', '-', '-', '-'],
   ['retry', '-', '-', '-', 'opening; open 3', '-'],
+  ['loadOver', '-', 'admit history', '=', '=', '-'],
   [
     'close',
     'closed; attempt=2; release',
@@ -50,13 +55,20 @@ const table: [event: string, idle: string, opening: string, open: string, backof
     'closed; attempt=4; release',
     '-',
   ],
-  ['opened', 'close source', 'open; source=source; admit', '-', '-', '-'],
+  ['opened', 'close source', 'open; source=source; admit; wait loadOver 5000', '-', '-', '-'],
   ['opened too late', 'close late source', '=', '=', '=', '='],
-  ['refused', '-', 'backoff; attempt=4; failures=3; report error; admit; wait retry 3000', '-', '-', '-'],
+  [
+    'refused',
+    '-',
+    'backoff; attempt=4; failures=3; report error; admit; admit history; wait retry 3000',
+    '-',
+    '-',
+    '-',
+  ],
   [
     'refused for another reason',
     '-',
-    'backoff; attempt=4; failures=3; lastError=why; report error; append daemon error why; admit; wait retry 4000',
+    'backoff; attempt=4; failures=3; lastError=why; report error; append daemon error why; admit; admit history; wait retry 4000',
     '-',
     '-',
     '-',
@@ -87,13 +99,14 @@ const table: [event: string, idle: string, opening: string, open: string, backof
     '-',
     '-',
   ],
-  ['gap', '-', 'append gap gap', '=', '-', '-'],
+  ['loaded', '-', 'admit history', '=', '-', '-'],
+  ['gap', '-', 'append gap gap; admit history', '=', '-', '-'],
   ['error', '-', 'append daemon error error', '=', '-', '-'],
   [
     'ended',
     '-',
-    'backoff; attempt=4; lastError=over; append daemon error over; admit; wait retry 60000',
-    'backoff; source=undefined; attempt=4; lastError=over; append daemon error over; admit; wait retry 60000',
+    'backoff; attempt=4; lastError=over; append daemon error over; admit; admit history; wait retry 60000',
+    'backoff; source=undefined; attempt=4; lastError=over; append daemon error over; admit; admit history; wait retry 60000',
     '-',
     '-',
   ],
@@ -136,13 +149,13 @@ test.for<[string, UpstreamState, UpstreamEvent, string]>([
     'the first failure',
     first,
     events.refused!,
-    'backoff; attempt=4; failures=1; lastError=no; report error; append daemon error no; admit; wait retry 750',
+    'backoff; attempt=4; failures=1; lastError=no; report error; append daemon error no; admit; admit history; wait retry 750',
   ],
   [
     'the tenth failure',
     { ...opening, failures: 9 },
     { ...events.refused, random: 1 } as UpstreamEvent,
-    'backoff; attempt=4; failures=10; report error; admit; wait retry 60000',
+    'backoff; attempt=4; failures=10; report error; admit; admit history; wait retry 60000',
   ],
 ])('%s', ([, state, event, expected]) => {
   expect(describeStep(state, toNextState(state, event))).toBe(expected);
@@ -167,6 +180,11 @@ const endToEndTests: [row: string, test: string][] = [
   ['open join', 'upstream: all viewers of a server share one upstream and get the same lines'],
   ['open leave', 'upstream: the upstream stays open for 30 s after its last viewer, for page reloads'],
   ['open lingerOver', 'upstream: the upstream stays open for 30 s after its last viewer, for page reloads'],
+  ['opening loaded', 'upstream: the lines that an upstream has buffered are the answer to an early send logs, once'],
+  ['open loaded', 'upstream: the lines that an upstream has buffered are the answer to an early send logs, once'],
+  ['opening loadOver', 'upstream: send logs is answered after 5 s if the upstream sends no lines'],
+  ['open loadOver', 'upstream: send logs is answered after 5 s if the upstream sends no lines'],
+  ['backoff loadOver', 'upstream: send logs is answered after 5 s if the upstream sends no lines'],
   ['open close', 'upstream-life: a console that is %s leaves no timer after shutdown'],
   ['open line', 'upstream: all viewers of a server share one upstream and get the same lines'],
   ['open status', 'upstream: all viewers of a server share one upstream and get the same lines'],

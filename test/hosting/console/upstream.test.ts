@@ -3,6 +3,7 @@ import { ProviderError } from '../../../server/upstream/error.ts';
 import { linesOf } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
 import { createTestRelay, pollOptions } from './harness.ts';
+import type { FakeSource } from './harness.ts';
 
 test('all viewers of a server share one upstream and get the same lines', async () => {
   const relay = await createTestRelay();
@@ -58,19 +59,106 @@ test.for(['while it is being opened', 'right after'])(
     await client.roundTrip();
     expect(client.messages).toEqual([['auth success']]);
     resolve();
-    await client.until('console output');
+    await client.until('logs end');
     relay.sources[0]!.line('new');
-    await client.until('console output');
     expect(await client.next()).toEqual(['console output', 'new']);
     expect(client.messages).toEqual([
       ['auth success'],
       ['status', 'running'],
       ['console output', 'old 1'],
       ['console output', 'old 2'],
+      ['logs end'],
       ['console output', 'new'],
     ]);
   },
 );
+
+test('the lines that an upstream has buffered are the answer to an early send logs, once', async () => {
+  const relay = await createTestRelay();
+  relay.behaviour.isLoaded = false;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  relay.behaviour.open = () => promise;
+  const early = await relay.open();
+  early.send('send logs');
+  await early.roundTrip();
+  const [source] = relay.sources;
+  source!.line('old 1');
+  resolve();
+  await expect.poll(() => early.messages.length, pollOptions).toBe(1);
+  const live = await relay.open();
+  source!.line('old 2');
+  source!.status('running');
+  expect(await live.until('status')).toEqual([
+    ['console output', 'old 2'],
+    ['status', 'running'],
+  ]);
+  await early.roundTrip();
+  expect(early.messages).toEqual([['auth success']]);
+  source!.loaded();
+  source!.line('new');
+  expect(await early.until('logs end')).toEqual([
+    ['console output', 'old 1'],
+    ['console output', 'old 2'],
+    ['status', 'running'],
+    ['logs end'],
+  ]);
+  expect(await early.next()).toEqual(['console output', 'new']);
+  live.send('send logs');
+  expect(linesOf(await live.until('logs end'))).toEqual(['new', 'old 1', 'old 2', 'new']);
+});
+
+test('send logs is answered after 5 s if the upstream sends no lines', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  relay.behaviour.isLoaded = false;
+  const client = await relay.open();
+  client.send('send logs');
+  await client.roundTrip();
+  await clock.advance(4.9);
+  await client.roundTrip();
+  expect(client.messages).toEqual([['auth success']]);
+  await clock.advance(0.1);
+  expect(await client.next()).toEqual(['logs end']);
+});
+
+test.for<[string, (source: FakeSource) => void]>([
+  ['reports a gap', (source) => source.gap('the connection to the console was lost')],
+  ['ends', (source) => source.ended('the server is suspended')],
+])('send logs is answered at once if the upstream %s', async ([, fail]) => {
+  const relay = await createTestRelay();
+  relay.behaviour.isLoaded = false;
+  const client = await relay.open();
+  client.send('send logs');
+  await client.roundTrip();
+  fail(relay.sources[0]!);
+  expect((await client.until('logs end')).map(([event]) => event)).toEqual([
+    expect.stringMatching(/gap|error/),
+    'logs end',
+  ]);
+});
+
+test('a client that is too slow for the history gets the gap before logs end', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  const client = await relay.open();
+  const [source] = relay.sources;
+  const text = 'x'.repeat(10_000);
+  for (let number = 0; number < 60; number += 1) source!.line(`${number} ${text}`);
+  client.send('send logs');
+  await client.until('logs end');
+  client.socket.pause();
+  for (let number = 60; number < 2000; number += 1) source!.line(`${number} ${text}`);
+  await expect.poll(() => relay.relay.history('game:mc').length, pollOptions).toBeLessThan(110);
+  await clock.advance(1);
+  client.send('send logs');
+  source!.status('running');
+  client.socket.resume();
+  const answer = await client.until('logs end');
+  expect(answer.filter(([event]) => event === 'logs end')).toHaveLength(1);
+  const events = answer.map(([event]) => event);
+  expect(events.indexOf('gap')).toBeGreaterThan(-1);
+  expect(linesOf(answer).at(-1)).toBe(`1999 ${text}`);
+});
 
 test('the upstream stays open for 30 s after its last viewer, for page reloads', async () => {
   const clock = createTestClock();

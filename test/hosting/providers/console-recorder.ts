@@ -7,6 +7,8 @@ export interface ConsoleRecord {
   readonly events: readonly string[];
   readonly lines: readonly string[];
   readonly gaps: readonly string[];
+  /** How often the buffered lines were complete. */
+  readonly loads: number;
   readonly states: readonly string[];
   readonly ends: readonly string[];
   readonly source: ConsoleSource;
@@ -21,11 +23,13 @@ export interface ConsoleRecord {
 /** Records a console until the test ends. */
 export function recordConsole(game: GameProvider, ref: string): ConsoleRecord {
   const events: string[] = [];
+  let loads = 0;
   const of = (kind: string): string[] =>
     events.filter((item) => item.startsWith(`${kind}: `)).map((item) => item.slice(kind.length + 2));
   const source = game.openConsole(ref, {
     line: (text) => events.push(`line: ${text}`),
     status: (state) => events.push(`status: ${state}`),
+    loaded: () => (loads += 1),
     gap: (reason) => events.push(`gap: ${reason}`),
     error: (reason) => events.push(`error: ${reason}`),
     ended: (reason) => events.push(`ended: ${reason}`),
@@ -35,6 +39,9 @@ export function recordConsole(game: GameProvider, ref: string): ConsoleRecord {
     events,
     get lines() {
       return of('line');
+    },
+    get loads() {
+      return loads;
     },
     get gaps() {
       return of('gap');

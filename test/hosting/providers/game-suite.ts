@@ -1,8 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { ConsoleStats } from '#contract/console-stream.ts';
 import type { GameAction, Provider } from '../../../server/hosting/providers/types.ts';
 import { until } from '../../helpers/upstream.ts';
 import { recordConsole } from './console-recorder.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
+import { testStates } from './state-suite.ts';
 
 /** A provider of game servers, with access to its upstream. */
 export interface GameHarness {
@@ -17,6 +19,8 @@ export interface GameHarness {
   readonly commands: () => readonly string[];
   /** Makes a running game server print lines. */
   readonly print: (...lines: readonly string[]) => void;
+  /** Lets time pass for the reads of states. */
+  readonly pass: (ms: number) => void;
 }
 
 const offline = 'The server must be online to receive commands';
@@ -43,6 +47,18 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
         await game.power(ref, action);
         await expect(arrived(action)).resolves.not.toThrow();
       }
+    });
+
+    testStates(async () => {
+      const { game, arrived, ...harness } = await prepare();
+      return {
+        ...harness,
+        state: game.state,
+        async act(action) {
+          await game.power(harness.ref, action);
+          await arrived(action);
+        },
+      };
     });
 
     test('a command arrives unchanged and once', async () => {
@@ -110,6 +126,28 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect(late.lines).toEqual(['one', '\u001B[33mtwo\u001B[0m', 'three']);
       expect(late.states).toEqual(['running']);
       expect([...early.gaps, ...late.gaps, ...late.ends]).toEqual([]);
+    });
+
+    test('a console says once that its buffered lines are complete', async () => {
+      const { game, ref, print } = await prepareRunning();
+      const early = recordConsole(game, ref);
+      await early.ready();
+      print('one', 'two');
+      await early.received('two');
+      const late = recordConsole(game, ref);
+      await until('the lines are complete', () => early.loads === 1 && late.loads === 1);
+      expect(late.lines).toEqual(['one', 'two']);
+    });
+
+    test('a console has the statistics of its server, which uses nothing while it is offline', async () => {
+      const { game, ref, arrived } = await prepareRunning();
+      const record = recordConsole(game, ref);
+      await record.ready();
+      expect(ConsoleStats.parse(await record.source.stats())).toMatchObject({ cpu: expect.any(Number) });
+      await game.power(ref, 'stop');
+      await arrived('stop');
+      await until('the stop is reported', () => record.states.at(-1) === 'offline');
+      await expect.poll(() => record.source.stats()).toMatchObject({ cpu: 0, memory_bytes: 0 });
     });
 
     test('a console of an offline game server reports this, and follows its start and stop', async () => {

@@ -3,6 +3,8 @@ import { createProviders } from '../../../server/hosting/providers/index.ts';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { createHetznerUpstream, failure, hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
+import { createStateClock } from '../../helpers/state-clock.ts';
+import type { TestStateClock } from '../../helpers/state-clock.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
 import { testVpsProvider } from './vps-suite.ts';
@@ -11,11 +13,13 @@ interface Changes {
   readonly token?: string;
   readonly stop?: 'shutdown' | 'poweroff';
   readonly timeoutMs?: number;
+  readonly clock?: TestStateClock;
 }
 
-function createHetzner(url: string, { token = hetznerToken, stop = 'shutdown', timeoutMs = 20_000 }: Changes = {}) {
+function createHetzner(url: string, changes: Changes = {}): Provider {
+  const { token = hetznerToken, stop = 'shutdown', timeoutMs = 20_000, clock = createStateClock() } = changes;
   const config = { fsn: { type: 'hetzner', url: `${url}/v1`, token, stop } } as const;
-  const providers = createProviders(config, { dataDir: temporaryFolder(), log: createTestLog().log, timeoutMs });
+  const providers = createProviders(config, { dataDir: temporaryFolder(), log: createTestLog().log, timeoutMs, clock });
   const provider: Provider = providers.get('fsn')!;
   onTestFinished(() => provider.close());
   return provider;
@@ -24,8 +28,10 @@ function createHetzner(url: string, { token = hetznerToken, stop = 'shutdown', t
 testVpsProvider('Hetzner Cloud', async () => {
   const upstream = await createHetznerUpstream();
   const actions = () => upstream.seen.filter(({ path }) => path.includes('/actions/'));
+  const clock = createStateClock();
   return {
-    provider: createHetzner(upstream.url),
+    provider: createHetzner(upstream.url, { clock }),
+    pass: clock.pass,
     ref: '42',
     unknownRef: '43',
     arrived: (action) => {

@@ -7,6 +7,8 @@ import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createProxmoxUpstream, failure, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
 import type { ProxmoxUpstream } from '../../helpers/upstream-proxmox.ts';
+import { createStateClock } from '../../helpers/state-clock.ts';
+import type { TestStateClock } from '../../helpers/state-clock.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
 import { testVpsProvider } from './vps-suite.ts';
@@ -15,12 +17,19 @@ interface Changes {
   readonly secret?: string;
   readonly stop?: string;
   readonly timeoutMs?: number;
+  readonly clock?: TestStateClock;
   readonly withCa?: boolean;
 }
 
 /** Creates the provider from a file, since the certificates are loaded with it. */
 function createProxmox(upstream: ProxmoxUpstream, changes: Changes = {}): Provider {
-  const { secret = proxmoxToken.secret, stop = 'shutdown', timeoutMs = 20_000, withCa = true } = changes;
+  const {
+    secret = proxmoxToken.secret,
+    stop = 'shutdown',
+    timeoutMs = 20_000,
+    withCa = true,
+    clock = createStateClock(),
+  } = changes;
   const folder = temporaryFolder();
   const file = join(folder, 'providers.yaml');
   writeFileSync(join(folder, 'pve.pem'), upstream.certificates.ca);
@@ -33,7 +42,7 @@ function createProxmox(upstream: ProxmoxUpstream, changes: Changes = {}): Provid
 `,
   );
   const config = loadProviders(file, { PVE_SECRET: secret });
-  const provider = createProviders(config, { dataDir: folder, log: createTestLog().log, timeoutMs }).get('pve')!;
+  const provider = createProviders(config, { dataDir: folder, log: createTestLog().log, timeoutMs, clock }).get('pve')!;
   onTestFinished(() => provider.close());
   return provider;
 }
@@ -50,8 +59,10 @@ describe.each([
   testVpsProvider(`Proxmox with ${kind}`, async () => {
     const upstream = await createProxmoxUpstream();
     const actions = () => upstream.seen.filter(({ method }) => method === 'POST');
+    const clock = createStateClock();
     return {
-      provider: createProxmox(upstream),
+      provider: createProxmox(upstream, { clock }),
+      pass: clock.pass,
       ref: vmid,
       unknownRef: '999',
       arrived: (action) => {

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { unknownStats } from '#contract/console-stream.ts';
 import { createPterodactyl } from '../../../server/hosting/providers/pterodactyl/index.ts';
 import { createPanelUpstream, panelKeys } from '../../helpers/upstream-panel.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
@@ -98,6 +99,92 @@ test('viewers get only the events meant for them', async () => {
     'line: Pulling the image',
     'line: the end',
   ]);
+});
+
+/** What the stand-in sends while its server runs. */
+const usage = {
+  memory_bytes: 1_610_612_736,
+  cpu_absolute: 37.512,
+  network: { rx_bytes: 81_920, tx_bytes: 245_760 },
+  disk_bytes: 5_368_709_120,
+};
+
+test('statistics are those that Wings sent last, and zeros once the server is offline', async () => {
+  const { wings, follow } = await preparePanel();
+  const { source } = await follow();
+  wings.use({ ...usage, memory_bytes: 1 });
+  wings.use(usage);
+  await expect
+    .poll(() => source.stats())
+    .toEqual({
+      cpu: 37.512,
+      memory_bytes: 1_610_612_736,
+      disk_bytes: 5_368_709_120,
+      network_rx_bytes: 81_920,
+      network_tx_bytes: 245_760,
+    });
+  wings.become('offline');
+  await expect.poll(() => source.stats()).toMatchObject({ cpu: 0, memory_bytes: 0, disk_bytes: 1_048_576 });
+});
+
+test('statistics are requested at the start, so that those of an offline server are known too', async () => {
+  const { wings, open } = await preparePanel();
+  wings.become('offline');
+  const { source } = open();
+  expect(await source.stats()).toEqual({
+    cpu: 0,
+    memory_bytes: 0,
+    disk_bytes: 1_048_576,
+    network_rx_bytes: 0,
+    network_tx_bytes: 0,
+  });
+  expect(wings.forbidden).toEqual([]);
+});
+
+test.each([
+  ['no JSON', 'nothing', {}],
+  ['another type', '{"cpu_absolute":"9","memory_bytes":-1,"network":7,"disk_bytes":1.5}', {}],
+  ['a part', '{"memory_bytes":7,"network":{"rx_bytes":8}}', { memory_bytes: 7, network_rx_bytes: 8 }],
+])('statistics of %s are null where they are not known', async (_, text, known) => {
+  const { wings, follow } = await preparePanel({ statsMs: 50 });
+  wings.answerStats(false);
+  const { source } = await follow();
+  wings.publish('stats', text);
+  await expect.poll(() => source.stats()).toEqual({ ...unknownStats, ...known });
+});
+
+test('statistics of a lost connection are not sent on', async () => {
+  const { wings, follow } = await preparePanel({ statsMs: 50, backoffMs: 60_000, maxBackoffMs: 60_000 });
+  const record = await follow();
+  wings.use(usage);
+  await expect.poll(() => record.source.stats()).toMatchObject({ cpu: 37.512 });
+  wings.refuse(500);
+  wings.cut();
+  await until('the loss is reported', () => record.gaps.length === 1);
+  expect(await record.source.stats()).toEqual(unknownStats);
+});
+
+test('statistics that Wings sends late are requested again', async () => {
+  const { wings, follow } = await preparePanel();
+  wings.answerStats(false);
+  const { source } = await follow();
+  await until('statistics were requested', () => wings.statsSent() === 1);
+  wings.answerStats(true);
+  expect(await source.stats()).toMatchObject({ cpu: 0, disk_bytes: 1_048_576 });
+  expect(wings.statsSent()).toBe(2);
+});
+
+test('the buffered lines are loaded some time after they were requested', async () => {
+  const { wings, follow } = await preparePanel({ loadMs: 100 });
+  for (let number = 0; number < 150; number += 1) wings.print(`line ${number}`);
+  const record = await follow();
+  await until('the lines are loaded', () => record.loads > 0);
+  expect(record.lines).toHaveLength(150);
+  wings.cut();
+  await until('the console is followed again', () => wings.auths.length === 2);
+  wings.print('new');
+  await record.received('new');
+  expect(record.loads).toBe(1);
 });
 
 test('an oversized message ends the connection, not the process', async () => {

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { unknownStats } from '#contract/console-stream.ts';
 import { toNextState } from '../../../server/hosting/providers/pterodactyl/session-state.ts';
 import type {
   SessionEffect,
@@ -8,13 +9,13 @@ import type {
   SessionState,
 } from '../../../server/hosting/providers/pterodactyl/session-types.ts';
 
-const waits = { authMs: 15_000, throttleMs: 5500, backoffMs: 1000, maxBackoffMs: 3000, quietMs: 15_000 };
-const timings = { ...waits, pingMs: 1, windowMs: 1 };
+const waits = { authMs: 15_000, throttleMs: 5500, backoffMs: 1000, maxBackoffMs: 3000, quietMs: 15_000, loadMs: 500 };
+const timings = { ...waits, pingMs: 1, windowMs: 1, statsMs: 1 };
 const now = 1_000_000;
 const here = { type: 'granted', url: 'wss://node', token: 'old', lifeMs: 600_000 } as const;
-const first = { gapReported: false, logsRequested: false, failures: 0 };
-const later = { gapReported: false, logsRequested: true, failures: 0 };
-const lossy = { gapReported: true, logsRequested: true, failures: 2 };
+const first = { gapReported: false, logsRequested: false, failures: 0, stats: undefined };
+const later = { gapReported: false, logsRequested: true, failures: 0, stats: undefined };
+const lossy = { gapReported: true, logsRequested: true, failures: 2, stats: undefined };
 
 /** A connection whose token was sent this many milliseconds ago. */
 function sent(at: Extract<SessionState, { sentAt: number }>['at'], ago: number, memory = later): SessionState {
@@ -36,7 +37,8 @@ const states: Readonly<Record<string, SessionState>> = {
   ended: { at: 'ended' },
 };
 
-const bareNames = 'closed locked retryDue opened accepted authUnanswered throttled throttleOver renewalDue expiring';
+const bareNames =
+  'closed locked retryDue opened accepted authUnanswered throttled throttleOver renewalDue expiring loadOver statsWanted';
 const bare = bareNames.split(' ').map((type) => [type, { type } as SessionEvent] as const);
 const detailed = (['lost', 'expired', 'rejected', 'denied', 'nodeFailed'] as const).map(
   (type): [string, SessionEvent] => [type, { type, detail: '' }],
@@ -52,13 +54,16 @@ const events: Readonly<Record<string, SessionEvent>> = {
   rateLimited: { type: 'rateLimited', waitMs: 700 },
   line: { type: 'line', text: 'hi' },
   status: { type: 'status', status: 'running' },
+  stats: { type: 'stats', stats: { ...unknownStats, cpu: 1 }, isOffline: false },
 };
 
 /** The state name with its memory. */
 function describeState(state: SessionState): string {
   if (!('memory' in state)) return state.at;
-  const { gapReported, logsRequested, failures } = state.memory;
-  const memory = [gapReported && 'gap', logsRequested && 'lines', failures > 0 && failures].filter(Boolean).join(' ');
+  const { gapReported, logsRequested, failures, stats } = state.memory;
+  const memory = [gapReported && 'gap', logsRequested && 'lines', failures > 0 && failures, stats && 'stats']
+    .filter(Boolean)
+    .join(' ');
   const token = 'sentAt' in state && state.sentAt === now ? ` by ${state.grant.token}` : '';
   return `${state.at}${token}${memory && ` (${memory})`}`;
 }
@@ -92,6 +97,9 @@ const follow = (name: string) => ({
   ...refusals,
   line: `${name} (lines) | emit line hi`,
   status: `${name} (lines) | emit status running`,
+  stats: `${name} (lines stats) | report stats`,
+  loadOver: `${name} (lines) | emit loaded `,
+  statsWanted: `${name} (lines) | send send stats`,
   lost: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
   rejected: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | emit gap (renewed)',
   denied: 'ended | release | log error | emit gap (renewed) | emit ended console is not available',
@@ -127,7 +135,9 @@ const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     lost: 'waiting (gap 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
     line: 'authenticating | emit line hi',
     status: 'authenticating | emit status running',
-    accepted: 'live (lines) | setTimer renewalDue 479990 | send send logs',
+    stats: 'authenticating (stats) | report stats',
+    loadOver: 'authenticating | emit loaded ',
+    accepted: 'live (lines) | setTimer renewalDue 479990 | send send logs | setTimer loadOver 500 | send send stats',
     authUnanswered: 'waiting (gap 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
     throttled: 'authenticating | setTimer throttleOver 5500',
     throttleOver: 'authenticating | setTimer throttleOver 5500 | send auth old',
@@ -165,6 +175,9 @@ const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     lost: 'waiting (gap lines 3) | release | log warn | backOff 3000 0',
     line: 'renewing (gap lines 2) | emit line hi',
     status: 'renewing (gap lines 2) | emit status running',
+    stats: 'renewing (gap lines 2 stats) | report stats',
+    loadOver: 'renewing (gap lines 2) | emit loaded ',
+    statsWanted: 'renewing (gap lines 2) | send send stats',
     expired: 'renewing (gap lines 2)',
     rejected: 'waiting (gap lines 3) | release | log warn | backOff 3000 0',
     denied: 'ended | release | log error | emit ended console is not available',
@@ -178,7 +191,7 @@ const table: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   reauthenticating: {
     ...follow('reauthenticating'),
-    accepted: 'live (lines) | setTimer renewalDue 479990',
+    accepted: 'live (lines) | setTimer renewalDue 479990 | send send stats',
     authUnanswered: 'waiting (gap lines 1) | release | log warn | backOff 1000 0 | emit gap (lost)',
     throttled: 'reauthenticating (lines) | setTimer throttleOver 5500',
     throttleOver: 'reauthenticating (lines) | setTimer throttleOver 5500 | send auth old',
@@ -208,6 +221,9 @@ const reached: Readonly<Record<string, string>> = {
   'the console uses the read-only key alone and sends nothing that could change the server':
     'following.line sending.accepted',
   'viewers get only the events meant for them': 'following.status accepted.nodeFailed',
+  'the buffered lines are loaded some time after they were requested': 'following.loadOver',
+  'statistics are those that Wings sent last, and zeros once the server is offline': 'following.stats',
+  'statistics that Wings sends late are requested again': 'accepted.statsWanted',
   'denied by Wings after its restart are replaced': 'following.rejected',
   'without the connect permission end the console': 'following.denied',
   'dropped by the limit of Wings are sent again until one is accepted, as Wings reports only the first drop':

@@ -4,6 +4,8 @@ import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
 import type { PanelUpstream } from '../../helpers/upstream-panel.ts';
+import { createStateClock } from '../../helpers/state-clock.ts';
+import type { TestStateClock } from '../../helpers/state-clock.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
@@ -13,14 +15,15 @@ interface Changes {
   readonly token?: string;
   readonly readOnlyToken?: string | undefined;
   readonly timeoutMs?: number;
+  readonly clock?: TestStateClock;
 }
 
 function createPanel(upstream: PanelUpstream, changes: Changes = {}): Provider {
   const { token = panelKeys.write, readOnlyToken = panelKeys.read, timeoutMs = 20_000 } = changes;
+  const { clock = createStateClock() } = changes;
   const config = { eu: { type: 'pterodactyl', url: upstream.url, token, read_only_token: readOnlyToken } } as const;
-  const provider = createProviders(config, { dataDir: temporaryFolder(), log: createTestLog().log, timeoutMs }).get(
-    'eu',
-  )!;
+  const options = { dataDir: temporaryFolder(), log: createTestLog().log, timeoutMs, clock };
+  const provider = createProviders(config, options).get('eu')!;
   onTestFinished(() => provider.close());
   return provider;
 }
@@ -31,9 +34,11 @@ describe.each([
 ])('$name', ({ name, isPelican, token }) => {
   testGameProvider(name, async () => {
     const upstream = await createPanelUpstream({ isPelican });
+    const clock = createStateClock();
     let seen = 0;
     return {
-      provider: createPanel(upstream, { token }),
+      provider: createPanel(upstream, { token, clock }),
+      pass: clock.pass,
       ref: upstream.wings.uuid,
       unknownRef: '00000000-0000-4000-8000-000000000000',
       async arrived(action) {

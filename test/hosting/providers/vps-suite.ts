@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Provider, VpsAction } from '../../../server/hosting/providers/types.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
+import { testStates } from './state-suite.ts';
 
 /** A provider of VPS, with access to its upstream. */
 export interface VpsHarness {
@@ -13,6 +14,8 @@ export interface VpsHarness {
   readonly arrived: (action: VpsAction) => Promise<unknown>;
   /** The number of executed actions. */
   readonly actions: () => number;
+  /** Lets time pass for the reads of states. */
+  readonly pass: (ms: number) => void;
 }
 
 /** Tests that apply to every provider of VPS. */
@@ -31,6 +34,18 @@ export function testVpsProvider(name: string, setUp: () => Promise<VpsHarness>):
         await arrived(action);
         expect(actions()).toBe(index + 1);
       }
+    });
+
+    testStates(async () => {
+      const { vps, arrived, ...harness } = await prepare();
+      return {
+        ...harness,
+        state: vps.state,
+        async act(action) {
+          await vps.power(harness.ref, action);
+          await arrived(action);
+        },
+      };
     });
 
     test('an action that is not confirmed is not sent, and fails with the reason', async () => {

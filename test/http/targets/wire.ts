@@ -99,7 +99,7 @@ const maxText = 200;
 /**
  * Formats a recorded exchange: status lines, all headers sorted by name, bodies and the state of the connection. Names
  * are in lower case, and lines with the same name are joined (RFC 9110 5.1, 5.3). Values that change in each run are
- * replaced: Date, generated request ids, the seconds of RateLimit.
+ * replaced: Date, generated request ids, the seconds of RateLimit, times in bodies.
  */
 export function toRecord({ answers, connection }: Recorded, isVolatile = false): string {
   const texts = answers.map(({ statusLine, headers, body }) => {
@@ -126,7 +126,7 @@ function toStable(header: string, value: string, isVolatile: boolean): string {
 
 function toText(body: Buffer, isVolatile: boolean): string {
   if (isVolatile) return '<body>';
-  const text = body.toString();
+  const text = body.toString().replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>');
   const isPlain = body.length <= maxText && /^[\n\x20-\x7e]*$/.test(text);
   if (isPlain) return text.endsWith('\n') ? text.slice(0, -1) : `${text}<no newline>`;
   return `<${body.length} bytes, sha256 ${hash('sha256', body)}>`;

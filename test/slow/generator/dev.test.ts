@@ -38,12 +38,16 @@ test('added, moved and removed articles, folders and media change the preview', 
   expect(JSON.parse(dev.read('public/v1/kb/list.json'))).toHaveLength(2);
 });
 
+const svg = (id: string): string => `<svg xmlns="http://www.w3.org/2000/svg" id="${id}"/>\n`;
+
 test('a folder can replace a file and a file a folder, but a link is refused', async () => {
-  const dev = await startDev({ 'content/media/a.svg': 'A', 'content/media/b.svg/c.svg': 'C' });
+  const dev = await startDev({ 'content/media/a.svg': svg('a'), 'content/media/b.svg/c.svg': svg('c') });
   const path = (name: string): string => join(dev.root, 'content/media', name);
   for (const name of ['a.svg', 'b.svg']) rmSync(path(name), { recursive: true });
-  writeFiles(dev.root, { 'content/media/a.svg/d.svg': 'D', 'content/media/b.svg': 'B' });
-  await expect.poll(() => dev.read('public/media/a.svg/d.svg') + dev.read('public/media/b.svg'), eventually).toBe('DB');
+  writeFiles(dev.root, { 'content/media/a.svg/d.svg': svg('d'), 'content/media/b.svg': svg('b') });
+  await expect
+    .poll(() => dev.read('public/media/a.svg/d.svg') + dev.read('public/media/b.svg'), eventually)
+    .toBe(svg('d') + svg('b'));
   // The link is created outside the watched folders, so that there is one change and not two.
   symlinkSync(path('b.svg'), join(dev.root, 'link'));
   renameSync(join(dev.root, 'link'), path('a.svg/d.svg'));

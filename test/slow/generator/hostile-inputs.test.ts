@@ -43,6 +43,11 @@ describe('a check ends within 14 s of CPU and 1 GiB if the Markdown is', () => {
     ],
     ['1,500 nested quotes', guide('A', `${'>'.repeat(1500)} x\n`), `6:1  ${tooNested}`],
     ['750 nested lists and quotes', guide('A', `Text.\n\n${'> - '.repeat(750)}x\n`), `8:1  ${tooNested}`],
+    [
+      'a code block of 40,000 lines with 8,000 ranges',
+      guide('A', `\`\`\`text {${'1-40000,'.repeat(8000)}}\n${'x\n'.repeat(40_000)}\`\`\`\n`),
+      tooSlow,
+    ],
     ['10,000 nested elements', guide('A', `${'<div>'.repeat(10_000)}x\n`), tooDeep],
     ['10,000 nested elements, one a line', guide('A', '<div>\n\n'.repeat(10_000)), tooDeep],
     ['5,000 nested SVG elements', guide('A', `${'<svg><foreignObject>'.repeat(5000)}x\n`), tooDeep],
@@ -111,4 +116,43 @@ test('a check ends within 14 s of CPU and 1 GiB if a catalog file has 35,000 fie
   const { cpuSeconds, peakMebibytes } = await measureGenerator(['check'], root);
   expect(cpuSeconds).toBeLessThan(14);
   expect(peakMebibytes).toBeLessThan(1024);
+});
+
+describe('a check ends within 14 s of CPU and 1 GiB if a picture is', () => {
+  const jpegStart = Buffer.from([0xff, 0xd8, 0xff, 0xe0]);
+  const uint32 = (value: number): Buffer => Buffer.from(value.toString(16).padStart(8, '0'), 'hex');
+  const box = (type: string, ...content: Buffer[]): Buffer => {
+    const bytes = Buffer.concat(content);
+    return Buffer.concat([uint32(bytes.length + 8), Buffer.from(type), bytes]);
+  };
+  const size = box('ispe', uint32(0), uint32(2), uint32(2));
+  const sizes = Buffer.concat(Array<Buffer>(200_000).fill(size));
+  const laughs = [...'abcdefghijk'].map((name, at) => `<!ENTITY ${'bcdefghijkl'[at]} "${`&${name};`.repeat(10)}">`);
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg">';
+
+  test.each([
+    ['a JPEG of 60 MB without a size', 'a.jpg', Buffer.concat([jpegStart, Buffer.alloc(60_000_000, 1)])],
+    [
+      'an AVIF of empty boxes',
+      'a.avif',
+      Buffer.concat([box('ftyp', Buffer.from('avif'), uint32(0)), Buffer.alloc(1_000_000)]),
+    ],
+    [
+      'an AVIF of 200,000 sizes',
+      'a.avif',
+      Buffer.concat([
+        box('ftyp', Buffer.from('avif'), uint32(0)),
+        box('meta', uint32(0), box('iprp', box('ipco', sizes))),
+      ]),
+    ],
+    ['an SVG of 5,000,000 nested elements', 'a.svg', Buffer.from(svg + '<g>'.repeat(5_000_000))],
+    ['an SVG of 1,000,000 mistakes', 'a.svg', Buffer.from(svg + '&x;'.repeat(1_000_000))],
+    ['a billion laughs', 'a.svg', Buffer.from(`<!DOCTYPE svg [<!ENTITY a "ha">${laughs.join('')}]>${svg}&l;`)],
+  ])('%s', async (_, name, bytes) => {
+    const root = createProject({ [`content/media/${name}`]: bytes });
+    const { stderr, cpuSeconds, peakMebibytes } = await measureGenerator(['check'], root);
+    expect(stderr).toContain(`content/media/${name}:`);
+    expect(cpuSeconds).toBeLessThan(14);
+    expect(peakMebibytes).toBeLessThan(1024);
+  });
 });

@@ -36,7 +36,9 @@ const changes: [string, Files][] = [
       ['category.yaml', 'spam.md', 'records.md'].map((name) => [`content/knowledgebase/mail/${name}`, undefined]),
     ),
   ],
-  ['an image', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n' }],
+  ['an article with an image', { [ssh]: guide('B', '![Map](/media/kb/map.svg)\n') }],
+  ['an image', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="8"/>\n' }],
+  ['another size', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="9"/>\n' }],
   ['a plan', { 'catalog/games/minecraft.yaml': validProject['catalog/services/web.yaml'] }],
   ['the original files', validProject],
 ];

@@ -182,7 +182,7 @@ describe('releases diff', () => {
     const { root, ids } = await createReleases(1);
     writeFiles(root, {
       'content/blog/news/third.md': article({}, 'Text.\n'),
-      'content/media/kb/new.svg': '<svg/>\n',
+      'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n',
       'content/blog/news/second.md': article({}, 'Other.\n'),
     });
     rmSync(join(root, 'content/knowledgebase/dns/records.md'));

@@ -69,7 +69,7 @@ test('a stream outlives each of its tokens without losing a line', async () => {
   await expect.poll(() => linesOf(client.messages).length, eventually).toBe(printed.length);
   expect(linesOf(client.messages)).toEqual(printed);
   const others = client.messages.map(([event]) => event).filter((event) => event !== 'console output');
-  expect(new Set(others)).toEqual(new Set(['auth success', 'status', 'token expiring', 'permission denied']));
+  expect(new Set(others)).toEqual(new Set(['auth success', 'status', 'stats', 'token expiring', 'permission denied']));
   expect(renewals).toBeGreaterThanOrEqual(Math.floor(followMs / 8000));
   expect(world.panel.wings.auths.length).toBeGreaterThanOrEqual(Math.floor(followMs / 10_000));
 

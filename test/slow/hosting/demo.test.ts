@@ -134,7 +134,7 @@ test('the console client follows the demo and sends typed lines', async () => {
 
   const cwd = temporaryFolder();
   writeFileSync(join(cwd, '.key'), `Authorization: Bearer ${key}\n`);
-  const script = resolve(import.meta.dirname, '../../hosting/console/follow.ts');
+  const script = resolve(import.meta.dirname, '../../../examples/clients/console.ts');
   const env = { PATH: process.env.PATH, API_URL: `http://127.0.0.1:${port}` };
   const client = spawn(process.execPath, [script, 'demo'], { cwd, env });
   onTestFinished(() => void client.kill());

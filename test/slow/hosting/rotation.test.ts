@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import type { EndpointName } from '#contract/endpoints.ts';
 import { renderProblem } from '#contract/problem.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
@@ -51,6 +52,31 @@ function rotationSuite(createDatabase: () => Promise<string | undefined>): void 
     expect(after).toBeLessThan(5000);
     await renewed.roundTrip();
     expect(renewed.socket.readyState).toBe(renewed.socket.OPEN);
+  });
+
+  test('a change of a key holds from the next request on, on every instance; streams that it does not allow end', async () => {
+    const { world, apps, keyId, run } = await createInstances(await createDatabase());
+    const streams = await Promise.all(apps.map(openStream));
+    const statusesOf = (name: EndpointName) =>
+      Promise.all(apps.map(async (app) => (await askEndpoint(app, name)).status));
+    await run('keys', 'update', keyId, '--scope', 'game-console:read', '--scope', 'vps-power:read_write');
+    expect(await statusesOf('startGameServer')).toEqual([403, 403]);
+    expect(await statusesOf('openGameConsole')).toEqual([200, 200]);
+    expect(await statusesOf('startVps')).toEqual([200, 200]);
+    for (const stream of streams) {
+      stream.send('send command', 'say hello');
+      await stream.until('permission denied');
+      expect(stream.socket.readyState).toBe(stream.socket.OPEN);
+    }
+    const changed = performance.now();
+    await run('keys', 'update', keyId, '--server', 'vps:mine');
+    expect(await statusesOf('openGameConsole')).toEqual([403, 403]);
+    for (const stream of streams) expect(await endOf(stream)).toEqual({ code: 4003, reason: 'access was revoked' });
+    expect(performance.now() - changed).toBeLessThan(5000);
+    expect(await statusesOf('startVps')).toEqual([200, 200]);
+    expect(world.panel.commands).toEqual([]);
+    await run('keys', 'update', keyId, '--server', 'game:mine', '--scope', 'game-console:read_write');
+    for (const app of apps) await openStream(app);
   });
 
   test('a suspended server is 403 to its keys on every instance, its streams end, and resume undoes it', async () => {

@@ -15,6 +15,7 @@ const words = 'secret words of the upstream';
 const node = '/srv/daemon/10.0.0.7';
 const powerFailed = renderProblem('json', 'provider_error', 'Failed to send the power action');
 const consoleFailed = renderProblem('json', 'provider_error', 'The console or log request failed');
+const stateFailed = renderProblem('json', 'provider_error', 'The state could not be read');
 
 /** The upstream request of each endpoint's action, not counting lookups. */
 const actions = [
@@ -27,8 +28,12 @@ const actions = [
   { name: 'killGameServer', method: 'POST', path: '/power', body: '{"signal":"kill"}' },
   { name: 'sendGameCommand', method: 'POST', path: '/command', body: '{"command":"say Hello"}' },
   { name: 'getLatestGameLog', method: 'GET', path: '/files/contents?file=%2Flogs%2Flatest.log', body: '' },
+  { name: 'getVpsState', method: 'GET', path: '/v1/servers?per_page=50&page=1', body: '' },
+  { name: 'getGameServerState', method: 'GET', path: '/resources', body: '' },
 ] as const;
 type Action = (typeof actions)[number];
+
+const isVps = (name: Action['name']): boolean => name.includes('Vps');
 
 interface Served {
   readonly app: SharedApp;
@@ -46,7 +51,7 @@ async function serve(settings: Record<string, string> = {}): Promise<Served> {
     world,
     seen: ({ name, method, path }) => {
       const { hetzner, panel } = world;
-      const upstream = name.endsWith('Vps') ? hetzner : panel;
+      const upstream = isVps(name) ? hetzner : panel;
       return upstream.seen.filter((request) => request.method === method && request.path.endsWith(path));
     },
   };
@@ -54,7 +59,7 @@ async function serve(settings: Record<string, string> = {}): Promise<Served> {
 
 /** Makes the action fail; a fault with a body also echoes the token. */
 function failOn({ world: { hetzner, panel } }: Served, { name, path }: Action, fault: Fault): void {
-  const [upstream, token] = name.endsWith('Vps') ? [hetzner, hetznerToken] : [panel, panelKeys.write];
+  const [upstream, token] = isVps(name) ? [hetzner, hetznerToken] : [panel, panelKeys.write];
   const echoing = typeof fault === 'object' ? { ...fault, body: `${fault.body} ${token}` } : fault;
   upstream.fail(echoing, (request) => request.path.endsWith(path));
 }
@@ -96,7 +101,8 @@ const faults: readonly (readonly [string, Fault])[] = [
 const emptyLog = JSON.stringify({ success: true, server_id: 'mine', empty: true, content: '' });
 
 /** The 502 of an action. */
-function failureOf({ path }: Action): string {
+function failureOf({ name, path }: Action): string {
+  if (name.endsWith('State')) return stateFailed;
   return /power|actions/.test(path) ? powerFailed : consoleFailed;
 }
 
@@ -117,7 +123,7 @@ describe.each(actions)('$name', (action) => {
     const served = await serve();
     const { status } = await askEndpoint(served.app, action.name);
     expect(status).toBe(200);
-    const token = action.name.endsWith('Vps') ? hetznerToken : panelKeys.write;
+    const token = isVps(action.name) ? hetznerToken : panelKeys.write;
     expect(served.seen(action)).toEqual([expect.objectContaining({ body: action.body })]);
     expect(served.seen(action)[0]!.headers).toMatchObject({ authorization: `Bearer ${token}` });
     expect(served.seen(action)[0]!.headers).not.toHaveProperty('x-request-id');

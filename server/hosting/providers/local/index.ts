@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { unknownStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import { findStartProblem } from './executable.ts';
 import { createServerLock } from './lock.ts';
@@ -8,7 +9,7 @@ import { createLocalProcess } from './process.ts';
 import type { LocalProcess } from './process.ts';
 import type { LocalServer, LocalSettings } from './settings.ts';
 import { notAvailable, toRefusal } from '../../../upstream/reply.ts';
-import type { ConsoleEvents, ConsoleSource, Finding, Provider } from '../types.ts';
+import type { ConsoleEvents, ConsoleSource, Finding, Provider, StateReport } from '../types.ts';
 
 /** Dependencies of the provider. */
 export interface LocalOptions {
@@ -38,6 +39,11 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
     if (found?.server.kind !== kind) throw toRefusal(`there is no local server "${ref}" of the kind ${kind}`);
     return found;
   };
+  // The process itself is asked, so its state is never from before an action.
+  const readState = (ref: string, kind: LocalServer['kind']): StateReport => {
+    const { process } = find(ref, kind);
+    return { state: process.state(), checkedAt: Date.now() };
+  };
   const close = async (): Promise<void> => {
     await Promise.all([...all.values()].map(({ process }) => process.close()));
   };
@@ -48,6 +54,7 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
         if (confirm) await confirm();
         await process.power(action);
       },
+      state: async (ref) => readState(ref, 'vps'),
     },
     game: {
       async power(ref, action, _deadline, confirm) {
@@ -55,6 +62,7 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
         if (confirm) await confirm();
         await process.power(action);
       },
+      state: async (ref) => readState(ref, 'game'),
       async command(ref, command, _deadline, confirm) {
         const { process } = find(ref, 'game');
         if (confirm) await confirm();
@@ -98,12 +106,14 @@ function openConsole(running: Running | undefined, events: ConsoleEvents): Conso
     const { output, process } = running;
     for (const line of output.lines()) events.line(line);
     events.status(process.status());
+    events.loaded();
     unsubscribe.push(
       output.follow((line) => events.line(line)),
       process.follow((state) => events.status(state)),
     );
   });
   return {
+    stats: () => running?.process.usage() ?? Promise.resolve(unknownStats),
     close() {
       clearImmediate(start);
       for (const stop of unsubscribe.splice(0)) stop();

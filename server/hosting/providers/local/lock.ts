@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -14,6 +14,8 @@ export interface ServerLock {
   describe(group: number): void;
   /** Releases the lock; does nothing if it is not held. */
   release(): void;
+  /** Whether another instance runs the server, or the server of a dead one has not ended yet. */
+  isTaken(): boolean;
 }
 
 const Holder = z.object({
@@ -64,6 +66,19 @@ export function createServerLock(base: string): ServerLock {
       rmSync(holderFile, { force: true });
       held.close();
       held = undefined;
+    },
+    isTaken() {
+      // To try the lock could refuse a start of another instance, so it is tried only if there may be a holder.
+      if (held || !existsSync(holderFile)) return false;
+      try {
+        using _lock = lockFile(`${base}.lock`);
+        const holder = readHolder(holderFile);
+        if (holder && isGroupAlive(holder)) return true;
+        rmSync(holderFile, { force: true });
+        return false;
+      } catch {
+        return true;
+      }
     },
   };
 }

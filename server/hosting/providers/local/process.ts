@@ -3,6 +3,7 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ConsoleStats } from '#contract/console-stream.ts';
 import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
 import { guardGroup } from './guard.ts';
@@ -13,13 +14,19 @@ import { offline as offlineMessage, toRefusal } from '../../../upstream/reply.ts
 import { ProviderError } from '../../../upstream/error.ts';
 import { createMachine } from '../../state-table.ts';
 import type { Machine } from '../../state-table.ts';
-import type { GameState } from '../types.ts';
+import type { GameState, PowerState } from '../types.ts';
 import { offline, toNextState, toStatus } from './process-state.ts';
 import type { ProcessCommand, ProcessEvent, ProcessState } from './process-state.ts';
+import { readUsage, unused } from './usage.ts';
 
 /** A local server: a process with its descendants. */
 export interface LocalProcess {
+  /** The status for console readers. */
   readonly status: () => GameState;
+  /** The power state; `unknown` if another instance runs the server. */
+  readonly state: () => PowerState;
+  /** What it uses now. */
+  usage(): Promise<ConsoleStats>;
   /** Runs a command; it awaits a start, but not an end. Throws a ProviderError. */
   power(command: Exclude<ProcessCommand, 'close'>): Promise<void>;
   /** Writes a line to stdin. Throws a ProviderError. */
@@ -106,6 +113,15 @@ export function createLocalProcess({ server, output, lock, log }: LocalProcessOp
   );
   return {
     status: () => toStatus(machine.state()),
+    state() {
+      const status = toStatus(machine.state());
+      return status === 'offline' && lock.isTaken() ? 'unknown' : status;
+    },
+    async usage() {
+      const { at } = machine.state();
+      // In other states the group has no id, or its id may be another one's.
+      return at === 'running' || at === 'stopping' ? await readUsage(group.id) : unused;
+    },
     power: (type) => dispatch({ type }),
     write: (line) => dispatch({ type: 'write', line }),
     follow(follower) {

@@ -1,17 +1,22 @@
+import { unknownStats } from '#contract/console-stream.ts';
 import type { Client } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
 import { readGrant } from './grant.ts';
 import { createSession } from './session.ts';
-import type { ConsoleTimings, SessionEvent, SessionState } from './session-types.ts';
+import type { Session } from './session.ts';
+import type { ConsoleTimings } from './session-types.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
-import type { Machine } from '../../state-table.ts';
-import type { ConsoleEvents, ConsoleSource } from '../types.ts';
+import type { ConsoleEvents, ConsoleSource, StateReport } from '../types.ts';
+import { followState, toReport } from './followed-state.ts';
+import type { FollowedConsole } from './followed-state.ts';
 
 /** The consoles of a panel. */
 export interface ConsoleConnector {
   /** Follows the console of a server by its path in the panel's API; if that is undefined, the console ends at once. */
   open(ref: string, path: string | undefined, events: ConsoleEvents): ConsoleSource;
+  /** The state that an open console of a server proves; undefined if there is none. See {@link toReport}. */
+  state(ref: string, maxAgeMs: number): StateReport | undefined;
   /** Ends all consoles, and opens no more, since the credential is not read-only. */
   lock(): void;
   /** Ends all consoles without an event. */
@@ -22,6 +27,8 @@ const defaultTimings: ConsoleTimings = {
   pingMs: 30_000,
   authMs: 15_000,
   throttleMs: 5500,
+  loadMs: 500,
+  statsMs: 3000,
   backoffMs: 1000,
   maxBackoffMs: 60_000,
   quietMs: 15_000,
@@ -36,6 +43,10 @@ export interface ConsoleConnectorOptions {
   readonly log: Logger;
   readonly timings?: Partial<ConsoleTimings> | undefined;
   readonly createBucket: CreateBucket;
+  /** How long after an action a state from before may still be reported. */
+  readonly lagMs: number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number;
 }
 
 /**
@@ -47,20 +58,21 @@ const attempts = { burst: 3, perWindow: 2 };
 
 /** Creates the connector of a panel's consoles. */
 export function createConsoleConnector(options: ConsoleConnectorOptions): ConsoleConnector {
-  const { client, origin, log } = options;
+  const { client, origin, log, lagMs, now } = options;
   const timings = { ...defaultTimings, ...options.timings };
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = options.createBucket({ name: 'panel', rps, burst: attempts.burst });
-  const sessions = new Set<Machine<SessionState, SessionEvent>>();
+  const sessions = new Map<Session, { ref: string; followed: FollowedConsole }>();
   let isLocked = false;
   const endAll = (type: 'locked' | 'closed'): void => {
     isLocked = true;
-    for (const session of sessions) session.dispatch({ type });
+    for (const session of sessions.keys()) session.dispatch({ type });
     sessions.clear();
   };
   return {
     open(ref, path, events) {
       if (isLocked || !client || path === undefined) return endAtOnce(events);
+      const followed = followState(events, now);
       const session = createSession({
         async ask() {
           const { allowed, waitMs } = await budget.consume(origin + path);
@@ -70,23 +82,30 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
         origin,
         timings,
         events: {
-          ...events,
+          ...followed.events,
           ended(reason) {
             sessions.delete(session);
             events.ended(reason);
           },
         },
+        onHeard: followed.onHeard,
         log: log.child({ ref }),
       });
-      sessions.add(session);
+      sessions.set(session, { ref, followed });
       // Deferred, since the caller expects no event before this function returns.
       setImmediate(() => session.dispatch({ type: 'retryDue' }));
       return {
+        stats: () => session.stats(),
         close() {
           sessions.delete(session);
           session.dispatch({ type: 'closed' });
         },
       };
+    },
+    state(ref, maxAgeMs) {
+      const at = { now: now(), after: now() - maxAgeMs, lagMs };
+      const open = sessions.values().filter((session) => session.ref === ref);
+      return open.map(({ followed }) => toReport(followed.state(), at)).find((report) => report !== undefined);
     },
     lock: () => endAll('locked'),
     close: () => endAll('closed'),
@@ -95,5 +114,5 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
 
 function endAtOnce(events: ConsoleEvents): ConsoleSource {
   const later = setImmediate(() => events.ended(notAvailable));
-  return { close: () => clearImmediate(later) };
+  return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
 }

@@ -13,7 +13,9 @@ import { offline, parseJson, toProviderError, toRefusal } from '../../../upstrea
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
 import type { Outcome } from '../../../upstream/error.ts';
 import { refs } from '../refs.ts';
-import type { GameProvider, Provider } from '../types.ts';
+import { createStateReader } from '../state-reader.ts';
+import type { StateClock } from '../state-reader.ts';
+import type { GameProvider, PowerState, Provider } from '../types.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
 export const PterodactylSettings = z.strictObject({
@@ -33,6 +35,7 @@ export interface PterodactylOptions {
   readonly timings?: Partial<ConsoleTimings>;
   /** Creates the buckets of the panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
+  readonly clock?: StateClock | undefined;
 }
 
 const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
@@ -40,6 +43,17 @@ const Resources = z.object({ attributes: z.object({ current_state: z.string() })
 
 /** States in which a server accepts no commands. */
 const stoppedStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
+
+/** The power states that a panel reports. Pelican's `missing` is a node that does not answer; others are Docker's. */
+const powerStates: ReadonlyMap<string, PowerState> = new Map([
+  ['running', 'running'],
+  ['starting', 'starting'],
+  ['stopping', 'stopping'],
+  ['offline', 'offline'],
+]);
+
+/** For how long a panel repeats the answer of a node, so that a read sooner would report nothing new. */
+const resourcesMs = 20_000;
 
 /** The panel's error codes for a file that it cannot return; the second is Pelican's. */
 const fileFailures = new Set(['FileSizeTooLargeException', 'FileNotFoundException']);
@@ -53,7 +67,8 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
     createClient({ baseUrl: `${settings.url}/api/client`, headers: { authorization: `Bearer ${token}` }, timeoutMs });
-  const account = shareAccount(connect(settings.token));
+  const now = options.clock?.now ?? (() => performance.now());
+  const account = shareAccount(connect(settings.token), now);
   const client = account.others;
   const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
   const consoles = createConsoleConnector({
@@ -62,6 +77,14 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
     log,
     timings: options.timings,
     createBucket: options.createBucket ?? createTokenBucket,
+    lagMs: resourcesMs,
+    now,
+  });
+  const readState = createStateReader({
+    read: async (ref) => new Map([[ref, await readResources(account.states, ref)]]),
+    intervalMs: () => resourcesMs * account.slowdown(),
+    lagMs: resourcesMs,
+    clock: options.clock,
   });
 
   const game: GameProvider = {
@@ -86,6 +109,9 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       if (isAmbiguous && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
       const code = isDenied(reply) ? 'provider_permission_denied' : 'provider_error';
       throw toProviderError(reply, toOutcome(reply), { code });
+    },
+    async state(ref, maxAgeMs) {
+      return consoles.state(ref, maxAgeMs) ?? (await readState(ref, ref, maxAgeMs));
     },
     latestLog: (ref, file) => readLog(client, ref, file),
     openConsole: (ref, events) =>
@@ -115,6 +141,15 @@ async function isStopped(client: Client, path: string, limits: RequestOptions): 
   const reply = await client.request('GET', `${path}/resources`, limits).catch(() => undefined);
   const state = reply?.status === 200 ? parseJson(reply.text, Resources)?.attributes.current_state : undefined;
   return state !== undefined && stoppedStates.has(state);
+}
+
+/** Reads the power state of a server. The panel refuses while it is suspended, installed or moved. */
+async function readResources(client: Client, ref: string): Promise<PowerState> {
+  const reply = await client.request('GET', `${pathOf(ref)}/resources`);
+  if (reply.status === 409 && failureOf(reply).code === 'ServerStateConflictException') return 'unknown';
+  const found = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
+  if (!found) throw toProviderError(reply, 'refused');
+  return powerStates.get(found.attributes.current_state) ?? 'unknown';
 }
 
 async function readLog(client: Client, ref: string, file: string | null): Promise<string | undefined> {

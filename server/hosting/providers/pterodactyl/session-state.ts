@@ -1,3 +1,4 @@
+import type { ConsoleStats } from '#contract/console-stream.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
 import { followTable } from '../../state-table.ts';
 import type { StateTable, Step as StepOf } from '../../state-table.ts';
@@ -11,13 +12,16 @@ type Remembering = Extract<SessionState, { memory: Memory }>;
 type Following = Extract<SessionState, { sentAt: number }>;
 type Refusal = Pick<Extract<Grant, { type: 'refused' }>, 'reason' | 'detail'>;
 
+/** Statistics of a running server are not sent on after this time. */
+const staleMs = 10_000;
+
 const lostGap = 'the connection to the console was lost';
 const renewalGap = 'the credential of the console had to be renewed';
 
 /** The initial state; `retryDue` starts the session. */
 export const initial: SessionState = {
   at: 'waiting',
-  memory: { gapReported: false, logsRequested: false, failures: 0 },
+  memory: { gapReported: false, logsRequested: false, failures: 0, stats: undefined },
 };
 
 function emit(state: SessionState, event: keyof ConsoleEvents, text: string): Step {
@@ -54,7 +58,7 @@ function backOff(
   const failures = state.memory.failures + 1;
   const ms = Math.min(timings.backoffMs * 2 ** (failures - 1), timings.maxBackoffMs);
   return [
-    { at: 'waiting', memory: { ...state.memory, gapReported: true, failures } },
+    { at: 'waiting', memory: { ...state.memory, gapReported: true, failures, stats: undefined } },
     { do: 'release' },
     { do: 'log', level: 'warn', details: { detail, failures }, message: 'a console was lost' },
     { do: 'backOff', ms, atLeastMs: retryAfterMs },
@@ -75,7 +79,7 @@ function connect({ memory }: Remembering, grant: Granted): Step {
 
 /** Connects to another node after the server has moved. */
 function move(state: Following, grant: Granted): Step {
-  const memory = { ...state.memory, gapReported: true };
+  const memory = { ...state.memory, gapReported: true, stats: undefined };
   return [
     { at: 'opening', memory, grant },
     { do: 'release' },
@@ -97,14 +101,34 @@ function authenticate(
   ];
 }
 
-function accept(state: Following, _: unknown, { now }: SessionContext): Step {
+/** Wings sends statistics by itself only while the server runs, so they are requested too. */
+function accept(state: Following, _: unknown, { now, timings }: SessionContext): Step {
   const ms = toRenewal(state.sentAt + state.grant.lifeMs - now);
-  const request: SessionEffect[] = state.memory.logsRequested ? [] : [{ do: 'send', event: 'send logs', args: [] }];
-  return [
-    { ...state, at: 'live', memory: { gapReported: false, logsRequested: true, failures: 0 } },
-    { do: 'setTimer', timer: 'renewalDue', ms },
-    ...request,
+  const logs: SessionEffect[] = [
+    { do: 'send', event: 'send logs', args: [] },
+    { do: 'setTimer', timer: 'loadOver', ms: timings.loadMs },
   ];
+  return [
+    { ...state, at: 'live', memory: { ...state.memory, gapReported: false, logsRequested: true, failures: 0 } },
+    { do: 'setTimer', timer: 'renewalDue', ms },
+    ...(state.memory.logsRequested ? [] : logs),
+    { do: 'send', event: 'send stats', args: [] },
+  ];
+}
+
+function onStats(
+  state: Following,
+  { stats, isOffline }: { readonly stats: ConsoleStats; readonly isOffline: boolean },
+  { now }: SessionContext,
+): Step {
+  const memory = { ...state.memory, stats: { stats, isOffline, at: now } };
+  return [{ ...state, memory }, { do: 'report stats' }];
+}
+
+/** The current statistics; undefined if they are not known. Wings sends them each second while the server runs. */
+export function toStats(state: SessionState, now: number): ConsoleStats | undefined {
+  const last = 'sentAt' in state ? state.memory.stats : undefined;
+  return last && (last.isOffline || now - last.at < staleMs) ? last.stats : undefined;
 }
 
 /** Wings reports only the first of several dropped `auth`, so `auth` is repeated until there is an answer or a timeout. */
@@ -159,6 +183,8 @@ const following = {
   lost: backOff,
   line: (state: Following, { text }: { readonly text: string }) => emit(state, 'line', text),
   status: (state: Following, { status }: { readonly status: GameState }) => emit(state, 'status', status),
+  stats: onStats,
+  loadOver: (state: Following) => emit(state, 'loaded', ''),
   rejected: onTokenLost,
   denied: (state: Following, { detail }: { readonly detail: string }) =>
     refuse({ reason: notAvailable, detail }, emitGap(state, renewalGap)),
@@ -166,6 +192,7 @@ const following = {
 
 const accepted = {
   ...following,
+  statsWanted: (state: Following): Step => [state, { do: 'send', event: 'send stats', args: [] }],
   nodeFailed: (state: Following) => emit(state, 'error', 'the game panel reported an error'),
 };
 

@@ -1,3 +1,4 @@
+import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { ConsoleEvents, GameState } from '../types.ts';
 import type { Grant, Granted } from './grant.ts';
 
@@ -8,6 +9,13 @@ export interface ConsoleTimings {
   readonly authMs: number;
   /** The wait before a throttled `auth` is repeated; Wings allows one in 5 s. */
   readonly throttleMs: number;
+  /**
+   * How long after `send logs` the buffered lines arrive. Wings does not mark their end; it reads them from a file, so most
+   * arrive within a round trip.
+   */
+  readonly loadMs: number;
+  /** How long a request for statistics waits for Wings. */
+  readonly statsMs: number;
   /** The first back-off; it doubles up to the maximum. */
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
@@ -20,6 +28,14 @@ export interface ConsoleTimings {
   readonly windowMs: number;
 }
 
+/** Statistics, and when Wings sent them. */
+export interface WingsStats {
+  readonly stats: ConsoleStats;
+  readonly at: number;
+  /** Whether the server does not run, so that they stay true. */
+  readonly isOffline: boolean;
+}
+
 /** The part of the state that outlives a connection. */
 export interface Memory {
   /** Whether a gap was reported, and no line has arrived since. */
@@ -28,6 +44,8 @@ export interface Memory {
   readonly logsRequested: boolean;
   /** Failed connections in a row. */
   readonly failures: number;
+  /** The last statistics of this connection. */
+  readonly stats: WingsStats | undefined;
 }
 
 /** The state of a session, which spans all connections of one console. */
@@ -48,7 +66,7 @@ export type SessionState =
     };
 
 /** Timers, named by their event. */
-export type SessionTimer = 'retryDue' | 'authUnanswered' | 'throttleOver' | 'renewalDue';
+export type SessionTimer = 'retryDue' | 'authUnanswered' | 'throttleOver' | 'renewalDue' | 'loadOver';
 
 /** The events of a session. */
 export type SessionEvent =
@@ -60,23 +78,31 @@ export type SessionEvent =
   | { readonly type: 'lost'; readonly detail: string }
   | { readonly type: 'line'; readonly text: string }
   | { readonly type: 'status'; readonly status: GameState }
+  | { readonly type: 'stats'; readonly stats: ConsoleStats; readonly isOffline: boolean }
   | { readonly type: 'accepted' | 'throttled' | 'expiring' }
+  /** A viewer asks for statistics, and none are current. */
+  | { readonly type: 'statsWanted' }
   /** The token is expired, invalid or lacks the permission. */
   | { readonly type: 'expired' | 'rejected' | 'denied' | 'nodeFailed'; readonly detail: string }
   /** The reader has left, or the consoles are locked. */
   | { readonly type: 'closed' | 'locked' };
+
+/** What is sent to Wings: nothing that needs more than a read-only credential. */
+export type WingsRequest = 'auth' | 'send logs' | 'send stats';
 
 /** The effects of a session. */
 export type SessionEffect =
   /** Requests a token from the panel; renewals are not rate limited. */
   | { readonly do: 'ask' | 'renew' }
   | { readonly do: 'connect'; readonly url: string }
-  | { readonly do: 'send'; readonly event: 'auth' | 'send logs'; readonly args: readonly string[] }
+  | { readonly do: 'send'; readonly event: WingsRequest; readonly args: readonly string[] }
   /** Ends the connection, the request to the panel and all timers. */
   | { readonly do: 'release' }
   | { readonly do: 'setTimer'; readonly timer: SessionTimer; readonly ms: number }
   /** Sets `retryDue` with jitter, since a node's restart disconnects all its consoles at once. */
   | { readonly do: 'backOff'; readonly ms: number; readonly atLeastMs: number }
+  /** Answers those who wait for statistics. */
+  | { readonly do: 'report stats' }
   | { readonly do: 'emit'; readonly event: keyof ConsoleEvents; readonly text: string }
   | {
       readonly do: 'log';

@@ -2,17 +2,26 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { notAvailable, parseJson } from '../../../upstream/reply.ts';
 import type { GameState } from '../types.ts';
-import type { SessionEvent } from './session-types.ts';
+import type { SessionEvent, WingsRequest } from './session-types.ts';
 
 /** A socket to Wings. */
 export interface Socket {
-  send(event: 'auth' | 'send logs', args: readonly string[]): void;
+  send(event: WingsRequest, args: readonly string[]): void;
   /** Closes the socket; no events follow. */
   end(): void;
 }
 
 /** Wings truncates lines at 64 KiB (system/utils.go), and JSON may encode a byte as six. */
 const maxPayload = 1024 * 1024;
+
+/** Options of a socket. */
+export interface SocketOptions {
+  readonly origin: string;
+  readonly pingMs: number;
+  readonly report: (event: SessionEvent) => void;
+  /** Called with each sign of life of Wings, after the event of a message. */
+  readonly onHeard: () => void;
+}
 
 const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
 
@@ -21,7 +30,7 @@ const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish(
  * is the panel's: Wings compares it as text, and rejects a handshake without it. The socket sends pings, since proxies
  * close idle connections and an offline server sends nothing for hours.
  */
-export function openSocket(url: string, origin: string, pingMs: number, report: (event: SessionEvent) => void): Socket {
+export function openSocket(url: string, { origin, pingMs, report, onHeard }: SocketOptions): Socket {
   const ws = new WebSocket(url, {
     origin,
     maxPayload,
@@ -39,7 +48,10 @@ export function openSocket(url: string, origin: string, pingMs: number, report: 
     }
   }, pingMs);
   ws.on('open', () => report({ type: 'opened' }));
-  ws.on('pong', () => (alive = true));
+  ws.on('pong', () => {
+    alive = true;
+    onHeard();
+  });
   ws.on('unexpected-response', (_, response) => {
     status = response.statusCode;
     ws.terminate();
@@ -52,6 +64,7 @@ export function openSocket(url: string, origin: string, pingMs: number, report: 
     const message = isBinary ? undefined : parseJson((data as Buffer).toString('utf8'), Message);
     const event = message && toEvent(message.event, message.args?.[0] ?? '');
     if (event) report(event);
+    onHeard();
   });
   // Always followed by `close`, which is handled above.
   ws.on('error', () => undefined);
@@ -68,6 +81,30 @@ export function openSocket(url: string, origin: string, pingMs: number, report: 
   };
 }
 
+const bytes = z.int().min(0).nullable().catch(null);
+const Stats = z.object({
+  cpu_absolute: z.number().min(0).nullable().catch(null),
+  memory_bytes: bytes,
+  disk_bytes: bytes,
+  network: z.object({ rx_bytes: bytes, tx_bytes: bytes }).catch({ rx_bytes: null, tx_bytes: null }),
+  state: z.string().optional().catch(undefined),
+});
+
+/** Converts the statistics of Wings; a value that is missing or of another type is null. */
+function toStats(text: string): SessionEvent | undefined {
+  const read = parseJson(text, Stats);
+  if (!read) return undefined;
+  const { cpu_absolute: cpu, memory_bytes, disk_bytes, network, state } = read;
+  const stats = {
+    cpu,
+    memory_bytes,
+    disk_bytes,
+    network_rx_bytes: network.rx_bytes,
+    network_tx_bytes: network.tx_bytes,
+  };
+  return { type: 'stats', stats, isOffline: state === 'offline' };
+}
+
 const states = new Set<string>(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
 
 /** Converts a message of Wings to a session event; undefined if it is irrelevant. */
@@ -80,6 +117,8 @@ function toEvent(event: string, text: string): SessionEvent | undefined {
       return { type: 'line', text };
     case 'status':
       return states.has(text) ? { type: 'status', status: text as GameState } : undefined;
+    case 'stats':
+      return toStats(text);
     case 'token expiring':
       return { type: 'expiring' };
     case 'token expired':

@@ -27,6 +27,8 @@ testGameProvider('Local', async () => {
     provider,
     ref: 'demo',
     unknownRef: 'other',
+    // The process itself is asked, so nothing is repeated.
+    pass: () => undefined,
     arrived: createArrival(supervisor, 'demo'),
     commands: () => supervisor.programs.flatMap(({ inputs }) => inputs),
     print: (...lines) => lines.forEach((line) => supervisor.alive('demo')[0]!.send('print', `${line}\n`)),
@@ -42,6 +44,7 @@ testVpsProvider('Local', async () => {
     provider,
     ref: 'box',
     unknownRef: 'other',
+    pass: () => undefined,
     async arrived(action) {
       await arrival(action);
       done += 1;

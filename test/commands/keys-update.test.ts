@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+import { createCommandLine, createKey, onlyKey } from './run-command.ts';
+
+describe('keys update', () => {
+  test('replaces what is given, and keeps all else, the secret included', async () => {
+    const line = await createCommandLine();
+    await line.store.servers.put({ server: 'vps:1', provider: 'p', ref: 'r', logFile: null });
+    const { id } = await createKey(line, '--label', 'one');
+    const before = await onlyKey(line);
+    expect(await line.run('keys', 'update', id, '--server', 'vps:1', '--scope=vps-power:read')).toEqual({
+      status: 0,
+      stdout: `API key ${id} is changed\n`,
+      stderr: '',
+    });
+    const after = { ...before, servers: ['vps:1'], scopes: ['vps-power:read'] };
+    expect(await onlyKey(line)).toEqual(after);
+    const expires = '2999-12-31T00:00:00.000Z';
+    const shown = await line.json('keys', 'update', id, '--label', 'two', '--expires', '2999-12-31', '--json');
+    expect(shown).toEqual({ id, label: 'two', servers: ['vps:1'], scopes: ['vps-power:read'], expires });
+    expect(await onlyKey(line)).toEqual({ ...after, label: 'two', expiresAt: Date.parse(expires) });
+    await line.run('keys', 'update', id, '--expires', 'never', '--label=');
+    expect(await onlyKey(line)).toEqual({ ...after, label: '' });
+  });
+
+  test('warns of what has no effect, only if it is what is changed', async () => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line);
+    expect((await line.run('keys', 'update', id, '--label', 'x')).stderr).toBe('');
+    expect((await line.run('keys', 'update', id, '--server', 'vps:9')).stderr.split('\n')).toEqual([
+      'warning: game-power:read has no effect, as the key has no game:<id> server',
+      'warning: there is no server vps:9; add it with servers add',
+      '',
+    ]);
+    expect((await line.run('keys', 'update', id, '--scope', 'game-logs:read')).stderr).toBe(
+      'warning: game-logs:read has no effect, as the key has no game:<id> server\n',
+    );
+  });
+
+  test('gives an expired key another end, and warns if it stays expired', async () => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line);
+    await line.store.apiKeys.update(id, { ...unchanged, expiresAt: 1000 });
+    expect(await line.run('keys', 'update', id, '--label', 'x')).toMatchObject({
+      status: 0,
+      stderr: `warning: API key ${id} has expired; --expires gives it another end\n`,
+    });
+    expect((await line.run('keys', 'update', id, '--expires', '2999-12-31')).stderr).toBe('');
+    expect((await onlyKey(line)).expiresAt).toBe(Date.parse('2999-12-31'));
+  });
+
+  test('refuses a revoked or unknown key, and a change of nothing', async () => {
+    const line = await createCommandLine();
+    const { id } = await createKey(line);
+    expect((await line.run('keys', 'update', id)).stderr).toBe(
+      'nothing to change: give --server, --scope, --label or --expires\n',
+    );
+    const near = `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`;
+    expect((await line.run('keys', 'update', near, '--label', 'x')).stderr).toBe(
+      `no API key has the id ${near} (did you mean "${id}"?)\n`,
+    );
+    for (const args of [
+      ['--expires', '2020-01-01'],
+      ['--expires', 'Never'],
+      ['--scope', 'game-power:write'],
+      ['--server', 'game'],
+      ['--label', 'a\nb'],
+    ]) {
+      expect(await line.run('keys', 'update', id, ...args)).toMatchObject({ status: 1, stdout: '' });
+    }
+    await line.run('keys', 'revoke', id);
+    const before = await onlyKey(line);
+    expect(await line.run('keys', 'update', id, '--label', 'x')).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: `API key ${id} is revoked: create a new one\n`,
+    });
+    expect(await onlyKey(line)).toEqual(before);
+  });
+});
+
+describe('keys create --if-absent', () => {
+  const args = ['--label', 'service 4711', '--if-absent'];
+
+  test('creates a key once, and then says that it exists, without its text', async () => {
+    const line = await createCommandLine();
+    const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', ...args];
+    const first = await line.run(...create);
+    expect(first.stdout).toMatch(/^hk_\w+\n$/);
+    const { id } = await onlyKey(line);
+    for (let time = 0; time < 3; time += 1) {
+      const { status, stdout, stderr } = await line.run(...create);
+      expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+      expect(stderr).toContain(`API key ${id} with the label "service 4711" exists, so none is created\n`);
+      expect(stderr).not.toContain('its servers');
+    }
+    expect((await onlyKey(line)).id).toBe(id);
+  });
+
+  test('says so in JSON, with the key as it is, and how to change it', async () => {
+    const line = await createCommandLine();
+    const shown = { label: 'service 4711', servers: ['game:a'], scopes: ['game-power:read'], expires: null };
+    const first = await createKey(line, ...args);
+    expect(first).toEqual({ id: first.id, key: first.key, created: true, ...shown });
+    expect(await createKey(line, ...args)).toEqual({ id: first.id, key: null, created: false, ...shown });
+    const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-logs:read', ...args, '--json'];
+    const { stdout, stderr } = await line.run(...create);
+    expect(JSON.parse(stdout)).toEqual({ id: first.id, key: null, created: false, ...shown });
+    expect(stderr).toContain(`warning: its servers, scopes or end are others: keys update ${first.id} changes them\n`);
+  });
+
+  test('creates a new key after the old one is revoked or has expired', async () => {
+    const line = await createCommandLine();
+    const ids = [];
+    ids.push((await createKey(line, ...args)).id);
+    await line.run('keys', 'revoke', ids[0]!);
+    ids.push((await createKey(line, ...args)).id);
+    await line.store.apiKeys.update(ids[1]!, { ...unchanged, expiresAt: 1000 });
+    ids.push((await createKey(line, ...args)).id);
+    expect(new Set(ids).size).toBe(3);
+    expect(await createKey(line, ...args)).toMatchObject({ id: ids[2], created: false });
+  });
+
+  test('of several at the same time creates one', async () => {
+    const line = await createCommandLine();
+    const shown = await Promise.all(Array.from({ length: 8 }, () => createKey(line, ...args)));
+    expect(new Set(shown.map(({ id }) => id)).size).toBe(1);
+    expect(shown.filter(({ key }) => key !== null)).toHaveLength(1);
+    await onlyKey(line);
+  });
+
+  test('needs a label', async () => {
+    const line = await createCommandLine();
+    for (const label of [[], ['--label=']]) {
+      const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--if-absent'];
+      const { status, stderr } = await line.run(...create, ...label);
+      expect({ status, stderr }).toEqual({ status: 1, stderr: '--label is missing: --if-absent looks for it\n' });
+    }
+    expect(await line.store.apiKeys.list()).toEqual([]);
+  });
+});
+
+const unchanged = { label: undefined, servers: undefined, scopes: undefined, expiresAt: undefined };

@@ -1,0 +1,245 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import MiniSearch from 'minisearch';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { KnowledgeBaseSearch } from '#contract/search.ts';
+import { createTestApp } from '../helpers/app.ts';
+import type { TestApp } from '../helpers/app.ts';
+import { ends } from '../helpers/ends.ts';
+import { buildProject, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { ask } from '../server/ask.ts';
+
+const repository = resolve(import.meta.dirname, '../..');
+/** The option of the documentation. */
+const processTerm = (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
+
+/** A project with 31 articles in English, German and French, and a draft. It is removed when the file is done. */
+function createHelpPages(): string {
+  const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
+  ends.push(() => rmSync(root, { recursive: true, force: true }));
+  const isCatalog = (path: string): boolean => path.startsWith('catalog/');
+  writeFiles(root, Object.fromEntries(Object.entries(validProject).filter(([path]) => isCatalog(path))));
+  cpSync(join(repository, 'test/fixtures/search'), root, { recursive: true });
+  return root;
+}
+
+let app: TestApp;
+beforeAll(async () => {
+  const root = createHelpPages();
+  await buildProject(root);
+  app = await createTestApp({ root, onEnd: (end) => void ends.push(end) });
+});
+
+const toIndex = ({ index, options }: KnowledgeBaseSearch) => MiniSearch.loadJS(index, { ...options, processTerm });
+const parse = (text: string): KnowledgeBaseSearch => KnowledgeBaseSearch.parse(JSON.parse(text));
+
+/** Loads the served index as a website does. */
+async function loadServed() {
+  const { text } = await ask(app, '/v1/kb/search.json');
+  return toIndex(parse(text));
+}
+
+const searchFileOf = (root: string): string =>
+  join(realpathSync(join(root, 'dist/current')), 'public/v1/kb/search.json');
+const read = (root: string): KnowledgeBaseSearch => parse(readFileSync(searchFileOf(root), 'utf8'));
+
+/** The paths of all articles that a word finds as it is. */
+function find(root: string, word: string): string[] {
+  const results = toIndex(read(root)).search(word, { prefix: false, fuzzy: false });
+  return results.map(({ id }) => String(id).replace('/knowledgebase/', '')).toSorted();
+}
+
+describe('a website that has only the served index finds', () => {
+  test.each([
+    ['nameservr', 'domains/change-nameservers'],
+    ['tranfser a domain', 'domains/transfer-a-domain'],
+    ['certifcate', 'domains/wildcard-certificates'],
+    ['minecraft pluging', 'games/minecraft-plugins'],
+    ['snap', 'vps/snapshots'],
+    ['invo', 'billing/invoices'],
+    ['FIREW', 'vps/firewall'],
+    ['lock yourself out', 'vps/firewall'],
+    ['epp code', 'domains/transfer-a-domain'],
+    ['bounce 552', 'email/mailbox-full'],
+    ['_acme-challenge', 'domains/wildcard-certificates'],
+    ['spam', 'email/spf-and-dkim'],
+    ['Überweisung', 'deutsch/rechnungen'],
+    ['uberweisung', 'deutsch/rechnungen'],
+    ['ueberweisung', 'deutsch/rechnungen'],
+    ['strasse', 'deutsch/anschrift-im-whois'],
+    ['STRASSE', 'deutsch/anschrift-im-whois'],
+    ['straße', 'deutsch/anschrift-im-whois'],
+    ['grosse datein', 'deutsch/grosse-dateien'],
+    ['passwort vergesen', 'deutsch/passwort-vergessen'],
+    ['mahngebuhr', 'deutsch/rechnungen'],
+    ['umz', 'deutsch/umzug'],
+    ['hebergement', 'francais/heberger-un-site'],
+    ["l'hébergement", 'francais/heberger-un-site'],
+    ['mot de passe oublie', 'francais/mot-de-passe'],
+    ['prelevment', 'francais/factures'],
+    ['sauveg', 'francais/sauvegardes'],
+    ["deleguer l'acces", 'francais/delegation'],
+  ])('%s', async (query, path) => {
+    const [first] = (await loadServed()).search(query);
+    expect(first?.id).toBe(`/knowledgebase/${path}`);
+  });
+});
+
+test('the index is served with its schema, ETag and compressed encodings', async () => {
+  const { status, headers, text } = await ask(app, '/v1/kb/search.json');
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    'content-type': 'application/json',
+    'cache-control': expect.stringContaining('public, max-age=60'),
+  });
+  const { minisearch, hasText, options } = parse(text);
+  expect(`minisearch@${minisearch}`).toMatch(/^minisearch@7\.\d+\.\d+$/);
+  expect([hasText, options.fields.includes('text')]).toEqual([true, true]);
+  const gzip = await ask(app, '/v1/kb/search.json', { headers: { 'Accept-Encoding': 'gzip' } });
+  expect(gzip.headers).toMatchObject({ 'content-encoding': 'gzip', vary: expect.stringContaining('Accept-Encoding') });
+  expect(gunzipSync(gzip.body).toString()).toBe(text);
+  const cached = { 'Accept-Encoding': 'gzip', 'If-None-Match': gzip.headers.etag };
+  expect((await ask(app, '/v1/kb/search.json', { headers: cached })).status).toBe(304);
+});
+
+test('a result has all that a page shows, and no draft is found', async () => {
+  const index = await loadServed();
+  expect(index.documentCount).toBe(31);
+  expect(index.search('wildcard')[0]).toMatchObject({
+    id: '/knowledgebase/domains/wildcard-certificates',
+    title: 'Wildcard certificates',
+    description: 'One TLS certificate for all subdomains, renewed by a DNS challenge.',
+    category: 'Domains',
+  });
+  expect(index.search('kubernetes', { fuzzy: false })).toEqual([]);
+});
+
+test('the code of the documentation searches the served index', async () => {
+  const page = readFileSync(join(repository, 'docs/search.md'), 'utf8');
+  const [, code = ''] = /```js\n(.*?)```/s.exec(page) ?? [];
+  const { text } = await ask(app, '/v1/kb/search.json');
+  // A copy of the line in the file works too.
+  expect(code).toContain(`const processTerm = ${parse(text).processTerm};`);
+  const program = code.replace('https://api.example.com', app.url);
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: repository });
+  expect((await run).stdout.split('\n')[0]).toBe(
+    '/knowledgebase/domains/change-nameservers  Change the nameservers of a domain (Domains)',
+  );
+});
+
+describe('of an article, the index has', () => {
+  const body = `Some *inter*national text with \`inline-code\`.[^1]
+
+## Heading & more
+
+\`\`\`sh
+blockcode
+\`\`\`
+
+| head | er |
+|---|---|
+| cell | two |
+
+<details title="a > b"><summary>Rawhtml</summary>one<br>line</details>
+
+![picture](/media/kb/map.svg)
+
+[^1]: A footnote with soft\u00ADhyphens.
+`;
+  const words: [boolean, string][] = [
+    [true, 'international inline code heading more head er cell two rawhtml one line footnote softhyphens'],
+    [false, 'blockcode sh inter title oneline picture media footnotes details br amp x26'],
+  ];
+  test('its headings and its prose, but no code blocks and no markup', async () => {
+    const root = createProject({ 'content/knowledgebase/vps/ssh.md': guide('Connect', body) });
+    await buildProject(root);
+    for (const [isFound, list] of words) {
+      const found = list.split(' ').filter((word) => find(root, word).includes('vps/ssh'));
+      expect(found).toEqual(isFound ? list.split(' ') : []);
+    }
+  });
+});
+
+describe('the file is', () => {
+  const warm = { noCache: false } as const;
+  const other = guide('Connect with SSH', 'Use `ssh`.\n\n```sh\nother --code\n```\n\n![Map](/media/kb/map.svg)\n');
+  const readBytes = (root: string): string => readFileSync(searchFileOf(root), 'utf8');
+  const inodeOf = (root: string): number => statSync(searchFileOf(root)).ino;
+
+  test('the same for the same articles, with and without a cache, also after other builds', async () => {
+    const root = createProject();
+    await buildProject(root, warm);
+    const first = readBytes(root);
+    writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Other', '![Map](/media/kb/map.svg)\n') });
+    await buildProject(root, warm);
+    expect(readBytes(root)).not.toBe(first);
+    writeFiles(root, { 'content/knowledgebase/vps/ssh.md': validProject['content/knowledgebase/vps/ssh.md'] });
+    await buildProject(root, warm);
+    expect(readBytes(root)).toBe(first);
+    const plain = createProject();
+    await buildProject(plain);
+    expect(readBytes(plain)).toBe(first);
+  });
+
+  test('a link to the last one, if nothing changed that is indexed', async () => {
+    const root = createProject();
+    await buildProject(root, warm);
+    const inode = inodeOf(root);
+    writeFiles(root, {
+      'content/blog/news/first.md': String(validProject['content/blog/news/first.md']).replace('Hello', 'Goodbye'),
+    });
+    await buildProject(root, warm);
+    expect(inodeOf(root)).toBe(inode);
+    writeFiles(root, { 'content/knowledgebase/vps/ssh.md': other });
+    await buildProject(root, warm);
+    expect(inodeOf(root)).toBe(inode);
+  });
+
+  test('complete, if the cache lost the articles or their files', async () => {
+    const root = createProject();
+    await buildProject(root, warm);
+    const database = new DatabaseSync(join(root, 'dist/.cache/renders.sqlite'));
+    database.exec('DELETE FROM encodings');
+    database.close();
+    writeFiles(root, { 'content/knowledgebase/vps/new.md': guide('New', 'Something else.\n') });
+    await buildProject(root, warm);
+    expect([find(root, 'ssh'), find(root, 'record'), find(root, 'something')]).toEqual([
+      ['vps/ssh'],
+      ['dns/records'],
+      ['vps/new'],
+    ]);
+  });
+
+  test('new after each change of a title, a description, a tag, a heading, the text, a path or a category', async () => {
+    const root = createProject();
+    const seen = new Set<string>();
+    const build = async (files: Files): Promise<void> => {
+      writeFiles(root, files);
+      await buildProject(root, warm);
+      expect(seen).not.toContain(readBytes(root));
+      seen.add(readBytes(root));
+    };
+    const path = 'content/knowledgebase/dns/records.md';
+    const toText = (title: string, about: string, tags: string, body: string): string =>
+      `---\ntitle: ${title}\ndescription: ${about}\ntags: [${tags}]\n---\n\n${body}\n`;
+    await build({});
+    await build({ [path]: toText('Title', 'About.', 'a', 'Text.') });
+    await build({ [path]: toText('Renamed', 'About.', 'a', 'Text.') });
+    await build({ [path]: toText('Renamed', 'Described.', 'a', 'Text.') });
+    await build({ [path]: toText('Renamed', 'Described.', 'b', 'Text.') });
+    await build({ [path]: toText('Renamed', 'Described.', 'b', '## Heading\n\nText.') });
+    await build({ [path]: toText('Renamed', 'Described.', 'b', '## Heading\n\nWords.') });
+    await build({ 'content/knowledgebase/dns/category.yaml': 'name: Names\n' });
+    renameSync(join(root, path), join(root, path.replace('records', 'zones')));
+    await build({});
+    rmSync(join(root, path.replace('records', 'zones')));
+    await build({});
+    expect(find(root, 'words')).toEqual([]);
+  });
+});

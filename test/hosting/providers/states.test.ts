@@ -1,0 +1,278 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createProviders } from '../../../server/hosting/providers/index.ts';
+import type { ProviderSettings } from '../../../server/hosting/providers/config.ts';
+import type { Provider } from '../../../server/hosting/providers/types.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { createStateClock } from '../../helpers/state-clock.ts';
+import { createHetznerUpstream, hetznerToken } from '../../helpers/upstream-hetzner.ts';
+import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
+import { createProxmoxUpstream, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
+import { createTestLog, until } from '../../helpers/upstream.ts';
+import { failureOf } from '../../helpers/fault-suite.ts';
+import { recordConsole } from './console-recorder.ts';
+
+const always = Number.POSITIVE_INFINITY;
+
+function create(settings: ProviderSettings) {
+  const clock = createStateClock();
+  const log = createTestLog();
+  const provider: Provider = createProviders(
+    { one: settings },
+    { dataDir: temporaryFolder(), log: log.log, timeoutMs: 5000, clock },
+  ).get('one')!;
+  onTestFinished(() => provider.close());
+  return { provider, clock };
+}
+
+async function prepareHetzner() {
+  const upstream = await createHetznerUpstream();
+  const settings = { type: 'hetzner', url: `${upstream.url}/v1`, token: hetznerToken, stop: 'poweroff' } as const;
+  const { provider, clock } = create(settings);
+  return { upstream, vps: provider.vps!, clock, lists: () => upstream.seen.filter(({ method }) => method === 'GET') };
+}
+
+describe('Hetzner Cloud', () => {
+  test.each([
+    ['running', 'running'],
+    ['initializing', 'starting'],
+    ['starting', 'starting'],
+    ['stopping', 'stopping'],
+    ['off', 'offline'],
+    ['deleting', 'unknown'],
+    ['migrating', 'unknown'],
+    ['rebuilding', 'unknown'],
+    ['unknown', 'unknown'],
+    ['a new status', 'unknown'],
+    ['constructor', 'unknown'],
+  ])('a server that is %s is %s', async (status, expected) => {
+    const { upstream, vps } = await prepareHetzner();
+    upstream.servers.set(42, status);
+    expect((await vps.state('42', always)).state).toBe(expected);
+  });
+
+  test('one list of all servers answers everyone for 5 s', async () => {
+    const { upstream, vps, clock, lists } = await prepareHetzner();
+    for (let id = 100; id < 220; id += 1) upstream.servers.set(id, id % 2 ? 'running' : 'off');
+    const ids = [...upstream.servers.keys()];
+    const read = () => Promise.all(ids.map(async (id) => (await vps.state(String(id), always)).state));
+    const expected = ids.map((id) => (id % 2 || id === 42 ? 'running' : 'offline'));
+    expect(await read()).toEqual(expected);
+    expect(lists().map(({ path }) => path)).toEqual([1, 2, 3].map((page) => `/v1/servers?per_page=50&page=${page}`));
+    clock.pass(4999);
+    expect(await read()).toEqual(expected);
+    expect(lists()).toHaveLength(3);
+    clock.pass(1);
+    expect(await read()).toEqual(expected);
+    expect(lists()).toHaveLength(6);
+  });
+
+  test('after an action, all who ask wait for one new list, at most every 5 s', async () => {
+    const { vps, clock, lists } = await prepareHetzner();
+    expect((await vps.state('42', always)).state).toBe('running');
+    clock.pass(1000);
+    await vps.power('42', 'stop');
+    const started = clock.now();
+    const reports = await Promise.all(Array.from({ length: 20 }, () => vps.state('42', 0)));
+    expect(new Set(reports.map(({ state }) => state))).toEqual(new Set(['offline']));
+    expect(clock.now() - started).toBeGreaterThanOrEqual(4000);
+    expect(lists()).toHaveLength(2);
+  });
+
+  test('a failure is shared for 5 s, and no state from before it is reported', async () => {
+    const { upstream, vps, clock, lists } = await prepareHetzner();
+    expect((await vps.state('42', always)).state).toBe('running');
+    upstream.fail({ status: 500 });
+    clock.pass(5000);
+    for (let count = 0; count < 3; count += 1) await failureOf(vps.state('42', always));
+    expect(lists()).toHaveLength(2);
+    upstream.fail(undefined);
+    await failureOf(vps.state('42', always));
+    clock.pass(5000);
+    expect((await vps.state('42', always)).state).toBe('running');
+  });
+
+  test.each([
+    ['no list', '{}'],
+    ['a page of HTML', '<html></html>'],
+    ['servers without a status', '{"servers":[{"id":42}]}'],
+    ['a list without the server', '{"servers":[]}'],
+  ])('a 200 with %s is a failure', async (_, body) => {
+    const { upstream, vps } = await prepareHetzner();
+    upstream.fail({ status: 200, body });
+    expect(await failureOf(vps.state('42', always))).toMatchObject({ code: 'provider_error' });
+  });
+
+  test('a page that names itself as the next one ends the list', async () => {
+    const { upstream, vps, lists } = await prepareHetzner();
+    const body = { servers: [{ id: 42, status: 'off' }], meta: { pagination: { next_page: 1 } } };
+    upstream.fail({ status: 200, body: JSON.stringify(body) });
+    expect((await vps.state('42', always)).state).toBe('offline');
+    expect(lists()).toHaveLength(1);
+  });
+
+  test('the lists become rarer as the budget shrinks, and stop before half of it is used', async () => {
+    const { upstream, vps, clock, lists } = await prepareHetzner();
+    const gapAt = async (remaining: number): Promise<number> => {
+      upstream.budget = { limit: 3600, remaining };
+      clock.pass(120_000);
+      await vps.state('42', always);
+      const started = clock.now();
+      for (const before = lists().length; lists().length === before;) {
+        clock.pass(100);
+        await vps.state('42', always).catch(() => undefined);
+        if (clock.now() - started > 65_000) return Number.POSITIVE_INFINITY;
+      }
+      return clock.now() - started;
+    };
+    const gaps = [];
+    for (const remaining of [3600, 2700, 2250, 1900]) gaps.push(await gapAt(remaining));
+    expect(gaps).toEqual([5000, 10_000, 20_000, 60_000]);
+  });
+});
+
+describe('Proxmox', () => {
+  test.each([
+    ['running', undefined, 'running'],
+    ['running', 'backup', 'running'],
+    ['running', 'suspending', 'stopping'],
+    ['stopped', undefined, 'offline'],
+    ['stopped', 'suspended', 'offline'],
+    ['prelaunch', undefined, 'starting'],
+    ['paused', undefined, 'unknown'],
+    ['internal-error', undefined, 'unknown'],
+    ['unknown', undefined, 'unknown'],
+    [undefined, undefined, 'unknown'],
+  ])('a VPS with the status %s and the lock %s is %s', async (status, lock, expected) => {
+    const { upstream, vps } = await prepareProxmox();
+    Object.assign(upstream.vms[0]!, { status, lock });
+    expect((await vps.state('100', always)).state).toBe(expected);
+  });
+
+  test('one list answers for all VPS, and none for a template', async () => {
+    const { upstream, vps } = await prepareProxmox();
+    upstream.vms[1]!.status = 'stopped';
+    const states = await Promise.all(['100', '101'].map(async (ref) => (await vps.state(ref, always)).state));
+    expect(states).toEqual(['running', 'offline']);
+    await failureOf(vps.state('900', always));
+    expect(upstream.seen).toHaveLength(1);
+  });
+
+  test('what nodes published before an action is not reported', async () => {
+    const { upstream, vps, clock } = await prepareProxmox();
+    await vps.power('100', 'stop');
+    // The node has not published the stop yet.
+    upstream.vms[0]!.status = 'running';
+    for (const since of [0, 5000, 8999]) {
+      clock.pass(since === 0 ? 0 : 4000);
+      expect((await vps.state('100', since)).state).toBe('unknown');
+    }
+    upstream.vms[0]!.status = 'stopped';
+    clock.pass(10_000);
+    expect((await vps.state('100', 19_000)).state).toBe('offline');
+  });
+
+  async function prepareProxmox() {
+    const upstream = await createProxmoxUpstream();
+    const { provider, clock } = create({
+      type: 'proxmox',
+      url: upstream.url,
+      token_id: proxmoxToken.id,
+      token_secret: proxmoxToken.secret,
+      ca_file: upstream.certificates.ca,
+      stop: 'stop',
+    });
+    return { upstream, vps: provider.vps!, clock };
+  }
+});
+
+describe('a panel', () => {
+  test.each([
+    ['running', 'running'],
+    ['starting', 'starting'],
+    ['stopping', 'stopping'],
+    ['offline', 'offline'],
+    ['missing', 'unknown'],
+    ['exited', 'unknown'],
+    ['paused', 'unknown'],
+    ['__proto__', 'unknown'],
+  ])('a server that is %s is %s', async (state, expected) => {
+    const { panel, game, ref } = await preparePanel();
+    panel.wings.become(state);
+    expect((await game.state(ref, always)).state).toBe(expected);
+  });
+
+  test('the state of a server that the panel has suspended is unknown', async () => {
+    const { panel, game, ref } = await preparePanel();
+    panel.conflict = 'This server is currently suspended and the functionality requested is unavailable.';
+    expect((await game.state(ref, always)).state).toBe('unknown');
+  });
+
+  test('another 409 is a failure', async () => {
+    const { panel, game, ref } = await preparePanel();
+    panel.fail(failure(409, 'HttpException', 'no'));
+    expect(await failureOf(game.state(ref, always))).toMatchObject({ code: 'provider_error' });
+  });
+
+  test('the resources of a server are read at most every 20 s', async () => {
+    const { game, ref, clock, reads } = await preparePanel();
+    const read = () => Promise.all(Array.from({ length: 10 }, () => game.state(ref, always)));
+    await read();
+    clock.pass(19_999);
+    await read();
+    expect(reads()).toBe(1);
+    clock.pass(1);
+    await read();
+    expect(reads()).toBe(2);
+  });
+
+  test('what the panel has cached before an action is not reported, nor read', async () => {
+    const { panel, game, ref, clock, reads } = await preparePanel();
+    panel.wings.become('running');
+    panel.resourcesMs = always;
+    expect((await game.state(ref, always)).state).toBe('running');
+    clock.pass(30_000);
+    await game.power(ref, 'stop');
+    for (const since of [0, 6000, 13_000]) {
+      expect((await game.state(ref, since)).state).toBe('unknown');
+      clock.pass(7000);
+    }
+    expect(reads()).toBe(1);
+    panel.resourcesMs = 0;
+    expect((await game.state(ref, 21_000)).state).toBe('offline');
+  });
+
+  test('an open console knows the state, without a read, and at once after an action', async () => {
+    const { panel, game, ref, reads, clock } = await preparePanel();
+    const record = recordConsole(game, ref);
+    await record.ready();
+    expect((await game.state(ref, always)).state).toBe('offline');
+    for (const [action, state] of [
+      ['start', 'running'],
+      ['kill', 'offline'],
+    ] as const) {
+      clock.pass(1000);
+      await game.power(ref, action);
+      await until('the status came', () => record.states.at(-1) === state);
+      expect((await game.state(ref, 500)).state).toBe(state);
+    }
+    expect(reads()).toBe(0);
+    panel.wings.refuse(503);
+    panel.wings.cut();
+    await until('the console was lost', () => record.gaps.length > 0);
+    await game.state(ref, always);
+    expect(reads()).toBe(1);
+    record.source.close();
+  });
+
+  async function preparePanel() {
+    const panel = await createPanelUpstream();
+    const { provider, clock } = create({
+      type: 'pterodactyl',
+      url: panel.url,
+      token: panelKeys.write,
+      read_only_token: panelKeys.read,
+    });
+    const reads = () => panel.seen.filter(({ path }) => path.endsWith('/resources')).length;
+    return { panel, game: provider.game!, ref: panel.wings.uuid, clock, reads };
+  }
+});

@@ -1,0 +1,148 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ConsoleStats } from '#contract/console-stream.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { linesOf, openClient } from '../helpers/console-client.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { panelKeys } from '../helpers/upstream-panel.ts';
+import { until } from '../helpers/upstream.ts';
+import { askEndpoint } from '../server/ask.ts';
+import { sharedProject } from '../server/shared.ts';
+import { bootstrap, openStream } from './instances.ts';
+
+/** The service before a panel with one running server, and a key for it. */
+async function serve(settings: Record<string, string> = {}, fields: { scopes?: ['game-console:read'] } = {}) {
+  const world = await createHostingWorld(temporaryFolder());
+  const key = await world.issueKey(fields);
+  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+  const outcomes = async (): Promise<(string | null)[]> => {
+    const entries = await Array.fromAsync(world.store.audit.entries({}));
+    return entries.filter(({ phase }) => phase === 'finished').map(({ detail, outcome }) => `${detail}: ${outcome}`);
+  };
+  return { world, panel: world.panel, wings: world.panel.wings, app: { ...app, key }, outcomes };
+}
+
+test('the first viewer of a console gets the lines of the panel once, and then logs end', async () => {
+  const { wings, app } = await serve();
+  const lines = Array.from({ length: 150 }, (_, number) => `line ${number}`);
+  for (const line of lines) wings.print(line);
+  const { socket_url: url, token } = await bootstrap(app);
+  const first = await openClient(url);
+  first.send('auth', token);
+  first.send('send logs');
+  await first.until('logs end');
+  wings.print('new');
+  expect((await first.until('console output')).at(-1)).toEqual(['console output', 'new']);
+  expect(linesOf(first.messages)).toEqual([...lines, 'new']);
+
+  const second = await openStream(app);
+  second.send('send logs');
+  expect(linesOf(await second.until('logs end'))).toEqual([...lines.slice(1), 'new']);
+});
+
+test('a command is answered by its reference, and audited as before', async () => {
+  const { panel, wings, app, outcomes } = await serve();
+  const client = await openStream(app);
+  client.send('send command', 'say one', 'a');
+  client.send('send command', 'say two', 'b');
+  expect((await client.until('command accepted')).at(-1)).toEqual(['command accepted', 'a']);
+  expect((await client.until('command accepted')).at(-1)).toEqual(['command accepted', 'b']);
+  expect(panel.commands).toEqual(['say one', 'say two']);
+  wings.become('offline');
+  client.send('send command', 'say three', 'c');
+  expect((await client.until('command refused')).at(-1)).toEqual(['command refused', 'c', 'offline']);
+  panel.users.get(panelKeys.write)!.permissions = ['websocket.connect'];
+  client.send('send command', 'say four', 'd');
+  expect((await client.until('command refused')).at(-1)).toEqual(['command refused', 'd', 'not_permitted']);
+  expect(await outcomes()).toEqual([
+    'say one: ok',
+    'say two: ok',
+    'say three: provider_error',
+    'say four: provider_permission_denied',
+  ]);
+});
+
+test('a command whose outcome is unknown is refused as failed, and is sent once', async () => {
+  const { panel, app, outcomes } = await serve({ UPSTREAM_TIMEOUT_SECONDS: '1' });
+  const client = await openStream(app);
+  const isCommand = ({ path }: { path: string }): boolean => path.endsWith('/command');
+  panel.fail('hang', isCommand);
+  client.send('send command', 'say one', 'a');
+  expect((await client.until('command refused')).at(-1)).toEqual(['command refused', 'a', 'failed']);
+  expect(panel.seen.filter(isCommand)).toHaveLength(1);
+  expect(await outcomes()).toEqual(['say one: unknown']);
+});
+
+test('commands of streams and of HTTP have one limit', async () => {
+  const { app } = await serve({ POWER_RATELIMIT_RPS: '1', POWER_RATELIMIT_BURST: '10' });
+  const client = await openStream(app);
+  const asked = await Promise.all(Array.from({ length: 10 }, () => askEndpoint(app, 'sendGameCommand')));
+  expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([200]));
+  const references = Array.from({ length: 9 }, (_, number) => String(number));
+  for (const reference of references) client.send('send command', 'list', reference);
+  const answers = () => client.messages.filter(([event]) => event.startsWith('command '));
+  await until('each command is answered', () => answers().length === references.length);
+  expect(answers().map(([, reference]) => reference)).toEqual(references);
+  expect(answers()).toContainEqual(['command refused', '8', 'rate_limited']);
+});
+
+test('a key that may only read gets lines and statistics, and sends no command', async () => {
+  const { panel, wings, app } = await serve({}, { scopes: ['game-console:read'] });
+  const usage = {
+    memory_bytes: 1_610_612_736,
+    cpu_absolute: 37.5,
+    network: { rx_bytes: 81_920, tx_bytes: 245_760 },
+    disk_bytes: 5_368_709_120,
+  };
+  const client = await openStream(app);
+  await client.until('status');
+  await until('statistics were requested', () => wings.statsSent() === 1);
+  wings.use(usage);
+  wings.print('a line');
+  await client.until('console output');
+  client.send('send stats');
+  const [, text] = (await client.until('stats')).at(-1)!;
+  expect(JSON.parse(text!)).toEqual({
+    cpu: 37.5,
+    memory_bytes: 1_610_612_736,
+    disk_bytes: 5_368_709_120,
+    network_rx_bytes: 81_920,
+    network_tx_bytes: 245_760,
+  });
+  client.send('send command', 'stop', 'ref');
+  expect(await client.next()).toEqual(['permission denied', 'send command']);
+  expect(await client.next()).toEqual(['command refused', 'ref', 'not_permitted']);
+  expect(panel.commands).toEqual([]);
+  expect(wings.forbidden).toEqual([]);
+});
+
+test('the stream of a local server has the same events', async () => {
+  const { world } = await serve();
+  const folder = temporaryFolder();
+  const providers = join(folder, 'providers.yaml');
+  const program = 'process.stdin.on("data", (text) => process.stdout.write("got " + text))';
+  const server = { kind: 'game', command: [process.execPath, '-e', program] };
+  writeFileSync(providers, JSON.stringify({ providers: { here: { type: 'local', servers: { one: server } } } }));
+  await world.store.servers.put({ server: 'game:mine', provider: 'here', ref: 'one', logFile: null });
+  const settings = { ...world.settings, PROVIDERS_FILE: providers };
+  const app = {
+    ...(await createTestApp({ root: await sharedProject(), settings })),
+    key: await world.issueKey(),
+  };
+  const client = await openStream(app);
+  client.send('send command', 'early', 'a');
+  expect((await client.until('command refused')).at(-1)).toEqual(['command refused', 'a', 'offline']);
+  expect(await askEndpoint(app, 'startGameServer')).toMatchObject({ status: 200 });
+  client.send('send command', 'hello', 'b');
+  await client.until('command accepted');
+  await expect.poll(() => linesOf(client.messages)).toEqual(['got hello']);
+  client.send('send stats');
+  const stats = ConsoleStats.parse(JSON.parse((await client.until('stats')).at(-1)![1]!));
+  expect(stats.memory_bytes).toBeGreaterThan(10_000_000);
+  expect(stats).toMatchObject({ cpu: expect.any(Number), disk_bytes: null, network_rx_bytes: null });
+  client.send('send logs');
+  await client.until('logs end');
+  expect(linesOf(client.messages)).toEqual(['got hello', 'got hello']);
+});

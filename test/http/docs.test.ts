@@ -1,0 +1,227 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { parse } from 'parse5';
+import { describe, expect, test } from 'vitest';
+import { scopes } from '#contract/api-keys.ts';
+import { closeCodes, streamEvents } from '#contract/console-stream.ts';
+import { rateLimits } from '#contract/limits.ts';
+import { problems } from '#contract/problem.ts';
+import { document as description } from '../contract/document.ts';
+import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
+import { ask } from '../server/ask.ts';
+import type { Answer } from '../server/ask.ts';
+import { sharedApp, sharedProject } from '../server/shared.ts';
+import { readManifest } from '../server/targets.ts';
+
+const pages = ['/docs', '/docs/scopes.html', '/docs/streams.html', '/docs/errors.html', '/docs/limits.html'];
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+
+/** The values of an attribute in a page. */
+function valuesOf(attribute: string, { text }: Answer): string[] {
+  return [...text.matchAll(new RegExp(` ${attribute}="([^"]*)"`, 'g'))].map(([, value]) => value!);
+}
+
+/** The text of a page, without its elements. */
+function wordsOf({ text }: Answer): string {
+  const plain = text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+  return plain.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&');
+}
+
+describe('the way to the pages', () => {
+  test('/ leads to /docs, with GET and HEAD alone', async () => {
+    const app = await sharedApp();
+    for (const method of ['GET', 'HEAD']) {
+      const answer = await ask(app, '/', { method });
+      expect(answer).toMatchObject({ status: 302, text: '', headers: { location: '/docs', 'content-length': '0' } });
+      // The operator may put something else there, which nobody would see for as long as the answer is kept.
+      expect(answer.headers['cache-control']).toBe('no-cache');
+      expect(answer.headers).toHaveProperty('x-request-id');
+    }
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      const answer = await ask(app, '/', { method });
+      expect(answer).toMatchObject({ status: 405, text: 'method not allowed\n', headers: { allow: 'GET, HEAD' } });
+    }
+  });
+
+  test('/docs/ is the page too, and no other path with a slash at its end', async () => {
+    const app = await sharedApp();
+    const [page, slash] = [await ask(app, '/docs'), await ask(app, '/docs/')];
+    expect(slash.status).toBe(200);
+    expect(slash.text).toBe(page.text);
+    for (const target of ['/docs//', '/docs/errors.html/', '//docs', '/DOCS', '/docs/index.html', '/docs/none.html']) {
+      expect({ target, status: (await ask(app, target)).status }).toEqual({ target, status: 404 });
+    }
+  });
+
+  test.each(['/docs', '/docs/', '/docs/errors.html'])('%s refuses other methods', async (target) => {
+    const app = await sharedApp();
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      const answer = await ask(app, target, { method });
+      expect(answer).toMatchObject({ status: 405, text: 'method not allowed\n', headers: { allow: 'GET, HEAD' } });
+    }
+  });
+});
+
+describe.each(pages)('%s', (target) => {
+  test('is HTML that loads nothing of others, and can be in no frame', async () => {
+    const app = await sharedApp();
+    const answer = await ask(app, target);
+    expect(answer.status).toBe(200);
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policy,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      vary: 'Accept-Encoding',
+    });
+    const errors: string[] = [];
+    parse(answer.text, { onParseError: ({ code, startLine }) => errors.push(`${startLine}: ${code}`) });
+    expect(errors).toEqual([]);
+    expect(answer.text).toMatch(/^<!doctype html>\s*<html lang="en">/);
+    // The policy allows neither scripts nor styles in the page.
+    expect(answer.text).not.toMatch(/<style|<script>| style=| on\w+=/);
+    const loaded = [...valuesOf('src', answer), ...answer.text.matchAll(/<link [^>]*href="([^"]*)"/g)].map(String);
+    expect(loaded.filter((address) => /https?:|="\/\//.test(address))).toEqual([]);
+  });
+
+  test('answers 304 to its ETag, HEAD, and in each encoding', async () => {
+    const app = await sharedApp();
+    const plain = await ask(app, target);
+    const gzip = await ask(app, target, { headers: { 'Accept-Encoding': 'gzip' } });
+    const br = await ask(app, target, { headers: { 'Accept-Encoding': 'br' } });
+    expect(gunzipSync(gzip.body).toString()).toBe(plain.text);
+    expect(brotliDecompressSync(br.body).toString()).toBe(plain.text);
+    const head = await ask(app, target, { method: 'HEAD' });
+    expect(head.headers.etag).toBe(plain.headers.etag);
+    expect(head.text).toBe('');
+    const unchanged = await ask(app, target, { headers: { 'If-None-Match': plain.headers.etag! } });
+    expect(unchanged.status).toBe(304);
+  });
+
+  test('links only to files, pages, headings and operations that exist', async () => {
+    const app = await sharedApp();
+    const answer = await ask(app, target);
+    const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
+    const anchors = operations.map(({ tags, operationId }) => `/${encodeURIComponent(tags[0]!)}/${operationId}`);
+    const addresses = [...valuesOf('href', answer), ...valuesOf('src', answer)].filter((one) => one !== 'data:,');
+    expect(addresses.length).toBeGreaterThan(8);
+    for (const address of new Set(addresses)) {
+      if (address.startsWith('https:')) expect(address).toBe(description.info.contact.url);
+      else {
+        const [path = '', anchor] = address.split('#');
+        const linked = path === '' ? answer : await ask(app, path);
+        expect({ address, status: linked.status }).toEqual({ address, status: 200 });
+        const all = [...anchors, ...valuesOf('id', linked)];
+        if (anchor !== undefined) expect(all).toContain(anchor);
+      }
+    }
+  });
+});
+
+const withoutVersion = (name: string): string => name.replace(/[\d.a-f-]{6,}(?=\.\w+$)/, '-');
+const byName = (one: string, other: string): number => (withoutVersion(one) < withoutVersion(other) ? -1 : 1);
+
+describe('what is beside the pages', () => {
+  const assetsOf = async (): Promise<string[]> => {
+    const files = Object.keys(readManifest(await sharedProject()).files);
+    const own = files.filter((file) => /^public\/docs\/.+\.(?:js|css|txt)$/.test(file));
+    return own.map((file) => file.replace('public', '')).toSorted(byName);
+  };
+
+  test('never changes under its name, and is compressed', async () => {
+    const app = await sharedApp();
+    const types: Record<string, string> = { js: 'text/javascript', css: 'text/css', txt: 'text/plain' };
+    const assets = await assetsOf();
+    expect(assets.map(withoutVersion)).toEqual([
+      '/docs/docs-.css',
+      '/docs/docs-.js',
+      '/docs/swagger-ui-.css',
+      '/docs/swagger-ui-.js',
+      '/docs/swagger-ui-.txt',
+    ]);
+    for (const target of assets) {
+      const answer = await ask(app, target, { headers: { 'Accept-Encoding': 'br' } });
+      expect(answer.headers).toMatchObject({
+        'cache-control': 'public, max-age=31536000, immutable',
+        'content-type': `${types[target.split('.').at(-1)!]}; charset=utf-8`,
+        'content-encoding': 'br',
+      });
+      expect(answer.headers).not.toHaveProperty('content-security-policy');
+    }
+  });
+
+  test('is Swagger UI as it was published, with its licences', async () => {
+    const root = await sharedProject();
+    const published = join(import.meta.dirname, '../../node_modules/swagger-ui-dist');
+    const read = (file: string): string => readFileSync(join(published, file), 'utf8');
+    const { version } = JSON.parse(read('package.json')) as { version: string };
+    const served = (type: string): string =>
+      readFileSync(join(root, `dist/current/public/docs/swagger-ui-${version}.${type}`), 'utf8');
+    expect(served('js') === read('swagger-ui-bundle.js')).toBe(true);
+    expect(served('css') === `@layer viewer {\n${read('swagger-ui.css')}\n}\n`).toBe(true);
+    for (const file of ['NOTICE', 'LICENSE', 'swagger-ui-bundle.js.LICENSE.txt']) {
+      expect(served('txt')).toContain(read(file));
+    }
+  });
+
+  test('is linked by the next release, and written once', async () => {
+    const root = createProject();
+    await buildProject(root, { noCache: false });
+    const assets = (await assetsOf()).map((name) => join('dist/current/public', name));
+    const before = assets.map((file) => statSync(join(root, file)).ino);
+    writeFiles(root, { 'content/blog/news/another.md': article({ title: 'Another' }, 'Text.\n') });
+    const { release } = await buildProject(root, { noCache: false });
+    expect(release).toBeDefined();
+    expect(assets.map((file) => statSync(join(root, file)).ino)).toEqual(before);
+  });
+});
+
+describe('the tables', () => {
+  const read = async (target: string): Promise<string> => wordsOf(await ask(await sharedApp(), target));
+
+  test('have every scope with what it opens', async () => {
+    const words = await read('/docs/scopes.html');
+    for (const scope of scopes) expect(words).toContain(scope);
+    const keyed = Object.entries(description.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, { security }]) =>
+        security.length > 0 ? [`${method.toUpperCase()} ${path}`] : [],
+      ),
+    );
+    expect(keyed.length).toBeGreaterThan(9);
+    for (const operation of keyed) expect(words).toContain(operation);
+    // A key that may write may also read.
+    const writing = words
+      .split(/ (?=game-console:read_write )/)
+      .at(-1)!
+      .split(' game-logs:read ')[0];
+    expect(writing).toContain('GET /v1/hosting/game/console/{server_id}/websocket');
+    expect(words).not.toContain('GET /v1/plans');
+  });
+
+  test('have every error with its status and what to do', async () => {
+    const words = await read('/docs/errors.html');
+    for (const [code, { status, message, advice }] of Object.entries(problems)) {
+      expect(words).toContain(`${code} ${status} ${message}. ${advice}`);
+    }
+  });
+
+  test('have every event and close code of a stream', async () => {
+    const words = await read('/docs/streams.html');
+    for (const [event, { description: text }] of Object.entries(streamEvents)) {
+      expect(words).toMatch(new RegExp(`${event} (?:\\[[^\\]]*\\] )*${text.slice(0, 20).replaceAll(/[()?]/g, '.')}`));
+    }
+    for (const { code, meaning, client } of Object.values(closeCodes)) {
+      expect(words).toContain(`${code} ${meaning} ${client}`);
+    }
+  });
+
+  test('have every limit, with the defaults that the service applies', async () => {
+    const words = await read('/docs/limits.html');
+    for (const { requests, burst } of Object.values(rateLimits)) expect(words).toContain(`${requests} ${burst} `);
+    expect(words).toContain('Votes on articles 1 1 in 30 seconds each client address');
+    expect(words).toContain('All requests below /v1, refused ones too 100 50 a second each client address');
+  });
+});

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { scopes } from '#contract/api-keys.ts';
+import { ask } from '../server/ask.ts';
+import type { Answer } from '../server/ask.ts';
+import { serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+
+function askKey(app: SharedApp, key: string, method = 'GET', headers: Record<string, string> = {}): Promise<Answer> {
+  return ask(app, '/v1/key', { method, headers: { Authorization: `Bearer ${key}`, ...headers } });
+}
+
+test('a key is described to its holder, without its secret', async () => {
+  const { issueKey } = await sharedHosting();
+  const app = await serveShared({
+    POWER_RATELIMIT_RPS: '3',
+    POWER_RATELIMIT_BURST: '',
+    READ_RATELIMIT_RPS: '7',
+    READ_RATELIMIT_BURST: '9',
+  });
+  const createdAt = Date.parse('2026-03-01T12:00:00.250Z');
+  const expiresAt = Date.now() + 60_000;
+  const servers = ['game:mine', 'vps:other'] as const;
+  const key = await issueKey({ label: 'Panel "A" – ü', scopes: ['game-power:read'], servers, createdAt, expiresAt });
+  const { status, headers, text } = await askKey(app, key);
+  expect(status).toBe(200);
+  expect(JSON.parse(text)).toEqual({
+    id: key.split('_')[1],
+    label: 'Panel "A" – ü',
+    scopes: ['game-power:read'],
+    servers: ['game:mine', 'vps:other'],
+    created_at: '2026-03-01T12:00:00.250Z',
+    expires_at: new Date(expiresAt).toISOString(),
+    limits: { power: { requests_per_second: 3, burst: 5 }, read: { requests_per_second: 7, burst: 9 } },
+  });
+  expect(headers['cache-control']).toBe('no-store');
+  expect(headers['ratelimit-policy']).toContain('"reads";q=9;w=2');
+  expect(headers).not.toHaveProperty('etag');
+});
+
+test('a key without an expiry, without scopes and without servers is described too', async () => {
+  const { issueKey } = await sharedHosting();
+  const key = await issueKey({ scopes: [], servers: [], label: '' });
+  const body = JSON.parse((await askKey(await sharedApp(), key)).text) as Record<string, unknown>;
+  expect(body).toMatchObject({ label: '', scopes: [], servers: [], expires_at: null });
+});
+
+test('what an operator changes is in the next answer, and a revoked key gets none', async () => {
+  const { issueKey, store } = await sharedHosting();
+  const app = await sharedApp();
+  const key = await issueKey({ scopes: [...scopes] });
+  expect((await askKey(app, key)).status).toBe(200);
+  await store.apiKeys.revoke(key.split('_')[1]!, Date.now() - 1);
+  expect((await askKey(app, key)).status).toBe(401);
+});
+
+test('HEAD has the headers of GET, and counts as a read', async () => {
+  const { issueKey } = await sharedHosting();
+  const app = await serveShared({ READ_RATELIMIT_RPS: '1', READ_RATELIMIT_BURST: '2' });
+  const key = await issueKey();
+  const [got, head] = [await askKey(app, key), await askKey(app, key, 'HEAD')];
+  expect(head).toMatchObject({ status: 200, text: '' });
+  expect(head.headers['content-length']).toBe(got.headers['content-length']);
+  const limited = await askKey(app, key);
+  expect(limited.status).toBe(429);
+  expect(limited.headers['retry-after']).toBe('1');
+  expect((await askKey(app, await issueKey())).status).toBe(200);
+});
+
+test('a web page reads it only from an origin that the operator allows', async () => {
+  const { issueKey } = await sharedHosting();
+  const app = await serveShared({ CORS_ORIGINS: 'https://panel.example.com' });
+  const key = await issueKey();
+  const allowed = await askKey(app, key, 'GET', { Origin: 'https://panel.example.com' });
+  expect(allowed.headers['access-control-allow-origin']).toBe('https://panel.example.com');
+  const other = await askKey(app, key, 'GET', { Origin: 'https://other.example' });
+  expect(other.headers).not.toHaveProperty('access-control-allow-origin');
+  const anyOrigin = await askKey(await sharedApp(), key, 'GET', { Origin: 'https://panel.example.com' });
+  expect(anyOrigin.headers).not.toHaveProperty('access-control-allow-origin');
+});

@@ -1,0 +1,145 @@
+import type { Page } from 'playwright-core';
+import { expect, onTestFinished, test } from 'vitest';
+import { createTestApp } from '../../helpers/app.ts';
+import { png } from '../../helpers/media.ts';
+import { buildProject, createProject, guide } from '../../helpers/project.ts';
+import { createUpstream } from '../../helpers/upstream.ts';
+import { describeChromium } from './chromium.ts';
+
+const inline =
+  'a [link](/blog/news/first), `code`, <kbd>Ctrl</kbd>, <mark>marked [link](/blog/news/first) `code`</mark>';
+const alerts = ['NOTE', 'TIP', 'IMPORTANT', 'WARNING', 'CAUTION'].map((kind) => `> [!${kind}]\n> Text, ${inline}.\n`);
+
+/** An article with everything that the style sheet has rules for. */
+const body = `
+Text, ${inline}, <abbr title="Domain Name System">DNS</abbr>, <del>old</del> <ins>new</ins> and a footnote[^1].
+
+${alerts.join('\n')}
+> A quote, ${inline}.
+
+| A [head](/blog/news/first) \`code\` | Price |
+| --- | --: |
+| ${inline} | 3.50 |
+
+<details open><summary>More, ${'`code`'}</summary>
+
+- [x] Done
+- [ ] Open
+
+</details>
+
+<figure>
+
+![Map](/media/kb/photo.png)
+
+<figcaption>What it shows, with a <a href="/blog/news/first">link</a> and <code>code</code></figcaption>
+</figure>
+
+\`\`\`ts title="server.ts" {2}
+// A comment
+const port = 3000; /* it
+goes on */
+\`\`\`
+
+\`\`\`diff {2} title="a.conf"
+@@ -1,2 +1,2 @@
+-listen 80;
++listen 443;
+ server_name example.com;
+\`\`\`
+
+[^1]: The note, ${inline}.
+`;
+
+/** The code of each class of highlight.js in the style sheet, on each kind of line. */
+function toCode(style: string): string {
+  const names = [...new Set(style.match(/\bhljs-[\w-]+/g))];
+  const spans = ['', ...names].map((name) => `<span class="${name}">${name || 'other'}</span>`).join(' ');
+  const kinds = ['line', 'line highlighted', 'line diff add', 'line diff remove', 'line highlighted diff add'];
+  const lines = kinds.map((kind) => `<span class="${kind}">${spans}\n</span>`).join('');
+  return `<pre data-title="all"><code class="hljs">${lines}</code></pre>`;
+}
+
+/** Every text with its contrast to the background on which it stands, and every edge that has a meaning. */
+function measureContrasts(page: Page): Promise<{ what: string; ratio: number; least: number }[]> {
+  return page.evaluate(() => {
+    const parse = (color: string): number[] => color.match(/[\d.]+/g)!.map(Number);
+    const luminance = (color: string): number => {
+      const [red = 0, green = 0, blue = 0] = parse(color).map((part) =>
+        part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+      );
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const ratioOf = (one: string, other: string): number => {
+      const [dark = 0, light = 0] = [luminance(one), luminance(other)].toSorted((a, b) => a - b);
+      return (light + 0.05) / (dark + 0.05);
+    };
+    const canvas = matchMedia('(prefers-color-scheme: dark)').matches ? 'rgb(18, 18, 18)' : 'rgb(255, 255, 255)';
+    const backgroundOf = (element: Element | null): string => {
+      if (!element) return canvas;
+      const { backgroundColor } = getComputedStyle(element);
+      const [, , , alpha = 1] = parse(backgroundColor);
+      if (alpha !== 0 && alpha !== 1) throw new Error(`${backgroundColor} is half transparent`);
+      return alpha === 0 ? backgroundOf(element.parentElement) : backgroundColor;
+    };
+    const nameOf = (element: Element): string => {
+      const path = [];
+      for (let at: Element | null = element; at && at.className !== 'markdown-body'; at = at.parentElement) {
+        path.unshift(at.localName + (at.className && `.${at.className.replaceAll(' ', '.')}`));
+      }
+      return path.join(' > ');
+    };
+    const found: { what: string; ratio: number; least: number }[] = [];
+    for (const element of document.querySelectorAll('.markdown-body *')) {
+      const style = getComputedStyle(element);
+      const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent!.trim() !== '');
+      const background = backgroundOf(element);
+      if (hasText) found.push({ what: nameOf(element), ratio: ratioOf(style.color, background), least: 4.5 });
+      if (element.matches('pre[data-title]')) {
+        const { color } = getComputedStyle(element, '::before');
+        found.push({ what: 'title of code', ratio: ratioOf(color, background), least: 4.5 });
+      }
+      if (element.matches('.highlighted, .add, .remove, .markdown-alert')) {
+        found.push({ what: `edge of ${nameOf(element)}`, ratio: ratioOf(style.borderLeftColor, background), least: 3 });
+      }
+    }
+    return found;
+  });
+}
+
+describeChromium((browser) => {
+  test.each(['light', 'dark'] as const)('all texts of an article have enough contrast (%s)', async (colorScheme) => {
+    const root = createProject({
+      'content/media/kb/photo.png': png(320, 180),
+      'content/knowledgebase/vps/all.md': guide('Everything', body),
+    });
+    const { diagnostics } = await buildProject(root);
+    expect(diagnostics).toEqual([]);
+    const app = await createTestApp({ root });
+    const style = await (await fetch(`${app.url}/v1/article.css`)).text();
+    const answer = await fetch(`${app.url}/v1/kb/article?path=/knowledgebase/vps/all`);
+    const { html } = (await answer.json()) as { html: string };
+    const { url } = await createUpstream(() => ({
+      status: 200,
+      headers: { 'Content-Type': 'text/html; charset=utf-8' },
+      body:
+        '<!doctype html><meta name="color-scheme" content="light dark"><title>Article</title>' +
+        `<link rel="stylesheet" href="${app.url}/v1/article.css"><base href="${app.url}">` +
+        `<main class="markdown-body">${html}${toCode(style)}</main>`,
+    }));
+    const context = await browser().newContext({ colorScheme, viewport: { width: 800, height: 1000 } });
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    await page.goto(url);
+    const contrasts = await measureContrasts(page);
+    expect(contrasts.length).toBeGreaterThan(150);
+    expect(contrasts.filter(({ ratio, least }) => ratio < least)).toEqual([]);
+    // A marked line is as wide as its block, what is scrolled out of sight included.
+    const overlaps = await page.evaluate(() =>
+      [...document.querySelectorAll('pre .line')].map(
+        (line) => line.closest('pre')!.scrollWidth - Math.round(line.getBoundingClientRect().width),
+      ),
+    );
+    expect(overlaps).toEqual(overlaps.map(() => 0));
+  });
+});

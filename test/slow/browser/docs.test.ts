@@ -1,0 +1,225 @@
+import { join } from 'node:path';
+import axe from 'axe-core';
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { OpenApiDocument } from '#contract/openapi-document.ts';
+import { readEnv } from '../../../server/env.ts';
+import { startServer } from '../../../server/start.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { createTestLog } from '../../helpers/upstream.ts';
+import { sharedProject } from '../../server/shared.ts';
+import { describeChromium } from './chromium.ts';
+
+const screens: [string, BrowserContextOptions][] = [
+  ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
+  ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
+  ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
+];
+const pages = ['/docs', '/docs/scopes.html', '/docs/streams.html', '/docs/errors.html', '/docs/limits.html'];
+
+/** What axe finds in Swagger UI itself, which takes no names of its own for these elements. */
+const ofViewer = [
+  'landmark-main-is-top-level',
+  'landmark-no-duplicate-main',
+  'landmark-unique',
+  // The path of an operation is a link in a button.
+  'nested-interactive',
+];
+
+/** Starts the server as `npm start` does. */
+async function startDemo() {
+  const settings = {
+    PORT: '0',
+    DIST_DIR: join(await sharedProject(), 'dist'),
+    DATA_DIR: temporaryFolder(),
+    DNS_SERVERS: 'off',
+    RDAP_BOOTSTRAP_URL: 'off',
+    SHUTDOWN_GRACE_SECONDS: '0',
+    POWER_RATELIMIT_BURST: '20',
+  };
+  const { log } = createTestLog();
+  const server = await startServer(readEnv(settings), log, { demo: true });
+  onTestFinished(() => server.stop());
+  return { url: server.url, key: server.demoKey! };
+}
+
+// The time that rendering takes depends on the machine.
+vi.setConfig({ testTimeout: 300_000 });
+
+describeChromium((browser) => {
+  /** Opens a page, and fails the test if it asks another host or if the console has an error. */
+  const open = async (address: string, options: BrowserContextOptions = {}): Promise<Page> => {
+    const context = await browser().newContext(options);
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    page.setDefaultTimeout(120_000);
+    const faults: string[] = [];
+    // A violation of the policy is an error of the console too; so is each 401, which some tests want.
+    page.on('console', (message) => /status of 401/.test(message.text()) || faults.push(message.text()));
+    page.on('pageerror', ({ message }) => faults.push(message));
+    const { origin } = new URL(address);
+    page.on('request', (request) => {
+      if (!/^data:/.test(request.url()) && new URL(request.url()).origin !== origin) faults.push(request.url());
+    });
+    onTestFinished(() => expect(faults).toEqual([]));
+    await page.goto(address);
+    return page;
+  };
+
+  /** Opens an operation of the reference. */
+  const openOperation = async (page: Page, operationId: string): Promise<Locator> => {
+    const operation = page.locator(`.opblock[id$="-${operationId}"]`);
+    await operation.locator('.opblock-summary-control').click();
+    return operation;
+  };
+
+  /** Sends the request that is filled in, and returns the status and the body of the answer. */
+  const execute = async (operation: Locator): Promise<{ status: string; body: string }> => {
+    await operation.locator('.execute').click();
+    const answer = operation.locator('.live-responses-table tbody');
+    await answer.waitFor();
+    const status = await answer.locator('.response-col_status').first().innerText();
+    return { status: status.trim(), body: await answer.locator('.highlight-code pre').first().innerText() };
+  };
+
+  const authorize = async (page: Page, key: string): Promise<void> => {
+    await page.locator('.btn.authorize').first().click();
+    await page.locator('#auth-bearer-value').fill(key);
+    expect(await page.locator('#auth-bearer-value').getAttribute('autocomplete')).toBe('off');
+    await page.locator('.auth-btn-wrapper .authorize').click();
+    await page.locator('.auth-btn-wrapper .btn-done').click();
+  };
+
+  describe('the reference', () => {
+    test('is where / leads, and shows every operation of the machine description', async () => {
+      const { url } = await startDemo();
+      const page = await open(url);
+      expect(page.url()).toBe(`${url}/docs`);
+      await page.locator('.opblock').first().waitFor();
+      const shown = await page.locator('.opblock .opblock-summary-control').allInnerTexts();
+      const description = (await (await fetch(`${url}/v1/openapi.json`)).json()) as OpenApiDocument;
+      const described = Object.entries(description.paths).flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, { summary }]) => `${method.toUpperCase()} ${path} ${summary}`),
+      );
+      // Long paths have zero-width spaces.
+      const texts = shown.map((text) => text.replaceAll('\u200B', '').replaceAll(/\s+/g, ' ').trim());
+      expect(texts.toSorted()).toEqual(described.toSorted());
+      // Its own address is in the lines for a terminal.
+      expect(await page.locator('pre.code').first().innerText()).toBe(`curl ${url}/v1/plans`);
+    });
+
+    test('sends requests with a pasted key, which it keeps in memory alone', async () => {
+      const { url, key } = await startDemo();
+      const page = await open(url);
+      const log = await openOperation(page, 'getLatestGameLog');
+      const refused = await execute(log);
+      expect(refused.status).toBe('401');
+      // As `npm start` prints it, with the words around it.
+      await authorize(page, `Authorization: Bearer ${key}`);
+      const read = await execute(log);
+      expect(read.status).toBe('200');
+      expect(JSON.parse(read.body)).toMatchObject({ success: true, server_id: 'demo' });
+
+      const kept = await page.evaluate(async () => ({
+        local: { ...localStorage },
+        session: { ...sessionStorage },
+        cookie: document.cookie,
+        databases: await indexedDB.databases(),
+        caches: await caches.keys(),
+        address: location.search,
+      }));
+      expect(kept).toEqual({ local: {}, session: {}, cookie: '', databases: [], caches: [], address: '' });
+      await page.reload();
+      expect((await execute(page.locator('.opblock.is-open'))).status).toBe('401');
+    });
+
+    test('has examples that work with the demo servers: actions, confirmations and an Idempotency-Key', async () => {
+      const { url, key } = await startDemo();
+      const page = await open(url);
+      await authorize(page, key);
+      const start = await openOperation(page, 'startGameServer');
+      expect(JSON.parse((await execute(start)).body)).toMatchObject({ action: 'start', server_id: 'demo' });
+      // Both need force=true, in the query or in the body, or in both.
+      for (const operationId of ['killGameServer', 'resetVps']) {
+        const operation = await openOperation(page, operationId);
+        expect({ operationId, ...(await execute(operation)) }).toMatchObject({ operationId, status: '200' });
+      }
+      const restart = await openOperation(page, 'restartGameServer');
+      await restart.locator('[data-param-name="Idempotency-Key"] input').fill('from-the-page-1');
+      await execute(restart);
+      const answered = page.waitForResponse((response) => response.url().endsWith('/restart'));
+      await execute(restart);
+      expect((await answered).headers()).toMatchObject({ 'idempotent-replayed': 'true' });
+    });
+
+    test('says why it cannot be shown', async () => {
+      const { url } = await startDemo();
+      const context = await browser().newContext();
+      onTestFinished(() => context.close());
+      const page = await context.newPage();
+      await page.route('**/v1/openapi.json', (route) => route.fulfill({ status: 429, body: 'rate limit exceeded\n' }));
+      await page.goto(`${url}/docs`);
+      await page.getByText('The reference cannot be shown: /v1/openapi.json answered 429').waitFor();
+    });
+  });
+
+  describe('every page', () => {
+    test('can be read without a script', async () => {
+      const { url } = await startDemo();
+      for (const path of pages) {
+        const page = await open(url + path, { javaScriptEnabled: false });
+        expect(await page.locator('h1').count(), path).toBe(1);
+        expect((await page.locator('main').innerText()).length, path).toBeGreaterThan(500);
+      }
+    });
+
+    test.each(screens)('is accessible, with an open operation too: %s', async (_, options) => {
+      const { url } = await startDemo();
+      for (const path of pages) {
+        // axe runs as a script of the page.
+        const page = await open(url + path, { ...options, bypassCSP: true });
+        if (path === '/docs') await (await openOperation(page, 'killGameServer')).locator('.execute').waitFor();
+        await page.evaluate(axe.source);
+        const found = await page.evaluate(async () => {
+          const { violations } = await (window as unknown as { axe: typeof axe }).axe.run();
+          return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
+        });
+        const own = found.filter(({ id }) => path !== '/docs' || !ofViewer.includes(id));
+        expect({ path, own }).toEqual({ path, own: [] });
+        const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect({ path, wider: wider > 0 }).toEqual({ path, wider: false });
+        await page.context().close();
+      }
+    });
+
+    test('can be used with the keyboard: the first stop leads to the content', async () => {
+      const { url } = await startDemo();
+      const page = await open(`${url}/docs/errors.html`);
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
+    });
+
+    test('the client of the stream page follows the console of the demo server', async () => {
+      const { url, key } = await startDemo();
+      const headers = { Authorization: `Bearer ${key}` };
+      const started = await fetch(`${url}/v1/hosting/game/power/demo/start`, { method: 'POST', headers });
+      expect(started.status).toBe(200);
+      const page = await open(`${url}/docs/streams.html`);
+      const source = await page.locator('#client ~ pre.code').first().innerText();
+      const printed: string[] = [];
+      const run = new Function('process', 'console', `return (async () => { ${source} })();`) as (
+        process: object,
+        console: object,
+      ) => Promise<void>;
+      await run(
+        { argv: ['node', 'console.mjs', key] },
+        { log: (...words: unknown[]) => printed.push(words.join(' ')) },
+      );
+      await expect.poll(() => printed.join('\n'), { timeout: 20_000 }).toMatch(/console output .+/);
+      expect(printed).toContain('auth success');
+    });
+  });
+});

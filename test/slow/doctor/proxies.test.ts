@@ -1,0 +1,245 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { LookupFunction } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { examine } from '../../../server/doctor/index.ts';
+import { findFreePort } from '../../helpers/free-port.ts';
+import { describeRunNginx } from '../../helpers/nginx.ts';
+import type { RunNginx } from '../../helpers/nginx.ts';
+import { buildProject, writeFiles } from '../../helpers/project.ts';
+import { until } from '../../helpers/upstream.ts';
+import { copyProject, serveShared } from '../../server/shared.ts';
+import type { SharedApp } from '../../server/shared.ts';
+
+/** The directives of a good proxy, by what they set. */
+const good = {
+  proxy_http_version: '1.1',
+  'proxy_set_header Host': '$http_host',
+  'proxy_set_header X-Forwarded-For': '$remote_addr',
+  'proxy_set_header Upgrade': '$http_upgrade',
+  'proxy_set_header Connection': '$connection_upgrade',
+  proxy_read_timeout: '90s',
+  client_max_body_size: '64k',
+};
+
+interface Fault {
+  readonly name: string;
+  /** Other directives of the location. */
+  readonly location?: Readonly<Record<string, string>>;
+  /** Other settings of the service; `PORT` is the port of the proxy. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Where the proxy forwards to, if not to the service. */
+  readonly to?: string;
+  /** The checks that find it. */
+  readonly found: readonly string[];
+}
+
+const cache = {
+  proxy_cache: 'answers',
+  proxy_cache_key: '$request_uri',
+  add_header: 'X-Cache $upstream_cache_status',
+};
+
+const faults: readonly Fault[] = [
+  {
+    name: 'it does not pass on websockets',
+    location: { 'proxy_set_header Upgrade': '""', 'proxy_set_header Connection': '""' },
+    found: ['console streams', 'address of streams'],
+  },
+  {
+    name: 'it passes on the X-Forwarded-For of its clients',
+    location: { 'proxy_set_header X-Forwarded-For': '$http_x_forwarded_for' },
+    found: ['forged X-Forwarded-For', 'addresses of clients'],
+  },
+  {
+    name: 'it does not say who its clients are',
+    location: { 'proxy_set_header X-Forwarded-For': '""' },
+    found: ['addresses of clients'],
+  },
+  {
+    name: 'it is no trusted proxy',
+    settings: { TRUSTED_PROXIES: '192.0.2.1' },
+    found: ['addresses of clients'],
+  },
+  {
+    name: 'it compresses by itself',
+    location: {
+      'proxy_set_header Accept-Encoding': '""',
+      gzip: 'on',
+      gzip_types: 'application/json',
+      gzip_proxied: 'any',
+    },
+    found: ['encodings'],
+  },
+  {
+    name: 'its cache ignores Vary',
+    location: { ...cache, proxy_ignore_headers: 'Vary' },
+    found: ['encodings'],
+  },
+  {
+    name: 'its cache ignores the query',
+    location: { ...cache, proxy_cache_key: '$uri' },
+    found: ['queries are kept apart'],
+  },
+  {
+    name: 'its cache keeps what must not be stored',
+    location: { ...cache, proxy_ignore_headers: 'Cache-Control', proxy_cache_valid: 'any 1m' },
+    found: ['request ids', 'no-store is not cached', 'Authorization', 'API key'],
+  },
+  {
+    name: 'it has error pages of its own',
+    location: { proxy_intercept_errors: 'on', error_page: '404 =404 /page' },
+    found: ['errors as described', 'nosniff'],
+  },
+  { name: 'it removes the ETag', location: { proxy_hide_header: 'ETag' }, found: ['ETag and 304'] },
+  {
+    name: 'it does not pass on If-None-Match',
+    location: { 'proxy_set_header If-None-Match': '""' },
+    found: ['ETag and 304'],
+  },
+  {
+    name: 'it adds CORS headers',
+    location: { add_header: 'Access-Control-Allow-Origin * always' },
+    found: ['CORS'],
+  },
+  {
+    name: 'it answers OPTIONS itself',
+    location: { 'if ($request_method = OPTIONS)': '{ return 200; }' },
+    found: ['CORS preflight'],
+  },
+  {
+    name: 'it refuses methods',
+    location: { 'limit_except GET POST': '{ deny all; }' },
+    found: ['CORS preflight', 'methods'],
+  },
+  {
+    name: 'it removes Authorization',
+    location: { 'proxy_set_header Authorization': '""' },
+    found: ['Authorization', 'API key'],
+  },
+  { name: 'it removes Range', location: { 'proxy_set_header Range': '""' }, found: ['ranges of media'] },
+  {
+    name: 'it sends ids of its own',
+    location: { 'proxy_set_header X-Request-Id': '$request_id' },
+    found: ['request ids'],
+  },
+  { name: 'it removes headers', location: { proxy_hide_header: 'X-Content-Type-Options' }, found: ['nosniff'] },
+  { name: 'it refuses bodies', location: { client_max_body_size: '1k' }, found: ['request bodies'] },
+  {
+    name: 'it refuses encoded slashes',
+    location: { 'if ($request_uri ~* "%2F")': '{ return 404; }' },
+    found: ['encoded slashes'],
+  },
+  {
+    name: 'it sends only some paths to the service',
+    location: { 'if ($uri ~ "^/v1/(?:plans|domains)")': '{ return 404; }' },
+    found: ['bodies as described', 'nosniff', 'ETag and 304', 'CORS', 'CORS preflight', 'methods'],
+  },
+  {
+    name: 'the service does not know its address',
+    settings: { PUBLIC_URL: 'https://api.elsewhere.example' },
+    found: ['address of streams'],
+  },
+  { name: 'the service is down', to: '127.0.0.1:1', found: ['answers'] },
+  { name: 'another service is there', location: { 'if ($uri)': '{ return 200 "ok"; }' }, found: ['answers'] },
+  {
+    name: 'it redirects',
+    location: { 'if ($uri)': '{ return 301 https://www.example.com$request_uri; }' },
+    found: ['answers'],
+  },
+];
+
+describeRunNginx((run) => {
+  test('a good proxy has no fault', async () => {
+    const { url, key } = await startProxy(run(), { name: 'good', found: [] });
+    const findings = await examine(new URL(url), { key, lookup });
+    expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
+    // A loopback address needs no TLS; everything else was looked at.
+    expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
+  });
+
+  test.each(faults)('$name: found, with what to change', async (fault) => {
+    const { url, key } = await startProxy(run(), fault);
+    const findings = await examine(new URL(url), { key, lookup });
+    const found = findings.filter(({ state }) => state === 'fault');
+    expect(found.map(({ check }) => check)).toEqual(fault.found);
+    for (const { advice } of found) expect(advice).toMatch(/\w{3}/);
+  });
+
+  test('instances with different releases are found', async () => {
+    const root = await copyProject();
+    const other = await copyProject();
+    const plans = readFileSync(join(other, 'catalog/services/web.yaml'), 'utf8');
+    writeFiles(other, { 'catalog/services/extra.yaml': plans });
+    await buildProject(other);
+    const apps = await Promise.all([root, other].map((project) => serveShared({ DIST_DIR: join(project, 'dist') })));
+    const servers = apps.map(({ port }) => `server 127.0.0.1:${port};`).join(' ');
+    const proxy = await run()(
+      (folder, port) => `upstream both { ${servers} } ${configure(folder, port, 'both', good)}`,
+    );
+    onTestFinished(() => proxy.stop());
+    await answering(proxy.port);
+    const findings = await examine(new URL(`http://localhost:${proxy.port}`));
+    expect(findings.filter(({ state }) => state === 'fault').map(({ check }) => check)).toContain('one release');
+  });
+});
+
+/** Resolves the name of this machine to both of its loopback addresses, whatever its hosts file says. */
+const lookup: LookupFunction = (_name, { family, all }, done) => {
+  const both = [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+  const found = both.filter((one) => !family || one.family === family);
+  if (all) done(null, found);
+  else done(null, found[0]!.address, found[0]!.family);
+};
+
+/** Starts the service behind nginx, as a fault has them. */
+async function startProxy(run: RunNginx, { location, settings, to }: Fault): Promise<SharedApp> {
+  const reserved = await findFreePort();
+  const app = await serveShared({
+    // Slow enough that what a busy machine needs for a burst of requests does not fill it again.
+    RATELIMIT_RPS: '5',
+    RATELIMIT_BURST: '500',
+    TRUSTED_PROXIES: '127.0.0.1,::1',
+    PUBLIC_URL: `http://localhost:${reserved}`,
+    ...settings,
+  });
+  const directives = { ...good, ...location };
+  const proxy = await run((folder) => configure(folder, reserved, to ?? `127.0.0.1:${app.port}`, directives));
+  onTestFinished(() => proxy.stop());
+  await answering(reserved);
+  return { ...app, url: `http://localhost:${reserved}` };
+}
+
+async function answering(port: number): Promise<void> {
+  let isReady = false;
+  await until('nginx answers', () => {
+    void fetch(`http://127.0.0.1:${port}/health`, { redirect: 'manual' }).then(
+      () => (isReady = true),
+      () => {},
+    );
+    return isReady;
+  });
+}
+
+function configure(folder: string, port: number, to: string, directives: Readonly<Record<string, string>>): string {
+  writeFileSync(join(folder, 'page'), '<h1>Not found</h1>');
+  const lines = Object.entries(directives).map(
+    ([name, value]) => `${name} ${value}${value.startsWith('{') ? '' : ';'}`,
+  );
+  return `
+  map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
+  proxy_cache_path ${folder}/cache keys_zone=answers:1m;
+  server {
+    listen 127.0.0.1:${port};
+    listen [::1]:${port};
+    location = /page { root ${folder}; types { } default_type text/html; }
+    location / {
+      proxy_pass http://${to};
+      ${lines.join('\n      ')}
+    }
+  }
+`;
+}
