@@ -1,6 +1,7 @@
 import type { Manifest } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
 import type { Diagnostic, Strictness } from './source/diagnostics.ts';
+import type { SiteUrls } from './articles/side-files/side-file.ts';
 import type { Compression } from './release/compress.ts';
 
 /** Options of a build. */
@@ -15,6 +16,8 @@ export interface BuildOptions extends Strictness {
   readonly checkOnly?: boolean;
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
+  /** The addresses of the website and of the service, for the feed and the sitemap. */
+  readonly urls?: SiteUrls | undefined;
   /** Allows a list that is online to become empty. */
   readonly allowEmpty?: boolean;
   /** Renders every article again. */

@@ -82,8 +82,9 @@ function toolchainOf({ compression }: BuildOptions): string {
   return `${fingerprint()} ${compression}`;
 }
 
-function hashInput({ lenient, strict }: BuildOptions, { content, catalog }: Sources): string {
-  return hash('sha256', JSON.stringify([lenient, strict, listOf(content), listOf(catalog)]));
+function hashInput({ lenient, strict, urls = {} }: BuildOptions, { content, catalog }: Sources): string {
+  const options = [lenient, strict, urls.site, urls.service];
+  return hash('sha256', JSON.stringify([options, listOf(content), listOf(catalog)]));
 }
 
 function listOf({ display, files }: SourceFolder) {

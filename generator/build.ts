@@ -50,6 +50,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       online,
       diagnostics,
       now: options.now,
+      urls: options.urls,
       render: renderer.render,
       cache,
       progress: options.progress,

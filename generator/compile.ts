@@ -2,6 +2,7 @@ import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/resources.ts';
 import type { StatusWidget } from '#contract/status.ts';
 import type { Article } from './articles/article.ts';
+import { checkAuthors } from './articles/authors.ts';
 import { checkReferences, checkUnusedMedia, collectAliases } from './articles/checks.ts';
 import { blog } from './articles/collections/blog.ts';
 import type { AnyCollection } from './articles/collections/collection.ts';
@@ -14,7 +15,8 @@ import type { Content } from './articles/content.ts';
 import { toSideFiles } from './articles/side-files/index.ts';
 import type { SearchWriter } from './articles/side-files/search.ts';
 import { toFile } from './articles/side-files/side-file.ts';
-import type { SideFileInput, TextFile } from './articles/side-files/side-file.ts';
+import { checkSitemap } from './articles/side-files/sitemap.ts';
+import type { SideFileInput, SiteUrls, TextFile } from './articles/side-files/side-file.ts';
 import { checkMediaFiles } from './articles/media.ts';
 import type { PictureSizes } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
@@ -23,6 +25,7 @@ import { findEmptied } from './release/emptied.ts';
 import { writeGeneratorFiles } from './release/generator-files.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/stage.ts';
+import { readAuthors } from './source/authors.ts';
 import { readCatalog } from './source/catalog.ts';
 import type { Diagnostics } from './source/diagnostics.ts';
 import { displayIn, placeOf, readSource } from './source/load.ts';
@@ -32,6 +35,8 @@ import { readRemoved } from './source/removed.ts';
 /** Options of {@link compile}. */
 export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'> {
   readonly sources: Sources;
+  /** The addresses of the website and of the service. */
+  readonly urls?: SiteUrls | undefined;
   /** What is online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
   /** Allows lists that are online to become empty. */
@@ -62,6 +67,8 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   const aliases = collectAliases(articles, diagnostics);
   checkReferences({ articles, content, aliases, pictures }, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
+  const authors = readAuthors(sources.content, diagnostics);
+  if (authors) checkAuthors(authors, { articles, content, aliases, pictures }, diagnostics);
 
   const included = new Map(collections.map((collection) => [collection, toListed(collection, articles)]));
   const lists = [...included].flatMap(([collection, own]) =>
@@ -83,11 +90,20 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     monitors: catalog.status.monitors.length,
     media: content.media.size,
   };
+  const site = {
+    blog: included.get(blog)!,
+    knowledgeBase: included.get(knowledgeBase)!,
+    aliases,
+    authors: authors?.value ?? {},
+    urls: options.urls ?? {},
+    readText: (article: Article) => readArticleText(article, { ...options, pictures }),
+  };
+  checkSitemap(site, sources.content, diagnostics);
   const paths = { articles, aliases, removed };
   checkRemoved(paths, diagnostics);
   const isEmptied = online && !options.allowEmpty && checkEmptied(online, sources, counts, diagnostics);
   const isComplete = !isEmptied && hasEveryArticle(articles, sources);
-  if (isComplete) checkUnusedMedia({ articles, content }, diagnostics);
+  if (isComplete) checkUnusedMedia({ articles, content, authors: site.authors }, diagnostics);
   const hasVanished = isComplete && online !== undefined && checkVanished(paths, online, sources.content, diagnostics);
   const due = articles.filter(({ state }) => state === 'scheduled').map(({ metadata }) => metadata.due!);
   const summary = {
@@ -95,12 +111,6 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     drafts: articles.filter(({ state }) => state === 'draft').length,
     scheduled: due.length,
     nextChangeAt: due.toSorted()[0] ?? null,
-  };
-  const site = {
-    blog: included.get(blog)!,
-    knowledgeBase: included.get(knowledgeBase)!,
-    aliases,
-    readText: (article: Article) => readArticleText(article, { ...options, pictures }),
   };
   const parts = { texts, site, media: content.media, articles, pictures, ...summary };
   const written =

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
 import type { Article } from './articles/article.ts';
 import { openArticleCache } from './articles/cache.ts';
+import type { SiteUrls } from './articles/side-files/side-file.ts';
 import { createSearchWriter } from './articles/side-files/search.ts';
 import type { BuildResult } from './build-options.ts';
 import { articleCacheOf } from './build-record.ts';
@@ -30,6 +31,8 @@ export interface DevOptions extends Strictness {
   readonly now?: string | undefined;
   /** Whether previews contain drafts and scheduled articles. */
   readonly withUnpublished: boolean;
+  /** The addresses of the website and of the service, for the feed and the sitemap. */
+  readonly urls?: SiteUrls | undefined;
   /** Called after each build. */
   readonly report: (preview: PreviewBuild) => void;
   /** Called if a build throws, for example on a full disk; the next change starts another build. */
@@ -66,7 +69,7 @@ const maxTextLength = 300_000;
  * stops watching.
  */
 export async function watchAndBuild(options: DevOptions): Promise<() => Promise<void>> {
-  const { content, catalog, out, withUnpublished, report, fail } = options;
+  const { content, catalog, out, withUnpublished, urls, report, fail } = options;
   const folder = previewFolderOf(out);
   rmSync(folder, { recursive: true, force: true });
   let renderer = createRenderer();
@@ -94,6 +97,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
       sources: loaded,
       now: options.now ?? new Date().toISOString().slice(0, 10),
       withUnpublished,
+      urls,
       diagnostics,
       render: renderer.render,
       cache,
