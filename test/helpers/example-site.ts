@@ -47,10 +47,15 @@ async function buildSample(): Promise<{ root: string; registry: RdapUpstream }> 
 
 /** Starts the API and the site, each on a port of its own, until the test ends. The content is built once a file. */
 export async function startExampleSite(settings: Record<string, string> = {}): Promise<ExampleSite> {
+  const api = await startSampleApi(settings);
+  return { ...api, url: await serveExampleSite(api.app.url) };
+}
+
+/** Starts the API alone. */
+export async function startSampleApi(settings: Record<string, string> = {}): Promise<Omit<ExampleSite, 'url'>> {
   const { root, registry } = await (built ??= buildSample());
   const app = await createTestApp({ root, settings: { DATA_DIR: temporaryFolder(), ...settings } });
-  const url = await serveExampleSite(app.url);
-  return { url, app, registry };
+  return { app, registry };
 }
 
 /** Runs `node examples/site/serve.ts` until the test ends, and returns its address. */

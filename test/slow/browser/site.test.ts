@@ -1,12 +1,16 @@
 import { parseFragment, serialize } from 'parse5';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { startExampleSite } from '../../helpers/example-site.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { serveExampleSite, startExampleSite, startSampleApi } from '../../helpers/example-site.ts';
 import type { ExampleSite } from '../../helpers/example-site.ts';
+import { findFreePort } from '../../helpers/free-port.ts';
 import { createKumaUpstream } from '../../helpers/upstream-kuma.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
 import { describeChromium } from './chromium.ts';
 import { findViolations } from './violations.ts';
+
+// Each opens several pages in a real browser.
+vi.setConfig({ testTimeout: 180_000 });
 
 const eventually = { timeout: 20_000, interval: 20 };
 
@@ -22,6 +26,14 @@ const screens: [string, BrowserContextOptions][] = [
 interface Titled {
   readonly title: string;
   readonly path: string;
+}
+
+interface Surroundings {
+  readonly path: string;
+  readonly previous: string | null;
+  readonly next: string | null;
+  readonly related: string[];
+  readonly tags: string[];
 }
 
 describeChromium((browser) => {
@@ -54,7 +66,7 @@ describeChromium((browser) => {
   const titles = (page: Page): Promise<string[]> => page.locator('.cards :is(h2, h3)').allInnerTexts();
 
   describe('the pages of the example site', () => {
-    test.for(screens)('are accessible, and no wider than the screen: %s', { timeout: 180_000 }, async ([, options]) => {
+    test.for(screens)('are accessible, and no wider than the screen: %s', async ([, options]) => {
       const site = await startExampleSite();
       const paths = [
         '/',
@@ -103,7 +115,7 @@ describeChromium((browser) => {
         'All places are taken. New nodes for Rust go into service in Helsinki in January 2027.',
       );
       const help = await open(site, '/knowledgebase');
-      expect((await help.locator('.categories li').allInnerTexts()).toSorted()).toEqual(
+      expect((await help.locator('.guides li').allInnerTexts()).toSorted()).toEqual(
         guides.map(({ title }) => title).toSorted(),
       );
       const domains = await open(site, '/domains');
@@ -136,6 +148,47 @@ describeChromium((browser) => {
       await expect.poll(() => page.getByRole('alert').innerText(), eventually).toContain('could not reach our servers');
       await page.getByRole('button', { name: 'Try again' }).click();
       await expect.poll(() => titles(page), eventually).toContain('VPS 8');
+    });
+  });
+
+  describe('the lists of articles', () => {
+    test('show one category, and how many articles each has', async () => {
+      const site = await startExampleSite();
+      const page = await open(site, '/blog');
+      const categories = await read<{ name: string; count: number; slug: string }[]>(site, '/v1/blog/categories');
+      const links = page.getByRole('navigation', { name: 'Categories' }).getByRole('link');
+      const all = categories.reduce((sum, { count }) => sum + count, 0);
+      expect(await links.allInnerTexts()).toEqual([
+        `All (${all})`,
+        ...categories.map(({ name, count }) => `${name} (${count})`),
+      ]);
+      await page.getByRole('link', { name: 'Engineering' }).click();
+      await page.waitForURL(`${site.url}/blog?category=engineering`);
+      const count = categories.find(({ slug }) => slug === 'engineering')!.count;
+      await expect.poll(() => titles(page), eventually).toHaveLength(count);
+      expect(await page.locator('.categories [aria-current=page]').innerText()).toBe(`Engineering (${count})`);
+      const help = await open(site, '/knowledgebase?category=vps');
+      const guides = await read<Titled[]>(site, '/v1/kb/list?category=vps');
+      expect(await help.locator('.guides li').allInnerTexts()).toEqual(guides.map(({ title }) => title));
+    });
+  });
+
+  describe('the search of the knowledge base', () => {
+    test('finds guides in spite of a typing error, and can be linked', async () => {
+      const site = await startExampleSite();
+      const page = await open(site, '/knowledgebase');
+      const first = page.locator('#found li h2').first();
+      await page.getByRole('searchbox').pressSequentially('revrse dns');
+      await expect.poll(() => first.innerText(), eventually).toBe('Setting reverse DNS');
+      expect(await page.locator('.guides').isVisible()).toBe(false);
+      expect(page.url()).toBe(`${site.url}/knowledgebase?q=revrse+dns`);
+      await page.getByRole('searchbox').fill('zzzzqqq');
+      await page.getByText('No guides for “zzzzqqq”').waitFor();
+      await page.getByRole('searchbox').fill('');
+      await page.locator('.guides').waitFor();
+      const linked = await open(site, '/knowledgebase?q=snapshot');
+      await linked.getByRole('link', { name: 'Backups and snapshots of a VPS' }).first().click();
+      await linked.waitForURL(site.url + guide);
     });
   });
 
@@ -185,6 +238,47 @@ describeChromium((browser) => {
       await page.waitForURL(`${site.url}/blog/company-news/rotterdam-location#what-runs-where`);
       // A link to a heading scrolls to it, although the article comes later than the page.
       await expect.poll(() => page.evaluate(() => scrollY), eventually).toBeGreaterThan(200);
+    });
+
+    test('shows its tags, the articles around it and related ones', async () => {
+      const site = await startExampleSite();
+      for (const [kind, path, category] of [
+        ['blog', post, 'company-news'],
+        ['kb', guide, 'vps'],
+      ] as const) {
+        const index = await read<Surroundings[]>(site, `/v1/${kind}/index?category=${category}`);
+        const entry = index.find((each) => each.path === path)!;
+        const page = await open(site, path);
+        const footer = page.locator('.neighbours');
+        await footer.getByRole('heading', { name: 'Related' }).waitFor();
+        const paths = await footer
+          .getByRole('link')
+          .evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+        expect(paths).toEqual([...entry.related, entry.previous, entry.next].filter((each) => each !== null));
+        expect(await footer.locator('.tags li').allInnerTexts()).toEqual(entry.tags);
+        const list = await read<Titled[]>(site, `/v1/${kind}/list`);
+        const title = list.find((each) => each.path === entry.related[0])!.title;
+        await footer.getByRole('link', { name: title }).first().click();
+        await page.waitForURL(site.url + entry.related[0]!);
+      }
+    });
+
+    test('is shown at its present path when a link has a former one', async () => {
+      const site = await startExampleSite();
+      const [[former, present] = []] = Object.entries(await read<Record<string, string>>(site, '/v1/redirects.json'));
+      const page = await open(site, `${former!}#end`);
+      expect(page.url()).toBe(`${site.url}${present!}#end`);
+    });
+
+    test('is shown at its present path by a server that knows no redirects', async () => {
+      const port = String(await findFreePort());
+      const url = await serveExampleSite(`http://127.0.0.1:${port}`);
+      const former = '/blog/company-news/new-prices-2026';
+      // The API is not running yet. The server keeps for a minute that there are no redirects.
+      expect((await fetch(url + former, { redirect: 'manual' })).status).toBe(200);
+      const page = await open({ url, ...(await startSampleApi({ PORT: port })) }, former);
+      expect(page.url()).toBe(`${url}/blog/company-news/price-changes-april-2026`);
+      expect(await page.locator('link[rel=canonical]').getAttribute('href')).toBe(page.url());
     });
 
     test('that does not exist says so, and is not for search engines', async () => {
