@@ -1,5 +1,5 @@
 import type { Article } from '../article.ts';
-import { createRelatedSearch } from './related.ts';
+import { findRelated } from './related.ts';
 import { toFile } from './side-file.ts';
 import type { SideFile, TextFile } from './side-file.ts';
 
@@ -10,15 +10,16 @@ export const articleIndex: SideFile = ({ blog, knowledgeBase }) => [
 ];
 
 function toIndexes(name: 'blogIndex' | 'knowledgeBaseIndex', articles: readonly Article[]): TextFile[] {
-  const findRelated = createRelatedSearch(
+  const related = findRelated(
     articles.map(({ path, folder, metadata }) => ({ path, category: folder.slug, tags: metadata.tags })),
   );
+  const relatedTo = new Map(articles.map(({ path }, at) => [path, related[at]!]));
   return [...Map.groupBy(articles, ({ folder }) => folder.slug)].map(([category, own]) => {
     const entries = own.map(({ path, metadata: { tags, updated = null } }, at) => ({
       path,
       previous: own[at - 1]?.path ?? null,
       next: own[at + 1]?.path ?? null,
-      related: findRelated(path),
+      related: relatedTo.get(path)!,
       tags,
       updated,
     }));

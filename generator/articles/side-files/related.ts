@@ -7,63 +7,98 @@ export interface Tagged {
 
 const maxRelated = 5;
 
-/** Of a more frequent tag, only the articles nearby in the list are compared: all of them would be quadratic. */
-const maxCompared = 40;
-
-/** A position of an article in the list, and in the articles of its category and of each of its tags. */
-interface Entry extends Tagged {
-  readonly at: number;
-  readonly atInCategory: number;
-  readonly atInTags: ReadonlyMap<string, number>;
-}
+/** Of a tag that more articles have, only some around one in the list are compared: comparing all would be quadratic. */
+const maxCompared = 32;
+const reach = 6;
 
 /**
- * Creates a search for the articles that are related to one: those with most common tags, the nearest in the list first, and
- * then its neighbours in the category. The articles are in the order of their list.
+ * Finds the articles that are related to each one: those with most common tags, the nearest in the list first, and then its
+ * neighbours in the category. The articles are in the order of their list. They are numbers in here, since 10,000 objects
+ * took 1 s instead of 0.1 s.
  */
-export function createRelatedSearch(articles: readonly Tagged[]): (path: string) => string[] {
-  const byCategory = new Map<string, Entry[]>();
-  const byTag = new Map<string, Entry[]>();
-  const byPath = new Map<string, Entry>();
-  for (const [at, article] of articles.entries()) {
-    const category = listIn(byCategory, article.category);
-    const atInTags = new Map<string, number>();
-    const entry = { ...article, at, atInCategory: category.length, atInTags };
-    category.push(entry);
-    for (const tag of article.tags) if (!atInTags.has(tag)) atInTags.set(tag, listIn(byTag, tag).push(entry) - 1);
-    byPath.set(article.path, entry);
+export function findRelated(articles: readonly Tagged[]): string[][] {
+  const byCategory = new Map<string, number[]>();
+  const byTag: number[][] = [];
+  const tagsOf = toNumbers(articles);
+  for (const [at, { category }] of articles.entries()) {
+    const own = byCategory.get(category);
+    if (own) own.push(at);
+    else byCategory.set(category, [at]);
+    for (const tag of tagsOf[at]!) (byTag[tag] ??= []).push(at);
   }
+  /** The position of the article at hand in each list: they are walked through in order. */
+  const positions = new Map<number[], number>();
+  const nextPosition = (list: number[]): number => {
+    const position = positions.get(list) ?? 0;
+    positions.set(list, position + 1);
+    return position;
+  };
 
-  return (path) => {
-    const own = byPath.get(path)!;
-    const sharing = new Set(
-      [...own.atInTags].flatMap(([tag, position]) => around(byTag.get(tag)!, position, maxCompared / 2)),
-    );
-    const common = [...sharing]
-      .map((entry) => ({ entry, tags: countCommon(own, entry), distance: Math.abs(entry.at - own.at) }))
-      .toSorted((a, b) => b.tags - a.tags || a.distance - b.distance || a.entry.at - b.entry.at)
-      .map(({ entry }) => entry);
-    const neighbours = around(byCategory.get(own.category)!, own.atInCategory, maxRelated).toSorted(
-      (a, b) => Math.abs(a.atInCategory - own.atInCategory) - Math.abs(b.atInCategory - own.atInCategory),
-    );
-    return [...new Set([...common, ...neighbours])].slice(0, maxRelated).map((entry) => entry.path);
+  return articles.map(({ category }, own) => {
+    const best = createTop(maxRelated);
+    for (const tag of tagsOf[own]!) {
+      const list = byTag[tag]!;
+      const position = nextPosition(list);
+      const isRare = list.length <= maxCompared;
+      const end = isRare ? list.length : Math.min(list.length, position + reach + 1);
+      for (let index = isRare ? 0 : Math.max(0, position - reach); index < end; index += 1) {
+        const other = list[index]!;
+        // No two articles have the same rank: of two at the same distance, the earlier one is first.
+        const nearness = (other < own ? 1 : 0) - 2 * Math.abs(other - own);
+        const most = Math.min(tagsOf[own]!.length, tagsOf[other]!.length) * 2 * articles.length + nearness;
+        if (other === own || most <= best.lowest()) continue;
+        best.add(other, countCommon(tagsOf[own]!, tagsOf[other]!) * 2 * articles.length + nearness);
+      }
+    }
+    const list = byCategory.get(category)!;
+    const position = nextPosition(list);
+    const related = new Set(best.list());
+    for (let distance = 1; distance <= maxRelated; distance += 1) {
+      for (const neighbour of [list[position - distance], list[position + distance]]) {
+        if (neighbour !== undefined && related.size < maxRelated) related.add(neighbour);
+      }
+    }
+    return Array.from(related, (at) => articles[at]!.path);
+  });
+}
+
+/** Keeps the entries of highest rank. An entry that is added again has the same rank. */
+function createTop(size: number) {
+  const entries: number[] = [];
+  const ranks: number[] = [];
+  const lowest = (): number => ranks[size - 1] ?? -Infinity;
+  return {
+    /** The rank that another entry must exceed. */
+    lowest,
+    add(entry: number, rank: number): void {
+      if (rank <= lowest()) return;
+      let at = ranks.length;
+      while (at > 0 && ranks[at - 1]! < rank) at -= 1;
+      if (ranks[at - 1] === rank) return;
+      entries.splice(at, 0, entry);
+      ranks.splice(at, 0, rank);
+      if (ranks.length > size) {
+        entries.pop();
+        ranks.pop();
+      }
+    },
+    list: (): readonly number[] => entries,
   };
 }
 
-/** The entries of a list around a position, without the one at it: as many before as after, at most. */
-function around(entries: readonly Entry[], position: number, each: number): Entry[] {
-  const before = entries.slice(Math.max(0, position - each), position);
-  return [...before, ...entries.slice(position + 1, position + 1 + each)];
-}
-
-function countCommon({ atInTags }: Entry, { atInTags: other }: Entry): number {
+function countCommon(tags: readonly number[], other: readonly number[]): number {
   let count = 0;
-  for (const tag of atInTags.keys()) if (other.has(tag)) count += 1;
+  for (const tag of tags) if (other.includes(tag)) count += 1;
   return count;
 }
 
-function listIn(lists: Map<string, Entry[]>, key: string): Entry[] {
-  let list = lists.get(key);
-  if (!list) lists.set(key, (list = []));
-  return list;
+/** The tags of each article, without repeated ones, as numbers: they are compared faster than texts. */
+function toNumbers(articles: readonly Tagged[]): number[][] {
+  const numbers = new Map<string, number>();
+  const toNumber = (tag: string): number => {
+    const number = numbers.get(tag) ?? numbers.size;
+    numbers.set(tag, number);
+    return number;
+  };
+  return articles.map(({ tags }) => [...new Set(tags)].map(toNumber));
 }
