@@ -68,7 +68,7 @@ describe('a change of the sources changes', () => {
   const withForms = (...files: string[]) => files.flatMap((file) => [file, `${file}.br`, `${file}.gz`]);
   const blogArticle = withForms('public/v1/blog/article/news/first.json');
   const guideOf = withForms('public/v1/kb/article/vps/ssh.json');
-  const kbLists = withForms('public/v1/kb/list.json', 'public/v1/kb/list/vps.json');
+  const kbLists = withForms('public/v1/kb/list.json', 'public/v1/kb/list/vps.json', 'public/v1/kb/search.json');
   const categories = withForms('public/v1/kb/categories.json');
 
   test.each<[string, Files, string[]]>([
