@@ -55,9 +55,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       cache,
       progress: options.progress,
       allowEmpty,
-      widget: record?.widget,
+      made: record?.made,
       search: createSearchWriter(),
-      searchInput: record?.searchInput,
       ...(!checkOnly && {
         compressor: compressors[compression],
         openStage: () => createReleaseStage({ out, compressor: compressors[compression], previous: record?.previous }),

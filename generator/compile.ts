@@ -1,6 +1,5 @@
 import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/resources.ts';
-import type { StatusWidget } from '#contract/status.ts';
 import type { Article } from './articles/article.ts';
 import { checkAuthors } from './articles/authors.ts';
 import { checkReferences, checkUnusedMedia, collectAliases } from './articles/checks.ts';
@@ -12,7 +11,7 @@ import { compileArticles, readArticleText, writeArticles } from './articles/comp
 import type { ArticlesOptions } from './articles/compile.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
-import { toSideFiles } from './articles/side-files/index.ts';
+import { writeSideFiles } from './articles/side-files/index.ts';
 import type { SearchWriter } from './articles/side-files/search.ts';
 import { toFile } from './articles/side-files/side-file.ts';
 import { checkSitemap } from './articles/side-files/sitemap.ts';
@@ -20,7 +19,7 @@ import type { SideFileInput, SiteUrls, TextFile } from './articles/side-files/si
 import { checkMediaFiles } from './articles/media.ts';
 import type { PictureSizes } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
-import type { BuildResult } from './build-options.ts';
+import type { BuildResult, Made } from './build-options.ts';
 import { findEmptied } from './release/emptied.ts';
 import { writeGeneratorFiles } from './release/generator-files.ts';
 import type { Online } from './release/online.ts';
@@ -43,11 +42,9 @@ export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'> {
   readonly allowEmpty?: boolean | undefined;
   /** Starts the release after all checks; if left out, nothing is written. */
   readonly openStage?: (() => Promise<Stage>) | undefined;
-  /** The status widget of the previous release, if this version of the generator made it. */
-  readonly widget: StatusWidget | undefined;
   readonly search: SearchWriter;
-  /** The input of the search index of the previous release, if this version of the generator made it. */
-  readonly searchInput: string | undefined;
+  /** What the previous build made, if it was of this version of the generator. */
+  readonly made: Made | undefined;
 }
 
 /** The result of a build, with its articles. */
@@ -163,10 +160,10 @@ async function writeRelease(
   stage: Stage,
   { texts, site, media, articles, pictures, counts, nextChangeAt }: Parts,
   options: CompileOptions,
-): Promise<Pick<BuildResult, 'release' | 'widget' | 'searchInput'> | undefined> {
+): Promise<(Pick<BuildResult, 'release'> & Made) | undefined> {
   const { diagnostics, search } = options;
   try {
-    for (const { file, text } of [...texts, ...(await toSideFiles(site))]) await stage.write(file, Buffer.from(text));
+    for (const { file, text } of texts) await stage.write(file, Buffer.from(text));
     for (const [path, source] of media) {
       const file = fileOf('media', { path: path.slice('/media/'.length) });
       if (stage.reuse(file, source.sha256)) continue;
@@ -174,9 +171,12 @@ async function writeRelease(
       if (bytes) stage.writeMedia(file, bytes);
     }
     await writeArticles(articles, stage, { ...options, pictures });
-    const searchInput = await search.write(site, stage, options.searchInput);
-    const widget = await writeGeneratorFiles(stage, options.widget);
-    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget, searchInput };
+    const sideFiles = await writeSideFiles(site, stage, options.made?.sideFiles);
+    const searchInput = await search.write(site, stage, options.made?.searchInput);
+    const widget = await writeGeneratorFiles(stage, options.made?.widget);
+    if (!diagnostics.failed()) {
+      return { release: await stage.publish(counts, nextChangeAt), widget, sideFiles, searchInput };
+    }
   } catch (error) {
     await stage.discard();
     throw error;

@@ -5,7 +5,7 @@ import type { Article } from './articles/article.ts';
 import { openArticleCache } from './articles/cache.ts';
 import type { SiteUrls } from './articles/side-files/side-file.ts';
 import { createSearchWriter } from './articles/side-files/search.ts';
-import type { BuildResult } from './build-options.ts';
+import type { BuildResult, Made } from './build-options.ts';
 import { articleCacheOf } from './build-record.ts';
 import { compile } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -77,9 +77,8 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   const compressor = compressors.fast;
   let sources: Sources | undefined;
   let previews: PreviousRelease[] = [];
-  let widget: BuildResult['widget'];
+  let made: Made | undefined;
   const search = createSearchWriter(maxTextLength);
-  let searchInput: BuildResult['searchInput'];
 
   const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
@@ -102,14 +101,13 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
       render: renderer.render,
       cache,
       compressor,
-      widget,
       search,
-      searchInput,
+      made,
       openStage: () => createReleaseStage({ out: folder, compressor, previous: previews.at(-1), isPreview: true }),
     });
     report({ result, articles, files, ms: performance.now() - started });
     if (!result.release) return;
-    ({ widget, searchInput } = result);
+    made = result;
     const preview = toPreview(join(folder, 'releases', result.release.id), result.release);
     previews = [...previews.filter(({ directory }) => directory !== preview.directory), preview];
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);
