@@ -68,10 +68,10 @@ const Settings = z
       .describe('Actions and console commands at once for each API key.'),
     READ_RATELIMIT_RPS: integer(1, 1_000_000)
       .default(rateLimits.reads.refill)
-      .describe('Reads of logs and console addresses a second for each API key.'),
+      .describe('GET requests with an API key a second: logs, console addresses, states, actions, and the key itself.'),
     READ_RATELIMIT_BURST: integer(1, 1_000_000)
       .default(rateLimits.reads.burst)
-      .describe('Reads of logs and console addresses at once for each API key.'),
+      .describe('GET requests at once for each API key.'),
     FEEDBACK_RATELIMIT_WINDOW_SECONDS: integer(1, 86_400)
       .default(rateLimits.feedback.seconds)
       .describe('Seconds after which a client IP may vote once more.'),

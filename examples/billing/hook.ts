@@ -40,16 +40,26 @@ function create(service: string, server: string, provider: string, ref: string):
   run('servers', 'add', server, '--provider', provider, '--ref', ref);
   const allowed = scopes[server.split(':')[0]!]!.flatMap((scope) => ['--scope', scope]);
   const label = ['--label', `service ${service}`, '--if-absent'];
-  process.stdout.write(run('keys', 'create', '--server', server, ...allowed, ...label, '--json'));
+  const created = run('keys', 'create', '--server', server, ...allowed, ...label, '--json');
+  const { id, servers } = JSON.parse(created) as Key;
+  // The service had another server before, or has several.
+  if (!servers.includes(server)) run('keys', 'update', id, ...[...servers, server].flatMap((one) => ['--server', one]));
+  process.stdout.write(created);
 }
 
 /** Takes the server from every key that opens it, since its ID may later be that of another customer, and removes it. */
 function terminate(server: string): void {
-  const keys = JSON.parse(run('keys', 'list', '--json')) as Key[];
-  for (const { id, servers } of keys.filter((key) => key.revoked === null && key.servers.includes(server))) {
-    const others = servers.filter((other) => other !== server).flatMap((other) => ['--server', other]);
-    if (others.length === 0) run('keys', 'revoke', id);
-    else run('keys', 'update', id, ...others);
+  const findKeys = (): Key[] =>
+    (JSON.parse(run('keys', 'list', '--json')) as Key[]).filter(
+      ({ revoked, servers }) => revoked === null && servers.includes(server),
+    );
+  // Until none is left: another hook that changes the same key at this moment may have put the server back.
+  for (let keys = findKeys(); keys.length > 0; keys = findKeys()) {
+    for (const { id, servers } of keys) {
+      const others = servers.filter((other) => other !== server).flatMap((other) => ['--server', other]);
+      if (others.length === 0) run('keys', 'revoke', id);
+      else run('keys', 'update', id, ...others);
+    }
   }
   const records = JSON.parse(run('servers', 'list', '--json')) as { readonly server: string }[];
   if (records.some((record) => record.server === server)) run('servers', 'remove', server);

@@ -8,7 +8,7 @@ const fields = {
   checked_at: z.iso
     .datetime()
     .describe(
-      'When the system that runs the server reported this state, in UTC; if it reported none, the present time.',
+      'When the system that runs the server was asked, in UTC; a game panel may have known the answer for up to 20 seconds. Without an answer, the present time.',
     ),
 };
 

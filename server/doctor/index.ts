@@ -2,7 +2,7 @@ import type { LookupFunction } from 'node:net';
 import type { Check, Finding, Seen, Site, Visit } from './finding.ts';
 import { fault } from './finding.ts';
 import { createVisit } from './visit.ts';
-import { answers, clock, encryption } from './checks/reach.ts';
+import { answers, clock, encryption, isLoopback } from './checks/reach.ts';
 import { bodies, errors } from './checks/bodies.ts';
 import { contentTypes, requestIds } from './checks/headers.ts';
 import { cachedByQuery, conditional, neverCached, oneRelease } from './checks/caching.ts';
@@ -53,11 +53,12 @@ export interface ExamineOptions {
 
 /**
  * Looks at a running service as its clients see it, through all proxies. It sends no action, no command and no vote. With
- * an API key, what the key may read is read too.
+ * an API key, what the key may read is read too, unless it would travel in plain text.
  */
 export async function examine(base: URL, { key, lookup }: ExamineOptions = {}): Promise<readonly Finding[]> {
   const visit = createVisit(base, lookup);
-  const blank = { visit, base, articles: [], picture: undefined, key };
+  const isSafe = base.protocol === 'https:' || isLoopback(base);
+  const blank = { visit, base, articles: [], picture: undefined, key: isSafe ? key : undefined };
   const findings = await runAll(first, blank);
   if (findings.some(({ state }) => state === 'fault')) return findings;
   return [...findings, ...(await runAll(checks, { ...blank, ...(await readLists(visit)) }))];

@@ -160,7 +160,8 @@ function describe(
     return { mediaType, documentHeaders: ['Content-Security-Policy', policy] };
   }
   const { mediaType = docsTypes[extname(file)] ?? 'application/json' }: Resource = resources[name];
-  if (mediaType.startsWith('text/html')) return { mediaType, documentHeaders: docsHeaders };
+  // A page names scripts and styles that only its own release has, so that no cache may answer with an older page.
+  if (mediaType.startsWith('text/html')) return { mediaType, documentHeaders: docsHeaders, cacheControl: 'no-cache' };
   const isVersion = name === 'statusWidgetVersion' || name === 'docsFile';
   return { mediaType, ...(isVersion && { cacheControl: 'public, max-age=31536000, immutable' }) };
 }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { fault, ok, skipped } from '../finding.ts';
+import { hostOf } from './reach.ts';
 import type { Check, Outcome, Seen, Site } from '../finding.ts';
 
 /** Requests of a burst: enough to see in the remaining quota, few enough to leave most of it. */
@@ -29,7 +30,7 @@ export const forgedAddress: Check = {
 export const sharedAddress: Check = {
   name: 'addresses of clients',
   async run(site) {
-    if (isIP(site.base.hostname.replace(/^\[|\]$/g, '')) > 0) return skipped(oneAddress);
+    if (isIP(hostOf(site.base)) > 0) return skipped(oneAddress);
     const hasBoth = await Promise.all(
       ([4, 6] as const).map((family) =>
         site.visit('/v1/info', { family }).then(

@@ -39,8 +39,8 @@ const mayBeMissing = (endpoint: Endpoint): boolean => endpoint.problems.includes
 async function compare({ visit }: Site, target: string, endpoint: Endpoint): Promise<string | undefined> {
   const seen = await visit(target, { headers: { 'Accept-Encoding': 'identity' } });
   if (seen.status === 404 && mayBeMissing(endpoint)) return undefined;
-  const reply = endpoint.replies[seen.status];
-  if (!reply) return `answers ${seen.status}`;
+  const reply = endpoint.replies[200];
+  if (seen.status !== 200 || !reply) return `answers ${seen.status}`;
   const type = seen.header('content-type');
   if (!type.startsWith(reply.mediaType)) return `is ${type || 'without a type'}, not ${reply.mediaType}`;
   if (reply.schema && !reply.schema.safeParse(seen.json()).success) return 'has another shape';

@@ -20,8 +20,11 @@ export const crossOrigin: Check = {
     if (allowed.length === 0 && !isRestricted) {
       return fault('/v1/plans has no Access-Control-Allow-Origin', 'let the proxy keep the headers of the service');
     }
+    if (allowed[0] === origin || seen.header('access-control-allow-credentials') !== '') {
+      return fault('any origin is allowed by its name, as if it were listed', leaveIt);
+    }
     const closed = await visit(keyed, { headers: { Origin: origin } });
-    if (closed.all('access-control-allow-origin').length > 0 && allowed[0] !== origin) {
+    if (closed.all('access-control-allow-origin').length > 0) {
       return fault('any website may call the endpoints that take an API key', leaveIt);
     }
     return ok(isRestricted ? 'only the origins of CORS_ORIGINS' : `${allowed[0]}, and nothing with a key`);

@@ -26,7 +26,7 @@ export const authorization: Check = {
 export const keyedReads: Check = {
   name: 'API key',
   async run({ visit, key }) {
-    if (key === undefined) return skipped('--key-file names none');
+    if (key === undefined) return skipped('no --key-file, or no TLS to send it by');
     const headers = { Authorization: `Bearer ${key}` };
     const seen = await visit('/v1/key', { headers });
     if (seen.status !== 200) {

@@ -8,6 +8,16 @@ const dayMs = 86_400_000;
 const fewDays = 14;
 const maxSkewMs = 30_000;
 
+/** Whether an address is one of this machine itself. */
+export function isLoopback(base: URL): boolean {
+  return /^(?:localhost|127\.[\d.]+|::1)$/.test(hostOf(base));
+}
+
+/** The host of an address, without the brackets of IPv6. */
+export function hostOf(base: URL): string {
+  return base.hostname.replace(/^\[|\]$/g, '');
+}
+
 /** Whether the service answers at all, and not only its proxy. */
 export const answers: Check = {
   name: 'answers',
@@ -38,12 +48,9 @@ export const answers: Check = {
 export const encryption: Check = {
   name: 'TLS',
   async run({ base }) {
-    const host = base.hostname.replace(/^\[|\]$/g, '');
-    if (base.protocol === 'http:') {
-      if (/^(?:localhost|127\.[\d.]+|::1)$/.test(host)) return skipped('a loopback address needs none');
-      return fault('API keys travel in plain text', 'serve it by https alone, and redirect http to it');
-    }
-    return readCertificate(host, Number(base.port || 443));
+    if (base.protocol === 'https:') return readCertificate(hostOf(base), Number(base.port || 443));
+    if (isLoopback(base)) return skipped('a loopback address needs none');
+    return fault('API keys travel in plain text', 'serve it by https alone, and redirect http to it');
   },
 };
 

@@ -25,7 +25,7 @@ export const streams: Check = {
 export const streamAddress: Check = {
   name: 'address of streams',
   async run({ visit, base, key }) {
-    if (key === undefined) return skipped('--key-file names no key');
+    if (key === undefined) return skipped('no --key-file, or no TLS to send it by');
     const headers = { Authorization: `Bearer ${key}` };
     const server = await findConsole({ visit }, headers);
     if (server === undefined) return skipped('the key may read no console');
