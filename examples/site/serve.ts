@@ -67,15 +67,28 @@ async function readAddress(url: string): Promise<{ path: string; file: string; t
   return text === undefined ? undefined : { path, file, text };
 }
 
-const server = createServer((request, response) => void answer(request, response));
+const server = createServer((request, response) => {
+  answer(request, response).catch((error: unknown) => {
+    console.error(error);
+    response.writeHead(500).end();
+  });
+});
 
 async function answer({ url = '/' }: IncomingMessage, response: ServerResponse): Promise<void> {
   const found = await readAddress(url);
-  const moved = found?.file === 'article.html' ? (await readRedirects())[found.path] : undefined;
+  const moved = await findMoved(url);
   if (moved !== undefined) return void response.writeHead(301, { Location: moved, ...securityHeaders }).end();
   const { file, text } = found ?? { file: '404.html', text: await readPage('404.html') };
   const headers = { 'Content-Type': types[extname(file)], 'Cache-Control': 'no-cache', ...securityHeaders };
   response.writeHead(found ? 200 : 404, headers).end(text);
+}
+
+/** The present path of an article, if this is a former one. */
+async function findMoved(url: string): Promise<string | undefined> {
+  const path = URL.parse(url, 'http://localhost')?.pathname ?? '';
+  if (!/^\/(?:blog|knowledgebase)\//.test(path)) return undefined;
+  const moved = await readRedirects();
+  return Object.hasOwn(moved, path) ? moved[path] : undefined;
 }
 
 let redirects: Promise<Record<string, string>> | undefined;
@@ -84,10 +97,9 @@ let redirects: Promise<Record<string, string>> | undefined;
 function readRedirects(): Promise<Record<string, string>> {
   if (redirects) return redirects;
   setTimeout(() => (redirects = undefined), 60_000).unref();
-  redirects = fetch(`${api}/v1/redirects.json`, { signal: AbortSignal.timeout(2000) }).then(
-    async (reply) => (reply.ok ? ((await reply.json()) as Record<string, string>) : {}),
-    () => ({}),
-  );
+  redirects = fetch(`${api}/v1/redirects.json`, { signal: AbortSignal.timeout(2000) })
+    .then(async (reply) => (reply.ok ? ((await reply.json()) as Record<string, string> | null) : null) ?? {})
+    .catch(() => ({}));
   return redirects;
 }
 

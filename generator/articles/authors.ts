@@ -23,7 +23,10 @@ export function checkAuthors({ value, place }: Checked<Authors>, parts: SitePart
     const { author, draft } = metadata;
     if (!author || draft || Object.hasOwn(value, author.text)) continue;
     const message = `the author ${author.text} is not in ${authorsFile}`;
-    const hint = suggest(author.text, names) ?? `add there: ${JSON.stringify(author.text)}: {}`;
+    // YAML keys of these names are refused.
+    const canBeKey = !(author.text in {});
+    const add = canBeKey ? `add there: ${JSON.stringify(author.text)}: {}` : undefined;
+    const hint = suggest(author.text, names) ?? add;
     diagnostics.warning(placeOf(file, author.line, author.column), message, hint);
   }
 }

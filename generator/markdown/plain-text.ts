@@ -11,6 +11,7 @@ export interface PlainText {
 export function toPlainText(html: string): PlainText {
   const headings: string[] = [];
   const body = html
+    .replace(tag, (start) => start.replace(value, withoutBrackets))
     .replace(codeBlock, ' ')
     .replace(footnoteLabel, ' ')
     .replace(heading, (_, content: string) => {
@@ -28,6 +29,9 @@ const heading = /<(?=h[1-6][\s>])[^>]*>(.*?)<\/h[1-6]>/gs;
 const inlineTag =
   /<\/?(?:a|abbr|b|code|del|em|i|ins|kbd|mark|s|samp|span|strike|strong|tt|u|var)(?:\s(?:[^>"]|"[^"]*")*)?>/g;
 const tag = /<(?:[^>"]|"[^"]*")*>/g;
+const value = /"[^"]*"/g;
+/** Values of attributes hold brackets as they are, which the other patterns would take for tags. */
+const withoutBrackets = (text: string): string => text.replace(/[<>]/g, '');
 /** The renderer writes no other character references. */
 const reference = /&#x([0-9A-F]+);/g;
 /** Soft hyphens and other characters that are not visible. */

@@ -10,6 +10,8 @@ import { renderScopes } from './scopes.ts';
 import { renderStart } from './start.ts';
 import { renderStreams } from './streams.ts';
 
+const scriptOptions = { loader: 'ts', format: 'iife', target: 'es2022', tsconfigRaw: {} } as const;
+
 /** A file of /docs. */
 interface DocsFile {
   /** Its path in the release, which is known before its bytes are. */
@@ -24,13 +26,13 @@ const readOwn = (name: string): string => readFileSync(join(import.meta.dirname,
 
 /** Lists the files of /docs. They depend on the generator alone, so that most builds link those of the last release. */
 export function listDocsFiles(): DocsFile[] {
-  const { version } = JSON.parse(readViewer('package.json').toString()) as { version: string };
-  const [style, script] = [readOwn('docs.css'), readOwn('browser/main.ts')];
+  const [style, script, viewerStyle] = [readOwn('docs.css'), readOwn('browser/main.ts'), readViewerStyle()];
   const assets: Assets = {
-    viewer: `swagger-ui-${version}`,
-    // The version of a script is that of its source: most builds do not compile it.
-    script: `docs-${hash('sha256', script).slice(0, 16)}`,
-    style: `docs-${hash('sha256', style).slice(0, 16)}`,
+    viewer: `swagger-ui-${versionOf('swagger-ui-dist')}`,
+    viewerStyle: `swagger-ui-${toVersion(viewerStyle)}`,
+    // Not of the compiled script: most builds do not compile it.
+    script: `docs-${toVersion(JSON.stringify([script, versionOf('esbuild'), scriptOptions]))}`,
+    style: `docs-${toVersion(style)}`,
   };
   return [
     { file: fileOf('docs', {}), read: () => renderStart(assets) },
@@ -40,13 +42,19 @@ export function listDocsFiles(): DocsFile[] {
     file('limits.html', () => renderLimits(assets)),
     file(`${assets.style}.css`, () => style),
     file(`${assets.script}.js`, () => compileScript(script)),
-    file(`${assets.viewer}.css`, readViewerStyle),
+    file(`${assets.viewerStyle}.css`, () => viewerStyle),
     file(`${assets.viewer}.js`, readViewerScript),
     file(`${assets.viewer}.txt`, readLicences),
   ];
 }
 
 const file = (path: string, read: DocsFile['read']): DocsFile => ({ file: fileOf('docsFile', { path }), read });
+
+const toVersion = (text: string): string => hash('sha256', text).slice(0, 16);
+
+function versionOf(name: string): string {
+  return (require(`${name}/package.json`) as { version: string }).version;
+}
 
 let viewerScript: Buffer | undefined;
 
@@ -68,6 +76,6 @@ function readLicences(): string {
 async function compileScript(source: string): Promise<string> {
   // Imported here: most builds link the script of the last release.
   const { transform } = await import('esbuild');
-  const { code } = await transform(source, { loader: 'ts', format: 'iife', target: 'es2022', tsconfigRaw: {} });
+  const { code } = await transform(source, scriptOptions);
   return code;
 }

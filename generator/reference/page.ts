@@ -6,6 +6,7 @@ import type { Html } from './html.ts';
 export interface Assets {
   /** Swagger UI: script, style sheet and licences. */
   readonly viewer: string;
+  readonly viewerStyle: string;
   readonly script: string;
   readonly style: string;
 }

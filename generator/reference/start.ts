@@ -13,7 +13,7 @@ const firstCalls = [
 
 /** Renders the first page: the way to a first answer, and the reference. */
 export function renderStart(assets: Assets): string {
-  const { viewer } = assets;
+  const { viewer, viewerStyle } = assets;
   const main = html`<h1>${head.info.title}</h1>
     <p>${head.info.description}</p>
     <h2 id="start">Start</h2>
@@ -44,5 +44,5 @@ export function renderStart(assets: Assets): string {
         same content.
       </p>
     </div>`;
-  return renderPage({ path: '/docs', main, styles: [viewer], scripts: [viewer] }, assets);
+  return renderPage({ path: '/docs', main, styles: [viewerStyle], scripts: [viewer] }, assets);
 }

@@ -22,5 +22,9 @@ export function parseArticle(html) {
       element.setAttribute(name, api + element.getAttribute(name));
     }
   }
+  for (const element of template.content.querySelectorAll('[srcset]')) {
+    const list = element.getAttribute('srcset') ?? '';
+    element.setAttribute('srcset', list.replace(/(^|[\s,])\/media\//g, `$1${api}/media/`));
+  }
   return template.content;
 }

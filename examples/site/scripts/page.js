@@ -89,7 +89,13 @@ export function explain(error) {
 
 /** Scrolls to what the address names: when the browser looked for it, it was not there yet. */
 export function scrollToAnchor() {
-  document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+  let id = location.hash.slice(1);
+  try {
+    id = decodeURIComponent(id);
+  } catch {
+    // It is not percent-encoded, so that it names the element as it is.
+  }
+  document.getElementById(id)?.scrollIntoView();
 }
 
 /** The prices of the API are in euro. */

@@ -35,7 +35,7 @@ function decorate(pre: Element, code: Element): void {
   const { className } = code.properties;
   const isDiff =
     Array.isArray(className) && className.some((name) => name === 'language-diff' || name === 'language-patch');
-  if (!isMarked && !isDiff) return;
+  if ((!isMarked && !isDiff) || !code.children.every(isHighlighted)) return;
   const split = splitLines(code.children);
   // The line break of the last line is followed by nothing.
   if (split.at(-1)?.length === 0) split.pop();
@@ -47,6 +47,13 @@ function decorate(pre: Element, code: Element): void {
     },
     children,
   }));
+}
+
+/** Whether the highlighter made a node: deep elements of raw HTML would be copied once for each line. */
+function isHighlighted(node: ElementContent): boolean {
+  if (node.type !== 'element') return node.type === 'text';
+  const { className } = node.properties;
+  return Array.isArray(className) && String(className[0]).startsWith('hljs-') && node.children.every(isHighlighted);
 }
 
 /** The class names of a line of a diff. */

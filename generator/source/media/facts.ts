@@ -38,13 +38,14 @@ const maxHeaderBytes = 4 * 1024 * 1024;
 
 /** Reads what the bytes of a media file say. Never throws, whatever they are. */
 export function readMediaFacts(bytes: Uint8Array): MediaFacts {
-  const format = detectFormat(bytes);
-  if (format === undefined) return {};
+  let format: FormatName | undefined;
   try {
-    return { format, ...withTimeLimit(() => readPicture(format, bytes), maxMs) };
+    const found = (format = withTimeLimit(() => detectFormat(bytes), maxMs));
+    if (found === undefined) return {};
+    return { format: found, ...withTimeLimit(() => readPicture(found, bytes), maxMs) };
   } catch {
     const message = 'the size of the picture cannot be read';
-    return { format, fault: { severity: 'warning', message, hint: 'it may be damaged: save it again' } };
+    return { ...(format && { format }), fault: { severity: 'warning', message, hint: 'it may be damaged: save it again' } };
   }
 }
 

@@ -66,7 +66,6 @@ const signatures: readonly (readonly [FormatName, RegExp])[] = [
   ['webm', /^\x1aE\xdf\xa3[^]{0,64}?webm/],
   ['ogg', /^OggS/],
   ['mp3', /^(?:ID3|\xff[\xe2\xe3\xf2-\xf5\xfa-\xfd])/],
-  ['pdf', /^[^]{0,1024}?%PDF-/],
   ['bmp', /^BM[^]{4}\0{4}/],
   ['tiff', /^(?:II\*\0|MM\0\*)/],
   ['photoshop', /^8BPS/],
@@ -74,8 +73,10 @@ const signatures: readonly (readonly [FormatName, RegExp])[] = [
   ['gzip', /^\x1f\x8b/],
   ['zip', /^PK\x03\x04/],
   ['gitLfs', /^version https:\/\/git-lfs\.github\.com\//],
-  ['html', /^\s*(?:<!--[^]*?-->\s*)*<(?:!doctype\s+html|html|head|body|script|title|meta|div|p)[\s>]/i],
+  ['html', /^\s*(?:<!--(?:(?!-->)[^])*-->\s*)*<(?:!doctype\s+html|html|head|body|script|title|meta|div|p)[\s>]/i],
   ['svg', /^\s*<(?:[^]*<)?(?:[\w-]+:)?svg(?=[\s/>])/i],
+  // Programs put other bytes before it, so that it comes last.
+  ['pdf', /^[^]{0,1024}?%PDF-/],
 ];
 /* oxlint-enable no-control-regex */
 

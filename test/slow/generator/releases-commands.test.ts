@@ -191,12 +191,18 @@ describe('releases diff', () => {
       '+ public/media/kb/new.svg',
       '+ public/v1/blog/article/news/third.json',
       '- public/v1/kb/article/dns/records.json',
+      '- public/v1/kb/index/dns.json',
       '- public/v1/kb/list/dns.json',
     ];
     const changed = [
       '~ public/v1/blog/article/news/second.json',
+      '~ public/v1/blog/authors.json',
+      '~ public/v1/blog/categories.json',
+      '~ public/v1/blog/index/news.json',
       '~ public/v1/blog/list.json',
+      '~ public/v1/kb/categories.json',
       '~ public/v1/kb/list.json',
+      '~ public/v1/kb/search.json',
     ];
     expect(await releases(root, 'diff', ids[0]!, release!.id)).toEqual(out(...addedAndRemoved, ...changed));
     expect(await releases(root, 'diff', release!.id.slice(0, 10), ids[0]!.slice(0, 10))).toEqual(
