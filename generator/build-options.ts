@@ -1,6 +1,8 @@
 import type { Manifest } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
+import type { SideFilesRecord } from './articles/side-files/index.ts';
 import type { Diagnostic, Strictness } from './source/diagnostics.ts';
+import type { SiteUrls } from './articles/side-files/side-file.ts';
 import type { Compression } from './release/compress.ts';
 
 /** Options of a build. */
@@ -15,6 +17,8 @@ export interface BuildOptions extends Strictness {
   readonly checkOnly?: boolean;
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
+  /** The addresses of the website and of the service, for the feed and the sitemap. */
+  readonly urls?: SiteUrls | undefined;
   /** Allows a list that is online to become empty. */
   readonly allowEmpty?: boolean;
   /** Renders every article again. */
@@ -26,8 +30,18 @@ export interface BuildOptions extends Strictness {
   readonly progress?: (done: number, total: number) => void;
 }
 
+/** What a build knows of its files, so that the next build can reuse those with the same input. */
+export interface Made {
+  /** How a page embeds the status widget of the release. */
+  readonly widget?: StatusWidget | undefined;
+  /** The side files that are made from metadata. */
+  readonly sideFiles?: SideFilesRecord | undefined;
+  /** A hash of what the search index of the release is made from. */
+  readonly searchInput?: string | undefined;
+}
+
 /** The result of a build. */
-export interface BuildResult {
+export interface BuildResult extends Made {
   readonly diagnostics: readonly Diagnostic[];
   /** The new release; undefined after errors and for a check. */
   readonly release?: Manifest | undefined;
@@ -35,8 +49,4 @@ export interface BuildResult {
   readonly drafts: number;
   readonly scheduled: number;
   readonly nextChangeAt: string | null;
-  /** How a page embeds the status widget of the release. */
-  readonly widget?: StatusWidget | undefined;
-  /** A hash of what the search index of the release is made from. */
-  readonly searchInput?: string | undefined;
 }

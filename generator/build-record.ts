@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { BuildOptions, BuildResult } from './build-options.ts';
+import type { BuildOptions, BuildResult, Made } from './build-options.ts';
 import { replaceFile } from './common/atomic-file.ts';
 import { createFolder } from './common/folder.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -14,10 +14,8 @@ export interface BuildRecord {
   readonly previous: PreviousRelease;
   /** The result of that build if it is still valid; undefined if a source, an option or the day has changed it. */
   readonly unchanged: BuildResult | undefined;
-  /** The status widget of that build. */
-  readonly widget: BuildResult['widget'];
-  /** The input of the search index of that build. */
-  readonly searchInput: BuildResult['searchInput'];
+  /** What that build made. */
+  readonly made: Made;
 }
 
 /** The record on disk, which follows a line with its hash. */
@@ -49,8 +47,7 @@ export function readBuildRecord(out: string, options: BuildOptions, sources: Sou
   return {
     previous,
     unchanged: isUnchanged ? { ...stored.result, release: previous.manifest } : undefined,
-    widget: stored.result.widget,
-    searchInput: stored.result.searchInput,
+    made: stored.result,
   };
 }
 
@@ -82,8 +79,9 @@ function toolchainOf({ compression }: BuildOptions): string {
   return `${fingerprint()} ${compression}`;
 }
 
-function hashInput({ lenient, strict }: BuildOptions, { content, catalog }: Sources): string {
-  return hash('sha256', JSON.stringify([lenient, strict, listOf(content), listOf(catalog)]));
+function hashInput({ lenient, strict, urls = {} }: BuildOptions, { content, catalog }: Sources): string {
+  const options = [lenient, strict, urls.site, urls.service];
+  return hash('sha256', JSON.stringify([options, listOf(content), listOf(catalog)]));
 }
 
 function listOf({ display, files }: SourceFolder) {

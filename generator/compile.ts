@@ -1,7 +1,7 @@
 import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/resources.ts';
-import type { StatusWidget } from '#contract/status.ts';
 import type { Article } from './articles/article.ts';
+import { checkAuthors } from './articles/authors.ts';
 import { checkReferences, checkUnusedMedia, collectAliases } from './articles/checks.ts';
 import { blog } from './articles/collections/blog.ts';
 import type { AnyCollection } from './articles/collections/collection.ts';
@@ -11,18 +11,20 @@ import { compileArticles, readArticleText, writeArticles } from './articles/comp
 import type { ArticlesOptions } from './articles/compile.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
-import { toSideFiles } from './articles/side-files/index.ts';
+import { writeSideFiles } from './articles/side-files/index.ts';
 import type { SearchWriter } from './articles/side-files/search.ts';
 import { toFile } from './articles/side-files/side-file.ts';
-import type { SideFileInput, TextFile } from './articles/side-files/side-file.ts';
+import { checkSitemap } from './articles/side-files/sitemap.ts';
+import type { SideFileInput, SiteUrls, TextFile } from './articles/side-files/side-file.ts';
 import { checkMediaFiles } from './articles/media.ts';
 import type { PictureSizes } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
-import type { BuildResult } from './build-options.ts';
+import type { BuildResult, Made } from './build-options.ts';
 import { findEmptied } from './release/emptied.ts';
 import { writeGeneratorFiles } from './release/generator-files.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/stage.ts';
+import { readAuthors } from './source/authors.ts';
 import { readCatalog } from './source/catalog.ts';
 import type { Diagnostics } from './source/diagnostics.ts';
 import { displayIn, placeOf, readSource } from './source/load.ts';
@@ -32,17 +34,17 @@ import { readRemoved } from './source/removed.ts';
 /** Options of {@link compile}. */
 export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'> {
   readonly sources: Sources;
+  /** The addresses of the website and of the service. */
+  readonly urls?: SiteUrls | undefined;
   /** What is online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
   /** Allows lists that are online to become empty. */
   readonly allowEmpty?: boolean | undefined;
   /** Starts the release after all checks; if left out, nothing is written. */
   readonly openStage?: (() => Promise<Stage>) | undefined;
-  /** The status widget of the previous release, if this version of the generator made it. */
-  readonly widget: StatusWidget | undefined;
   readonly search: SearchWriter;
-  /** The input of the search index of the previous release, if this version of the generator made it. */
-  readonly searchInput: string | undefined;
+  /** What the previous build made, if it was of this version of the generator. */
+  readonly made: Made | undefined;
 }
 
 /** The result of a build, with its articles. */
@@ -62,6 +64,8 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   const aliases = collectAliases(articles, diagnostics);
   checkReferences({ articles, content, aliases, pictures }, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
+  const authors = readAuthors(sources.content, diagnostics);
+  if (authors) checkAuthors(authors, { articles, content, aliases, pictures }, diagnostics);
 
   const included = new Map(collections.map((collection) => [collection, toListed(collection, articles)]));
   const lists = [...included].flatMap(([collection, own]) =>
@@ -83,11 +87,20 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     monitors: catalog.status.monitors.length,
     media: content.media.size,
   };
+  const site = {
+    blog: included.get(blog)!,
+    knowledgeBase: included.get(knowledgeBase)!,
+    aliases,
+    authors: authors?.value ?? {},
+    urls: options.urls ?? {},
+    readText: (article: Article) => readArticleText(article, { ...options, pictures }),
+  };
+  checkSitemap(site, sources.content, diagnostics);
   const paths = { articles, aliases, removed };
   checkRemoved(paths, diagnostics);
   const isEmptied = online && !options.allowEmpty && checkEmptied(online, sources, counts, diagnostics);
   const isComplete = !isEmptied && hasEveryArticle(articles, sources);
-  if (isComplete) checkUnusedMedia({ articles, content }, diagnostics);
+  if (isComplete) checkUnusedMedia({ articles, content, authors: site.authors }, diagnostics);
   const hasVanished = isComplete && online !== undefined && checkVanished(paths, online, sources.content, diagnostics);
   const due = articles.filter(({ state }) => state === 'scheduled').map(({ metadata }) => metadata.due!);
   const summary = {
@@ -95,12 +108,6 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     drafts: articles.filter(({ state }) => state === 'draft').length,
     scheduled: due.length,
     nextChangeAt: due.toSorted()[0] ?? null,
-  };
-  const site = {
-    blog: included.get(blog)!,
-    knowledgeBase: included.get(knowledgeBase)!,
-    aliases,
-    readText: (article: Article) => readArticleText(article, { ...options, pictures }),
   };
   const parts = { texts, site, media: content.media, articles, pictures, ...summary };
   const written =
@@ -153,10 +160,10 @@ async function writeRelease(
   stage: Stage,
   { texts, site, media, articles, pictures, counts, nextChangeAt }: Parts,
   options: CompileOptions,
-): Promise<Pick<BuildResult, 'release' | 'widget' | 'searchInput'> | undefined> {
+): Promise<(Pick<BuildResult, 'release'> & Made) | undefined> {
   const { diagnostics, search } = options;
   try {
-    for (const { file, text } of [...texts, ...(await toSideFiles(site))]) await stage.write(file, Buffer.from(text));
+    for (const { file, text } of texts) await stage.write(file, Buffer.from(text));
     for (const [path, source] of media) {
       const file = fileOf('media', { path: path.slice('/media/'.length) });
       if (stage.reuse(file, source.sha256)) continue;
@@ -164,9 +171,12 @@ async function writeRelease(
       if (bytes) stage.writeMedia(file, bytes);
     }
     await writeArticles(articles, stage, { ...options, pictures });
-    const searchInput = await search.write(site, stage, options.searchInput);
-    const widget = await writeGeneratorFiles(stage, options.widget);
-    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), widget, searchInput };
+    const sideFiles = await writeSideFiles(site, stage, options.made?.sideFiles);
+    const searchInput = await search.write(site, stage, options.made?.searchInput);
+    const widget = await writeGeneratorFiles(stage, options.made?.widget);
+    if (!diagnostics.failed()) {
+      return { release: await stage.publish(counts, nextChangeAt), widget, sideFiles, searchInput };
+    }
   } catch (error) {
     await stage.discard();
     throw error;

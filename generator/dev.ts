@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
 import type { Article } from './articles/article.ts';
 import { openArticleCache } from './articles/cache.ts';
+import type { SiteUrls } from './articles/side-files/side-file.ts';
 import { createSearchWriter } from './articles/side-files/search.ts';
-import type { BuildResult } from './build-options.ts';
+import type { BuildResult, Made } from './build-options.ts';
 import { articleCacheOf } from './build-record.ts';
 import { compile } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -30,6 +31,8 @@ export interface DevOptions extends Strictness {
   readonly now?: string | undefined;
   /** Whether previews contain drafts and scheduled articles. */
   readonly withUnpublished: boolean;
+  /** The addresses of the website and of the service, for the feed and the sitemap. */
+  readonly urls?: SiteUrls | undefined;
   /** Called after each build. */
   readonly report: (preview: PreviewBuild) => void;
   /** Called if a build throws, for example on a full disk; the next change starts another build. */
@@ -66,7 +69,7 @@ const maxTextLength = 300_000;
  * stops watching.
  */
 export async function watchAndBuild(options: DevOptions): Promise<() => Promise<void>> {
-  const { content, catalog, out, withUnpublished, report, fail } = options;
+  const { content, catalog, out, withUnpublished, urls, report, fail } = options;
   const folder = previewFolderOf(out);
   rmSync(folder, { recursive: true, force: true });
   let renderer = createRenderer();
@@ -74,9 +77,8 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   const compressor = compressors.fast;
   let sources: Sources | undefined;
   let previews: PreviousRelease[] = [];
-  let widget: BuildResult['widget'];
+  let made: Made | undefined;
   const search = createSearchWriter(maxTextLength);
-  let searchInput: BuildResult['searchInput'];
 
   const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
@@ -94,18 +96,18 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
       sources: loaded,
       now: options.now ?? new Date().toISOString().slice(0, 10),
       withUnpublished,
+      urls,
       diagnostics,
       render: renderer.render,
       cache,
       compressor,
-      widget,
       search,
-      searchInput,
+      made,
       openStage: () => createReleaseStage({ out: folder, compressor, previous: previews.at(-1), isPreview: true }),
     });
     report({ result, articles, files, ms: performance.now() - started });
     if (!result.release) return;
-    ({ widget, searchInput } = result);
+    made = result;
     const preview = toPreview(join(folder, 'releases', result.release.id), result.release);
     previews = [...previews.filter(({ directory }) => directory !== preview.directory), preview];
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
+import { baseUrlRule, toBaseUrl } from '#common/environment.ts';
 import { isLoopback } from './upstream/settings.ts';
 
 const list = z.string().transform((text) =>
@@ -44,13 +45,11 @@ export const WebhookUrl = z.string().refine((text) => {
   );
 }, 'must be an https:// URL without a user (http:// only on loopback)');
 
-/** The URL where clients reach the service. A query or fragment would stand before the path that is added. */
-export const PublicUrl = z.string().transform((text, context) => {
-  const url = URL.parse(text);
-  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !/[?#]/.test(text)) {
-    return (url.origin + url.pathname).replace(/\/+$/, '');
-  }
-  context.addIssue('must be an http or https URL without user, query and fragment');
+/** The address of a website or of this service, to which paths are added. */
+export const BaseUrl = z.string().transform((text, context) => {
+  const url = toBaseUrl(text);
+  if (url !== undefined) return url;
+  context.addIssue(baseUrlRule);
   return z.NEVER;
 });
 

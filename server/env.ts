@@ -2,12 +2,12 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import { z } from 'zod';
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
-import { DnsServers, Host, Networks, Origins, PublicUrl, WebhookUrl } from './addresses.ts';
+import { BaseUrl, DnsServers, Host, Networks, Origins, WebhookUrl } from './addresses.ts';
 import { Secret, UpstreamUrl } from './upstream/settings.ts';
 import { findMisspelt } from './misspelt.ts';
 import type { Misspelt } from './misspelt.ts';
 import { EnvError, readSettings } from './settings.ts';
-import type { Environment } from './settings.ts';
+import type { Environment } from '#common/environment.ts';
 import { StoreSettings } from './store/env.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -114,8 +114,11 @@ const Settings = z
     DNS_SERVERS: DnsServers.optional().describe(
       "Resolvers for the domain search, `ip:port` separated by commas, or `off`; the default is the system's.",
     ),
-    PUBLIC_URL: PublicUrl.optional().describe(
-      'Where clients reach the service: console streams are opened there. The default is the address it listens on.',
+    PUBLIC_URL: BaseUrl.optional().describe(
+      'Where clients reach the service: console streams are opened there. The default is the address it listens on. A build reads it for the addresses of media in the feed.',
+    ),
+    SITE_URL: BaseUrl.optional().describe(
+      'The address of the website. A build reads it for the feed and the sitemap; the server does not need it.',
     ),
     ...StoreSettings.shape,
     PROVIDERS_FILE: z

@@ -1,5 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein';
-import type { Environment } from './settings.ts';
+import type { Environment } from '#common/environment.ts';
 
 /** A variable that is not a setting, and the setting whose name it resembles. */
 export interface Misspelt {

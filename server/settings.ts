@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
+import { readVariable } from '#common/environment.ts';
+import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/folder.ts';
-import { escapeControls } from '#common/terminal.ts';
-
-/** The environment of a process. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Invalid settings; the message has a line for each, and never holds a value. */
 export class EnvError extends Error {
@@ -21,28 +19,13 @@ export function readSettings<Schema extends z.ZodObject>(schema: Schema, source:
   const problems: string[] = [];
   const values: Record<string, string> = {};
   for (const name of Object.keys(schema.shape)) {
-    const file = source[`${name}_FILE`];
-    if (file && source[name]) problems.push(`${name}: is set twice, directly and by ${name}_FILE`);
-    const value = file ? readSecret(file) : source[name];
-    // An empty file is a mistake: ignoring it would apply the default instead.
-    if (file && !value) problems.push(`${name}_FILE: the file cannot be read, or is empty`);
-    if (!value) continue;
-    // Settings end in headers, bodies and log lines, where one line must stay one.
-    if (escapeControls(value) === value) values[name] = value;
-    else problems.push(`${name}: must be one line without control characters`);
+    const value = readVariable(name, source, (problem) => problems.push(problem));
+    if (value !== undefined) values[name] = value;
   }
   const result = schema.safeParse(values);
   for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`);
   if (result.success && problems.length === 0) return result.data;
   throw new EnvError(problems.join('\n'));
-}
-
-function readSecret(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch {
-    return undefined;
-  }
 }
 
 /** Creates the folder of a setting if it is missing. Throws an {@link EnvError} if files cannot be created in it. */

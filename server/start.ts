@@ -46,7 +46,7 @@ import { findArticle, openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
 import { EnvError, checkFolder, prepareFolder } from './settings.ts';
-import type { Environment } from './settings.ts';
+import type { Environment } from '#common/environment.ts';
 import { createMonitors } from './status/monitors.ts';
 import { probe } from './status/probe.ts';
 import { createStatus } from './status/service.ts';

@@ -36,7 +36,7 @@ field() { sed -nE "s/.*\"$1\":\"([^\"]*)\".*/\1/p" <<< "$body"; }
 # Waits for the seconds of Retry-After, or for those of its argument if there is none.
 pause() {
   local wait
-  wait=$(sed -nE 's/^retry-after: *([0-9]+).*/\1/Ip' "$headers" | tail -n 1)
+  wait=$(sed -nE 's/^[Rr]etry-[Aa]fter: *([0-9]+).*/\1/p' "$headers" | tail -n 1)
   wait=${wait:-$1}
   ((SECONDS + wait < seconds)) || fail "$server does not run after $SECONDS seconds. The last answer: $status $body"
   sleep "$wait"

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { extname, join } from 'node:path';
+import { extname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 const folder = import.meta.dirname;
 const port = Number(process.env.PORT ?? 8080);
@@ -11,6 +12,8 @@ const pages: readonly [RegExp, string][] = [
   [/^\/$/, 'index.html'],
   [/^\/(?:blog|knowledgebase)\/[\w-]+\/[\w-]+$/, 'article.html'],
   [/^\/(blog|knowledgebase|plans|domains|status)$/, '$1.html'],
+  // The search runs in the browser, with the library that made its index.
+  [/^\/scripts\/minisearch\.js$/, fileURLToPath(import.meta.resolve('minisearch'))],
   [/^\/((?:scripts|images)\/[\w-]+\.(?:js|svg)|site\.css)$/, '$1'],
 ];
 
@@ -47,30 +50,45 @@ const include = /<!--#include virtual="\/(parts\/\w+\.html)" -->/g;
 
 /** Reads a file, with the parts that it includes. */
 async function readPage(file: string): Promise<string> {
-  const text = await readFile(join(folder, file), 'utf8');
+  const text = await readFile(resolve(folder, file), 'utf8');
   if (extname(file) !== '.html') return text;
   const names = [...text.matchAll(include)].map(([, name]) => name!);
   const parts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
   return text.replaceAll(include, () => parts.shift()!.trim()).replaceAll(written, api);
 }
 
-/** Returns the file that an address shows, and its text; undefined if there is none. */
-async function readAddress(url: string): Promise<{ file: string; text: string } | undefined> {
+/** Returns the path of an address, the file that it shows and its text; undefined if there is none. */
+async function readAddress(url: string): Promise<{ path: string; file: string; text: string } | undefined> {
   const path = URL.parse(url, 'http://localhost')?.pathname ?? '';
   const page = pages.find(([pattern]) => pattern.test(path));
   if (!page) return undefined;
   const file = path.replace(...page);
   const text = await readPage(file).catch(() => undefined);
-  return text === undefined ? undefined : { file, text };
+  return text === undefined ? undefined : { path, file, text };
 }
 
 const server = createServer((request, response) => void answer(request, response));
 
 async function answer({ url = '/' }: IncomingMessage, response: ServerResponse): Promise<void> {
   const found = await readAddress(url);
+  const moved = found?.file === 'article.html' ? (await readRedirects())[found.path] : undefined;
+  if (moved !== undefined) return void response.writeHead(301, { Location: moved, ...securityHeaders }).end();
   const { file, text } = found ?? { file: '404.html', text: await readPage('404.html') };
   const headers = { 'Content-Type': types[extname(file)], 'Cache-Control': 'no-cache', ...securityHeaders };
   response.writeHead(found ? 200 : 404, headers).end(text);
+}
+
+let redirects: Promise<Record<string, string>> | undefined;
+
+/** Reads the former paths of articles, once a minute. Without them, the page of an article finds its new path itself. */
+function readRedirects(): Promise<Record<string, string>> {
+  if (redirects) return redirects;
+  setTimeout(() => (redirects = undefined), 60_000).unref();
+  redirects = fetch(`${api}/v1/redirects.json`, { signal: AbortSignal.timeout(2000) }).then(
+    async (reply) => (reply.ok ? ((await reply.json()) as Record<string, string>) : {}),
+    () => ({}),
+  );
+  return redirects;
 }
 
 server.listen(port, '127.0.0.1', () => {

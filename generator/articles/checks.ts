@@ -1,4 +1,5 @@
 import type { Aliases } from '#contract/content.ts';
+import type { Authors } from '#contract/site.ts';
 import type { Article } from './article.ts';
 import type { Diagnostics, Place } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
@@ -15,17 +16,18 @@ export function checkReferences(parts: SiteParts, diagnostics: Diagnostics): voi
   for (const article of parts.articles) checkArticle(article, site, diagnostics);
 }
 
-/** Reports media that no article refers to, drafts and scheduled articles included. */
+/** Reports media that no article refers to, drafts and scheduled articles included, and that is no picture of an author. */
 export function checkUnusedMedia(
-  { articles, content: { media } }: Pick<SiteParts, 'articles' | 'content'>,
+  { articles, content: { media }, authors }: Pick<SiteParts, 'articles' | 'content'> & { readonly authors: Authors },
   diagnostics: Diagnostics,
 ): void {
-  const used = new Set(
-    articles.flatMap(({ metadata }) => [
+  const used = new Set([
+    ...articles.flatMap(({ metadata }) => [
       ...metadata.media.map(({ text }) => text),
       ...metadata.references.map(({ path }) => path),
     ]),
-  );
+    ...Object.values(authors).map(({ picture }) => picture),
+  ]);
   for (const [path, file] of media) {
     if (used.has(path)) continue;
     diagnostics.warning(placeOf(file), 'no article uses this file', 'remove it, or link it from an article');
@@ -74,7 +76,8 @@ function checkReference(from: Article, { path, use, id, url }: Reference, site: 
   return { message: `there is no article ${path}`, findHint: () => site.suggest(path) };
 }
 
-function checkMedia(path: string, use: ReferenceUse, site: Site): Fault | undefined {
+/** Why a path of media is dead; undefined if it is not. */
+export function checkMedia(path: string, use: ReferenceUse, site: Site): Fault | undefined {
   if (!site.hasMedia(path)) return { message: `there is no ${path} in content/`, findHint: () => site.suggest(path) };
   const kind = mediaKindOf(path);
   if (use === 'picture' && kind !== 'image') {

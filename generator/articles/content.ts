@@ -8,6 +8,7 @@ import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { renameTo, toSlug } from '../source/slug.ts';
 import { suggest } from '../common/suggest.ts';
+import { authorsFile } from '../source/authors.ts';
 import { removedFile } from '../source/removed.ts';
 import { checkYaml } from '../source/yaml.ts';
 
@@ -27,6 +28,9 @@ export interface Content {
   readonly media: ReadonlyMap<string, SourceFile>;
 }
 
+/** The files of content/ that are not in a folder. */
+const ownFiles: readonly string[] = ['README.md', authorsFile, removedFile];
+
 /** Groups the files of content/. Reports every file in a wrong folder or with a name that cannot be a path. */
 export function groupContent(files: readonly SourceFile[], diagnostics: Diagnostics): Content {
   const categories = new Map<string, CategoryFolder | undefined>();
@@ -44,8 +48,8 @@ export function groupContent(files: readonly SourceFile[], diagnostics: Diagnost
       }
       const category = categories.get(key);
       if (category) addToCategory(category, file, diagnostics);
-    } else if (file.path !== 'README.md' && file.path !== removedFile) {
-      const similar = rest.length === 0 ? suggest(file.path, [removedFile]) : undefined;
+    } else if (!ownFiles.includes(file.path)) {
+      const similar = rest.length === 0 ? suggest(file.path, [authorsFile, removedFile]) : undefined;
       const place = file.path.endsWith('.md')
         ? `articles are ${collections.map(({ folder }) => `${folder}/<category>/<slug>.md`).join(' or ')}`
         : 'images and other files for readers belong in media/';

@@ -29,6 +29,8 @@ export interface ArticleMetadata {
   readonly publication: Position;
   readonly title: string;
   readonly item: ListItem;
+  /** The name of its author, if this kind of article has one. */
+  readonly author?: Located | undefined;
   readonly aliases: readonly Located[];
   /** The day of the last significant change, YYYY-MM-DD. */
   readonly updated?: string | undefined;
@@ -126,12 +128,13 @@ export function toMetadata(
 }
 
 function toFieldMetadata(collection: AnyCollection, fields: Fields): Partial<ArticleMetadata> {
-  const { draft = false, title = '', description, aliases = [], tags = [], updated } = fields.value;
+  const { draft = false, title = '', description, author, aliases = [], tags = [], updated } = fields.value;
   return {
     declared: locateCategory(fields),
     draft,
     publication: toPosition(fields, [draft ? 'draft' : 'date']),
     title,
+    ...(author !== undefined && { author: locate(fields, author, ['author']) }),
     aliases: aliases.map((alias, at) => locate(fields, alias, ['aliases', at])),
     tags,
     updated,

@@ -8,6 +8,7 @@ import { readDay } from './day.ts';
 import { createOut, resolveOut, toStrictness } from './out.ts';
 import type { OutFlag, SourceFlags } from './out.ts';
 import { report } from './report.ts';
+import { readUrls } from './settings.ts';
 
 /** The options of `check`. */
 interface CheckFlags extends OutFlag, SourceFlags {
@@ -40,6 +41,7 @@ async function run(
 ): Promise<void> {
   const now = await readDay(flags.now);
   const threads = flags.threads === undefined ? {} : { threads: readThreads(flags.threads) };
+  const urls = readUrls();
   const out = mode.checkOnly ? resolveOut(flags.out) : createOut(flags.out);
   const started = performance.now();
   let result: BuildResult;
@@ -48,6 +50,7 @@ async function run(
       content: resolve(flags.content),
       catalog: resolve(flags.catalog),
       now,
+      urls,
       ...toStrictness(flags),
       against: flags.against,
       allowEmpty: flags.allowEmpty ?? false,

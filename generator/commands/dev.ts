@@ -12,6 +12,7 @@ import { readDay } from './day.ts';
 import { createOut, toStrictness } from './out.ts';
 import type { OutFlag, SourceFlags } from './out.ts';
 import { summarize } from './report.ts';
+import { readUrls } from './settings.ts';
 
 /** The options of `dev`. */
 interface DevFlags extends OutFlag, SourceFlags {
@@ -43,6 +44,7 @@ export async function runDev(flags: DevFlags): Promise<void> {
     out,
     now,
     withUnpublished: flags.drafts,
+    urls: readUrls(),
     ...toStrictness(flags),
     report,
     fail,

@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../common/command-line.ts';
 import { createFolder } from '../common/folder.ts';
+import { readDistDir } from './settings.ts';
 import type { Strictness } from '../source/diagnostics.ts';
 
 /** The option for the folder of releases. */
@@ -24,13 +24,7 @@ export function toStrictness({ lenient = false, strict = false }: SourceFlags): 
 
 /** The folder of releases: the option, else DIST_DIR from the environment or .env as in the server, else `dist`. */
 export function resolveOut(option: string | undefined): string {
-  if (option !== undefined) return resolve(option);
-  try {
-    if (existsSync('.env')) process.loadEnvFile();
-  } catch (error) {
-    throw new CommandError('.env: the file cannot be read', { cause: error });
-  }
-  return resolve(process.env.DIST_DIR || 'dist');
+  return option === undefined ? readDistDir() : resolve(option);
 }
 
 /** Creates the folder of releases if it is missing, and returns its path. */

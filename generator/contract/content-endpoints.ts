@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { ContentArticle, ContentList } from '#contract/blog.ts';
-import { Aliases } from '#contract/content.ts';
 import { file, json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { KnowledgeBaseSearch } from '#contract/search.ts';
 
-const content = { ...file, failure: 'content_unavailable' } as const;
+/** What operations have in common that answer with files of articles. */
+export const content = { ...file, failure: 'content_unavailable' } as const;
 
 /** The operations that answer with files of articles. */
 export const contentEndpoints = {
@@ -89,14 +89,6 @@ export const contentEndpoints = {
     description:
       'The website searches with it, not this service: npm minisearch, MiniSearch.loadJS(index, { ...options, processTerm }). The id of a result is the path of the article.',
     replies: { 200: json('The index, with its options.', KnowledgeBaseSearch) },
-  },
-  listRedirects: {
-    ...content,
-    path: '/v1/redirects.json',
-    tag: 'Blog',
-    summary: 'All former paths of articles, each with the present path',
-    description: 'Of the knowledge base too: a website redirects from the former path to the present one.',
-    replies: { 200: json('The present path of each former path.', Aliases) },
   },
   getMedia: {
     ...file,

@@ -13,6 +13,7 @@ export const tags = {
   Status: 'The state of the platform, and the script that shows it on a website.',
   Blog: 'The articles of the blog.',
   'Knowledge base': 'The articles of the knowledge base, and what readers think of them.',
+  Website: 'What a website needs of all articles: a sitemap, redirects.',
   Media: 'The images and other files of articles.',
   Plans: 'The plans that can be ordered.',
   Domains: 'The TLDs for sale with their prices, and the search for free domains.',

@@ -11,6 +11,7 @@ import { keyEndpoints } from '#contract/key.ts';
 import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse } from '#contract/plans.ts';
+import { siteEndpoints } from '#contract/site-endpoints.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
 
 /** All operations of the API; routing, request checks and the OpenAPI document use this table. */
@@ -79,6 +80,7 @@ export const endpoints = {
   },
   ...docsEndpoints,
   ...contentEndpoints,
+  ...siteEndpoints,
   sendFeedback: {
     ...plain,
     method: 'POST',

@@ -61,6 +61,18 @@ const force = z.string().meta({ type: 'boolean', description: 'Must be true to c
 
 /** The operations on the servers of customers, which need an API key. */
 export const hostingEndpoints = {
+  getVpsState: {
+    ...hosting,
+    method: 'GET',
+    path: '/v1/hosting/cloud/vps-custom/{id}',
+    tag: 'VPS',
+    summary: 'The power state of a VPS',
+    description: stateDescription,
+    access: { kind: 'vps', scope: 'vps-power:read' },
+    replies: { 200: json('The state.', VPSStateResponse) },
+    problems: ['server_unavailable', 'provider_error'],
+    messages: { forbidden: vpsForbidden, provider_error: state },
+  },
   startVps: {
     ...vpsPower('start'),
     summary: 'Start a VPS',
@@ -81,17 +93,16 @@ export const hostingEndpoints = {
     problems: [...vpsPower('reset').problems, 'confirmation_required', 'validation_error'],
     messages: { ...vpsPower('reset').messages, confirmation_required: 'Reset requires force=true' },
   },
-  getVpsState: {
+  getGameServerState: {
     ...hosting,
     method: 'GET',
-    path: '/v1/hosting/cloud/vps-custom/{id}',
-    tag: 'VPS',
-    summary: 'The power state of a VPS',
+    path: '/v1/hosting/game/power/{server_id}',
+    tag: 'Game servers',
+    summary: 'The power state of a game server',
     description: stateDescription,
-    access: { kind: 'vps', scope: 'vps-power:read' },
-    replies: { 200: json('The state.', VPSStateResponse) },
-    problems: ['server_unavailable', 'provider_error'],
-    messages: { forbidden: vpsForbidden, provider_error: state },
+    access: { kind: 'game', scope: 'game-power:read' },
+    replies: { 200: json('The state.', GameStateResponse) },
+    messages: { ...gameMessages, provider_error: state },
   },
   startGameServer: {
     ...gamePower('start'),
@@ -116,17 +127,6 @@ export const hostingEndpoints = {
     body: { schema: ForceRequest, required: false },
     problems: [...gamePower('kill').problems, 'confirmation_required', 'validation_error'],
     messages: { ...gamePower('kill').messages, confirmation_required: 'Kill requires force=true' },
-  },
-  getGameServerState: {
-    ...hosting,
-    method: 'GET',
-    path: '/v1/hosting/game/power/{server_id}',
-    tag: 'Game servers',
-    summary: 'The power state of a game server',
-    description: stateDescription,
-    access: { kind: 'game', scope: 'game-power:read' },
-    replies: { 200: json('The state.', GameStateResponse) },
-    messages: { ...gameMessages, provider_error: state },
   },
   openGameConsole: {
     ...hosting,

@@ -145,7 +145,7 @@ export const problems = {
     status: 502,
     message: 'The request could not be completed',
     advice:
-      'The request failed, or its outcome is unknown. Look at the state of the server before you repeat an action; domain searches can be repeated.',
+      'It failed, or its outcome is unknown. Before you repeat an action, read its outcome at /v1/hosting/actions/{request_id}, and the state of the server. A domain search can be repeated.',
   },
   feedback_not_delivered: {
     status: 502,

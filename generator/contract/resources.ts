@@ -5,6 +5,14 @@ import { DomainCatalog } from '#contract/domains.ts';
 import { KnowledgeBaseArticle, KnowledgeBaseFrontMatter, KnowledgeBaseList } from '#contract/knowledge-base.ts';
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
+import {
+  AuthorList,
+  Authors,
+  BlogCategories,
+  BlogIndex,
+  KnowledgeBaseCategories,
+  KnowledgeBaseIndex,
+} from '#contract/site.ts';
 import { KnowledgeBaseSearch } from '#contract/search.ts';
 import { StatusCatalog, StatusWidget } from '#contract/status.ts';
 
@@ -18,6 +26,8 @@ export interface Resource {
   readonly schema?: z.ZodType;
   /** The media type, if all such files have the same and it is not JSON. */
   readonly mediaType?: string;
+  /** Whether a release may lack it. */
+  readonly optional?: boolean;
 }
 
 const JsonSchema = z.record(z.string(), z.unknown());
@@ -42,6 +52,35 @@ export const resources = {
     schema: KnowledgeBaseArticle,
   },
   redirects: { file: 'public/v1/redirects.json', target: '/v1/redirects.json', schema: Aliases },
+  blogFeed: {
+    file: 'public/v1/blog/feed.xml',
+    target: '/v1/blog/feed.xml',
+    mediaType: 'application/atom+xml; charset=utf-8',
+    optional: true,
+  },
+  sitemap: {
+    file: 'public/v1/sitemap.xml',
+    target: '/v1/sitemap.xml',
+    mediaType: 'application/xml; charset=utf-8',
+    optional: true,
+  },
+  blogCategories: { file: 'public/v1/blog/categories.json', target: '/v1/blog/categories', schema: BlogCategories },
+  knowledgeBaseCategories: {
+    file: 'public/v1/kb/categories.json',
+    target: '/v1/kb/categories',
+    schema: KnowledgeBaseCategories,
+  },
+  blogIndex: {
+    file: 'public/v1/blog/index/{category}.json',
+    target: '/v1/blog/index?category={category}',
+    schema: BlogIndex,
+  },
+  knowledgeBaseIndex: {
+    file: 'public/v1/kb/index/{category}.json',
+    target: '/v1/kb/index?category={category}',
+    schema: KnowledgeBaseIndex,
+  },
+  blogAuthors: { file: 'public/v1/blog/authors.json', target: '/v1/blog/authors', schema: AuthorList },
   knowledgeBaseSearch: {
     file: 'public/v1/kb/search.json',
     target: '/v1/kb/search.json',
@@ -79,6 +118,7 @@ export const sources = {
   knowledgebase: KnowledgeBaseFrontMatter,
   category: Category,
   removed: Removed,
+  authors: Authors,
   plans: PlanFile,
   domains: DomainCatalog,
   status: StatusCatalog,

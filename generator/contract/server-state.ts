@@ -5,7 +5,11 @@ const fields = {
   state: z
     .enum(['running', 'starting', 'stopping', 'offline', 'unknown'])
     .describe('The power state; unknown if the system that runs the server reports none of the others.'),
-  checked_at: z.iso.datetime().describe('When the system that runs the server reported this state, in UTC.'),
+  checked_at: z.iso
+    .datetime()
+    .describe(
+      'When the system that runs the server reported this state, in UTC; if it reported none, the present time.',
+    ),
 };
 
 /** The power state of a VPS. */

@@ -8,9 +8,9 @@ type Described = ReturnType<typeof describeStream>['events'][number];
 type Argument = Described['args'][number];
 
 /** A whole client, without a library: Node.js has a websocket client. */
-const client = `const answer = await fetch('${origin}/v1/hosting/game/console/demo/websocket', {
-  headers: { Authorization: \`Bearer \${process.argv[2]}\` },
-});
+const client = `import { readFileSync } from 'node:fs';
+const [, authorization] = readFileSync('.key', 'utf8').trim().split(': ');
+const answer = await fetch('${origin}/v1/hosting/game/console/demo/websocket', { headers: { authorization } });
 const { websocket, message } = await answer.json();
 if (!answer.ok) throw new Error(message);
 const stream = new WebSocket(websocket.socket_url);
@@ -46,8 +46,9 @@ export function renderStreams(assets: Assets): string {
     ${renderCode(toMessage(events[0]!))}
     <h2 id="client">A client</h2>
     <p>
-      Save this as <code>console.mjs</code>, start the server, and run it with Node.js 22 or later:
-      <code>node console.mjs hk_...</code>
+      Save this as <code>console.mjs</code> beside the file <code>.key</code> of the
+      <a href="/docs#start">first calls</a>. Start the server, and run <code>node console.mjs</code> with Node.js 22 or
+      later; in the folder of this project, <code>npx node console.mjs</code> does.
     </p>
     ${renderCode(client)}
     <h2 id="send">Events that you send</h2>

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ofetch } from 'ofetch';
+import type { FetchError } from 'ofetch';
 import { z } from 'zod';
-import type { Aliases } from '#contract/content.ts';
+import { Aliases } from '#contract/content.ts';
 import type { Manifest } from '#contract/release.ts';
 import { fileOf, resources } from '#contract/resources.ts';
 import { CommandError } from '../common/command-line.ts';
@@ -12,7 +13,7 @@ import { readCurrent } from './current.ts';
 export interface Online {
   /** The titles of the articles, by path. */
   readonly articles: ReadonlyMap<string, string>;
-  /** Former paths of articles; a service does not list them. */
+  /** Former paths of articles. */
   readonly aliases: Aliases;
   /** The numbers of entries; those that a service does not list are unknown. */
   readonly counts: Partial<Manifest['counts']>;
@@ -25,6 +26,16 @@ const timeoutMs = 20_000;
 /** Other fields are those of another version of the service. */
 const List = z.array(z.object({ path: z.string(), title: z.string() }));
 type List = z.infer<typeof List>;
+
+/** A file of a service that is read. */
+interface Listing<Value> {
+  readonly target: string;
+  readonly schema: z.ZodType<Value>;
+  /** What it is, for a message. */
+  readonly noun: string;
+  /** What it is where the service does not have it. */
+  readonly missing?: Value;
+}
 
 /**
  * Reads what is online: the public lists of a service or the current release of an output folder, which `against` names,
@@ -39,10 +50,15 @@ export async function readOnline(out: string, against: string | undefined): Prom
     return online;
   }
   const base = against.replace(/\/+$/, '');
-  const targets = [resources.blogList.target, resources.knowledgeBaseList.target];
-  const [blog = [], guides = []] = await Promise.all(targets.map((target) => fetchList(base + target)));
+  const list = { schema: List, noun: 'a list of articles' };
+  const [blog, guides, aliases] = await Promise.all([
+    fetchListing(base, { target: resources.blogList.target, ...list }),
+    fetchListing(base, { target: resources.knowledgeBaseList.target, ...list }),
+    // A service of an older version does not have it.
+    fetchListing(base, { target: resources.redirects.target, schema: Aliases, noun: 'a map of paths', missing: {} }),
+  ]);
   const counts = { blogArticles: blog.length, knowledgeBaseArticles: guides.length };
-  return { articles: toTitles([blog, guides]), aliases: {}, counts };
+  return { articles: toTitles([blog, guides]), aliases, counts };
 }
 
 async function readCurrentRelease(out: string): Promise<Online | undefined> {
@@ -70,7 +86,8 @@ function toTitles(lists: readonly List[]): ReadonlyMap<string, string> {
   return new Map(lists.flat().map(({ path, title }) => [path, title]));
 }
 
-async function fetchList(url: string): Promise<List> {
+async function fetchListing<Value>(base: string, { target, schema, noun, missing }: Listing<Value>): Promise<Value> {
+  const url = base + target;
   let text: string | undefined;
   try {
     // The timeout of ofetch covers the headers only; a signal covers the body too.
@@ -78,14 +95,15 @@ async function fetchList(url: string): Promise<List> {
     const response = await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', signal });
     text = await readBody(response);
   } catch (error) {
+    if (missing !== undefined && (error as FetchError).status === 404) return missing;
     throw new CommandError(`--against: ${url} cannot be read: ${reasonOf(error)}`);
   }
   if (text === undefined) {
     throw new CommandError(`--against: ${url} cannot be read: the answer is longer than ${maxListMiB} MiB`);
   }
-  const list = parseList(text);
-  if (list) return list;
-  throw new CommandError(`--against: ${url} cannot be read: the answer is not a list of articles`);
+  const value = parse(text, schema);
+  if (value !== undefined) return value;
+  throw new CommandError(`--against: ${url} cannot be read: the answer is not ${noun}`);
 }
 
 /** Reads a body; undefined if it is too long. */
@@ -100,9 +118,9 @@ async function readBody({ body }: Response): Promise<string | undefined> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function parseList(text: string): List | undefined {
+function parse<Value>(text: string, schema: z.ZodType<Value>): Value | undefined {
   try {
-    return List.safeParse(JSON.parse(text)).data;
+    return schema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }

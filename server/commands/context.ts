@@ -5,7 +5,7 @@ import { escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/changes.ts';
 import type { Change } from '../hosting/changes.ts';
 import { EnvError, readSettings } from '../settings.ts';
-import type { Environment } from '../settings.ts';
+import type { Environment } from '#common/environment.ts';
 import { StoreSettings } from '../store/env.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
 import type { Store } from '../store/types.ts';

@@ -5,7 +5,7 @@ import type { ServerName } from '#contract/api-keys.ts';
 import { CommandError } from '#common/command-line.ts';
 import { refs } from '../hosting/providers/refs.ts';
 import { EnvError, readSettings } from '../settings.ts';
-import type { Environment } from '../settings.ts';
+import type { Environment } from '#common/environment.ts';
 import type { ServerRecord } from '../store/types.ts';
 import { didYouMean, toPrintable } from './text.ts';
 

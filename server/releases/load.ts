@@ -110,8 +110,8 @@ async function toTable(
       prepared: {},
     });
   }
-  for (const { file, target } of Object.values<Resource>(resources)) {
-    if (target && !file.includes('{') && !table.has(target)) {
+  for (const { file, target, optional } of Object.values<Resource>(resources)) {
+    if (target && !optional && !file.includes('{') && !table.has(target)) {
       throw new ReleaseError(`${join(directory, file)}: the file is missing`);
     }
   }

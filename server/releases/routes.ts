@@ -7,7 +7,7 @@ import type { Releases } from './service.ts';
 const emptyList = toStoredJson([]);
 
 /** A 404 of content. Caches keep it for a moment: a dead link on a busy page would send every visitor here. */
-function toMissing(code: 'article_not_found' | 'media_not_found'): Problem {
+function toMissing(code: 'article_not_found' | 'media_not_found' | 'not_found'): Problem {
   return new Problem(code, undefined, { headers: { 'Cache-Control': 'public, max-age=10' } });
 }
 
@@ -24,6 +24,11 @@ export function contentRoutes(releases: Releases) {
     if (!file) throw toMissing('article_not_found');
     return file;
   };
+  const optional = (target: string): ServedFile => {
+    const file = find(target);
+    if (!file) throw toMissing('not_found');
+    return file;
+  };
   return {
     listBlogArticles: handle('listBlogArticles', () => listed('/v1/blog/list')),
     getBlogArticle: handle('getBlogArticle', ({ query }) => article('/v1/blog/article', query.path)),
@@ -38,6 +43,17 @@ export function contentRoutes(releases: Releases) {
       return file;
     }),
     getArticleStyle: handle('getArticleStyle', () => listed('/v1/article.css')),
+    getBlogFeed: handle('getBlogFeed', () => optional('/v1/blog/feed.xml')),
+    getSitemap: handle('getSitemap', () => optional('/v1/sitemap.xml')),
+    listBlogCategories: handle('listBlogCategories', () => listed('/v1/blog/categories')),
+    listKnowledgeBaseCategories: handle('listKnowledgeBaseCategories', () => listed('/v1/kb/categories')),
+    getBlogIndex: handle('getBlogIndex', ({ query: { category } }) => {
+      return find(`/v1/blog/index?category=${category}`) ?? emptyList;
+    }),
+    getKnowledgeBaseIndex: handle('getKnowledgeBaseIndex', ({ query: { category } }) => {
+      return find(`/v1/kb/index?category=${category}`) ?? emptyList;
+    }),
+    listBlogAuthors: handle('listBlogAuthors', () => listed('/v1/blog/authors')),
     getKnowledgeBaseSearch: handle('getKnowledgeBaseSearch', () => listed('/v1/kb/search.json')),
     listRedirects: handle('listRedirects', () => listed('/v1/redirects.json')),
     getRoot: handle('getRoot', () => ({ to: '/docs' })),

@@ -188,6 +188,8 @@ test('400, 404, 415, 500, 502 and 503 of single endpoints', async () => {
   expect(await produce(app, 'getKnowledgeBaseArticle', {}, `${guide}?path=/blog/a&path=/blog/b`)).toBe(400);
   expect(await produce(app, 'getKnowledgeBaseArticle', {}, `${guide}?path=/knowledgebase/none/none`)).toBe(404);
   expect(await produce(app, 'listKnowledgeBaseArticles', {}, '/v1/kb/list?category=a&category=b')).toBe(400);
+  expect(await produce(app, 'getBlogIndex', {}, '/v1/blog/index')).toBe(400);
+  expect(await produce(app, 'getKnowledgeBaseIndex', {}, '/v1/kb/index')).toBe(400);
   expect(await produce(app, 'getStatusWidgetVersion', {}, '/v1/service-status.0.js')).toBe(404);
   expect(await produce(app, 'getMedia', {}, '/media/none.svg')).toBe(404);
   expect(await produce(app, 'getMedia', { headers: { Range: 'bytes=0-9' } })).toBe(206);
@@ -227,6 +229,8 @@ test('the states of the service that last', async () => {
   const empty = { ...(await createTestApp({ root })), key: '' };
   expect(await produce(empty, 'listDomainTlds')).toBe(500);
   expect(await produce(empty, 'searchDomain')).toBe(500);
+  expect(await produce(empty, 'getBlogFeed')).toBe(404);
+  expect(await produce(empty, 'getSitemap')).toBe(404);
 });
 
 test('every described status was produced, with the body of its example, or has a reason why not', () => {

@@ -8,6 +8,13 @@ const recorded = [
   'getBlogArticle',
   'listKnowledgeBaseArticles',
   'getKnowledgeBaseArticle',
+  'getBlogFeed',
+  'getSitemap',
+  'listBlogCategories',
+  'listKnowledgeBaseCategories',
+  'getBlogIndex',
+  'getKnowledgeBaseIndex',
+  'listBlogAuthors',
   'listRedirects',
   'getPlans',
   'listDomainTlds',
@@ -15,8 +22,9 @@ const recorded = [
   'getMedia',
 ];
 
-/** Cuts a body for an example: two entries of a list, two of a map of the catalog. */
+/** Cuts a body for an example: two entries of a list, two of a map of the catalog, one of a feed or sitemap. */
 function shorten(value: unknown): unknown {
+  if (typeof value === 'string' && value.startsWith('<?xml')) return shortenXml(value);
   if (Array.isArray(value)) return value.slice(0, 2).map(shorten);
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).map(([name, inner]) => {
@@ -24,6 +32,14 @@ function shorten(value: unknown): unknown {
     return [name, shorten(isMap ? Object.fromEntries(Object.entries(inner as object).slice(0, 2)) : inner)];
   });
   return Object.fromEntries(entries);
+}
+
+/** Keeps the first entry, with the beginning of its text. */
+function shortenXml(xml: string): string {
+  const entries = [...xml.matchAll(/<(entry|url)>.*?<\/\1>/gs)];
+  const last = entries.at(-1)!;
+  const first = entries[0]![0].replace(/(<content[^>]*>[^\n]*).*(?=<\/content>)/s, '$1');
+  return xml.slice(0, entries[0]!.index) + first + xml.slice(last.index + last[0].length);
 }
 
 const byMethod = (one: { method: string }, other: { method: string }): number =>

@@ -10,6 +10,13 @@ test.each<[string, ResourceName, string | undefined]>([
   ['public/v1/kb/list.json', 'knowledgeBaseList', '/v1/kb/list'],
   ['public/v1/kb/list/vps.json', 'knowledgeBaseCategory', '/v1/kb/list?category=vps'],
   ['public/v1/kb/article/vps/ssh.json', 'knowledgeBaseArticle', '/v1/kb/article?path=/knowledgebase/vps/ssh'],
+  ['public/v1/blog/feed.xml', 'blogFeed', '/v1/blog/feed.xml'],
+  ['public/v1/sitemap.xml', 'sitemap', '/v1/sitemap.xml'],
+  ['public/v1/blog/categories.json', 'blogCategories', '/v1/blog/categories'],
+  ['public/v1/kb/categories.json', 'knowledgeBaseCategories', '/v1/kb/categories'],
+  ['public/v1/blog/index/news.json', 'blogIndex', '/v1/blog/index?category=news'],
+  ['public/v1/kb/index/vps.json', 'knowledgeBaseIndex', '/v1/kb/index?category=vps'],
+  ['public/v1/blog/authors.json', 'blogAuthors', '/v1/blog/authors'],
   ['public/v1/redirects.json', 'redirects', '/v1/redirects.json'],
   ['public/v1/plans.json', 'plans', '/v1/plans'],
   ['public/v1/openapi.json', 'openapi', '/v1/openapi.json'],
@@ -82,7 +89,7 @@ describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
   });
 
   test('has a schema if it is JSON, and a media type if it is not and its name has a type', () => {
-    const isText = /\.(?:js|css|html)$/.test(file);
+    const isText = /\.(?:js|css|html|xml)$/.test(file);
     expect([schema !== undefined, mediaType !== undefined]).toEqual([file.endsWith('.json'), isText]);
   });
 });

@@ -6,7 +6,7 @@ import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
-import { buildProject, temporaryFolder } from '../helpers/project.ts';
+import { buildProject, siteUrls, temporaryFolder } from '../helpers/project.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createUpstream } from '../helpers/upstream.ts';
@@ -31,7 +31,7 @@ export async function serveSample(): Promise<SampleApp> {
   const domains = join(root, 'catalog/domains.yaml');
   const withLookup = readFileSync(domains, 'utf8').replace(/\.com: +\{/, `$& lookup: { rdap: "${rdap.base}" },`);
   writeFileSync(domains, withLookup);
-  await buildProject(root);
+  await buildProject(root, { urls: siteUrls });
 
   const world = await createHostingWorld(root);
   const record = { provider: 'panel', ref: world.panel.wings.uuid, logFile: null } as const;

@@ -15,6 +15,7 @@ import { KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/knowledge-
 import { OpenApiDocument } from '#contract/openapi-document.ts';
 import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
 import { ErrorResponse } from '#contract/problem.ts';
+import { AuthorItem, BlogIndexItem, CategoryItem, KnowledgeBaseIndexItem } from '#contract/site.ts';
 import { GameStateResponse, VPSStateResponse } from '#contract/server-state.ts';
 import { KnowledgeBaseSearch, processTerm } from '#contract/search.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
@@ -59,6 +60,15 @@ const order = 'https://clients.example.com/domain?name=example.com';
 const tld = { tld: '.co.uk', pricing, order_url: order };
 const power = { success: true, status: 'requested', message: 'Start action sent' };
 
+const nullableInIndex = ['previous', 'next', 'updated'];
+const indexItemOf = (category: string) => ({
+  path: `${category}/a`,
+  previous: `${category}/b`,
+  next: `${category}/c`,
+  related: [`${category}/b`],
+  tags: ['linux'],
+  updated: '2026-02-28',
+});
 const action = {
   success: true,
   request_id: 'order-4711',
@@ -84,6 +94,20 @@ export const shapes: readonly Shape[] = [
   { name: 'ContentArticle', schema: ContentArticle, valid: { ...item, ...text } },
   { name: 'KnowledgeBaseSummary', schema: KnowledgeBaseSummary, valid: summary },
   { name: 'KnowledgeBaseArticle', schema: KnowledgeBaseArticle, valid: { ...summary, ...text } },
+  { name: 'CategoryItem', schema: CategoryItem, valid: { slug: 'vps', name: 'VPS', count: 4 } },
+  { name: 'BlogIndexItem', schema: BlogIndexItem, valid: indexItemOf('/blog/news'), nullable: nullableInIndex },
+  {
+    name: 'KnowledgeBaseIndexItem',
+    schema: KnowledgeBaseIndexItem,
+    valid: indexItemOf('/knowledgebase/vps'),
+    nullable: nullableInIndex,
+  },
+  {
+    name: 'AuthorItem',
+    schema: AuthorItem,
+    valid: { name: 'Marit de Wit', picture: '/media/authors/marit.svg', url: 'https://a.example/marit', count: 2 },
+    nullable: ['picture', 'url'],
+  },
   { name: 'DomainPricing', schema: DomainPricing, valid: pricing },
   { name: 'DomainTLD', schema: DomainTLD, valid: tld, optional: ['order_url'] },
   {

@@ -11,6 +11,10 @@ const pages = globSync(['*.md', 'docs/*.md', 'content/README.md', 'catalog/READM
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 
+const examples = globSync('examples/**/*.{ts,py}', { cwd: root }).map(read).join('\n');
+/** The environment variables of the examples. */
+const exampleSettings = [...examples.matchAll(/(?:process\.env\.|environ\.get\(")([A-Z_]+)/g)].map(([, name]) => name!);
+
 /** The anchors of a page, by its headings. */
 function anchorsOf(file: string): string[] {
   const slugger = new GithubSlugger();
@@ -34,7 +38,7 @@ test.each(pages)('%s names only scripts and settings that exist', (page) => {
   const named = [...text.matchAll(/\bnpm run (?:--silent )?([a-z][a-z:]*)/g)].map(([, name]) => name!);
   expect(named.filter((name) => !(name in scripts))).toEqual([]);
   if (page === 'CHANGELOG.md') return;
-  const settings = new Set(listSettings().map(({ name }) => name));
+  const settings = new Set([...listSettings().map(({ name }) => name), ...exampleSettings]);
   const words = [...text.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)].map(([, name]) => name!);
   const unknown = words.filter((word) => !settings.has(word.replace(/_FILE$/, '')) && !settings.has(word));
   expect(unknown).toEqual([]);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { mediaTypes } from '#contract/content.ts';
+import { readMediaFacts } from '../../generator/source/media/facts.ts';
 import { jpeg, mediaSamples, png } from '../helpers/media.ts';
 import { article, createProject, guide } from '../helpers/project.ts';
 import { problemsOf } from './problems.ts';
@@ -207,4 +208,9 @@ describe('a cover', () => {
   ])('is reported if it is %s', async (_, name, bytes, problem) => {
     expect(await problemsOfCover(name, bytes)).toEqual([`content/blog/news/third.md:6:8  ${problem}`]);
   });
+});
+
+test('what follows a file in memory does not count', () => {
+  const headersEnd = 25;
+  expect(readMediaFacts(jpeg(2, 1).subarray(0, headersEnd)).size).toBeUndefined();
 });

@@ -9,6 +9,7 @@ import {
   createProject,
   guide,
   runGenerator,
+  siteUrls,
   temporaryFolder,
   writeFiles,
 } from '../helpers/project.ts';
@@ -34,9 +35,13 @@ describe('the same sources give the same release to the byte', () => {
     { TZ: 'UTC', LANG: 'sv_SE.UTF-8', LC_ALL: 'sv_SE.UTF-8', UV_THREADPOOL_SIZE: '1' },
   ])('in the zone $TZ and the language $LANG', async (env) => {
     const root = createProject();
-    const { id, tree } = await buildAndRead(root);
+    const { id, tree } = await buildAndRead(root, { urls: siteUrls });
     renameSync(join(root, 'dist'), join(root, 'before'));
-    const { status, stderr } = await runGenerator(['build', '--now', '2026-11-20'], { cwd: root, env });
+    const urls = { SITE_URL: siteUrls.site, PUBLIC_URL: siteUrls.service };
+    const { status, stderr } = await runGenerator(['build', '--now', '2026-11-20'], {
+      cwd: root,
+      env: { ...env, ...urls },
+    });
     expect(stderr).toMatch(new RegExp(`^release ${id} in dist: 4 articles, 0 warnings, \\d+ kB, \\d+\\.\\d s\\n`));
     expect(status).toBe(0);
     expect(readTree(realpathSync(join(root, 'dist/current')))).toEqual(tree);
@@ -63,7 +68,8 @@ describe('a change of the sources changes', () => {
   const withForms = (...files: string[]) => files.flatMap((file) => [file, `${file}.br`, `${file}.gz`]);
   const blogArticle = withForms('public/v1/blog/article/news/first.json');
   const guideOf = withForms('public/v1/kb/article/vps/ssh.json');
-  const kbLists = withForms('public/v1/kb/list.json', 'public/v1/kb/list/vps.json');
+  const kbLists = withForms('public/v1/kb/list.json', 'public/v1/kb/list/vps.json', 'public/v1/kb/search.json');
+  const categories = withForms('public/v1/kb/categories.json');
 
   test.each<[string, Files, string[]]>([
     [
@@ -94,17 +100,17 @@ describe('a change of the sources changes', () => {
     [
       'the name of a category: its articles and the lists that show it',
       { 'content/knowledgebase/vps/category.yaml': 'name: VPS\n' },
-      [...guideOf, ...kbLists],
+      [...guideOf, ...kbLists, ...categories],
     ],
     [
-      'an alias: the aliases',
+      'an alias: the aliases and the redirects',
       {
         'content/blog/news/first.md': article(
           { title: 'First', date: '2026-01-02', aliases: '[/blog/old]' },
           'Hello *world*.\n\n## Details\n\nMore.\n',
         ),
       },
-      withForms('private/aliases.json'),
+      withForms('private/aliases.json', 'public/v1/redirects.json'),
     ],
     [
       'an image: the image',

@@ -155,6 +155,7 @@ describe('the JSON Schemas for editors', () => {
   test('follow draft 2020-12, one for each kind of source file', async () => {
     const schemas = await readSchemas();
     expect(Object.keys(schemas).toSorted()).toEqual([
+      'authors.json',
       'blog.json',
       'category.json',
       'domains.json',

@@ -203,11 +203,25 @@ describe('--against URL', () => {
     '/v1/kb/list': [{ path: '/knowledgebase/vps/gone', title: 'Gone' }],
   };
 
-  test.each(['', '/', '/api'])('reads the public lists of a service at %j', async (base) => {
+  test('reads the former paths that a service redirects', async () => {
+    const redirects = { '/blog/news/old': '/blog/news/zero', '/blog/news/older': '/blog/news/first' };
+    const files: Record<string, unknown> = { ...lists, '/v1/redirects.json': redirects };
+    const url = await serve(({ url: target = '' }, response) => void response.end(JSON.stringify(files[target])));
+    const { lines } = await messagesOf(createProject(), 'check', '--against', url);
+    const hint = 'if this article replaces it, add here: aliases: [/blog/news/older]; ';
+    expect(lines[0]).toContain(`content/blog/news/first.md:1:1  ${gone('/blog/news/older')} (${hint}`);
+    const others = ['/blog/news/zero', '/knowledgebase/vps/gone', '/blog/news/old'];
+    expect(lines.slice(1).map((line) => line.replace(/ \(.*/, ''))).toEqual(
+      others.map((path) => `content/removed.yaml:1:1  ${gone(path)}`),
+    );
+  });
+
+  test.each(['', '/', '/api'])('reads the public lists of a service of an older version at %j', async (base) => {
     const asked: string[] = [];
     const url = await serve(({ url: target = '' }, response) => {
       asked.push(target);
-      response.end(JSON.stringify(lists[target.replace('/api', '')]));
+      const list = lists[target.replace('/api', '')];
+      response.writeHead(list ? 200 : 404).end(JSON.stringify(list));
     });
     const { lines } = await messagesOf(createProject(), 'check', '--against', url + base);
     expect(lines.map((line) => line.replace(/ \(.*/, ''))).toEqual([
@@ -215,7 +229,9 @@ describe('--against URL', () => {
       `content/removed.yaml:1:1  ${gone('/knowledgebase/vps/gone')}`,
     ]);
     const prefix = base === '/api' ? '/api' : '';
-    expect(asked.toSorted()).toEqual([`${prefix}/v1/blog/list`, `${prefix}/v1/kb/list`]);
+    expect(asked.toSorted()).toEqual(
+      ['/v1/blog/list', '/v1/kb/list', '/v1/redirects.json'].map((target) => prefix + target),
+    );
   });
 
   test.each<[string, RequestListener, RegExp]>([
@@ -223,7 +239,7 @@ describe('--against URL', () => {
     [
       'answers with a page',
       (_, response) => void response.end('<!doctype html>'),
-      /the answer is not a list of articles/,
+      /the answer is not a (?:list of articles|map of paths)/,
     ],
     [
       'answers with something else',
@@ -245,7 +261,9 @@ describe('--against URL', () => {
   ])('is refused if the service %s', async (_, listener, reason) => {
     const url = await serve(listener);
     const { lines, failed } = await messagesOf(createProject(), 'check', '--against', url);
-    expect(lines).toEqual([expect.stringMatching(/^--against: http:\S+\/v1\/(?:blog|kb)\/list cannot be read: /)]);
+    expect(lines).toEqual([
+      expect.stringMatching(/^--against: http:\S+\/v1\/(?:(?:blog|kb)\/list|redirects\.json) cannot be read: /),
+    ]);
     expect(lines[0]).toMatch(reason);
     expect(failed).toBe(true);
   });

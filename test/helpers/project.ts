@@ -84,6 +84,9 @@ export function createProject(changes: Files = {}): string {
   return root;
 }
 
+/** The addresses with which a build makes the feed and the sitemap. */
+export const siteUrls = { site: 'https://www.example.com', service: 'https://api.example.com' } as const;
+
 /** Builds a project folder into its `dist`. */
 export function buildProject(root: string, options: Partial<BuildOptions> = {}): Promise<BuildResult> {
   return build({

@@ -15,3 +15,25 @@ export function createStateClock(): TestStateClock {
     pass,
   };
 }
+
+/** A clock whose sleepers wake only when a test advances it. */
+export interface SteppedClock extends TestStateClock {
+  readonly sleeping: () => number;
+}
+
+/** Creates a clock that stands still but for `pass`. */
+export function createSteppedClock(): SteppedClock {
+  let now = 1000;
+  let sleepers: { readonly until: number; readonly wake: () => void }[] = [];
+  return {
+    now: () => now,
+    sleep: (ms) => new Promise<void>((wake) => sleepers.push({ until: now + ms, wake })),
+    sleeping: () => sleepers.length,
+    pass(ms) {
+      now += ms;
+      const due = sleepers.filter(({ until }) => until <= now);
+      sleepers = sleepers.filter(({ until }) => until > now);
+      for (const { wake } of due) wake();
+    },
+  };
+}

@@ -39,8 +39,8 @@ const webSocket = [
 const requests: Readonly<Record<string, readonly [request: string, ...statuses: number[]]>> = {
   'an absolute target': [get('http://x/v1/plans'), 200],
   'an absolute target of another host': [get('HTTP://evil.example:1/v1/info'), 200],
-  'an absolute target without a path': [get('http://x'), 404],
-  'an absolute target with a query alone': [get('http://x?/v1/plans'), 404],
+  'an absolute target without a path': [get('http://x'), 302],
+  'an absolute target with a query alone': [get('http://x?/v1/plans'), 302],
   'a target that is a file': [get('file://hehe?/v1/plans'), 400],
   'a target of another scheme': [get('ftp://x/v1/plans'), 400],
   'a Host that holds a path': [get('/v1/info').replace('Host: x', 'Host: x/abc?'), 200, 400],

@@ -102,6 +102,8 @@ const failureTexts: Readonly<Record<string, string>> = {
   openGameConsole: 'The console or log request failed',
   sendGameCommand: 'The console or log request failed',
   getLatestGameLog: 'The console or log request failed',
+  getVpsState: 'The state could not be read',
+  getGameServerState: 'The state could not be read',
 };
 
 describe.each(serverNames)('%s', (name) => {

@@ -5,7 +5,7 @@ import { makeCurrent } from '../../generator/release/history.ts';
 import { pruneReleases, rollback } from '../../generator/release/releases.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
-import { article, buildProject, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, siteUrls, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import { damages } from './damage.ts';
 import { copyProject, eventually } from '../server/shared.ts';
@@ -45,7 +45,7 @@ describe('a new release', () => {
     const app = await createTestApp({ root: await copyProject() });
     expect(await titles(app)).toEqual(['First', 'First']);
     change(app, 'Changed');
-    const { release } = await buildProject(app.root);
+    const { release } = await buildProject(app.root, { urls: siteUrls });
     await expectServed(app, 'Changed');
     expect(app.log()).toContainEqual(
       expect.objectContaining({ level: 'info', release: release!.id, msg: 'new release' }),
@@ -62,7 +62,7 @@ describe('a new release', () => {
       'content/knowledgebase/vps/records.md':
         '---\ntitle: DNS records\ndescription: How.\naliases: [/knowledgebase/dns/records]\n---\n\nText.\n',
     });
-    await buildProject(app.root);
+    await buildProject(app.root, { urls: siteUrls });
     await expect
       .poll(async () => (await ask(app, gone)).headers['content-location'], eventually)
       .toBe('/v1/kb/article?path=/knowledgebase/vps/records');
@@ -73,7 +73,7 @@ describe('a new release', () => {
     const app = await createTestApp({ root: await copyProject() });
     const { headers } = await ask(app, '/v1/plans');
     rmSync(join(app.root, 'dist/releases'), { recursive: true });
-    const again = await buildProject(app.root);
+    const again = await buildProject(app.root, { urls: siteUrls });
     await expect.poll(() => app.log().filter(({ msg }) => msg === 'new release'), eventually).toHaveLength(1);
     expect(app.log().at(-1)).toMatchObject({ release: again.release!.id });
     const unchanged = await ask(app, '/v1/plans', { headers: { 'If-None-Match': headers.etag! } });
@@ -84,7 +84,7 @@ describe('a new release', () => {
     const app = await createTestApp({ root: await copyProject() });
     const first = readManifest(app.root).id;
     change(app, 'Changed');
-    await buildProject(app.root);
+    await buildProject(app.root, { urls: siteUrls });
     await expectServed(app, 'Changed');
     expect(await rollback(join(app.root, 'dist'))).toBe(first);
     await expectServed(app, 'First');
@@ -94,7 +94,7 @@ describe('a new release', () => {
     const app = await createTestApp({ root: await copyProject() });
     await app.stop();
     change(app, 'Changed');
-    await buildProject(app.root);
+    await buildProject(app.root, { urls: siteUrls });
     expect(app.log().filter(({ msg }) => msg === 'new release')).toEqual([]);
   });
 });
@@ -132,7 +132,7 @@ describe('a release that does not verify', () => {
     expect((await ask(app, '/ready')).status).toBe(200);
 
     // Building the same sources again repairs it.
-    await buildProject(app.root);
+    await buildProject(app.root, { urls: siteUrls });
     await expectServed(app, 'Changed');
     expect(refusals()).toHaveLength(1);
   });
@@ -155,7 +155,7 @@ describe('the release that is served', () => {
     expect((await ask(app, '/ready')).status).toBe(200);
     await expectAllServed(app, files);
     change(app, 'Changed');
-    await buildProject(app.root);
+    await buildProject(app.root, { urls: siteUrls });
     await expectServed(app, 'Changed');
     expect(app.log().filter(({ level }) => level === 'error')).toEqual([]);
   });
@@ -175,7 +175,7 @@ describe('the release that is served', () => {
     });
     await expect.poll(() => JSON.stringify(app.log()), eventually).toContain('plans.json: the file cannot be read');
     change(app, 'Changed');
-    await buildProject(app.root);
+    await buildProject(app.root, { urls: siteUrls });
     await expectServed(app, 'Changed');
     expect((await ask(app, '/v1/plans')).status).toBe(200);
   });
@@ -184,7 +184,7 @@ describe('the release that is served', () => {
     const app = await createTestApp({ root: await copyProject() });
     const files = servedFiles(app.root);
     change(app, 'Changed');
-    const { release } = await buildProject(app.root);
+    const { release } = await buildProject(app.root, { urls: siteUrls });
     // A release that was current within the last hour is kept, since a server may still serve it.
     expect(await pruneReleases(join(app.root, 'dist'), 1)).toEqual([]);
     await expectAllServed(app, files);

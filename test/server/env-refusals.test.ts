@@ -75,6 +75,11 @@ test.each<[string, RegExp, string[]]>([
       'https://user:password@api.example.com',
     ],
   ],
+  [
+    'SITE_URL',
+    /: must be an http or https URL without user, query and fragment$/,
+    ['www.example.com', 'https://www.example.com/?page=1', 'https://user@www.example.com'],
+  ],
   ['DATABASE_URL', /: must be a URL such as postgres:/, ['mysql://db.example.com/hosting', 'hosting', '/var/db']],
   ['PROVIDERS_FILE', /: the file cannot be read$/, ['/nowhere/providers.yaml', '/']],
   ['UPSTREAM_TIMEOUT_SECONDS', numberMessage, ['0', '601', '20s']],
@@ -94,7 +99,7 @@ test.each<[string, RegExp, string[]]>([
 });
 
 describe('a base URL with', () => {
-  const names = ['PUBLIC_URL', 'WHMCS_URL', 'FOSSBILLING_URL', 'UPTIME_KUMA_URL'];
+  const names = ['PUBLIC_URL', 'SITE_URL', 'WHMCS_URL', 'FOSSBILLING_URL', 'UPTIME_KUMA_URL'];
   const rest = { UPTIME_KUMA_STATUS_PAGE: 'main' };
 
   test.each([

@@ -10,7 +10,7 @@ import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
-import { buildProject, validProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { buildProject, siteUrls, validProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 
 /** The `expect.poll` options for short waits; the timeout only limits failing tests. */
 export const eventually = { timeout: 20_000, interval: 10 };
@@ -42,7 +42,7 @@ async function buildShared(): Promise<string> {
   const catalog = String(validProject['catalog/domains.yaml']);
   const withLookup = catalog.replace('active: true,', `active: true, lookup: { rdap: "${rdap.base}" },`);
   writeFiles(root, { ...validProject, 'catalog/domains.yaml': withLookup });
-  await buildProject(root);
+  await buildProject(root, { urls: siteUrls });
   return root;
 }
 

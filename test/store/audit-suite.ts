@@ -39,6 +39,23 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await Array.fromAsync(audit.entries({ server: 'game:none' }))).toEqual([]);
     });
 
+    test('the last power action on a server is found, if it is recent', async () => {
+      const { audit } = await open();
+      const server = 'game:survival';
+      expect(await audit.lastPowerAction(server, 0)).toBeUndefined();
+      await audit.append(auditEntry({ at: t0, phase: 'finished', action: 'stop', outcome: 'ok', ms: 1 }));
+      await audit.append(auditEntry({ at: t0 + 5, action: 'start' }));
+      // An instance whose clock is behind wrote this one later.
+      await audit.append(auditEntry({ at: t0 + 3, action: 'kill' }));
+      await audit.append(auditEntry({ at: t0 + 6, action: 'command' }));
+      await audit.append(auditEntry({ at: t0 + 7, action: 'servers suspend', actor: 'command line', keyId: null }));
+      await audit.append(auditEntry({ at: t0 + 8, action: 'stop', server: 'vps:survival' }));
+      expect(await audit.lastPowerAction(server, 0)).toBe(t0 + 5);
+      expect(await audit.lastPowerAction(server, t0 + 4)).toBe(t0 + 5);
+      expect(await audit.lastPowerAction(server, t0 + 5)).toBeUndefined();
+      expect(await audit.lastPowerAction('vps:survival', t0)).toBe(t0 + 8);
+    });
+
     test('a long log is read without gaps or duplicates, also if many entries have the same time', async () => {
       const { audit } = await open();
       // The instance that wrote the second half had a clock that was behind.

@@ -1,6 +1,7 @@
 import { parseArticle } from './article-html.js';
 import { ApiError, get } from './api.js';
 import { renderFeedback } from './feedback.js';
+import { renderNeighbours } from './neighbours.js';
 import { categoryOf, find, formatDate, h, image, load, scrollToAnchor } from './page.js';
 
 /** @typedef {import('./types.ts').BlogArticle} BlogArticle */
@@ -8,8 +9,8 @@ import { categoryOf, find, formatDate, h, image, load, scrollToAnchor } from './
 
 const isBlog = location.pathname.startsWith('/blog/');
 const list = isBlog
-  ? { name: 'Blog', path: '/blog', api: '/v1/blog' }
-  : { name: 'Help', path: '/knowledgebase', api: '/v1/kb' };
+  ? { name: 'Blog', path: '/blog', api: '/v1/blog', previous: 'Newer', next: 'Older' }
+  : { name: 'Help', path: '/knowledgebase', api: '/v1/kb', previous: 'Previous', next: 'Next' };
 
 await load(find('article'), readArticle, (article) => (article ? renderArticle(article) : renderMissing()));
 scrollToAnchor();
@@ -51,6 +52,7 @@ function renderArticle(article) {
         ...('date' in article ? renderFacts(article) : [h('p', { class: 'lead' }, description)]),
         body,
         ...(isBlog ? [] : [renderFeedback(article)]),
+        renderNeighbours(article, list),
       ),
       renderOutline(body),
     ),

@@ -6,20 +6,24 @@ import { formatDate, h, image } from './page.js';
  * Blog articles as cards.
  *
  * @param {BlogItem[]} articles
+ * @param {'h2' | 'h3'} heading One level below the heading before the cards.
  */
-export function renderCards(articles) {
-  return h('ul', { class: 'cards' }, ...articles.map(renderCard));
+export function renderCards(articles, heading) {
+  return h('ul', { class: 'cards' }, ...articles.map((article) => renderCard(article, heading)));
 }
 
-/** @param {BlogItem} article */
-function renderCard({ title, description, path, category, date, readTime, cover }) {
+/**
+ * @param {BlogItem} article
+ * @param {'h2' | 'h3'} heading
+ */
+function renderCard({ title, description, path, category, date, readTime, cover }, heading) {
   return h(
     'li',
     { class: 'card' },
     image(cover, { width: 1200, height: 630 }),
     h('p', { class: 'facts' }, category, ' · ', h('time', { datetime: date }, formatDate(date)), ' · ', readTime),
     // The link covers the card, but a screen reader reads the title only.
-    h('h3', {}, h('a', { href: path }, title)),
+    h(heading, {}, h('a', { href: path }, title)),
     h('p', {}, description),
   );
 }

@@ -20,5 +20,5 @@ void load(
 void load(
   find('news'),
   () => get('/v1/blog/list'),
-  (articles) => [renderCards(articles.slice(0, 3))],
+  (articles) => [renderCards(articles.slice(0, 3), 'h3')],
 );

@@ -5,6 +5,7 @@ import type { ResourceName } from '#contract/resources.ts';
 export interface CommonFrontMatter {
   readonly title: string;
   readonly description: string;
+  readonly author?: string | undefined;
   readonly category?: string | undefined;
   readonly draft?: boolean | undefined;
   readonly updated?: string | undefined;

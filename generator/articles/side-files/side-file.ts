@@ -1,8 +1,15 @@
 import type { Aliases } from '#contract/content.ts';
 import { fileOf, toJsonText } from '#contract/resources.ts';
 import type { ResourceName } from '#contract/resources.ts';
+import type { Authors } from '#contract/site.ts';
 import type { Article } from '../article.ts';
 import type { ArticleText } from '../compile.ts';
+
+/** The addresses of the website and of this service, without a slash at their ends; undefined if they are not set. */
+export interface SiteUrls {
+  readonly site?: string | undefined;
+  readonly service?: string | undefined;
+}
 
 /** What side files are made from. */
 export interface SideFileInput {
@@ -10,6 +17,9 @@ export interface SideFileInput {
   readonly blog: readonly Article[];
   readonly knowledgeBase: readonly Article[];
   readonly aliases: Aliases;
+  /** The entries of `authors.yaml`. */
+  readonly authors: Authors;
+  readonly urls: SiteUrls;
   /** Reads the text of an included article; undefined if its source was changed meanwhile, which fails the build. */
   readonly readText: (article: Article) => Promise<ArticleText | undefined>;
 }

@@ -56,7 +56,8 @@ function readPicture(format: FormatName, bytes: Uint8Array): Omit<MediaFacts, 'f
     return { fault: { severity: 'error', message, hint, at } };
   }
   if (!['png', 'jpeg', 'gif', 'webp', 'avif'].includes(format)) return {};
-  const { width, height, orientation = 1 } = imageSize(bytes.subarray(0, maxHeaderBytes));
+  // A copy: image-size reads past the end of a view, into what else is in its buffer.
+  const { width, height, orientation = 1 } = imageSize(new Uint8Array(bytes.subarray(0, maxHeaderBytes)));
   // Browsers turn a photo as its camera was held: from the fifth orientation on by a quarter.
   const size = orientation >= 5 ? toSize(height, width) : toSize(width, height);
   if (size.size) return size;

@@ -10,7 +10,7 @@ import type { LocalSettings } from './local/settings.ts';
 import { proxmoxSettings } from './proxmox.ts';
 import type { ProxmoxSettings } from './proxmox.ts';
 import { PterodactylSettings } from './pterodactyl/index.ts';
-import type { Environment } from '../../settings.ts';
+import type { Environment } from '#common/environment.ts';
 
 /** The settings of a provider, by its type. */
 export type ProviderSettings = HetznerSettings | ProxmoxSettings | PterodactylSettings | LocalSettings;

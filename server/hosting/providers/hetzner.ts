@@ -83,9 +83,6 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
     lagMs: 0,
     clock: options.clock,
   });
-  const checkRef = (ref: string): void => {
-    if (!refs.hetzner.pattern.test(ref)) throw toRefusal(`"${ref}" is not a server number of Hetzner Cloud`);
-  };
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
@@ -116,6 +113,10 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
     },
     close: () => client.close(),
   };
+}
+
+function checkRef(ref: string): void {
+  if (!refs.hetzner.pattern.test(ref)) throw toRefusal(`"${ref}" is not a server number of Hetzner Cloud`);
 }
 
 /** Reads the states of all servers of the project. */

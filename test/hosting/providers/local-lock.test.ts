@@ -76,6 +76,35 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
+test('another instance sees whether a lock is taken, and disturbs no start', () => {
+  const { one, other, holderFile } = prepare();
+  expect([one.isTaken(), other.isTaken()]).toEqual([false, false]);
+  one.acquire();
+  one.describe(process.pid);
+  expect([one.isTaken(), other.isTaken()]).toEqual([false, true]);
+  const holder = readFileSync(holderFile, 'utf8');
+  one.release();
+  expect([one.isTaken(), other.isTaken()]).toEqual([false, false]);
+  // What a holder that was killed leaves, on a machine that is gone.
+  writeFileSync(holderFile, holder.replace(hostname(), 'elsewhere'));
+  expect(other.isTaken()).toBe(false);
+  expect(existsSync(holderFile)).toBe(false);
+  one.acquire();
+});
+
+test.runIf(process.platform === 'linux')('the server of a dead holder counts as long as it runs', async () => {
+  const { one, other, holderFile } = prepare();
+  const group = await spawnGroup();
+  one.acquire();
+  one.describe(group);
+  const holder = readFileSync(holderFile, 'utf8');
+  one.release();
+  writeFileSync(holderFile, holder);
+  expect(other.isTaken()).toBe(true);
+  process.kill(-group, 'SIGKILL');
+  await expect.poll(() => other.isTaken(), { timeout: 20_000 }).toBe(false);
+});
+
 test('a folder that cannot be used is a refusal', () => {
   const file = join(temporaryFolder(), 'file');
   writeFileSync(file, '');

@@ -21,7 +21,7 @@ ${alerts.join('\n')}
 | --- | --: |
 | ${inline} | 3.50 |
 
-<details open><summary>More, ${'`code`'}</summary>
+<details open><summary>More, <code>code</code></summary>
 
 - [x] Done
 - [ ] Open

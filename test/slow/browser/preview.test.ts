@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import axe from 'axe-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { article, buildProject, createProject, guide, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
 import { describeChromium } from './chromium.ts';
+import { findViolations } from './violations.ts';
 
 const main = resolve(import.meta.dirname, '../../../generator/main.js');
 const eventually = { timeout: 20_000, interval: 20 };
@@ -69,15 +69,6 @@ const screens: [string, BrowserContextOptions][] = [
   ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
   ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
 ];
-
-/** The violations that axe finds on a page, with their elements. */
-async function findViolations(page: Page): Promise<unknown> {
-  await page.evaluate(axe.source);
-  return page.evaluate(async () => {
-    const { violations } = await (window as unknown as { axe: typeof axe }).axe.run();
-    return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-  });
-}
 
 describeChromium((browser) => {
   const open = async (address: string, options: BrowserContextOptions = {}): Promise<Page> => {

@@ -40,6 +40,7 @@ test('the workflow annotates a path that is live and would vanish, and fails', a
   const lists: Record<string, unknown> = {
     '/v1/blog/list': [{ path: '/blog/company-news/gone', title: 'Gone' }],
     '/v1/kb/list': [],
+    '/v1/redirects.json': {},
   };
   const server = createServer((request, response) => response.end(JSON.stringify(lists[request.url!])));
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

@@ -70,15 +70,17 @@ export function createServerLock(base: string): ServerLock {
     isTaken() {
       // To try the lock could refuse a start of another instance, so it is tried only if there may be a holder.
       if (held || !existsSync(holderFile)) return false;
+      let lock: DatabaseSync;
       try {
-        using _lock = lockFile(`${base}.lock`);
-        const holder = readHolder(holderFile);
-        if (holder && isGroupAlive(holder)) return true;
-        rmSync(holderFile, { force: true });
-        return false;
+        lock = lockFile(`${base}.lock`);
       } catch {
         return true;
       }
+      const holder = readHolder(holderFile);
+      const runs = holder !== undefined && isGroupAlive(holder);
+      if (!runs) rmSync(holderFile, { force: true });
+      lock.close();
+      return runs;
     },
   };
 }

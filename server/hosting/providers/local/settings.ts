@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { Environment } from '../../../settings.ts';
+import type { Environment } from '#common/environment.ts';
 
 /** The environment variables that a server inherits: never our settings, which hold credentials. */
 const inherited = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];

@@ -26,7 +26,12 @@ async function createInstances() {
       const url = `http://127.0.0.1:${port}/v1/hosting/game/power/mine/${action}`;
       return (await fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${key}` } })).status;
     };
-    return { ...instance, power };
+    const state = async (): Promise<unknown> => {
+      const url = `http://127.0.0.1:${port}/v1/hosting/game/power/mine`;
+      const answer = await fetch(url, { headers: { Authorization: `Bearer ${key}` } });
+      return ((await answer.json()) as { state?: string }).state;
+    };
+    return { ...instance, power, state };
   };
   return { supervisor, first: await start(), second: await start() };
 }
@@ -39,6 +44,7 @@ test('of two instances one runs a server, and the other says who does', async ()
   const { supervisor, first, second } = await createInstances();
   expect(await first.power('start')).toBe(200);
   await supervisor.started('demo');
+  expect([await first.state(), await second.state()]).toEqual(['running', 'unknown']);
   expect(await second.power('start')).toBe(502);
   expect(await second.power('restart')).toBe(502);
   expect(supervisor.programs).toHaveLength(1);
@@ -49,6 +55,7 @@ test('of two instances one runs a server, and the other says who does', async ()
   await until('the second may start it', () => supervisor.alive('demo').length === 0);
   await expect.poll(() => second.power('start'), { timeout: 20_000 }).toBe(200);
   await supervisor.started('demo', 2);
+  expect([await first.state(), await second.state()]).toEqual(['unknown', 'running']);
   expect(await first.power('start')).toBe(502);
   expect(supervisor.alive('demo')).toHaveLength(1);
 });

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { escapeControls } from './terminal.ts';
+
+/** The environment of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads a setting from an environment variable, or from the file that `<NAME>_FILE` names. An empty variable counts as not
+ * set. Reports every problem, never with a value.
+ */
+export function readVariable(name: string, source: Environment, report: (problem: string) => void): string | undefined {
+  const file = source[`${name}_FILE`];
+  if (file && source[name]) report(`${name}: is set twice, directly and by ${name}_FILE`);
+  const value = file ? readSecret(file) : source[name];
+  // An empty file is a mistake: ignoring it would apply the default instead.
+  if (file && !value) report(`${name}_FILE: the file cannot be read, or is empty`);
+  if (!value) return undefined;
+  // Settings end in headers, bodies and log lines, where one line must stay one.
+  if (escapeControls(value) === value) return value;
+  report(`${name}: must be one line without control characters`);
+  return undefined;
+}
+
+function readSecret(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** What {@link toBaseUrl} accepts. */
+export const baseUrlRule = 'must be an http or https URL without user, query and fragment';
+
+/**
+ * The address below which paths are added, without a slash at its end; undefined if the text is none. A query or fragment
+ * would stand before the path that is added.
+ */
+export function toBaseUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || /[?#]/.test(text)) return undefined;
+  return (url.origin + url.pathname).replace(/\/+$/, '');
+}

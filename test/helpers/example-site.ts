@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { onTestFinished } from 'vitest';
+import { createTestApp } from './app.ts';
+import type { TestApp } from './app.ts';
+import { ends } from './ends.ts';
+import { buildProject, temporaryFolder } from './project.ts';
+import { createRdapUpstream } from './upstream-rdap.ts';
+import type { RdapUpstream } from './upstream-rdap.ts';
+import type { OnEnd } from './upstream.ts';
+
+const repository = resolve(import.meta.dirname, '../..');
+
+/** The example site on the API with the sample content of this repository. */
+export interface ExampleSite {
+  readonly url: string;
+  readonly app: TestApp;
+  /** The stand-in for the registry of .com, .eu and .net. */
+  readonly registry: RdapUpstream;
+}
+
+let built: Promise<{ root: string; registry: RdapUpstream }> | undefined;
+const atEndOfFile: OnEnd = (end) => void ends.push(end);
+
+async function buildSample(): Promise<{ root: string; registry: RdapUpstream }> {
+  const registry = await createRdapUpstream({ onEnd: atEndOfFile });
+  const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
+  atEndOfFile(() => {
+    built = undefined;
+    rmSync(root, { recursive: true, force: true });
+  });
+  for (const folder of ['content', 'catalog'])
+    cpSync(join(repository, folder), join(root, folder), { recursive: true });
+  const file = join(root, 'catalog/domains.yaml');
+  const withLookup = readFileSync(file, 'utf8').replaceAll(
+    /^( {2}\.(?:com|eu|net): +\{)/gm,
+    `$1 lookup: { rdap: "${registry.base}" },`,
+  );
+  writeFileSync(file, withLookup);
+  await buildProject(root);
+  return { root, registry };
+}
+
+/** Starts the API and the site, each on a port of its own, until the test ends. The content is built once a file. */
+export async function startExampleSite(settings: Record<string, string> = {}): Promise<ExampleSite> {
+  const api = await startSampleApi(settings);
+  return { ...api, url: await serveExampleSite(api.app.url) };
+}
+
+/** Starts the API alone. */
+export async function startSampleApi(settings: Record<string, string> = {}): Promise<Omit<ExampleSite, 'url'>> {
+  const { root, registry } = await (built ??= buildSample());
+  const app = await createTestApp({ root, settings: { DATA_DIR: temporaryFolder(), ...settings } });
+  return { app, registry };
+}
+
+/** Runs `node examples/site/serve.ts` until the test ends, and returns its address. */
+export async function serveExampleSite(api: string): Promise<string> {
+  const child = spawn(process.execPath, [join(repository, 'examples/site/serve.ts')], {
+    env: { PATH: process.env.PATH, PORT: '0', API_URL: api },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(async () => {
+    child.kill();
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  });
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+  return line.split(' ')[0]!;
+}

@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { askEndpoint } from '../server/ask.ts';
+import { eventually, sharedProject } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+import { createInstances, openStream } from './instances.ts';
+
+type StateEndpoint = 'getVpsState' | 'getGameServerState';
+
+interface State {
+  readonly state: string;
+  readonly checked_at: string;
+}
+
+async function readState(app: SharedApp, name: StateEndpoint): Promise<State> {
+  const { status, text } = await askEndpoint(app, name);
+  expect({ status, text }).toMatchObject({ status: 200 });
+  return JSON.parse(text) as State;
+}
+
+/** One service; its game server is running, and changes its state by power actions. */
+async function serve() {
+  const world = await createHostingWorld(temporaryFolder());
+  const { panel, hetzner } = world;
+  const app = {
+    ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
+    key: await world.issueKey(),
+  };
+  const reads = () => panel.seen.filter(({ path }) => path.endsWith('/resources')).length;
+  const lists = () => hetzner.seen.filter(({ path }) => path.includes('page=1') && path.includes('per_page=50')).length;
+  return { ...world, app, reads, lists };
+}
+
+test.each([
+  ['getVpsState', 'vps_id'],
+  ['getGameServerState', 'server_id'],
+] as const)('%s answers the state, and when it was known', async (name, id) => {
+  const { app } = await serve();
+  const before = Date.now();
+  const { checked_at: checkedAt, ...rest } = await readState(app, name);
+  expect(rest).toEqual({ success: true, [id]: 'mine', state: 'running' });
+  expect(new Date(checkedAt).toISOString()).toBe(checkedAt);
+  expect(Date.parse(checkedAt)).toBeGreaterThanOrEqual(before);
+  expect(Date.parse(checkedAt)).toBeLessThanOrEqual(Date.now());
+  expect((await readState(app, name)).checked_at).toBe(checkedAt);
+});
+
+test('all clients share one read, of a server of the panel and of all VPS of an account', async () => {
+  const { app, reads, lists } = await serve();
+  const all = Array.from({ length: 50 }, () => [readState(app, 'getVpsState'), readState(app, 'getGameServerState')]);
+  expect(new Set((await Promise.all(all.flat())).map(({ state }) => state))).toEqual(new Set(['running']));
+  expect([reads(), lists()]).toEqual([1, 1]);
+});
+
+test('a VPS that was stopped is not running for any of those who ask at once', async () => {
+  const { app, lists } = await serve();
+  expect((await askEndpoint(app, 'stopVps')).status).toBe(200);
+  const reports = await Promise.all(Array.from({ length: 20 }, () => readState(app, 'getVpsState')));
+  expect(new Set(reports.map(({ state }) => state))).toEqual(new Set(['offline']));
+  expect(lists()).toBe(1);
+});
+
+test('while a panel may repeat what it knew before an action, the state is unknown, and nothing is read', async () => {
+  const { app, panel, reads } = await serve();
+  panel.resourcesMs = Number.POSITIVE_INFINITY;
+  expect((await readState(app, 'getGameServerState')).state).toBe('running');
+  for (const action of ['restartGameServer', 'stopGameServer', 'killGameServer'] as const) {
+    expect((await askEndpoint(app, action)).status).toBe(200);
+    expect((await readState(app, 'getGameServerState')).state).toBe('unknown');
+  }
+  expect(reads()).toBe(1);
+});
+
+test('so it is after an action whose outcome is not known', async () => {
+  const { app, panel } = await serve();
+  expect((await readState(app, 'getGameServerState')).state).toBe('running');
+  panel.fail('drop', ({ path }) => path.endsWith('/power'));
+  expect((await askEndpoint(app, 'stopGameServer')).status).toBe(502);
+  expect((await readState(app, 'getGameServerState')).state).toBe('unknown');
+});
+
+test('a console command changes nothing that is known', async () => {
+  const { app, reads } = await serve();
+  const { checked_at: checkedAt } = await readState(app, 'getGameServerState');
+  expect((await askEndpoint(app, 'sendGameCommand')).status).toBe(200);
+  expect((await readState(app, 'getGameServerState')).checked_at).toBe(checkedAt);
+  expect(reads()).toBe(1);
+});
+
+test('an open console knows the state without a read, and at once after an action', async () => {
+  const { app, panel, reads } = await serve();
+  const stream = await openStream(app);
+  await stream.until('status');
+  expect((await readState(app, 'getGameServerState')).state).toBe('running');
+  expect((await askEndpoint(app, 'stopGameServer')).status).toBe(200);
+  expect((await readState(app, 'getGameServerState')).state).not.toBe('running');
+  // The stand-in keeps its server running; this is what Wings reports after a stop.
+  panel.wings.become('stopping');
+  await expect.poll(async () => (await readState(app, 'getGameServerState')).state, eventually).toBe('stopping');
+  panel.wings.become('offline');
+  await expect.poll(async () => (await readState(app, 'getGameServerState')).state, eventually).toBe('offline');
+  expect(reads()).toBe(0);
+});
+
+test.each([
+  ['getVpsState', 'vps:mine', 'This VPS is suspended'],
+  ['getGameServerState', 'game:mine', 'This game server is suspended'],
+] as const)('%s of a suspended server is 403, with no request to its provider', async (name, server, message) => {
+  const { app, store, reads, lists } = await serve();
+  await store.servers.suspend(server, Date.now());
+  const { status, text } = await askEndpoint(app, name);
+  expect({ status, text }).toEqual({ status: 403, text: renderProblem('json', 'forbidden', message) });
+  expect([reads(), lists()]).toEqual([0, 0]);
+});
+
+test('after an action on another instance, no instance reports the state from before', async () => {
+  const { apps, world } = await createInstances(undefined);
+  const [one, other] = apps;
+  world.panel.resourcesMs = Number.POSITIVE_INFINITY;
+  expect((await readState(other, 'getGameServerState')).state).toBe('running');
+  expect((await askEndpoint(one, 'stopGameServer')).status).toBe(200);
+  expect((await readState(other, 'getGameServerState')).state).toBe('unknown');
+  expect((await askEndpoint(one, 'stopVps')).status).toBe(200);
+  expect((await readState(other, 'getVpsState')).state).toBe('offline');
+});

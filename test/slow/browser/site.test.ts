@@ -1,0 +1,426 @@
+import { parseFragment, serialize } from 'parse5';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { serveExampleSite, startExampleSite, startSampleApi } from '../../helpers/example-site.ts';
+import type { ExampleSite } from '../../helpers/example-site.ts';
+import { findFreePort } from '../../helpers/free-port.ts';
+import { createKumaUpstream } from '../../helpers/upstream-kuma.ts';
+import { createUpstream } from '../../helpers/upstream.ts';
+import { describeChromium } from './chromium.ts';
+import { findViolations } from './violations.ts';
+
+// Each opens several pages in a real browser.
+vi.setConfig({ testTimeout: 180_000 });
+
+const eventually = { timeout: 20_000, interval: 20 };
+
+const guide = '/knowledgebase/vps/backups-and-snapshots';
+const post = '/blog/company-news/rotterdam-location';
+
+const screens: [string, BrowserContextOptions][] = [
+  ['light', { colorScheme: 'light', viewport: { width: 1280, height: 900 } }],
+  ['dark', { colorScheme: 'dark', viewport: { width: 1280, height: 900 } }],
+  ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
+];
+
+interface Titled {
+  readonly title: string;
+  readonly path: string;
+}
+
+interface Surroundings {
+  readonly path: string;
+  readonly previous: string | null;
+  readonly next: string | null;
+  readonly related: string[];
+  readonly tags: string[];
+}
+
+describeChromium((browser) => {
+  /** Opens a page of the site. The test fails if it has errors, or sends a request to a host other than the site and the API. */
+  const open = async (
+    { url, app }: ExampleSite,
+    path: string,
+    { failures = [], ...options }: BrowserContextOptions & { failures?: number[] } = {},
+  ): Promise<Page> => {
+    const context = await browser().newContext({ locale: 'en-GB', ...options });
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    const errors: string[] = [];
+    const foreign: string[] = [];
+    page.on('console', (message) => {
+      const expected = failures.some((status) => message.text().includes(`status of ${status}`));
+      if (message.type() === 'error' && !expected) errors.push(message.text());
+    });
+    page.on('pageerror', ({ message }) => errors.push(message));
+    page.on('request', (request) => {
+      if (![url, app.url].includes(new URL(request.url()).origin)) foreign.push(request.url());
+    });
+    onTestFinished(() => expect({ errors, foreign }).toEqual({ errors: [], foreign: [] }));
+    await page.goto(url + path);
+    await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
+    return page;
+  };
+  const read = async <Body>({ app }: ExampleSite, path: string): Promise<Body> =>
+    (await (await app.request(path)).json()) as Body;
+  const titles = (page: Page): Promise<string[]> => page.locator('.cards :is(h2, h3)').allInnerTexts();
+
+  describe('the pages of the example site', () => {
+    test.for(screens)('are accessible, and no wider than the screen: %s', async ([, options]) => {
+      const site = await startExampleSite();
+      const paths = [
+        '/',
+        '/blog',
+        post,
+        '/knowledgebase',
+        guide,
+        '/plans',
+        '/domains?domain=example',
+        '/status',
+        '/none',
+      ];
+      for (const path of paths) {
+        const page = await open(site, path, { ...options, failures: [404], bypassCSP: true });
+        // The corner of a table in Markdown is always a header cell.
+        expect(await findViolations(page, { ignore: ['empty-table-header'] }), path).toEqual([]);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect({ path, overflow }).toEqual({ path, overflow: 0 });
+        await page.context().close();
+      }
+    });
+
+    test('show the plans, the articles and the TLDs that the API has', async () => {
+      const site = await startExampleSite();
+      const posts = (await read<Titled[]>(site, '/v1/blog/list')).map(({ title }) => title);
+      const guides = await read<Titled[]>(site, '/v1/kb/list');
+      const { services, games } = await read<
+        Record<string, Record<string, { name: string; plans: { name: string }[] }>>
+      >(site, '/v1/plans');
+      const groups = [...Object.values(services!), ...Object.values(games!)];
+      const { tlds } = await read<{ tlds: { tld: string }[] }>(site, '/v1/domains/tlds');
+
+      const home = await open(site, '/');
+      expect(await titles(home)).toEqual([...groups.map(({ name }) => name), ...posts.slice(0, 3)]);
+      expect(await home.locator('.offers').innerText()).toContain('from €2.49');
+      expect(await titles(await open(site, '/blog'))).toEqual(posts);
+      const plans = await open(site, '/plans');
+      expect(await titles(plans)).toEqual(groups.flatMap((group) => group.plans.map(({ name }) => name)));
+      const vps32 = plans.locator('.card', { hasText: 'VPS 32' });
+      expect(await vps32.innerText()).toContain('Sold out');
+      expect(await vps32.getByRole('link').count()).toBe(0);
+      expect(await plans.getByRole('link', { name: 'Order VPS 8' }).getAttribute('href')).toBe(
+        'https://clients.example.com/cart?pid=113',
+      );
+      expect(await plans.locator('.note').innerText()).toBe(
+        'All places are taken. New nodes for Rust go into service in Helsinki in January 2027.',
+      );
+      const help = await open(site, '/knowledgebase');
+      expect((await help.locator('.guides li').allInnerTexts()).toSorted()).toEqual(
+        guides.map(({ title }) => title).toSorted(),
+      );
+      const domains = await open(site, '/domains');
+      expect(await domains.locator('#prices tbody th').allInnerTexts()).toEqual(tlds.map(({ tld }) => tld));
+      expect(await domains.getByRole('row', { name: /^\.de / }).innerText()).toMatch(/€5\.99\s+€6\.99\s+free/);
+    });
+
+    test('start with a link to the content, and the whole card is a link', async () => {
+      const site = await startExampleSite();
+      const page = await open(site, '/blog');
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Skip to content');
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Tab');
+      const [first] = await read<Titled[]>(site, '/v1/blog/list');
+      await page
+        .locator('.card')
+        .first()
+        .click({ position: { x: 50, y: 50 } });
+      await page.waitForURL(site.url + first!.path);
+    });
+
+    test('say so when the API cannot be reached, and try again', async () => {
+      const site = await startExampleSite();
+      const page = await open(site, '/status');
+      // The browser reports the request that is cut off.
+      page.removeAllListeners('console');
+      await page.route('**/v1/plans', (route) => route.abort(), { times: 1 });
+      await page.goto(`${site.url}/plans`);
+      await expect.poll(() => page.getByRole('alert').innerText(), eventually).toContain('could not reach our servers');
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await expect.poll(() => titles(page), eventually).toContain('VPS 8');
+    });
+  });
+
+  describe('the lists of articles', () => {
+    test('show one category, and how many articles each has', async () => {
+      const site = await startExampleSite();
+      const page = await open(site, '/blog');
+      const categories = await read<{ name: string; count: number; slug: string }[]>(site, '/v1/blog/categories');
+      const links = page.getByRole('navigation', { name: 'Categories' }).getByRole('link');
+      const all = categories.reduce((sum, { count }) => sum + count, 0);
+      expect(await links.allInnerTexts()).toEqual([
+        `All (${all})`,
+        ...categories.map(({ name, count }) => `${name} (${count})`),
+      ]);
+      await page.getByRole('link', { name: 'Engineering' }).click();
+      await page.waitForURL(`${site.url}/blog?category=engineering`);
+      const count = categories.find(({ slug }) => slug === 'engineering')!.count;
+      await expect.poll(() => titles(page), eventually).toHaveLength(count);
+      expect(await page.locator('.categories [aria-current=page]').innerText()).toBe(`Engineering (${count})`);
+      const help = await open(site, '/knowledgebase?category=vps');
+      const guides = await read<Titled[]>(site, '/v1/kb/list?category=vps');
+      expect(await help.locator('.guides li').allInnerTexts()).toEqual(guides.map(({ title }) => title));
+    });
+  });
+
+  describe('the search of the knowledge base', () => {
+    test('finds guides in spite of a typing error, and can be linked', async () => {
+      const site = await startExampleSite();
+      const page = await open(site, '/knowledgebase');
+      const first = page.locator('#found li h2').first();
+      await page.getByRole('searchbox').pressSequentially('revrse dns');
+      await expect.poll(() => first.innerText(), eventually).toBe('Setting reverse DNS');
+      expect(await page.locator('.guides').isVisible()).toBe(false);
+      expect(page.url()).toBe(`${site.url}/knowledgebase?q=revrse+dns`);
+      await page.getByRole('searchbox').fill('zzzzqqq');
+      await page.getByText('No guides for “zzzzqqq”').waitFor();
+      await page.getByRole('searchbox').fill('');
+      await page.locator('.guides').waitFor();
+      const linked = await open(site, '/knowledgebase?q=snapshot');
+      await linked.getByRole('link', { name: 'Backups and snapshots of a VPS' }).first().click();
+      await linked.waitForURL(site.url + guide);
+    });
+  });
+
+  describe('an article', () => {
+    for (const [kind, path] of [
+      ['blog', post],
+      ['kb', guide],
+    ] as const) {
+      test(`of ${kind} is the html of the API, with its pictures`, async () => {
+        const site = await startExampleSite();
+        const article = await read<Titled & { html: string; description: string }>(
+          site,
+          `/v1/${kind}/article?path=${path}`,
+        );
+        const page = await open(site, path);
+        const shown = await page.locator('.markdown-body').evaluate((element) => element.innerHTML);
+        const expected = article.html.replaceAll('src="/media/', `src="${site.app.url}/media/`);
+        expect(shown).toBe(serialize(parseFragment(expected)));
+        expect(await page.title()).toBe(`${article.title} - Example Hosting`);
+        expect(await page.locator('h1').innerText()).toBe(article.title);
+        for (const image of await page.locator('article img').all()) {
+          await image.scrollIntoViewIfNeeded();
+          await expect
+            .poll(() => image.evaluate((each: HTMLImageElement) => each.naturalWidth), eventually)
+            .toBeGreaterThan(0);
+        }
+      });
+    }
+
+    test('has the style of the API, an outline, and links to other articles of the site', async () => {
+      const site = await startExampleSite();
+      const page = await open(site, guide);
+      const color = (selector: string): Promise<string> =>
+        page
+          .locator(selector)
+          .first()
+          .evaluate((element) => getComputedStyle(element).color);
+      expect(await color('.hljs-attr')).not.toBe(await color('.markdown-body p'));
+      await page.getByRole('navigation', { name: 'On this page' }).getByText('Test the restore').click();
+      await expect
+        .poll(
+          () => page.evaluate(() => document.querySelector('#test-the-restore')!.getBoundingClientRect().top < 200),
+          eventually,
+        )
+        .toBe(true);
+      await page.locator('.markdown-body a[href^="/blog/"]').first().click();
+      await page.waitForURL(`${site.url}/blog/company-news/rotterdam-location#what-runs-where`);
+      // A link to a heading scrolls to it, although the article comes later than the page.
+      await expect.poll(() => page.evaluate(() => scrollY), eventually).toBeGreaterThan(200);
+    });
+
+    test('shows its tags, the articles around it and related ones', async () => {
+      const site = await startExampleSite();
+      for (const [kind, path, category] of [
+        ['blog', post, 'company-news'],
+        ['kb', guide, 'vps'],
+      ] as const) {
+        const index = await read<Surroundings[]>(site, `/v1/${kind}/index?category=${category}`);
+        const entry = index.find((each) => each.path === path)!;
+        const page = await open(site, path);
+        const footer = page.locator('.neighbours');
+        await footer.getByRole('heading', { name: 'Related' }).waitFor();
+        const paths = await footer
+          .getByRole('link')
+          .evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+        expect(paths).toEqual([...entry.related, entry.previous, entry.next].filter((each) => each !== null));
+        expect(await footer.locator('.tags li').allInnerTexts()).toEqual(entry.tags);
+        const list = await read<Titled[]>(site, `/v1/${kind}/list`);
+        const title = list.find((each) => each.path === entry.related[0])!.title;
+        await footer.getByRole('link', { name: title }).first().click();
+        await page.waitForURL(site.url + entry.related[0]!);
+      }
+    });
+
+    test('is shown at its present path when a link has a former one', async () => {
+      const site = await startExampleSite();
+      const [[former, present] = []] = Object.entries(await read<Record<string, string>>(site, '/v1/redirects.json'));
+      const page = await open(site, `${former!}#end`);
+      expect(page.url()).toBe(`${site.url}${present!}#end`);
+    });
+
+    test('is shown at its present path by a server that knows no redirects', async () => {
+      const port = String(await findFreePort());
+      const url = await serveExampleSite(`http://127.0.0.1:${port}`);
+      const former = '/blog/company-news/new-prices-2026';
+      // The API is not running yet. The server keeps for a minute that there are no redirects.
+      expect((await fetch(url + former, { redirect: 'manual' })).status).toBe(200);
+      const page = await open({ url, ...(await startSampleApi({ PORT: port })) }, former);
+      expect(page.url()).toBe(`${url}/blog/company-news/price-changes-april-2026`);
+      expect(await page.locator('link[rel=canonical]').getAttribute('href')).toBe(page.url());
+    });
+
+    test('that does not exist says so, and is not for search engines', async () => {
+      const page = await open(await startExampleSite(), '/knowledgebase/vps/none', { failures: [404] });
+      expect(await page.locator('h1').innerText()).toBe('There is no such article');
+      expect(await page.locator('meta[name=robots]').getAttribute('content')).toBe('noindex');
+    });
+
+    test('of the knowledge base sends a vote to the editors once, and says when it is limited', async () => {
+      const chat = await createUpstream(() => ({ status: 204 }));
+      const site = await startExampleSite({ CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/hook` });
+      const page = await open(site, guide);
+      await page.getByRole('button', { name: 'Yes' }).click();
+      await page.getByText('Thank you. Our editors read every vote.').waitFor();
+      expect(await page.getByRole('button', { name: 'Yes' }).count()).toBe(0);
+      expect(chat.seen).toHaveLength(1);
+      // Its punctuation is escaped for the chat.
+      expect(chat.seen[0]!.body.replaceAll('\\', '')).toContain(guide);
+      const other = await open(site, '/knowledgebase/vps/first-steps', { failures: [429] });
+      await other.getByRole('button', { name: 'No' }).click();
+      await other
+        .getByText('Your vote was not sent. There were many requests from your network. Please wait 30 seconds.')
+        .waitFor();
+      expect(await other.getByRole('button', { name: 'No' }).isEnabled()).toBe(true);
+      expect(chat.seen).toHaveLength(1);
+    });
+
+    test('of the knowledge base says that a vote was counted when the chat of the editors is down', async () => {
+      const chat = await createUpstream(() => ({ status: 500 }));
+      const site = await startExampleSite({ CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/hook` });
+      const page = await open(site, guide, { failures: [502] });
+      await page.getByRole('button', { name: 'No' }).click();
+      await page.getByText('Your vote was counted, but our editors could not be notified.').waitFor();
+      expect(await page.getByRole('button', { name: 'No' }).isEnabled()).toBe(true);
+    });
+  });
+
+  describe('the domain search', () => {
+    test('shows the price of a free domain and that another one is taken, and can be linked', async () => {
+      const site = await startExampleSite();
+      site.registry.taken.add('quiet-harbour.com');
+      const page = await open(site, '/');
+      await page.getByLabel('Find your domain').fill('Quiet-Harbour');
+      await page.getByRole('button', { name: 'Search' }).click();
+      await page.waitForURL(`${site.url}/domains?domain=Quiet-Harbour`);
+      const rows = (): Promise<string[]> => page.locator('.results li').allInnerTexts();
+      await expect
+        .poll(async () => (await rows()).map((row) => row.replaceAll(/\s+/g, ' ').trim()), eventually)
+        .toEqual([
+          'quiet-harbour.com is taken. Is it yours? The transfer to us is €11.49.',
+          'quiet-harbour.eu is free. €7.49 for the first year, then €8.49. Order',
+          'quiet-harbour.net is free. €13.49 for the first year, then €15.49. Order',
+        ]);
+      expect(await page.getByRole('link', { name: 'Order quiet-harbour.eu' }).getAttribute('href')).toBe(
+        'https://clients.example.com/domain?name=quiet-harbour.eu',
+      );
+      await page.getByRole('textbox').fill('bücher.eu');
+      await page.getByRole('textbox').press('Enter');
+      await expect.poll(rows, eventually).toEqual([expect.stringContaining('bücher.eu is free.')]);
+      await page.goBack();
+      await expect.poll(rows, eventually).toHaveLength(3);
+    });
+
+    test('says what is wrong with a name, and that a registry does not answer', async () => {
+      const site = await startExampleSite();
+      site.registry.fail({ status: 500 }, ({ path }) => path.includes('some-name.com'));
+      const page = await open(site, '/domains', { failures: [400, 404, 502] });
+      const expectResult = async (name: string, text: string): Promise<void> => {
+        await page.getByRole('textbox').fill(name);
+        await page.getByRole('button', { name: 'Search' }).click();
+        await page.locator('.results').getByText(text).waitFor();
+      };
+      await expectResult('not a name.com', 'not a name.com is not a domain name.');
+      await expectResult('example.xyz', 'example.xyz has an ending that we do not sell.');
+      await expectResult('some-name.com', 'The registry did not answer for some-name.com.');
+      site.registry.fail(undefined);
+      await page.getByRole('button', { name: 'Ask again' }).click();
+      await page.getByText('some-name.com is free.').waitFor();
+    });
+
+    test('waits when there were too many searches, and then searches by itself', async () => {
+      const site = await startExampleSite({ DOMAIN_RATELIMIT_BURST: '1', DOMAIN_RATELIMIT_RPS: '1' });
+      const page = await open(site, '/domains', { failures: [429] });
+      const waits = page.getByText(/There were many requests from your network\. Please wait \d+ seconds?\./);
+      await expect
+        .poll(async () => {
+          // Three searches at once.
+          await page.getByRole('textbox').fill('some-name');
+          await page.getByRole('button', { name: 'Search' }).click();
+          await page.locator('.results .loading').first().waitFor({ state: 'detached' });
+          return waits.count();
+        }, eventually)
+        .toBeGreaterThan(0);
+      await expect.poll(() => page.locator('.results').getByText('is free.').count(), eventually).toBe(3);
+    });
+  });
+
+  describe('the status', () => {
+    test('is on its page, and in the widget on every page', async () => {
+      const kuma = await createKumaUpstream();
+      kuma.monitors.set('Game panel', 0).set('Backup storage', 3);
+      const site = await startExampleSite(kuma.settings);
+      const page = await open(site, '/status');
+      const shown = await page.locator('#status').innerText();
+      expect(shown.split(/\n+/)).toEqual([
+        'Some services are disrupted',
+        'Disrupted',
+        'Game panel',
+        'Under maintenance',
+        'Backup storage',
+      ]);
+      for (const each of [page, await open(site, guide)]) {
+        await expect.poll(() => readWidget(each), eventually).toContain('Game panel');
+      }
+      // The widget reports a change this way.
+      await page.evaluate(() => document.dispatchEvent(new CustomEvent('statuschange', { detail: { status: 'up' } })));
+      await expect.poll(() => page.locator('#status').innerText(), eventually).toBe('All services are up');
+    });
+
+    test('is unknown while its source does not answer', async () => {
+      const kuma = await createKumaUpstream();
+      kuma.fail({ status: 500 });
+      const page = await open(await startExampleSite(kuma.settings), '/status', { failures: [503] });
+      expect(await page.locator('#status').innerText()).toBe('The state of our services is not known at the moment.');
+    });
+  });
+});
+
+/** The text of the widget, which is in a closed shadow root: scripts cannot read it, but the DevTools protocol can. */
+async function readWidget(page: Page): Promise<string> {
+  const session = await page.context().newCDPSession(page);
+  const { root } = await session.send('DOM.getDocument', { depth: -1, pierce: true });
+  await session.detach();
+  const texts: string[] = [];
+  const visit = (node: typeof root): void => {
+    if (node.nodeValue) texts.push(node.nodeValue);
+    for (const child of [...(node.children ?? []), ...(node.shadowRoots ?? [])]) visit(child);
+  };
+  const find = (node: typeof root): void => {
+    if (node.localName === 'service-status') visit(node);
+    else for (const child of node.children ?? []) find(child);
+  };
+  find(root);
+  return texts.join(' ');
+}

@@ -1,0 +1,222 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import type { ProviderSettings } from '../../../server/hosting/providers/config.ts';
+import { createProviders } from '../../../server/hosting/providers/index.ts';
+import type { GameProvider, VpsProvider } from '../../../server/hosting/providers/types.ts';
+import { createTestApp } from '../../helpers/app.ts';
+import { createHostingWorld } from '../../helpers/hosting.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { createSteppedClock } from '../../helpers/state-clock.ts';
+import type { SteppedClock } from '../../helpers/state-clock.ts';
+import { hetznerToken } from '../../helpers/upstream-hetzner.ts';
+import { panelKeys } from '../../helpers/upstream-panel.ts';
+import { createTestLog, createUpstream } from '../../helpers/upstream.ts';
+import type { Answer, Seen } from '../../helpers/upstream.ts';
+import { ask } from '../../server/ask.ts';
+import { sharedProject } from '../../server/shared.ts';
+
+const servers = Array.from({ length: 100 }, (_, at) => String(10_000_000 + at));
+const minutes = 3;
+
+/** What an upstream counted in each simulated minute. */
+interface Counted {
+  readonly reads: readonly number[];
+  readonly powers: readonly number[];
+  /** Requests over the upstream's limit; it answers them with 429. */
+  readonly refused: number;
+}
+
+/** Counts requests by simulated minutes; `allow` is the upstream's own limit. */
+async function createCounting(
+  clock: SteppedClock,
+  allow: (headers: Record<string, string>) => boolean,
+  serve: (request: Seen) => unknown,
+) {
+  const counts = { reads: Array<number>(minutes).fill(0), powers: Array<number>(minutes).fill(0), refused: 0 };
+  const started = clock.now();
+  const upstream = await createUpstream((request): Answer => {
+    const minute = Math.floor((clock.now() - started) / 60_000);
+    const headers: Record<string, string> = {};
+    const isAllowed = allow(headers);
+    if (minute < minutes) counts[request.method === 'GET' ? 'reads' : 'powers'][minute]! += 1;
+    if (!isAllowed) counts.refused += 1;
+    if (!isAllowed) return { status: 429, headers };
+    const body = serve(request);
+    return { status: body === '' ? 204 : request.method === 'POST' ? 201 : 200, headers, body: JSON.stringify(body) };
+  });
+  return { url: upstream.url, counts: (): Counted => counts };
+}
+
+/** 200 clients ask for the states of 100 servers, each every 2 s, while every 5 s a server is stopped. */
+async function run(clock: SteppedClock, settings: ProviderSettings) {
+  const options = { dataDir: temporaryFolder(), log: createTestLog().log, clock };
+  const provider = createProviders({ one: settings }, options).get('one')!;
+  onTestFinished(() => provider.close());
+  const target: VpsProvider | GameProvider = provider.vps ?? provider.game!;
+  const actedAt = new Map<string, number>();
+  const outcomes = { states: 0, unknown: 0, failed: 0, powers: 0, failedPowers: 0 };
+  const running = new Set<Promise<void>>();
+  const follow = (work: Promise<void>): void => {
+    running.add(work);
+    void work.finally(() => running.delete(work));
+  };
+  const read = async (ref: string): Promise<void> => {
+    const maxAgeMs = clock.now() - (actedAt.get(ref) ?? Number.NEGATIVE_INFINITY);
+    const found = await target.state(ref, maxAgeMs).catch(() => undefined);
+    outcomes[found === undefined ? 'failed' : found.state === 'unknown' ? 'unknown' : 'states'] += 1;
+  };
+  const stop = async (ref: string): Promise<void> => {
+    outcomes.powers += 1;
+    await target.power(ref, 'stop').catch(() => void (outcomes.failedPowers += 1));
+    actedAt.set(ref, clock.now());
+  };
+  // As the service does at its start: from then on the budget is known.
+  await provider.check();
+  for (let second = 0; second < minutes * 60; second += 1) {
+    const half = servers.slice((second % 2) * 50, (second % 2) * 50 + 50);
+    for (const ref of [...half, ...half]) follow(read(ref));
+    if (second % 5 === 0) follow(stop(servers[second % 100]!));
+    // All have an answer, or wait for a time to come.
+    while (running.size > clock.sleeping()) await nextTurn();
+    clock.pass(1000);
+  }
+  while (running.size > 0) {
+    clock.pass(1000);
+    await nextTurn();
+  }
+  return outcomes;
+}
+
+test('Hetzner Cloud: 3,600 requests an hour, refilled by one a second', async () => {
+  const clock = createSteppedClock();
+  let left = 3600;
+  let filledAt = clock.now();
+  const list = (page: number) => ({
+    servers: servers.slice(page * 50 - 50, page * 50).map((id) => ({ id: Number(id), status: 'running' })),
+    meta: { pagination: { next_page: page === 1 ? 2 : null } },
+  });
+  const upstream = await createCounting(
+    clock,
+    (headers) => {
+      left = Math.min(3600, left + (clock.now() - filledAt) / 1000);
+      filledAt = clock.now();
+      if (left >= 1) left -= 1;
+      Object.assign(headers, { 'ratelimit-limit': '3600', 'ratelimit-remaining': String(Math.floor(left)) });
+      return left >= 1;
+    },
+    ({ method, path }) =>
+      method === 'GET' ? list(Number(/&page=(\d+)/.exec(path)?.[1] ?? 1)) : { action: { status: 'running' } },
+  );
+  const outcomes = await run(clock, {
+    type: 'hetzner',
+    url: `${upstream.url}/v1`,
+    token: hetznerToken,
+    stop: 'poweroff',
+  });
+  const { reads, powers, refused } = upstream.counts();
+  // Two pages at most every 5 s.
+  for (const count of reads) expect(count).toBeLessThanOrEqual(26);
+  expect(reads[1]).toBeGreaterThanOrEqual(20);
+  expect(powers).toEqual([12, 12, 12]);
+  expect({ refused, left: left > 3500 }).toEqual({ refused: 0, left: true });
+  expect(outcomes).toMatchObject({ failed: 0, failedPowers: 0 });
+});
+
+test('Proxmox, which has no limit', async () => {
+  const clock = createSteppedClock();
+  const upstream = await createCounting(
+    clock,
+    () => true,
+    ({ method }) =>
+      method === 'GET'
+        ? { data: servers.map((vmid) => ({ vmid: Number(vmid), node: 'pve1', type: 'qemu', status: 'running' })) }
+        : { data: 'UPID:pve1:003A0001:07296561:6853C531:qmstop:100:user:' },
+  );
+  const outcomes = await run(clock, {
+    type: 'proxmox',
+    url: upstream.url,
+    token_id: 'a@pve!b',
+    token_secret: 'secret-of-the-tests',
+    stop: 'stop',
+  });
+  const { reads, powers } = upstream.counts();
+  // One list at most every 5 s, and one before each action.
+  for (const count of reads) expect(count).toBeLessThanOrEqual(13 + 12 + 1);
+  expect(powers).toEqual([12, 12, 12]);
+  expect(outcomes).toMatchObject({ failed: 0, failedPowers: 0 });
+});
+
+test.each([
+  { limit: 720, name: 'the limit of a panel of version 1.11' },
+  { limit: 256, name: 'the limit of a panel of version 1.12' },
+  { limit: 60, name: 'a low limit' },
+])('a panel with $limit requests a minute, $name', async ({ limit }) => {
+  const clock = createSteppedClock();
+  let used = 0;
+  let endsAt = 0;
+  const upstream = await createCounting(
+    clock,
+    (headers) => {
+      if (clock.now() >= endsAt) [used, endsAt] = [0, clock.now() + 60_000];
+      used += 1;
+      Object.assign(headers, {
+        'x-ratelimit-limit': String(limit),
+        'x-ratelimit-remaining': String(Math.max(0, limit - used)),
+      });
+      return used <= limit;
+    },
+    ({ method, path }) =>
+      method === 'POST'
+        ? ''
+        : path.endsWith('/resources')
+          ? { attributes: { current_state: 'running' } }
+          : { attributes: { admin: false } },
+  );
+  const outcomes = await run(clock, { type: 'pterodactyl', url: upstream.url, token: panelKeys.write });
+  const { reads, powers, refused } = upstream.counts();
+  // Half of the budget is kept for power, commands and logs; the check at the start is no read of a state.
+  for (const count of reads) expect(count).toBeLessThanOrEqual(Math.min(limit / 2, 300) + 3);
+  expect(powers).toEqual([12, 12, 12]);
+  expect(refused).toBe(0);
+  expect(outcomes.failedPowers).toBe(0);
+  if (limit >= 256) expect(outcomes.failed).toBe(0);
+  expect(outcomes.states).toBeGreaterThan(0);
+});
+
+test('through the service: 200 keys on 100 VPS of one account, for 11 s', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const { hetzner, store, issueKey } = world;
+  for (const ref of servers) {
+    hetzner.servers.set(Number(ref), 'running');
+    await store.servers.put({ server: `vps:${ref}`, provider: 'cloud', ref, logFile: null });
+  }
+  const keys = await Promise.all(
+    [...servers, ...servers].map(async (ref) => ({ ref, key: await issueKey({ servers: [`vps:${ref}`] }) })),
+  );
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const path = '/v1/hosting/cloud/vps-custom';
+  const started = performance.now();
+  const statuses = new Map<string, number>();
+  while (performance.now() - started < 11_000) {
+    const answers = await Promise.all(
+      keys.map(({ ref, key }) => ask(app, `${path}/${ref}`, { headers: { Authorization: `Bearer ${key}` } })),
+    );
+    for (const { status, text } of answers) {
+      const seen = `${status} ${(JSON.parse(text) as { state?: string }).state}`;
+      statuses.set(seen, (statuses.get(seen) ?? 0) + 1);
+    }
+  }
+  const spans = Math.ceil((performance.now() - started) / 5000);
+  const lists = hetzner.seen.filter(({ path: seen }) => seen.includes('per_page=50'));
+  expect([...statuses.keys()]).toEqual(['200 running']);
+  // Each list has three pages: the server of the stand-in, and the 100.
+  expect(lists.length).toBeLessThanOrEqual(3 * spans);
+  const [{ ref, key }] = keys as [(typeof keys)[number]];
+  const stopped = await ask(app, `${path}/${ref}/stop`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}` },
+  });
+  expect(stopped.status).toBe(200);
+  const { text } = await ask(app, `${path}/${ref}`, { headers: { Authorization: `Bearer ${key}` } });
+  expect(JSON.parse(text)).toMatchObject({ state: 'offline' });
+});
