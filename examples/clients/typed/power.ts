@@ -25,8 +25,8 @@ async function call<M extends Method, P extends PathOf<M>>(
   parameters: ParametersOf<paths[P][M]>,
   headers: Record<string, string> = {},
 ): Promise<AnswerOf<paths[P][M]>> {
-  const values = parameters as Record<string, string>;
-  const url = base + path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
+  const values = parameters as Record<string, string | undefined>;
+  const url = base + path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''));
   const authorized = { Authorization: `Bearer ${key}`, ...headers };
   const options = { method: method.toUpperCase(), headers: authorized, signal: AbortSignal.timeout(30_000) };
   const response = await fetch(url, options);
