@@ -7,7 +7,7 @@ const valid = article({}, 'Text.\n');
 describe('a file that cannot be published is shown with the name to use', () => {
   const slug = 'must contain only lower-case letters, digits and hyphens';
   const media = 'a media path may contain only letters, digits, dots, hyphens and underscores';
-  const types = 'avif, gif, jpeg, jpg, mp4, pdf, png, svg, webm, webp';
+  const types = 'avif, gif, jpeg, jpg, m4a, mp3, mp4, ogg, opus, pdf, png, svg, wav, webm, webp';
 
   test.each([
     ['content/blog/news/Bild 1.md', `"Bild 1" ${slug} (rename it to "bild-1.md")`],
