@@ -3,10 +3,10 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 // A console client for Node.js 24: prints the output of a game server, and sends each line of its input as a command. It
-// ends when its input has ended and each command is answered. Argument: the ID of the server. The file .key has the line
-// `Authorization: Bearer hk_...`; API_URL is the address of the API.
+// ends when its input has ended and each command is answered. Argument: the ID of the server. HOSTING_API_KEY is the key, or
+// the file .key has the line `Authorization: Bearer hk_...`; API_URL is the address of the API.
 const [, , server = 'demo'] = process.argv;
-const base = process.env.API_URL ?? 'http://localhost:3000';
+const { API_URL: base = 'http://localhost:3000', HOSTING_API_KEY: key } = process.env;
 type Access = { readonly socket_url: string; readonly token: string };
 type Message = { readonly event: string; readonly args: readonly string[] };
 
@@ -25,9 +25,9 @@ function fail(text: string): never {
   process.exit(1);
 }
 
-if (!existsSync('.key'))
-  fail("There is no file .key. Write your key into it: echo 'Authorization: Bearer hk_...' > .key");
-const authorization = readFileSync('.key', 'utf8').replace(/^Authorization:/i, '');
+if (!key && !existsSync('.key'))
+  fail("There is no HOSTING_API_KEY and no file .key: echo 'Authorization: Bearer hk_...' > .key");
+const authorization = key ? `Bearer ${key}` : readFileSync('.key', 'utf8').replace(/^Authorization:/i, '');
 
 /** The address of the stream and a short-lived token, so that the API key is never sent to the stream. */
 async function fetchAccess(): Promise<Access> {

@@ -11,9 +11,9 @@ const pages = globSync(['*.md', 'docs/*.md', 'content/README.md', 'catalog/READM
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 
-const examples = globSync('examples/**/*.ts', { cwd: root }).map(read).join('\n');
+const examples = globSync('examples/**/*.{ts,py}', { cwd: root }).map(read).join('\n');
 /** The environment variables of the examples. */
-const exampleSettings = [...examples.matchAll(/process\.env\.([A-Z_]+)/g)].map(([, name]) => name!);
+const exampleSettings = [...examples.matchAll(/(?:process\.env\.|environ\.get\(")([A-Z_]+)/g)].map(([, name]) => name!);
 
 /** The anchors of a page, by its headings. */
 function anchorsOf(file: string): string[] {

@@ -5,11 +5,8 @@ import axe from 'axe-core';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { OpenApiDocument } from '#contract/openapi-document.ts';
-import { readEnv } from '../../../server/env.ts';
-import { startServer } from '../../../server/start.ts';
+import { startDemo } from '../../helpers/demo.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
-import { createTestLog } from '../../helpers/upstream.ts';
-import { sharedProject } from '../../server/shared.ts';
 import { describeChromium } from './chromium.ts';
 
 const screens: [string, BrowserContextOptions][] = [
@@ -27,23 +24,6 @@ const ofViewer = [
   // The path of an operation is a link in a button.
   'nested-interactive',
 ];
-
-/** Starts the server as `npm start` does. */
-async function startDemo() {
-  const settings = {
-    PORT: '0',
-    DIST_DIR: join(await sharedProject(), 'dist'),
-    DATA_DIR: temporaryFolder(),
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'off',
-    SHUTDOWN_GRACE_SECONDS: '0',
-    POWER_RATELIMIT_BURST: '20',
-  };
-  const { log } = createTestLog();
-  const server = await startServer(readEnv(settings), log, { demo: true });
-  onTestFinished(() => server.stop());
-  return { url: server.url, key: server.demoKey! };
-}
 
 // The time that rendering takes depends on the machine.
 vi.setConfig({ testTimeout: 300_000 });

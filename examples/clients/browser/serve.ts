@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import { fileURLToPath } from 'node:url';
+
+// Serves the browser console, for the API at API_URL. Its CORS_ORIGINS must have the origin of this page.
+const api = new URL(process.env.API_URL ?? 'http://localhost:3000');
+const port = Number(process.env.PORT ?? 8081);
+
+/** Where consoles are streamed from: the API names that address by its PUBLIC_URL, which has either name of this machine. */
+const streams = ['localhost', '127.0.0.1'].includes(api.hostname)
+  ? 'ws://localhost:* ws://127.0.0.1:*'
+  : api.origin.replace(/^http/, 'ws');
+
+const own = (name: string): string => `${import.meta.dirname}/${name}`;
+const installed = (name: string): string => fileURLToPath(import.meta.resolve(name));
+
+/** The file and the type of each address. */
+const files: Readonly<Record<string, readonly [string, string]>> = {
+  '/': [own('index.html'), 'text/html; charset=utf-8'],
+  '/console.js': [own('console.js'), 'text/javascript; charset=utf-8'],
+  '/console.css': [own('console.css'), 'text/css; charset=utf-8'],
+  '/xterm.js': [installed('@xterm/xterm/lib/xterm.js'), 'text/javascript; charset=utf-8'],
+  '/xterm.css': [installed('@xterm/xterm/css/xterm.css'), 'text/css; charset=utf-8'],
+  '/addon-fit.js': [installed('@xterm/addon-fit/lib/addon-fit.js'), 'text/javascript; charset=utf-8'],
+};
+
+const headers = {
+  // Nothing but these files runs, and the key can be sent to the API alone.
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    // xterm.js writes its colours and sizes into style elements.
+    "style-src 'self' 'unsafe-inline'",
+    'img-src data:',
+    `connect-src ${api.origin} ${streams}`,
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+  ].join('; '),
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-cache',
+};
+
+const server = createServer(({ url = '/' }, response) => void answer(url, response));
+
+async function answer(url: string, response: ServerResponse): Promise<void> {
+  const file = files[url.split('?')[0]!];
+  if (!file) return void response.writeHead(404, headers).end('not found\n');
+  const [path, type] = file;
+  const text = await readFile(path, 'utf8');
+  const body = path.endsWith('.html') ? text.replace('http://localhost:3000', api.origin) : text;
+  response.writeHead(200, { 'Content-Type': type, ...headers }).end(body);
+}
+
+server.listen(port, '127.0.0.1', () => {
+  const { port: chosen } = server.address() as { port: number };
+  console.log(`http://localhost:${chosen} shows consoles of the API at ${api.origin}`);
+});

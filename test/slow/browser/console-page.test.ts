@@ -1,0 +1,184 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import axe from 'axe-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { startDemo } from '../../helpers/demo.ts';
+import { findFreePort } from '../../helpers/free-port.ts';
+import { describeChromium } from './chromium.ts';
+
+const script = resolve(import.meta.dirname, '../../../examples/clients/browser/serve.ts');
+const patient = { timeout: 60_000 };
+
+// The time that rendering takes depends on the machine.
+vi.setConfig({ testTimeout: 300_000 });
+
+/** Starts the page in its own process, for a demo whose game server runs. */
+async function startPage(changes: Record<string, string> = {}) {
+  const port = await findFreePort();
+  const origin = `http://localhost:${port}`;
+  const { url: address, key } = await startDemo({ CORS_ORIGINS: origin, ...changes });
+  // As in the README; the stream is at 127.0.0.1.
+  const url = address.replace('127.0.0.1', 'localhost');
+  const env = { PATH: process.env.PATH, PORT: String(port), API_URL: url };
+  const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill());
+  await once(child.stdout, 'data');
+  const power = async (action: string): Promise<void> => {
+    const target = `${url}/v1/hosting/game/power/demo/${action}`;
+    const { status } = await fetch(target, { method: 'POST', headers: { Authorization: `Bearer ${key}` } });
+    expect(status).toBe(200);
+  };
+  await power('start');
+  return { origin, url, key, power };
+}
+
+describeChromium((browser) => {
+  /** Opens the page, and fails the test if the console has an error that was not expected, or if the page asks another host. */
+  const open = async (
+    { origin, url }: { origin: string; url: string },
+    { expected, ...options }: BrowserContextOptions & { expected?: RegExp } = {},
+  ): Promise<Page> => {
+    const context = await browser().newContext(options);
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on('console', (message) => expected?.test(message.text()) || faults.push(message.text()));
+    page.on('pageerror', ({ message }) => faults.push(message));
+    page.on('request', (request) => {
+      const asked = request.url();
+      if (!asked.startsWith('data:') && ![origin, url].includes(new URL(asked).origin)) faults.push(asked);
+    });
+    onTestFinished(() => expect(faults).toEqual([]));
+    await page.goto(origin);
+    return page;
+  };
+
+  const connect = async (page: Page, key: string): Promise<void> => {
+    await page.getByLabel('API key').fill(key);
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+  };
+  /** Waits for a text in the terminal, whose spaces are not normal ones. */
+  const shows = async (page: Page, text: string): Promise<void> => {
+    const rows = async () => (await page.locator('.xterm-rows').innerText()).replaceAll('\u00A0', ' ');
+    await expect.poll(rows, patient).toContain(text);
+  };
+  const type = async (page: Page, line: string): Promise<void> => {
+    await page.getByLabel('Command').fill(line);
+    await page.getByLabel('Command').press('Enter');
+  };
+  const showsStatus = async (page: Page, text: string): Promise<void> => {
+    await expect.poll(() => page.getByRole('status').innerText(), patient).toBe(text);
+  };
+
+  test('the page shows the console and the status, and sends typed commands', async () => {
+    const demo = await startPage();
+    const page = await open(demo);
+    expect(await page.getByLabel('Address of the API').inputValue()).toBe(demo.url);
+    // As `npm start` prints it, with the words around it.
+    await connect(page, `Authorization: Bearer ${demo.key}`);
+    await shows(page, 'Done! For help');
+    await showsStatus(page, 'Connected: the server is running');
+    await type(page, 'say typed in a browser');
+    await shows(page, '[Server] typed in a browser');
+    expect(await page.getByLabel('Command').inputValue()).toBe('');
+
+    await demo.power('stop');
+    await showsStatus(page, 'Connected: the server is offline');
+    await type(page, 'say too late');
+    await shows(page, '-- refused (offline): say too late');
+
+    const kept = await page.evaluate(async () => ({
+      stored: localStorage.length + sessionStorage.length,
+      cookie: document.cookie,
+      databases: await indexedDB.databases(),
+      address: location.search,
+    }));
+    expect(kept).toEqual({ stored: 0, cookie: '', databases: [], address: '' });
+    await page.getByRole('button', { name: 'Disconnect' }).click();
+    await showsStatus(page, 'Not connected');
+    expect(await page.getByLabel('API key').inputValue()).toBe('');
+  });
+
+  test('the page renews its token', async () => {
+    const demo = await startPage({ CONSOLE_TOKEN_TTL_SECONDS: '5' });
+    const page = await open(demo);
+    let tokens = 0;
+    page.on('response', (response) => (tokens += Number(response.url().endsWith('/websocket') && response.ok())));
+    await connect(page, demo.key);
+    await expect.poll(() => tokens, patient).toBeGreaterThan(3);
+    await type(page, 'say still here');
+    await shows(page, '[Server] still here');
+    expect(await page.locator('.xterm-rows').innerText()).not.toMatch(/expired|closed|jwt/);
+  });
+
+  test('the page says why it cannot connect, and takes another key', async () => {
+    const demo = await startPage();
+    const page = await open(demo, { expected: /401/ });
+    await connect(page, 'no key');
+    await expect.poll(() => page.getByRole('alert').innerText(), patient).toBe('A key begins with hk_.');
+    await connect(page, 'hk_nonsense');
+    await expect.poll(() => page.getByRole('alert').innerText(), patient).toBe('401: A valid API key is required');
+    await connect(page, demo.key);
+    await shows(page, 'Done! For help');
+  });
+
+  test('the page names the setting if the API does not allow its origin', async () => {
+    const demo = await startPage({ CORS_ORIGINS: 'https://other.example' });
+    const page = await open(demo, { expected: /CORS|ERR_FAILED/ });
+    await connect(page, demo.key);
+    const text = `No answer that this page may read from ${demo.url}. Does its CORS_ORIGINS have ${demo.origin}?`;
+    await expect.poll(() => page.getByRole('alert').innerText(), patient).toBe(text);
+  });
+
+  test('the page connects again after the connection is lost, and says that lines may be missing', async () => {
+    const demo = await startPage();
+    const page = await open(demo, { expected: /WebSocket connection|ERR_FAILED/ });
+    let sockets = 0;
+    // Its first connection ends as by a restart of the service.
+    await page.routeWebSocket(/\/stream$/, (client) => {
+      sockets += 1;
+      const server = client.connectToServer();
+      if (sockets > 1) return;
+      server.onMessage((message) => {
+        client.send(message);
+        if (String(message).includes('logs end')) {
+          client.send('{"event":"gap","args":["7 lines were dropped: read too slowly"]}');
+          void client.close({ code: 1012, reason: 'restart' });
+        }
+      });
+    });
+    await connect(page, demo.key);
+    await shows(page, '-- lines may be missing here: 7 lines were dropped: read too slowly');
+    await shows(page, '-- closed: 1012 restart');
+    await shows(page, '-- connected again: lines may be missing here');
+    await type(page, 'say again');
+    await shows(page, '[Server] again');
+    expect(sockets).toBe(2);
+  });
+
+  test.each<[string, BrowserContextOptions]>([
+    ['light', { colorScheme: 'light', viewport: { width: 1100, height: 700 } }],
+    ['dark', { colorScheme: 'dark', viewport: { width: 1100, height: 700 } }],
+    ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
+  ])('the page is accessible before and after it connects: %s', async (_, options) => {
+    const demo = await startPage();
+    // axe runs as a script of the page.
+    const page = await open(demo, { ...options, bypassCSP: true });
+    await page.evaluate(axe.source);
+    const violations = () =>
+      page.evaluate(async () => {
+        const { violations: found } = await (window as unknown as { axe: typeof axe }).axe.run();
+        return found.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => html) }));
+      });
+    expect(await violations()).toEqual([]);
+    await connect(page, demo.key);
+    await shows(page, 'Done! For help');
+    await type(page, 'list');
+    await shows(page, 'There are 0');
+    expect(await violations()).toEqual([]);
+    const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(wider).toBeLessThanOrEqual(0);
+  });
+});
