@@ -24,6 +24,13 @@ test.each(Object.keys(mediaTypes))('a file that is what its ending (%s) says has
   expect(await problemsOfMedia(`sample.${ending}`, mediaSamples[ending]!)).toEqual([]);
 });
 
+test.each([
+  ['a thousand comments', '<!-- x -->\n'.repeat(1000)],
+  ['the name of another format in a comment', '<!-- %PDF-1.4 -->'],
+])('an SVG that begins with %s has no problem', async (_, head) => {
+  expect(await problemsOfMedia('a.svg', `${head}${svg('')}`)).toEqual([]);
+});
+
 describe('a media file is reported if', () => {
   test.each<[string, string, Buffer | string, string]>([
     // What browsers show nevertheless.

@@ -161,7 +161,13 @@ describe('what is beside the pages', () => {
     const folder = join(root, 'dist/current/public/docs');
     const served = (type: string): string => {
       const name = type === 'css' ? /^swagger-ui-[0-9a-f]{16}\.css$/ : new RegExp(`^swagger-ui-${version}\\.${type}$`);
-      return readFileSync(join(folder, readdirSync(folder).find((file) => name.test(file))!), 'utf8');
+      return readFileSync(
+        join(
+          folder,
+          readdirSync(folder).find((file) => name.test(file))!,
+        ),
+        'utf8',
+      );
     };
     expect(served('js') === read('swagger-ui-bundle.js')).toBe(true);
     expect(served('css') === `@layer viewer {\n${read('swagger-ui.css')}\n}\n`).toBe(true);

@@ -45,7 +45,10 @@ export function readMediaFacts(bytes: Uint8Array): MediaFacts {
     return { format: found, ...withTimeLimit(() => readPicture(found, bytes), maxMs) };
   } catch {
     const message = 'the size of the picture cannot be read';
-    return { ...(format && { format }), fault: { severity: 'warning', message, hint: 'it may be damaged: save it again' } };
+    return {
+      ...(format && { format }),
+      fault: { severity: 'warning', message, hint: 'it may be damaged: save it again' },
+    };
   }
 }
 
