@@ -48,12 +48,15 @@ test('a folder can replace a file and a file a folder, but a link is refused', a
   await expect
     .poll(() => dev.read('public/media/a.svg/d.svg') + dev.read('public/media/b.svg'), eventually)
     .toBe(svg('d') + svg('b'));
+  // The folder b.svg had to go first; its file may be reported after the others.
+  await expect.poll(dev.printed, eventually).toContain('removed content/media/b.svg/c.svg');
   // The link is created outside the watched folders, so that there is one change and not two.
-  symlinkSync(path('b.svg'), join(dev.root, 'link'));
-  renameSync(join(dev.root, 'link'), path('a.svg/d.svg'));
-  await expect.poll(dev.printed, eventually).toMatch(/content\/media\/a\.svg\/d\.svg:1:1 .+\n.+not built/);
-  rmSync(path('a.svg'), { recursive: true });
-  await expect.poll(() => existsSync(join(dev.root, 'dist/.dev/current/public/media/a.svg')), eventually).toBe(false);
+  symlinkSync(path('a.svg/d.svg'), join(dev.root, 'link'));
+  renameSync(join(dev.root, 'link'), path('b.svg'));
+  await expect.poll(dev.printed, eventually).toMatch(/content\/media\/b\.svg:1:1 .+\n.+not built/);
+  for (const name of ['a.svg', 'b.svg']) rmSync(path(name), { recursive: true });
+  const isShown = (name: string): boolean => existsSync(join(dev.root, 'dist/.dev/current/public/media', name));
+  await expect.poll(() => isShown('a.svg') || isShown('b.svg'), eventually).toBe(false);
 });
 
 test('an error is printed once, named at each save, and keeps the old files until it is fixed; a warning is reported once', async () => {
@@ -88,10 +91,10 @@ test('a file in the wrong folder is an error until it is removed', async () => {
   mkdirSync(join(dev.root, 'content/odd'));
   writeFileSync(join(dev.root, 'content/odd/page.md'), 'text');
   await expect.poll(dev.printed, eventually).toContain('content/odd/page.md:1:1  this file is out of place');
+  // The new folder alone may have started a build before.
+  await expect.poll(dev.printed, eventually).toContain('added content/odd/page.md; not built');
   rmSync(join(dev.root, 'content/odd'), { recursive: true });
-  await expect
-    .poll(dev.printed, eventually)
-    .toMatch(/added content\/odd\/page\.md; not built(?:.|\n)*removed content\/odd\/page\.md; built: 4 articles/);
+  await expect.poll(dev.printed, eventually).toMatch(/removed content\/odd\/page\.md; built: 4 articles/);
 });
 
 test('a browser asks for all that dev serves before it shows it again', async () => {

@@ -47,7 +47,8 @@ describe('a lost connection', () => {
     open();
     open();
     await until('twelve tokens were requested', () => times.length >= 12);
-    for (const [index, time] of times.slice(4).entries()) expect(time - times[index]!).toBeGreaterThan(550);
+    // Half of the window: on a busy machine a request may be seen late. Without the limit it would be some milliseconds.
+    for (const [index, time] of times.slice(4).entries()) expect(time - times[index]!).toBeGreaterThan(300);
   });
 
   test.each([400, 404, 429, 502])('a handshake answered with %i is retried with a new token', async (status) => {
