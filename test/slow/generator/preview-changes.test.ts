@@ -11,6 +11,9 @@ import { watchProject } from '../../helpers/watch-project.ts';
 const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
 const [ssh, records] = ['content/knowledgebase/vps/ssh.md', 'content/knowledgebase/dns/records.md'];
 
+/** `dev` keeps its index and replaces articles in it, so that their numbers in it depend on the saves before. */
+const searchIndex = 'public/v1/kb/search.json';
+
 /** Changes that are applied one after the other. */
 const changes: [string, Files][] = [
   ['a text', { [ssh]: guide('SSH', 'Other words.\n') }],
@@ -67,14 +70,16 @@ test('after every change, the preview equals a first build to the byte', async (
     if (!fresh.release) continue;
     const { 'manifest.json': _, ...expected } = readTree(join(root, 'fresh/current'));
     const plain = Object.entries(expected).filter(([file]) => !/\.(?:gz|br)$/.test(file));
+    const compared = plain.filter(([file]) => file !== searchIndex);
     const read = () => {
       const { 'manifest.json': __, ...tree } = readTree(live);
+      delete tree[searchIndex];
       return { tree, listed: Object.keys(results.at(-1)!.release!.files) };
     };
     // oxlint-disable-next-line no-await-in-loop
     await expect
       .poll(read, { timeout: 10_000, message: what })
-      .toEqual({ tree: Object.fromEntries(plain), listed: plain.map(([file]) => file) });
+      .toEqual({ tree: Object.fromEntries(compared), listed: plain.map(([file]) => file) });
   }
   expect(failures).toEqual([]);
 });
