@@ -20,11 +20,8 @@ export default defineConfig({
           isolate: false,
         },
       },
-      // Load, timing, kills, broken disks, browsers and real seconds. The limits end only tests that hang.
-      {
-        extends: true,
-        test: { name: 'slow', include: ['test/slow/**/*.test.ts'], testTimeout: 180_000, hookTimeout: 180_000 },
-      },
+      // Load, timing, kills, broken disks, browsers and real seconds.
+      { extends: true, test: { name: 'slow', include: ['test/slow/**/*.test.ts'] } },
     ],
     coverage: {
       provider: 'v8',

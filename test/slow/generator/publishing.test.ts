@@ -56,7 +56,7 @@ describe('a build that is killed', () => {
 
   test(
     'leaves the old release or its own complete release current, at each of 20 moments',
-    { timeout: 600_000 },
+    { timeout: 180_000 },
     async () => {
       const root = createProject();
       writeVersion(root, 0);
