@@ -36,7 +36,7 @@ describe('the way to the pages', () => {
     for (const method of ['GET', 'HEAD']) {
       const answer = await ask(app, '/', { method });
       expect(answer).toMatchObject({ status: 302, text: '', headers: { location: '/docs', 'content-length': '0' } });
-      // The operator may put something else there, which nobody would see for as long as the answer is kept.
+      // The operator may put something else there, and clients would not see it for as long as they keep the answer.
       expect(answer.headers['cache-control']).toBe('no-cache');
       expect(answer.headers).toHaveProperty('x-request-id');
     }
