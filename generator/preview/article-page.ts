@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Article } from '../articles/article.ts';
-import { html, trusted } from '../reference/html.ts';
-import type { Html } from '../reference/html.ts';
+import { html, trusted } from '../html.ts';
+import type { Html } from '../html.ts';
 import { renderMarks, renderProblem } from './page.ts';
 import { findLinks, groupProblems, titleOf } from './state.ts';
 import type { PreviewState } from './state.ts';

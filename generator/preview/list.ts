@@ -1,7 +1,7 @@
 import type { Article } from '../articles/article.ts';
 import { compareText } from '../source/diagnostics.ts';
-import { html } from '../reference/html.ts';
-import type { Html } from '../reference/html.ts';
+import { html } from '../html.ts';
+import type { Html } from '../html.ts';
 import { renderMarks, renderProblem } from './page.ts';
 import { groupProblems, titleOf } from './state.ts';
 import type { PreviewState, Problems } from './state.ts';

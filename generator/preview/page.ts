@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync } from 'node:fs';
 import type { Diagnostic } from '../source/diagnostics.ts';
-import { html } from '../reference/html.ts';
-import type { Html } from '../reference/html.ts';
+import { html } from '../html.ts';
+import type { Html } from '../html.ts';
 import type { PreviewState, Problems } from './state.ts';
 import type { Article } from '../articles/article.ts';
 

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { renderArticle } from './article-page.ts';
-import { html } from '../reference/html.ts';
+import { html } from '../html.ts';
 import { renderList } from './list.ts';
 import { renderPage } from './page.ts';
 import { titleOf } from './state.ts';

@@ -1,6 +1,6 @@
 import { endpoints } from '#contract/endpoints.ts';
 import { problems, renderProblem } from '#contract/problem.ts';
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { renderCode, renderPage, renderTable } from './page.ts';
 import type { Assets } from './page.ts';
 

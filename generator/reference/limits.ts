@@ -1,5 +1,5 @@
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { renderPage, renderTable } from './page.ts';
 import type { Assets } from './page.ts';
 

@@ -1,6 +1,6 @@
 import { head } from '#contract/openapi-document.ts';
-import { html } from './html.ts';
-import type { Html } from './html.ts';
+import { html } from '../html.ts';
+import type { Html } from '../html.ts';
 
 /** The names of the scripts and style sheets, which have their version in them. */
 export interface Assets {

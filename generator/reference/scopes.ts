@@ -2,8 +2,8 @@ import { allows, scopes } from '#contract/api-keys.ts';
 import type { Scope } from '#contract/api-keys.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
-import { html } from './html.ts';
-import type { Html } from './html.ts';
+import { html } from '../html.ts';
+import type { Html } from '../html.ts';
 import { renderPage, renderTable } from './page.ts';
 import type { Assets } from './page.ts';
 

@@ -1,5 +1,5 @@
 import { head } from '#contract/openapi-document.ts';
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { origin, renderCode, renderPage } from './page.ts';
 import type { Assets } from './page.ts';
 

@@ -1,6 +1,6 @@
 import { describeStream, streamLimits } from '#contract/console-stream.ts';
-import { html } from './html.ts';
-import type { Html } from './html.ts';
+import { html } from '../html.ts';
+import type { Html } from '../html.ts';
 import { origin, renderCode, renderPage, renderTable } from './page.ts';
 import type { Assets } from './page.ts';
 
