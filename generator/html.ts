@@ -3,6 +3,22 @@ export interface Html {
   readonly html: string;
 }
 
+/** Renders a page with its title, what else its head has, and its body element. */
+export function renderDocument({ title, head, body }: { title: string; head: Html; body: Html }): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        <link rel="icon" href="data:," />
+        ${head}
+      </head>
+      ${body}
+    </html> `.html;
+}
+
 type Part = string | number | Html | undefined | false | readonly Part[];
 
 /** A template of HTML: texts are escaped, HTML and lists of it are inserted, `undefined` and `false` are left out. */

@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync } from 'node:fs';
 import type { Diagnostic } from '../source/diagnostics.ts';
-import { html } from '../html.ts';
+import { html, renderDocument } from '../html.ts';
 import type { Html } from '../html.ts';
 import type { PreviewState, Problems } from './state.ts';
 import type { Article } from '../articles/article.ts';
@@ -11,24 +11,15 @@ const maxShown = 20;
 /** Renders a whole page. `main` and the problems are replaced in the open page after each build. */
 export function renderPage(title: string, main: Html, { build, diagnostics }: PreviewState): string {
   const errors = diagnostics.filter(({ severity }) => severity === 'error');
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title} - preview</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href="/v1/article.css" />
-        <link rel="stylesheet" href="/preview/preview.css" />
-        <script src="/preview/preview.js" defer></script>
-      </head>
-      <body data-build="${build}">
-        <header class="bar"><a href="/preview">All articles</a> <span id="connection" role="status"></span></header>
-        <main>${main}</main>
-        <div id="problems">${errors.length > 0 && renderOverlay(errors)}</div>
-      </body>
-    </html> `.html;
+  const head = html`<link rel="stylesheet" href="/v1/article.css" />
+    <link rel="stylesheet" href="/preview/preview.css" />
+    <script src="/preview/preview.js" defer></script>`;
+  const body = html`<body data-build="${build}">
+    <header class="bar"><a href="/preview">All articles</a> <span id="connection" role="status"></span></header>
+    <main>${main}</main>
+    <div id="problems">${errors.length > 0 && renderOverlay(errors)}</div>
+  </body>`;
+  return renderDocument({ title: `${title} - preview`, head, body });
 }
 
 function renderOverlay(errors: readonly Diagnostic[]): Html {

@@ -1,5 +1,5 @@
-import { head } from '#contract/openapi-document.ts';
-import { html } from '../html.ts';
+import { head as description } from '#contract/openapi-document.ts';
+import { html, renderDocument } from '../html.ts';
 import type { Html } from '../html.ts';
 
 /** The names of the scripts and style sheets, which have their version in them. */
@@ -10,6 +10,8 @@ export interface Assets {
   readonly script: string;
   readonly style: string;
 }
+
+const { info, openapi } = description;
 
 /** The pages of /docs, by path. */
 const pages = {
@@ -34,38 +36,29 @@ export const origin = 'http://localhost:3000';
 
 /** Renders a whole page. All addresses start with a slash: the first page is at /docs and at /docs/. */
 export function renderPage({ path, main, styles = [], scripts = [] }: Page, { viewer, style, script }: Assets): string {
-  const title = path === '/docs' ? head.info.title : `${pages[path]} - ${head.info.title}`;
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title}</title>
-        <link rel="icon" href="data:," />
-        ${[...styles, style].map((name) => html`<link rel="stylesheet" href="/docs/${name}.css" />`)}
-        ${[...scripts, script].map((name) => html`<script src="/docs/${name}.js" defer></script>`)}
-      </head>
-      <body>
-        <a class="skip" href="#main">Skip to the content</a>
-        <header>
-          <a class="name" href="/docs">${head.info.title}</a>
-          <nav aria-label="Documentation">
-            <ul>
-              ${Object.entries(pages).map(([to, name]) => renderLink(to, name, to === path))}
-            </ul>
-          </nav>
-        </header>
-        <main id="main">${main}</main>
-        <footer>
-          <p>
-            <a href="${head.info.contact.url}">${head.info.contact.name}</a> ·
-            <a href="/v1/openapi.json">Machine description</a> (OpenAPI ${head.openapi}, API version
-            ${head.info.version}) · <a href="/docs/${viewer}.txt">Licences of the reference</a>
-          </p>
-        </footer>
-      </body>
-    </html> `.html;
+  const title = path === '/docs' ? info.title : `${pages[path]} - ${info.title}`;
+  const head = html`${[...styles, style].map((name) => html`<link rel="stylesheet" href="/docs/${name}.css" />`)}
+  ${[...scripts, script].map((name) => html`<script src="/docs/${name}.js" defer></script>`)}`;
+  const body = html`<body>
+    <a class="skip" href="#main">Skip to the content</a>
+    <header>
+      <a class="name" href="/docs">${info.title}</a>
+      <nav aria-label="Documentation">
+        <ul>
+          ${Object.entries(pages).map(([to, name]) => renderLink(to, name, to === path))}
+        </ul>
+      </nav>
+    </header>
+    <main id="main">${main}</main>
+    <footer>
+      <p>
+        <a href="${info.contact.url}">${info.contact.name}</a> ·
+        <a href="/v1/openapi.json">Machine description</a> (OpenAPI ${openapi}, API version ${info.version}) ·
+        <a href="/docs/${viewer}.txt">Licences of the reference</a>
+      </p>
+    </footer>
+  </body>`;
+  return renderDocument({ title, head, body });
 }
 
 function renderLink(to: string, name: string, isCurrent: boolean): Html {

@@ -6,18 +6,21 @@ import { sharedProject } from '../server/shared.ts';
 import { temporaryFolder } from './project.ts';
 import { createTestLog } from './upstream.ts';
 
-/** Starts the server as `npm start` does: with the demo servers, and a key for them. */
-export async function startDemo(changes: Readonly<Record<string, string>> = {}): Promise<{ url: string; key: string }> {
-  const settings = {
+/** The settings of a server with an empty store, which asks no other host. */
+export async function demoSettings() {
+  return {
     PORT: '0',
     DIST_DIR: join(await sharedProject(), 'dist'),
     DATA_DIR: temporaryFolder(),
     DNS_SERVERS: 'off',
     RDAP_BOOTSTRAP_URL: 'off',
     SHUTDOWN_GRACE_SECONDS: '0',
-    POWER_RATELIMIT_BURST: '20',
-    ...changes,
   };
+}
+
+/** Starts the server as `npm start` does: with the demo servers, and a key for them. */
+export async function startDemo(changes: Readonly<Record<string, string>> = {}): Promise<{ url: string; key: string }> {
+  const settings = { ...(await demoSettings()), POWER_RATELIMIT_BURST: '20', ...changes };
   const { log } = createTestLog();
   const server = await startServer(readEnv(settings), log, { demo: true });
   onTestFinished(() => server.stop());

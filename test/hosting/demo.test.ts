@@ -1,22 +1,13 @@
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
 import { startServer } from '../../server/start.ts';
 import { openStore } from '../../server/store/index.ts';
-import { temporaryFolder } from '../helpers/project.ts';
+import { demoSettings } from '../helpers/demo.ts';
 import { createTestLog } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
-import { sharedProject } from '../server/shared.ts';
 
 test('the demo adds a game server, a VPS and a key for both, once', async () => {
-  const settings = {
-    PORT: '0',
-    DIST_DIR: join(await sharedProject(), 'dist'),
-    DATA_DIR: temporaryFolder(),
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'off',
-    SHUTDOWN_GRACE_SECONDS: '0',
-  };
+  const settings = await demoSettings();
   const { log } = createTestLog();
   const first = await startServer(readEnv(settings), log, { demo: true });
   const headers = { authorization: `Bearer ${first.demoKey}` };
