@@ -46,7 +46,12 @@ export async function openPostgres(url: string): Promise<Database> {
 }
 
 /** Migrates over a separate connection, since its transaction may wait long for another instance. */
-async function migrateDatabase(url: string): Promise<MigratedVersions> {
+function migrateDatabase(url: string): Promise<MigratedVersions> {
+  return withConnection(url, (query) => migrate(query, postgresDialect));
+}
+
+/** Runs work that may take long over a connection of its own, which transactions need. */
+export async function withConnection<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
   let client: Client;
   try {
     client = new Client(settings(url, migrationMs));
@@ -56,10 +61,7 @@ async function migrateDatabase(url: string): Promise<MigratedVersions> {
     throw toStoreError(error);
   }
   try {
-    return await migrate(
-      createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values)),
-      postgresDialect,
-    );
+    return await work(createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values)));
   } finally {
     await client.end().catch(() => undefined);
   }
