@@ -170,8 +170,8 @@ scene('Upgrade, and rollback of the program', async (time) => {
   const following = follow(machine, key);
   await machine.paste('Backup', 0);
   const upgraded = await time(() => machine.paste('Upgrade', 0, { VERSION: 'v1.1.0' }));
-  expect(upgraded.startsWith('v1.0.0\n')).toBe(true);
-  expect(upgraded.endsWith('{"version":"1.1.0"}\n'.repeat(2))).toBe(true);
+  const lines = upgraded.trim().split('\n');
+  expect([lines[0], ...lines.slice(-2)]).toEqual(['v1.0.0', '{"version":"1.1.0"}', '{"version":"1.1.0"}']);
   expect(upgraded).toMatch(/the store is migrated from version (\d+) to (?!\1)\d+/);
   expect(await keyStatus(machine, key)).toBe(200);
 
@@ -227,7 +227,7 @@ scene('A leaked key', async (time) => {
   expect((await start(machine, key)).status).toBe(200);
   const stream = await openStream(machine, key);
   const printed = await time(() => machine.paste('A leaked key', 0, { ID: idOf(key) }));
-  expect(printed).toMatch(/game-power:start {2}game:mine .*ip=127\.0\.0\.1/);
+  expect(printed).toMatch(/ start {2}game:mine .*ip=127\.0\.0\.1/);
   const renewed = printed.trim().split('\n').at(-1)!;
   expect(await Promise.all([key, renewed].map((one) => keyStatus(machine, one)))).toEqual([401, 200]);
   expect(await stream.ended).toMatchObject({ code: 4003 });
@@ -249,7 +249,7 @@ scene('A leaked credential', async (time) => {
   await time(() => machine.paste('A leaked credential', 1));
   panel.users.delete(panelKeys.write);
   expect((await start(machine, key)).status).toBe(200);
-  const vote = { path: '/knowledgebase/vps/ssh', title: 'Connect with SSH', helpful: true };
+  const vote = { helpful: true, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' };
   expect((await ask(machine, '/v1/kb/feedback', { body: JSON.stringify(vote) })).status).toBe(200);
   expect(chats.map(({ seen }) => seen.length)).toEqual([0, 1]);
 });
@@ -295,7 +295,7 @@ describePostgres((postgres) => {
     const createEmpty = async (): Promise<string> => {
       const url = await postgres().createDatabase();
       await withClient(url, (client) => client.query(`ALTER SCHEMA public OWNER TO ${name}`));
-      return url.replace(/postgres:[^@]+@/, `${name}:before@`);
+      return url.replace(/\/\/[^@]+@/, `//${name}:before@`);
     };
     const root = await postgres().createDatabase();
     await withClient(root, (client) => client.query(`CREATE ROLE ${name} LOGIN PASSWORD 'before'`));
@@ -329,8 +329,8 @@ describePostgres((postgres) => {
   scene('Move to PostgreSQL', async (time) => {
     const { machine, key } = await createHost();
     for (let count = 0; count < 3; count += 1) expect((await start(machine, key)).status).toBe(200);
-    const vote = { path: '/knowledgebase/vps/ssh', title: 'Connect with SSH', helpful: true };
-    expect((await ask(machine, '/v1/kb/feedback', { body: JSON.stringify(vote) })).status).toBe(200);
+    const vote = { helpful: true, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' };
+    expect((await ask(machine, '/v1/kb/feedback', { body: JSON.stringify(vote) })).status).toBe(202);
     const read = async () => {
       const { text } = await ask(machine, '/v1/hosting/activity', { key });
       const commands = ['audit', 'feedback report', 'servers list --json'].map((command) =>
@@ -345,9 +345,7 @@ describePostgres((postgres) => {
     expect(await read()).toEqual(before);
     expect((await start(machine, key)).status).toBe(200);
     await withClient(NEW_DATABASE_URL, async (client) => {
-      const { rows } = await client.query('SELECT COUNT(*)::int AS n FROM hosting_audit WHERE action = $1', [
-        'game-power:start',
-      ]);
+      const { rows } = await client.query('SELECT COUNT(*)::int AS n FROM hosting_audit WHERE action = $1', ['start']);
       expect(rows).toEqual([{ n: 8 }]);
     });
   });
