@@ -36,7 +36,8 @@ try {
   for (const misspelt of findMisspeltSettings(process.env)) log.warn(describeMisspelt(misspelt));
 
   const preview = findPreview();
-  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview });
+  const droppedLines = (): number => stdout.dropped();
+  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview, droppedLines });
   let isDraining = false;
   const skip = new AbortController();
   const stop = async (signal: string): Promise<void> => {

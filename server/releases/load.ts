@@ -17,6 +17,8 @@ import type { ReleaseFile } from './files.ts';
 /** A verified release. */
 export interface Release {
   readonly id: string;
+  /** The publication day of the next scheduled article, YYYY-MM-DD: a build on that day makes another release. */
+  readonly nextChangeAt: string | null;
   /** The domain catalog, for the server only. */
   readonly domains: DomainCatalog;
   /** The monitors and planned maintenance, for the server only. */
@@ -74,7 +76,7 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
     parse('openapi'),
   ]);
   const table = await toTable(directory, files, aliases, readers);
-  return { id: manifest.id, domains, status, find: (target) => table.get(target) };
+  return { id: manifest.id, nextChangeAt: manifest.nextChangeAt, domains, status, find: (target) => table.get(target) };
 }
 
 /** Reads the manifest. Throws a {@link ReleaseError} if it is corrupted or has another major version. */

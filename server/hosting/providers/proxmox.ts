@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OnCall } from '../../upstream/calls.ts';
 import { createClient } from '../../upstream/client.ts';
 import type { Client, Reply } from '../../upstream/client.ts';
 import { readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
@@ -68,6 +69,7 @@ const lagMs = 15_000;
 /** Dependencies of the provider. */
 export interface ProxmoxOptions {
   readonly timeoutMs: number;
+  readonly watchCalls?: (() => OnCall) | undefined;
   readonly clock?: StateClock | undefined;
 }
 
@@ -77,6 +79,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions
     baseUrl: `${settings.url}/api2/json`,
     headers: { authorization: `PVEAPIToken=${settings.token_id}=${settings.token_secret}` },
     timeoutMs: options.timeoutMs,
+    onCall: options.watchCalls?.(),
     ...(settings.ca_file !== undefined && { ca: settings.ca_file }),
   });
   const readState = createStateReader({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OnCall } from '../../../upstream/calls.ts';
 import { createClient } from '../../../upstream/client.ts';
 import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Reply, RequestOptions } from '../../../upstream/client.ts';
@@ -32,6 +33,8 @@ export type PterodactylSettings = z.infer<typeof PterodactylSettings>;
 export interface PterodactylOptions {
   readonly timeoutMs: number;
   readonly log: Logger;
+  /** Called for each credential. */
+  readonly watchCalls?: (() => OnCall) | undefined;
   readonly timings?: Partial<ConsoleTimings>;
   /** Creates the buckets of the panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
@@ -66,7 +69,12 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   const { timeoutMs, log } = options;
   // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
-    createClient({ baseUrl: `${settings.url}/api/client`, headers: { authorization: `Bearer ${token}` }, timeoutMs });
+    createClient({
+      baseUrl: `${settings.url}/api/client`,
+      headers: { authorization: `Bearer ${token}` },
+      timeoutMs,
+      onCall: options.watchCalls?.(),
+    });
   const now = options.clock?.now ?? (() => performance.now());
   const account = shareAccount(connect(settings.token), now);
   const client = account.others;
