@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
+import { watchInstallation } from './doctor/watch.ts';
 import { createAvailability } from './domains/availability.ts';
 import { createLivePrices } from './domains/prices/live.ts';
 import { createDomains } from './domains/service.ts';
@@ -132,9 +133,6 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const { server, upgrades } = await openListeners(base, routes, relay, preview);
   url = server.url;
   log.info({ url, release: releases.current().id, version }, 'listening');
-  if (env.PUBLIC_URL === undefined && (env.HOST === '0.0.0.0' || env.HOST === '::')) {
-    log.warn('PUBLIC_URL is not set: the console stream URL that clients get cannot be reached');
-  }
 
   // Background work starts after the server listens.
   health.watch(() => store.check());
@@ -142,7 +140,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   livePrices?.start();
   status.start();
   void retention.start();
-  void checkProviders(providers, log);
+  opened.defer(watchInstallation({ ...base, environment, providers, isPreview: preview !== undefined }));
   const demoKey = demo ? await addDemo(store, log) : undefined;
 
   const running = opened.move();
@@ -372,12 +370,4 @@ async function openProviders(
 async function addDemo(store: Store, log: Logger): Promise<string | undefined> {
   const onFailure = reportTo(log, 'the end of a change could not be written to the audit log');
   return ensureDemo(store, 'demo', createAuditedChange({ audit: store.audit, actor: 'npm start', onFailure }));
-}
-
-/** Checks the credentials in the background: a panel that does not respond must not block the start. */
-async function checkProviders(providers: ReadonlyMap<string, Provider>, log: Logger): Promise<void> {
-  const check = async ([name, provider]: [string, Provider]): Promise<void> => {
-    for (const { level, message } of await provider.check()) log[level]({ provider: name }, message);
-  };
-  await Promise.all([...providers].map(check));
 }

@@ -17,7 +17,7 @@ import type { ReleaseFile } from './files.ts';
 /** A verified release. */
 export interface Release {
   readonly id: string;
-  /** The publication day of the next scheduled article, YYYY-MM-DD: a build on that day makes another release. */
+  /** The day of the next scheduled article, YYYY-MM-DD: from then on, a build makes another release. */
   readonly nextChangeAt: string | null;
   /** The domain catalog, for the server only. */
   readonly domains: DomainCatalog;
