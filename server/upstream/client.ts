@@ -3,6 +3,8 @@ import type { Agent, Dispatcher } from 'undici';
 import { problems } from '#contract/problem.ts';
 import { toCallOutcome } from './calls.ts';
 import type { CallOutcome, OnCall } from './calls.ts';
+import { toTraceHeaders } from '../trace.ts';
+import type { Trace } from '../trace.ts';
 import { ProviderError } from './error.ts';
 import type { ofetch as Ofetch } from './transport.ts';
 
@@ -40,6 +42,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called less than half a second before the request is sent, also if it waits for a connection; may reject. */
   readonly confirm?: Confirm | undefined;
+  /** The trace of the one request for which it is sent. */
+  readonly trace?: Trace | undefined;
 }
 
 /** Checks that a request may still be sent. If it rejects, the request is not sent and rejects in the same way. */
@@ -91,10 +95,11 @@ export function createClient(clientOptions: ClientOptions): Client {
   };
   /** Sends a request and reads the body; the text is undefined if the body is too long. */
   const send = async (url: string, method: string, options: RequestOptions, exchange: Exchange) => {
-    const { body } = options;
+    const { body, trace } = options;
+    const usual = { accept: 'application/json', 'user-agent': 'hosting-api', ...(trace && toTraceHeaders(trace)) };
     const response = await exchange.ofetch.raw<unknown, 'stream'>(url, {
       method,
-      headers: { accept: 'application/json', 'user-agent': 'hosting-api', ...headers, ...options.headers },
+      headers: { ...usual, ...headers, ...options.headers },
       ...(body && { body }),
       retry: false,
       redirect: 'manual',

@@ -49,7 +49,7 @@ export function createChat({ kind, url, version, timeoutMs = 4500, onCall }: Cha
   });
   const toText = (text = ''): string => escapeCut(toPlainLine(text), chat.maxText, chat.escape);
   return {
-    async send(message) {
+    async send(message, trace) {
       const end = performance.now() + timeoutMs;
       const deadline = AbortSignal.timeout(timeoutMs);
       const body = chat.toBody({
@@ -57,7 +57,7 @@ export function createChat({ kind, url, version, timeoutMs = 4500, onCall }: Cha
         article: toText(message.article) || 'Untitled article',
         path: toText(message.path) || 'Unknown path',
       });
-      const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline });
+      const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline, trace });
       let reply = await post();
       const wait = reply.status === 429 ? toRetryAfterMs(reply) : undefined;
       if (wait !== undefined && wait <= Math.min(maxWaitMs, end - performance.now())) {

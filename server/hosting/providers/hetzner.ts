@@ -90,12 +90,9 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
-      async power(ref, action, deadline, confirm) {
+      async power(ref, action, sendOptions) {
         checkRef(ref);
-        const reply = await account.power.request('POST', `/servers/${ref}/actions/${paths[action]}`, {
-          signal: deadline,
-          confirm,
-        });
+        const reply = await account.power.request('POST', `/servers/${ref}/actions/${paths[action]}`, sendOptions);
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         // Running actions may have an `error` too, by the documentation's samples, so only the status counts.
         const status = parseJson(reply.text, Answer)?.action.status;

@@ -96,21 +96,19 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   });
 
   const game: GameProvider = {
-    async power(ref, action, deadline, confirm) {
-      const reply = await account.power.request('POST', `${pathOf(ref)}/power`, {
-        body: { signal: action },
-        signal: deadline,
-        confirm,
-      });
+    async power(ref, action, sendOptions) {
+      const body = { signal: action };
+      const reply = await account.power.request('POST', `${pathOf(ref)}/power`, { body, ...sendOptions });
       // Exactly 204: a 200 may be from a proxy or a login page.
       if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
     },
-    async command(ref, command, deadline, confirm) {
+    async command(ref, command, sendOptions = {}) {
       const path = pathOf(ref);
-      const isOffline = (): Promise<boolean> => isStopped(client, path, { timeoutMs: timeoutMs / 4, signal: deadline });
+      const { signal, trace } = sendOptions;
+      const isOffline = (): Promise<boolean> => isStopped(client, path, { timeoutMs: timeoutMs / 4, signal, trace });
       // Pelican, whose keys do not start with ptlc_, answers 204 to commands for offline servers.
       if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
-      const reply = await client.request('POST', `${path}/command`, { body: { command }, signal: deadline, confirm });
+      const reply = await client.request('POST', `${path}/command`, { body: { command }, ...sendOptions });
       if (reply.status === 204) return;
       // This is the error for an offline server, and for a 502 of a proxy that may have forwarded the command.
       const isAmbiguous = reply.status === 502 && failureOf(reply).code === 'HttpException';
