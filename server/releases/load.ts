@@ -28,7 +28,10 @@ export interface Release {
 }
 
 /** A file of a release, ready to be served. */
-export type ServedFile = StoredFile<ReleaseFile>;
+export interface ServedFile extends StoredFile<ReleaseFile> {
+  /** The path of the endpoint that answers with it. */
+  readonly route: string;
+}
 
 /** Reads the bytes of files while a release is served. */
 export type ReadBytes = Pick<ServedFile, 'inMemory' | 'read'>;
@@ -107,6 +110,7 @@ async function toTable(
     const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];
     table.set(match.target, {
       ...describe(match.name, file),
+      route: toRoute(match.name),
       ...(match.name === 'media' ? { ...readers.media, hasRanges: true } : readers.default),
       variants: { identity, ...(gzip && { gzip }), ...(br && { br }) },
       prepared: {},
@@ -124,6 +128,12 @@ async function toTable(
     if (file) table.set(`${endpoint}?path=${from}`, { ...file, location, prepared: {} });
   }
   return table;
+}
+
+/** The path of the endpoint that answers with a kind of file. */
+function toRoute(name: ResourceName): string {
+  const { target = '' }: Resource = resources[name];
+  return target.split('?', 1)[0]!;
 }
 
 /** An SVG that is opened directly is a document of this origin, so it must not run scripts or load anything. */
