@@ -51,6 +51,7 @@ test('an installation whose server runs has no fault, and the table says what wa
     'release age: ok: no article is scheduled',
     'rollback: ok: there is no earlier release to go back to',
     'server: ok: it runs with version N.N.N and this release',
+    'metrics: ok: the server answers with them',
     'provider panel: ok: The token is accepted',
     'provider panel: ok: The read_only_token is accepted',
     'provider cloud: ok: The token is accepted',
@@ -255,6 +256,24 @@ const faults: Readonly<Record<string, Fault>> = {
     check: 'server',
     seen: 'it serves another release than DIST_DIR/current',
     advice: /new release rejected/,
+  },
+  'another program on the port of the metrics': {
+    async make() {
+      const other = await createUpstream(() => ({ status: 200 }));
+      return { METRICS_PORT: new URL(other.url).port };
+    },
+    check: 'metrics',
+    seen: /^another program listens on METRICS_PORT \d+$/,
+    advice: /METRICS_PORT/,
+  },
+  'a server that runs without its metrics': {
+    async make(installation) {
+      await installation.start();
+      return { METRICS_PORT: String(await findFreePort()) };
+    },
+    check: 'metrics',
+    seen: /^the server has no metrics on port \d+$/,
+    advice: /^restart it/,
   },
   'a mistake in PROVIDERS_FILE': {
     make({ root }) {

@@ -53,6 +53,7 @@ export async function createInstallation(databaseUrl?: string): Promise<Installa
     ...world.settings,
     ...kuma.settings,
     PORT: String(await findFreePort()),
+    METRICS_PORT: String(await findFreePort()),
     DIST_DIR: join(root, 'dist'),
     PUBLIC_URL: 'https://api.example.com',
     TRUSTED_PROXIES: '127.0.0.1,::1',

@@ -9,7 +9,7 @@ import type { Finding, Outcome } from '../finding.ts';
 import { fault, ok, skipped } from '../finding.ts';
 import { checkClock, checkUpstreamClock } from './clock.ts';
 import { checkDisks } from './disk.ts';
-import { checkListening } from './listening.ts';
+import { checkListening, checkMetrics } from './listening.ts';
 import { checkProviders } from './providers.ts';
 import { checkRelease, checkReleaseAge, checkRollback } from './release.ts';
 import { checkRights } from './rights.ts';
@@ -53,6 +53,7 @@ export async function examineInstallation(environment: Environment): Promise<rea
     ...(release ? [checkReleaseAge(release, Date.now())] : []),
     ...rollback,
     ...listening.findings,
+    ...(await attempt('metrics', () => checkMetrics(env, listening.isRunning))),
     ...hosting.findings,
     ...(await checkRecords(env, store, hosting.providers)),
     ...(await attempt('status', () => checkStatus(env, release, listening.isRunning))),
