@@ -286,7 +286,7 @@ const faults: Readonly<Record<string, Fault>> = {
     also: ['servers'],
   },
   'a refused credential': {
-    make: ({ world }) => void world.panel.users.clear(),
+    make: ({ world }) => world.panel.users.clear(),
     check: 'provider panel',
     seen: 'The token is not accepted: status 401',
     advice: /client key/,
@@ -302,6 +302,15 @@ const faults: Readonly<Record<string, Fault>> = {
     make: ({ world }) => world.hetzner.stop().then(() => ({})),
     check: 'provider cloud',
     seen: 'Hetzner Cloud cannot be reached',
+    advice: /connect/,
+  },
+  'an upstream that takes the connection and never answers': {
+    make({ world }) {
+      world.panel.fail('hang');
+      return { UPSTREAM_TIMEOUT_SECONDS: '1' };
+    },
+    check: 'provider panel',
+    seen: 'The panel cannot be reached with the token',
     advice: /connect/,
   },
   'servers without providers': {
@@ -468,7 +477,7 @@ test('an .env with a secret that every user can read is found', async (context) 
   const found = (JSON.parse(stdout) as { check: string; state: string; seen: string; advice?: string }[]).filter(
     ({ check }) => check === 'rights',
   );
-  if (found[0]?.state === 'ok') return context.skip('the folder of temporary files is closed to other users');
+  if (found[0]?.state === 'ok') context.skip('the folder of temporary files is closed to other users');
   expect(found.map(({ seen, advice }) => ({ seen, advice }))).toEqual([
     {
       seen: expect.stringMatching(/^other users can look into DATA_DIR/),

@@ -64,7 +64,7 @@ async function checkFutureStore(file: string): Promise<StoreReport> {
   const { folder: parent } = await findExisting(resolve(dirname(file)));
   const outcome = (await isWritable(parent))
     ? ok('there is none yet: the first start creates it')
-    : fault(`there is none, and this user cannot create it in ${parent}`, ownerAdvice(parent));
+    : fault(`this user can neither open nor create it in ${parent}`, ownerAdvice(parent));
   return { findings: [{ check: 'store', ...outcome }], ...empty };
 }
 

@@ -23,8 +23,7 @@ function mountSmall(options: string): string | undefined {
 const why = 'this user may not mount a tmpfs';
 
 test('a disk that is nearly full is found, at the start too, and is fine once there is room', async (context) => {
-  const folder = mountSmall('size=16m');
-  if (folder === undefined) return context.skip(why);
+  const folder = mountSmall('size=16m') ?? context.skip(why);
   const ballast = join(folder, 'ballast');
   const installation = await createInstallation();
   const STATUS_FILE = join(folder, 'status.json');
@@ -52,8 +51,7 @@ test('a disk that is nearly full is found, at the start too, and is fine once th
 });
 
 test('a disk without inodes is found', async (context) => {
-  const folder = mountSmall('size=64m,nr_inodes=50');
-  if (folder === undefined) return context.skip(why);
+  const folder = mountSmall('size=64m,nr_inodes=50') ?? context.skip(why);
   for (let file = 0; file < 47; file += 1) writeFileSync(join(folder, String(file)), '');
   const found = await checkDisks({ DATA_DIR: folder, DIST_DIR: folder, STATUS_FILE: undefined });
   expect(found).toMatchObject([{ check: 'disk of DATA_DIR, DIST_DIR', state: 'fault' }]);
