@@ -54,13 +54,15 @@ export async function readPostgres(url: string): Promise<Pick<Database, 'query' 
 }
 
 /** Migrates over a separate connection, since its transaction may wait long for another instance. */
-async function migrateDatabase(url: string): Promise<MigratedVersions> {
+function migrateDatabase(url: string): Promise<MigratedVersions> {
+  return withConnection(url, (query) => migrate(query, postgresDialect));
+}
+
+/** Runs work that may take long over a connection of its own, which transactions need. */
+export async function withConnection<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
   const client = await connect(url, migrationMs);
   try {
-    return await migrate(
-      createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values)),
-      postgresDialect,
-    );
+    return await work(createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values)));
   } finally {
     await client.end().catch(() => undefined);
   }
