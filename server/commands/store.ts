@@ -34,9 +34,9 @@ export function addStoreCommands(program: Command, context: Context): void {
     .description('Copies a backup into an empty place; one of SQLite also into PostgreSQL.')
     .argument('<file>', 'a backup; for one of PostgreSQL, the command that restores it is printed')
     .action(async (file) => {
-      const { DATABASE_URL: url } = readSettings(StoreSettings, context.settings());
-      if (url !== undefined && isSqlite(file)) {
-        const tables = await importSqlite(resolve(file), url);
+      const { DATABASE_URL } = readSettings(StoreSettings, context.settings());
+      if (DATABASE_URL !== undefined && isSqlite(file)) {
+        const tables = await importSqlite(resolve(file), DATABASE_URL);
         printNote(revokedNote);
         await print(
           formatTable(
