@@ -17,7 +17,7 @@ import { readScenes } from './scenes.ts';
 // Each test is a scene of the chapter "The way back" of docs/operating.md: it pastes the lists of commands into a shell of
 // a machine on which the service runs, and looks at the effect from outside.
 
-const patience = { timeout: 240_000 };
+const patience = { timeout: 600_000 };
 const eventually = { timeout: 30_000, interval: 50 };
 
 let template: Template;
