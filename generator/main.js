@@ -1,11 +1,13 @@
 #!/usr/bin/env node
-import { enableCompileCache } from 'node:module';
+import module from 'node:module';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
+import { checkNode } from '#common/check-node.js';
 
+checkNode();
 // Without the cache each start strips the types of every file, which takes longer than a build without changes. This file
 // is JavaScript because loading the type stripper takes 25 ms.
-enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/hosting-api'));
+module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/hosting-api'));
 // Rendering produces much garbage: by default the heap grows to 600 MB with 60 MB of live data, and is no faster.
 setFlagsFromString('--heap-growing-percent=40');
 // With pretenuring, V8 allocates parts of articles in the old generation, where they and all that they reference stay until

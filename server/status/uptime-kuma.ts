@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OnCall } from '../upstream/calls.ts';
 import { createClient } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 import { toPlatformStatus } from './platform.ts';
@@ -18,6 +19,7 @@ export interface UptimeKumaSettings {
 export interface UptimeKumaOptions {
   /** For both requests together; 1.23 never responds for an unknown page. */
   readonly timeoutMs: number;
+  readonly onCall?: OnCall | undefined;
   readonly now?: () => number;
 }
 
@@ -49,9 +51,10 @@ const Heartbeats = z.object({
  * states. A read throws a ProviderError if either fails or is malformed, or if no beat is of the last hour.
  */
 export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKumaOptions): StatusSource {
-  const { timeoutMs, now = Date.now } = options;
+  const { timeoutMs, onCall, now = Date.now } = options;
   // Uptime Kuma caches responses for minutes, even after new beats; the header bypasses that cache.
-  const client = createClient({ baseUrl: settings.url, headers: { 'x-apicache-bypass': '1' }, timeoutMs, maxBytes });
+  const headers = { 'x-apicache-bypass': '1' };
+  const client = createClient({ baseUrl: settings.url, headers, timeoutMs, maxBytes, onCall });
   const slug = encodeURIComponent(settings.page);
   return {
     async read() {
@@ -63,7 +66,7 @@ export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKu
           monitorList.map(({ id, name }) => [String(id), name]),
         ),
       );
-      if (names.size === 0) throw toRefusal(`${pageReply.describe()}; no monitor is on the page`);
+      if (names.size === 0) throw refuse(pageReply, 'no monitor is on the page');
       const beatsReply = await client.request('GET', `/api/status-page/heartbeat/${slug}`, { signal });
       const { heartbeatList } = parse(beatsReply, Heartbeats);
       const oldest = now() - staleMs;
@@ -72,16 +75,21 @@ export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKu
         const beat = heartbeatList[id]?.at(-1);
         return beat && beat.time >= oldest ? [{ name, state: states[beat.status]! }] : [];
       });
-      if (parts.length === 0) throw toRefusal(`${beatsReply.describe()}; no monitor has a beat of the last hour`);
+      if (parts.length === 0) throw refuse(beatsReply, 'no monitor has a beat of the last hour');
       return toPlatformStatus(parts);
     },
     close: () => client.close(),
   };
 }
 
+/** The error for an unusable reply. The reason is safe for the operator's output, the description of the reply is for the log. */
+function refuse(reply: Reply, reason: string): Error {
+  return toRefusal(`${reply.describe()}; ${reason}`, reason);
+}
+
 /** Parses a reply with a schema; throws if it does not match. For unknown URLs, Uptime Kuma returns 200 with HTML. */
 function parse<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
   const answer = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
-  if (answer === undefined) throw toRefusal(`${reply.describe()}; not an answer of a status page`);
+  if (answer === undefined) throw refuse(reply, 'not an answer of a status page');
   return answer;
 }

@@ -10,6 +10,7 @@ import type { LocalSettings } from './local/settings.ts';
 import { proxmoxSettings } from './proxmox.ts';
 import type { ProxmoxSettings } from './proxmox.ts';
 import { PterodactylSettings } from './pterodactyl/index.ts';
+import { readVariable } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 
 /** The settings of a provider, by its type. */
@@ -25,7 +26,8 @@ const providerName = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, hyphens and underscores');
 
 /**
- * Loads PROVIDERS_FILE. "${NAME}" in a text is replaced from the environment; paths are relative to the file's folder.
+ * Loads PROVIDERS_FILE. "${NAME}" in a text is replaced from the environment, or from the file that `<NAME>_FILE` names; paths
+ * are relative to the file's folder.
  * Throws a {@link ProvidersError} that names every problem as `file:line:column  message`.
  */
 export function loadProviders(file: string, environment: Environment): Record<string, ProviderSettings> {
@@ -57,10 +59,10 @@ function replaceVariables(text: string, environment: Environment, report: (messa
   return text.replaceAll(/\$\{([^}]*)\}?/g, (whole, name: string) => {
     if (!whole.endsWith('}') || !/^[A-Za-z_]\w*$/.test(name)) {
       report('"${" must be followed by the name of an environment variable and "}"');
-    } else if (!environment[name]) {
-      report(`the environment variable ${name} is not set`);
+      return '';
     }
-    return environment[name] ?? '';
+    if (!environment[name] && !environment[`${name}_FILE`]) report(`the environment variable ${name} is not set`);
+    return readVariable(name, environment, report) ?? '';
   });
 }
 

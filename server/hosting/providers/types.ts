@@ -1,12 +1,28 @@
 import type { ConsoleStats } from '#contract/console-stream.ts';
-import type { Confirm } from '../../upstream/client.ts';
+import type { RequestOptions } from '../../upstream/client.ts';
 
-/** The result of a provider's check at start. */
-export interface Finding {
-  readonly level: 'info' | 'warn' | 'error';
+/** A result of a provider's check. */
+export type Finding = GoodFinding | BadFinding;
+
+/** Nothing is wrong. */
+interface GoodFinding {
+  readonly level: 'info';
   /** One sentence without secrets. */
   readonly message: string;
 }
+
+/** A fault; an `error` is one of our configuration for sure. */
+interface BadFinding {
+  readonly level: 'warn' | 'error';
+  readonly message: string;
+  /** What to change, in one sentence. */
+  readonly advice: string;
+  /** Whether the upstream did not answer, so that the rest could not be checked. */
+  readonly isUnreachable?: true;
+}
+
+/** How an action is sent: until when, after which confirmation, and in which trace. */
+export type SendOptions = Pick<RequestOptions, 'signal' | 'confirm' | 'trace'>;
 
 export type VpsAction = 'start' | 'stop' | 'reset';
 export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
@@ -37,7 +53,7 @@ export interface StateProvider {
  * just before it is sent. Throws a {@link ProviderError}, or what `confirm` rejects with.
  */
 export interface VpsProvider extends StateProvider {
-  power(ref: string, action: VpsAction, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
+  power(ref: string, action: VpsAction, options?: SendOptions): Promise<void>;
 }
 
 /** The events of a console source. */
@@ -64,9 +80,9 @@ export interface ConsoleSource {
 
 /** A provider of game servers. Its actions are sent and confirmed as those of a {@link VpsProvider}. */
 export interface GameProvider extends StateProvider {
-  power(ref: string, action: GameAction, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
+  power(ref: string, action: GameAction, options?: SendOptions): Promise<void>;
   /** Sends a console command; resolves when the upstream has accepted it. */
-  command(ref: string, command: string, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
+  command(ref: string, command: string, options?: SendOptions): Promise<void>;
   /**
    * Reads the end of the newest log file, with ANSI codes. Undefined if there is none, or the credential may not read
    * files.
@@ -83,8 +99,10 @@ export interface GameProvider extends StateProvider {
 export interface Provider {
   readonly vps?: VpsProvider;
   readonly game?: GameProvider;
-  /** Checks the credentials once, at start. Never throws. */
+  /** Checks the credentials. Never throws. */
   check(): Promise<Finding[]>;
+  /** Lists the refs of all servers that the credential reaches, where one request or a few do it; undefined if they cannot be listed. */
+  readonly listRefs?: () => Promise<ReadonlySet<string> | undefined>;
   /** Called before the process ends, so that servers can start to stop. */
   drain?(): void;
   /** Stops its servers, and closes its connections. */

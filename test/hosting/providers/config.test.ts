@@ -92,6 +92,26 @@ test('a missing variable hides no other problem', () => {
   ]);
 });
 
+test('a variable may be given as a file, whose mistakes are reported without its content', () => {
+  const folder = temporaryFolder();
+  const files = { good: join(folder, 'good'), empty: join(folder, 'empty'), lines: join(folder, 'lines') };
+  writeFileSync(files.good, `${secret}\n`);
+  writeFileSync(files.empty, '\n');
+  writeFileSync(files.lines, `${secret}\nmore\n`);
+  const text = 'providers: { fsn: { type: hetzner, token: "${HCLOUD_TOKEN}" } }';
+  expect(load(text, { HCLOUD_TOKEN_FILE: files.good }).config).toMatchObject({ fsn: { token: secret } });
+  const problemsOf = (variables: Record<string, string>) => load(text, variables).problems;
+  expect(problemsOf({ HCLOUD_TOKEN_FILE: files.empty })).toEqual([
+    '1:43  HCLOUD_TOKEN_FILE: the file cannot be read, or is empty',
+  ]);
+  expect(problemsOf({ HCLOUD_TOKEN_FILE: files.lines })).toEqual([
+    '1:43  HCLOUD_TOKEN: must be one line without control characters',
+  ]);
+  expect(problemsOf({ HCLOUD_TOKEN_FILE: files.good, HCLOUD_TOKEN: secret })).toEqual([
+    '1:43  HCLOUD_TOKEN: is set twice, directly and by HCLOUD_TOKEN_FILE',
+  ]);
+});
+
 test('a variable may be part of a text, and its value is never parsed as YAML', () => {
   const { config } = load('providers: { fsn: { type: hetzner, token: "a-${A}-${B}", url: "https://${HOST}" } }', {
     A: '",stop:poweroff',

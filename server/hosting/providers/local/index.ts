@@ -49,7 +49,7 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
   };
   return {
     vps: {
-      async power(ref, action, _deadline, confirm) {
+      async power(ref, action, { confirm } = {}) {
         const { process } = find(ref, 'vps');
         if (confirm) await confirm();
         await process.power(action);
@@ -57,13 +57,13 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
       state: async (ref) => readState(ref, 'vps'),
     },
     game: {
-      async power(ref, action, _deadline, confirm) {
+      async power(ref, action, { confirm } = {}) {
         const { process } = find(ref, 'game');
         if (confirm) await confirm();
         await process.power(action);
       },
       state: async (ref) => readState(ref, 'game'),
-      async command(ref, command, _deadline, confirm) {
+      async command(ref, command, { confirm } = {}) {
         const { process } = find(ref, 'game');
         if (confirm) await confirm();
         await process.write(command);
@@ -91,9 +91,13 @@ function toSummary(count: number): Finding {
 function warnBroken({ servers }: LocalSettings): Finding[] {
   return Object.entries(servers).flatMap(([ref, server]): Finding[] => {
     const problem = findStartProblem(server);
-    return problem === undefined ? [] : [{ level: 'warn', message: `The server "${ref}" cannot start: ${problem}` }];
+    return problem === undefined
+      ? []
+      : [{ level: 'warn', message: `The server "${ref}" cannot start: ${problem}`, advice: adviceFor(ref) }];
   });
 }
+
+const adviceFor = (ref: string): string => `correct the command and cwd of "${ref}" in PROVIDERS_FILE, and restart`;
 
 function openConsole(running: Running | undefined, events: ConsoleEvents): ConsoleSource {
   const unsubscribe: (() => void)[] = [];

@@ -1,0 +1,11 @@
+/**
+ * Ends the process with one sentence if its Node.js is too old. This file is JavaScript, because an old Node.js reads it; for
+ * the same reason, a main.js imports nothing by name that came after Node.js 20.
+ */
+export function checkNode() {
+  const { node } = process.versions;
+  if (Number.parseInt(node, 10) >= 24) return;
+  const advice = 'run it by npm, as with "npm run serve": "npm ci" installs Node.js 24 in node_modules/.bin';
+  process.stderr.write(`hosting-api needs Node.js 24, and this is Node.js ${node}; ${advice}\n`);
+  process.exit(1);
+}
