@@ -4,7 +4,7 @@ import type { ServerName } from '#contract/api-keys.ts';
 import { isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { problems } from '#contract/problem.ts';
-import { logRequest } from './http/access-log.ts';
+import type { LogRequest } from './http/access-log.ts';
 import { isPreflight, preflightHeaders } from './http/cors.ts';
 import type { Cors } from './http/cors.ts';
 import { badTarget, renderError, unwrapError } from './http/errors.ts';
@@ -16,7 +16,6 @@ import { readRest, unreadable } from './http/target.ts';
 import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Limits } from './limits.ts';
-import type { Logger } from './log.ts';
 import { Problem } from './problem.ts';
 import { StoreUnreachableError } from './store/error.ts';
 import type { RateLimitResult } from './token-bucket.ts';
@@ -27,7 +26,7 @@ export interface AppOptions {
   /** In development: where /preview is rendered. */
   readonly preview?: string | undefined;
   readonly identify: Identify;
-  readonly log: Logger;
+  readonly logRequest: LogRequest;
   readonly cors: Cors;
   readonly limits: Limits;
   readonly authenticate: Authenticate;
@@ -96,7 +95,7 @@ export function createApp(options: AppOptions): H3 {
 }
 
 /** The middleware that needs the dependencies of the app. */
-function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, preview }: AppOptions) {
+function createSteps({ identify, logRequest, cors, limits, authenticate, maxBodyBytes, preview }: AppOptions) {
   const begin = (event: H3Event): void => {
     const { req, res } = nodeOf(event);
     const info = (event.context.info = identify(req));
@@ -108,7 +107,10 @@ function createSteps({ identify, log, cors, limits, authenticate, maxBodyBytes, 
     event.context.route = routes?.find(({ endpoint }) => isMethodOf(endpoint, event.req.method)) ?? routes?.[0];
     event.res.headers.set('X-Request-Id', info.id);
     event.res.headers.set('X-Content-Type-Options', 'nosniff');
-    res.on('close', () => logRequest(log, info, req, res, event.context.failure));
+    res.on('close', () => {
+      const { failure } = event.context;
+      logRequest(info, { request: req, response: res }, { route: routes?.[0]?.endpoint.path, failure });
+    });
   };
 
   const addCors = (event: H3Event): void => {

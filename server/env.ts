@@ -33,6 +33,9 @@ const Settings = z
   .object({
     PORT: integer(0, 65_535).default(3000).describe('The port to listen on; 0 takes a free one.'),
     HOST: Host.default('127.0.0.1').describe('The address to listen on.'),
+    METRICS_PORT: integer(0, 65_535)
+      .optional()
+      .describe('The port for Prometheus, at `/metrics`; without it, nothing is measured. Keep it from the internet.'),
     DIST_DIR: z.string().default('dist').describe('Where releases are kept.'),
     RELEASE_CACHE_BYTES: integer(0, 1_099_511_627_776)
       .default(33_554_432)
@@ -151,6 +154,9 @@ const Settings = z
       if (env[name] !== undefined) return;
       context.addIssue({ code: 'custom', path: [name], message: `must be set with ${cause}` });
     };
+    if (env.METRICS_PORT === env.PORT && env.PORT !== 0) {
+      context.addIssue({ code: 'custom', path: ['METRICS_PORT'], message: 'must not be PORT' });
+    }
     for (const name of requiredByPrices[env.DOMAIN_PRICES]) require(name, `DOMAIN_PRICES=${env.DOMAIN_PRICES}`);
     if (env.UPTIME_KUMA_URL !== undefined) require('UPTIME_KUMA_STATUS_PAGE', 'UPTIME_KUMA_URL');
     if (env.UPTIME_KUMA_STATUS_PAGE !== undefined) require('UPTIME_KUMA_URL', 'UPTIME_KUMA_STATUS_PAGE');

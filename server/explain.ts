@@ -14,7 +14,6 @@ import { createCors } from './http/cors.ts';
 import type { Route } from './http/handle.ts';
 import { readTarget } from './http/target.ts';
 import { findKey } from './keys/authorize.ts';
-import { createLog } from './log.ts';
 import { Problem } from './problem.ts';
 import type { ApiKeyRecord, Store } from './store/types.ts';
 
@@ -58,7 +57,7 @@ export async function explain(
   const app = createApp({
     routes: [...Object.values<Endpoint>(endpoints).map(toRoute), streamRoute],
     identify: () => ({ id: '', client: { address: '', key: '' }, startedAt: 0 }),
-    log: createLog({ level: 'silent', format: 'json', destination: { write: () => undefined } }),
+    logRequest: () => undefined,
     cors: createCors({ origins: [], allowLocal: false }),
     limits: { client: unlimited, actions: unlimited, reads: unlimited, domains: unlimited, feedback: unlimited },
     authenticate: async () => ({ key: await findKey(store.apiKeys, id, secretHash, Date.now()), secretHash }),

@@ -2,7 +2,7 @@ import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { escapeLines } from '#common/terminal.ts';
-import { describeMisspelt, findMisspeltSettings, loadEnvFile, readEnv } from './env.ts';
+import { loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
 import { ListenError } from './http/listen.ts';
 import { createLog } from './log.ts';
@@ -33,8 +33,6 @@ try {
   const format = env.LOG_FORMAT ?? (isatty(1) ? 'pretty' : 'json');
   const stdout = openOutput(1, { onDropped: (lines) => log.error({ lines }, droppedMessage) });
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
-  for (const misspelt of findMisspeltSettings(process.env)) log.warn(describeMisspelt(misspelt));
-
   const preview = findPreview();
   const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview });
   let isDraining = false;

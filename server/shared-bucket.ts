@@ -12,7 +12,7 @@ export interface SharedBucketsOptions {
 }
 
 /** How long a request waits for the database. */
-const waitMs = 200;
+export const waitMs = 200;
 /** How long this instance counts by itself after that. */
 const aloneMs = 10_000;
 const reportIntervalMs = 30_000;

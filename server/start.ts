@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
+import { watchInstallation } from './doctor/watch.ts';
 import { createAvailability } from './domains/availability.ts';
 import { createLivePrices } from './domains/prices/live.ts';
 import { createDomains } from './domains/service.ts';
@@ -29,6 +30,7 @@ import { createSending } from './hosting/sending.ts';
 import { createServers } from './hosting/servers.ts';
 import { createHosting } from './hosting/service.ts';
 import { createPowerHistory } from './hosting/state.ts';
+import { createAccessLog } from './http/access-log.ts';
 import { createCors } from './http/cors.ts';
 import { createIdentify } from './http/identify.ts';
 import { listenOn } from './http/listen.ts';
@@ -40,6 +42,8 @@ import type { Limits } from './limits.ts';
 import { createLifecycle } from './lifecycle.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
+import { openMetrics } from './metrics/index.ts';
+import type { Metrics } from './metrics/index.ts';
 import { Problem } from './problem.ts';
 import { createFastPath } from './releases/serve.ts';
 import { findArticle, openReleases } from './releases/service.ts';
@@ -86,6 +90,8 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const { environment = {}, demo = false, preview } = options;
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
+  const metrics = await openMetrics(env, log);
+  opened.defer(async () => await metrics?.close());
   const health = createStoreHealth(log);
   const lifecycle = createLifecycle(health.answers);
   let url = '';
@@ -106,7 +112,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
 
   const limits = createLimits(env, createBucket);
-  const base: Base = { env, log, opened, lifecycle, releases, store, limits, createBucket };
+  const base: Base = { env, log, metrics, opened, lifecycle, releases, store, limits, createBucket };
   const { relay, ...hosting } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
   const { domains, registries, livePrices } = openDomains(base);
   const status = openStatus(base, () => url);
@@ -124,9 +130,6 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const { server, upgrades } = await openListeners(base, routes, relay, preview);
   url = server.url;
   log.info({ url, release: releases.current().id, version }, 'listening');
-  if (env.PUBLIC_URL === undefined && (env.HOST === '0.0.0.0' || env.HOST === '::')) {
-    log.warn('PUBLIC_URL is not set: the console stream URL that clients get cannot be reached');
-  }
 
   // Background work starts after the server listens.
   health.watch(() => store.check());
@@ -134,12 +137,13 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   livePrices?.start();
   status.start();
   void retention.start();
-  void checkProviders(providers, log);
+  opened.defer(watchInstallation({ ...base, environment, providers, isPreview: preview !== undefined }));
   const demoKey = demo ? await addDemo(store, log) : undefined;
 
   const running = opened.move();
   return {
     url,
+    metricsUrl: metrics?.url,
     /** The text of the demo key, at the start that created it. */
     demoKey,
     /** Makes /ready say `draining`; each response closes its connection. */
@@ -160,6 +164,8 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
 interface Base {
   readonly env: Env;
   readonly log: Logger;
+  /** Undefined if nothing is measured. */
+  readonly metrics: Metrics | undefined;
   /** Collects the resources to close. */
   readonly opened: AsyncDisposableStack;
   readonly lifecycle: Lifecycle;
@@ -287,19 +293,20 @@ function openFeedback({ env, log, opened, lifecycle, releases, store }: Base): F
 
 /** Starts listening: the fast path for files, the app behind it, and websockets. */
 async function openListeners(
-  { env, log, opened, releases, store, limits }: Base,
+  { env, log, metrics, opened, releases, store, limits }: Base,
   routes: ReturnType<typeof createRoutes>,
   relay: Relay,
   preview: string | undefined,
 ) {
   const identify = createIdentify(env.TRUSTED_PROXIES, (address) => log.warn({ address }, untrustedMessage));
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
-  const requestLog = preview === undefined ? log : log.child({}, { level: 'error' });
+  const onAnswered = metrics?.onAnswered;
+  const logRequest = createAccessLog(preview === undefined ? log : log.child({}, { level: 'error' }), onAnswered);
   const app = createApp({
     routes: [...Object.values(routes), streamRoute],
     preview,
     identify,
-    log: requestLog,
+    logRequest,
     cors,
     limits,
     authenticate: createAuthenticate({
@@ -309,15 +316,15 @@ async function openListeners(
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
   const handleByApp = toNodeHandler(app);
-  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, log: requestLog, preview });
+  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, logRequest, preview });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     request.url = readTarget(request);
     if (!handleFile(request, response)) void handleByApp(request, response);
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
-  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
+  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs, onAnswered });
   opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
-  const upgrades = createUpgradeHandler({ relay, identify, limit: limits.client, log });
+  const upgrades = createUpgradeHandler({ relay, identify, limit: limits.client, log, onAnswered });
   upgrades.attach(server.http);
   return { server, upgrades };
 }
@@ -344,12 +351,4 @@ async function openProviders(
 async function addDemo(store: Store, log: Logger): Promise<string | undefined> {
   const onFailure = reportTo(log, 'the end of a change could not be written to the audit log');
   return ensureDemo(store, 'demo', createAuditedChange({ audit: store.audit, actor: 'npm start', onFailure }));
-}
-
-/** Checks the credentials in the background: a panel that does not respond must not block the start. */
-async function checkProviders(providers: ReadonlyMap<string, Provider>, log: Logger): Promise<void> {
-  const check = async ([name, provider]: [string, Provider]): Promise<void> => {
-    for (const { level, message } of await provider.check()) log[level]({ provider: name }, message);
-  };
-  await Promise.all([...providers].map(check));
 }

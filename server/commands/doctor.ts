@@ -1,31 +1,35 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from '@commander-js/extra-typings';
-import { CommandError, requireOption } from '#common/command-line.ts';
-import { examine } from '../doctor/index.ts';
+import { CommandError } from '#common/command-line.ts';
+import { examineInstallation } from '../doctor/local/index.ts';
+import { examine } from '../doctor/visit/index.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { parseApiKey } from '../keys/key.ts';
 import type { Context } from './context.ts';
 import { formatTable } from './table.ts';
 
-const states = { ok: 'ok', fault: 'FAULT', skipped: 'skipped' } as const;
-
-/** Adds `doctor`, which looks at a running service as its clients see it. */
-export function addDoctorCommand(program: Command, { print }: Context): void {
+/** Adds `doctor`, which looks at this installation, or at a running service as its clients see it. */
+export function addDoctorCommand(program: Command, { settings, print }: Context): void {
   program
     .command('doctor')
     .description(
-      'Looks at a running service as its clients see it, through all proxies; sends no action, command or vote.',
+      'Looks at this installation for all that visitors would notice, or with --url at a service as its clients see it, ' +
+        'through all proxies. It changes nothing, and sends no action, command or vote.',
     )
     .option('--url <url>', 'the public address, for instance https://api.example.com')
-    .option('--key-file <path>', 'a file with an API key: also reads what the key may read')
+    .option('--key-file <path>', 'with --url, a file with an API key: also reads what the key may read')
     .option('--json', 'print a JSON array')
     .action(async ({ url, keyFile, json }) => {
-      const base = parseBase(requireOption(url, '--url'));
-      const findings = await examine(base, { key: keyFile === undefined ? undefined : readKey(keyFile) });
+      if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
+      const findings = await (url === undefined ? examineInstallation(settings()) : visit(url, keyFile));
       await print(json ? JSON.stringify(findings) : toText(findings));
       const faults = findings.filter(({ state }) => state === 'fault').length;
       if (faults > 0) throw new CommandError(`${faults} of ${findings.length} checks found a fault`);
     });
+}
+
+async function visit(url: string, keyFile: string | undefined): Promise<readonly Finding[]> {
+  return await examine(parseBase(url), { key: keyFile === undefined ? undefined : readKey(keyFile) });
 }
 
 function parseBase(text: string): URL {
@@ -49,8 +53,13 @@ function readKey(path: string): string {
 function toText(findings: readonly Finding[]): string {
   const table = formatTable(
     ['CHECK', 'RESULT', 'SEEN'],
-    findings.map(({ check, state, seen }) => [check, states[state], seen]),
+    findings.map((finding) => [finding.check, toResult(finding), finding.seen]),
   );
-  const faults = findings.flatMap(({ check, advice }) => (advice === undefined ? [] : [`${check}: ${advice}`]));
-  return [table, ...faults].join('\n\n');
+  const advices = findings.flatMap(({ check, advice }) => (advice === undefined ? [] : [`${check}: ${advice}`]));
+  return [table, ...advices].join('\n\n');
+}
+
+function toResult({ state, advice }: Finding): string {
+  if (state === 'fault') return 'FAULT';
+  return state === 'ok' && advice !== undefined ? 'hint' : state;
 }

@@ -2,10 +2,14 @@ import { resolve } from 'node:path';
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
 import { readSettings } from '../settings.ts';
-import { backUpSqlite, restoreSqlite } from '../store/backup.ts';
+import { backUpSqlite, isSqlite, restoreSqlite } from '../store/backup.ts';
 import { StoreSettings } from '../store/env.ts';
+import { importSqlite } from '../store/import.ts';
 import { sqliteFileIn } from '../store/index.ts';
 import type { Context } from './context.ts';
+import { formatTable } from './table.ts';
+
+const revokedNote = 'note: keys that were revoked after the backup are valid again: revoke them once more';
 
 /** Adds `store backup | restore | migrate`. */
 export function addStoreCommands(program: Command, context: Context): void {
@@ -23,13 +27,25 @@ export function addStoreCommands(program: Command, context: Context): void {
     });
   store
     .command('restore')
-    .description('Copies a backup into an empty place.')
-    .argument('<file>', 'a backup; for PostgreSQL, the command that restores it is printed')
+    .description('Copies a backup into an empty place; one of SQLite also into PostgreSQL.')
+    .argument('<file>', 'a backup; for one of PostgreSQL, the command that restores it is printed')
     .action(async (file) => {
+      const { DATABASE_URL: url } = readSettings(StoreSettings, context.settings());
+      if (url !== undefined && isSqlite(file)) {
+        const tables = await importSqlite(resolve(file), url);
+        printNote(revokedNote);
+        await print(
+          formatTable(
+            ['TABLE', 'RECORDS'],
+            tables.map(({ table, records }) => [table, String(records)]),
+          ),
+        );
+        return;
+      }
       const options = '--exit-on-error --single-transaction --no-owner';
       const database = await findSqlite(context, `pg_restore ${options} ${quote(file)}`);
       await restoreSqlite(resolve(file), database);
-      printNote('note: keys that were revoked after the backup are valid again: revoke them once more');
+      printNote(revokedNote);
       await print(`${database} is restored`);
     });
   store

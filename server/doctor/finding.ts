@@ -5,60 +5,18 @@ export interface Finding {
   readonly state: 'ok' | 'fault' | 'skipped';
   /** What was seen, or why nothing was checked. */
   readonly seen: string;
-  /** What to change, if it is a fault. */
+  /** What to change: always if it is a fault, and else a hint. It does not change as long as the fault lasts. */
   readonly advice?: string;
-}
-
-/** Looks at one property of the service; a failed request is thrown. */
-export interface Check {
-  readonly name: string;
-  readonly run: (site: Site) => Promise<Outcome>;
 }
 
 /** The result of a check, without its name. */
 export type Outcome = Omit<Finding, 'check'>;
 
-/** The service as a client sees it, and what its lists contain. */
-export interface Site {
-  readonly visit: Visit;
-  readonly base: URL;
-  /** Targets of articles. */
-  readonly articles: readonly string[];
-  /** The target of a picture, if an article has one. */
-  readonly picture: string | undefined;
-  /** An API key; it is sent to the service only. */
-  readonly key: string | undefined;
-}
-
-/** Sends one request and reads the answer; throws if there is none. */
-export type Visit = (target: string, request?: VisitRequest) => Promise<Seen>;
-
-/** A request. */
-export interface VisitRequest {
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  /** The version of IP; default: any. */
-  readonly family?: 4 | 6;
-}
-
-/** An answer as it was on the wire. */
-export interface Seen {
-  readonly status: number;
-  /** The values of a header, one for each time that it was sent. */
-  readonly all: (name: string) => readonly string[];
-  /** The values of a header, joined by commas; empty if it is missing. */
-  readonly header: (name: string) => string;
-  /** The body as it was sent, perhaps compressed. */
-  readonly bytes: Buffer;
-  /** The body as text, decompressed. */
-  readonly text: () => string;
-  /** The body as JSON; undefined if it is not JSON. */
-  readonly json: () => unknown;
-}
-
 /** The outcome of a check that found no fault. */
 export const ok = (seen: string): Outcome => ({ state: 'ok', seen });
+
+/** The outcome of a check that found no fault, but something to consider. */
+export const hint = (seen: string, advice: string): Outcome => ({ state: 'ok', seen, advice });
 
 /** The outcome of a check that found a fault. */
 export const fault = (seen: string, advice: string): Outcome => ({ state: 'fault', seen, advice });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
+import type { OnAnswered } from './access-log.ts';
 import { Problem } from '../problem.ts';
 import { renderRawError } from './errors.ts';
 
@@ -11,7 +12,7 @@ import { renderRawError } from './errors.ts';
  * period. Node's closeIdleConnections is no replacement. It closes connections whose response a slow client is still
  * reading, and keeps those without any request, which browsers and load balancers open in advance.
  */
-export function answerRequests(server: Server, listener: RequestListener) {
+export function answerRequests(server: Server, listener: RequestListener, onAnswered?: OnAnswered) {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
   let isDraining = false;
   server.on('connection', (socket: Socket) => {
@@ -33,7 +34,7 @@ export function answerRequests(server: Server, listener: RequestListener) {
   // The upgrade handler closes upgraded connections.
   server.on('upgrade', (_request, socket: Socket) => answersOf.delete(socket));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    refuseRest(socket, answersOf.get(socket) ?? new Set(), error);
+    refuseRest(socket, answersOf.get(socket) ?? new Set(), error, onAnswered);
   });
   const announce = (): void => {
     isDraining = true;
@@ -58,11 +59,21 @@ export function answerRequests(server: Server, listener: RequestListener) {
  * Ends a connection whose bytes Node.js cannot parse. Requests that arrived completely get their own answers first. A
  * request that did not gets a refusal, unless its response has begun.
  */
-function refuseRest(socket: Socket, answers: ReadonlySet<ServerResponse>, error: NodeJS.ErrnoException): void {
+function refuseRest(
+  socket: Socket,
+  answers: ReadonlySet<ServerResponse>,
+  error: NodeJS.ErrnoException,
+  onAnswered?: OnAnswered,
+): void {
   const accepted = [...answers].filter(({ req }) => req.complete);
   if (accepted.length === 0) {
     const isFree = answers.size < 2 && ![...answers].some(({ headersSent }) => headersSent);
-    if (isFree && socket.writable) socket.write(renderRawError(toProblem(error), randomUUID()).text);
+    if (isFree && socket.writable) {
+      const { status, text } = renderRawError(toProblem(error), randomUUID());
+      socket.write(text);
+      // The access log has a request whose body is cut off.
+      if (answers.size === 0) onAnswered?.({ route: undefined, method: undefined, status });
+    }
     return socket.destroySoon();
   }
   // Node.js closes the connection after the last response if that has this header, but not if it was sent before.

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
 import { createServer } from 'node:net';
 import { listen } from 'listhen';
+import type { OnAnswered } from './access-log.ts';
 import { answerRequests } from './connections.ts';
 
 /** The server cannot listen on its address. */
@@ -21,13 +22,18 @@ export interface ListenOptions {
    * connection, so that nginx closes first.
    */
   readonly idleMs?: number;
+  /** Called for each refusal of bytes that Node.js cannot parse. */
+  readonly onAnswered?: OnAnswered | undefined;
 }
 
 /**
  * Opens a server with listhen, without its development features. Throws a {@link ListenError} if the port cannot be
  * used.
  */
-export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs = 65_000 }: ListenOptions) {
+export async function listenOn(
+  listener: RequestListener,
+  { host, port, stalledMs, idleMs = 65_000, onAnswered }: ListenOptions,
+) {
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,
@@ -43,7 +49,7 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   const http = server as Server;
   // The shutdown helper of listhen marks sockets on each request, and throws when a client disconnects during its body.
   http.removeAllListeners('request');
-  const connections = answerRequests(http, listener);
+  const connections = answerRequests(http, listener, onAnswered);
   // For ports that browsers block, listhen uses 3000 instead.
   const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
@@ -62,7 +68,10 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   return { url: url.replace(/\/$/, ''), http, ...connections };
 }
 
-type Address = Pick<ListenOptions, 'host' | 'port'>;
+interface Address extends Pick<ListenOptions, 'host' | 'port'> {
+  /** The setting with the port. */
+  readonly setting?: string;
+}
 
 /** Finds out why listhen cannot use an address: its own error has no reason. */
 async function findListenProblem(address: Address): Promise<string> {
@@ -78,11 +87,11 @@ async function findListenProblem(address: Address): Promise<string> {
 }
 
 /** Describes why an address cannot be used, by the code of the error. */
-export function describeListenError(code: string, { host, port }: Address): string {
-  if (code === 'EADDRINUSE') return `PORT: port ${port} of ${host} is in use`;
+export function describeListenError(code: string, { host, port, setting = 'PORT' }: Address): string {
+  if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is in use`;
   if (code === 'EADDRNOTAVAIL') return `HOST: ${host} is not an address of this machine`;
   if (code === 'EACCES') {
-    return `PORT: this user may not listen on port ${port}: use one above 1023, or permit it (CAP_NET_BIND_SERVICE)`;
+    return `${setting}: this user may not listen on port ${port}: use one above 1023, or permit it (CAP_NET_BIND_SERVICE)`;
   }
   if (/^(?:ENOTFOUND|EAI_)/.test(code)) return `HOST: the name ${host} cannot be resolved (${code})`;
   return `cannot listen on port ${port} of ${host} (${code})`;

@@ -17,6 +17,8 @@ import type { ReleaseFile } from './files.ts';
 /** A verified release. */
 export interface Release {
   readonly id: string;
+  /** The day of the next scheduled article, YYYY-MM-DD: from then on, a build makes another release. */
+  readonly nextChangeAt: string | null;
   /** The domain catalog, for the server only. */
   readonly domains: DomainCatalog;
   /** The monitors and planned maintenance, for the server only. */
@@ -26,7 +28,10 @@ export interface Release {
 }
 
 /** A file of a release, ready to be served. */
-export type ServedFile = StoredFile<ReleaseFile>;
+export interface ServedFile extends StoredFile<ReleaseFile> {
+  /** The path of the endpoint that answers with it. */
+  readonly route: string;
+}
 
 /** Reads the bytes of files while a release is served. */
 export type ReadBytes = Pick<ServedFile, 'inMemory' | 'read'>;
@@ -71,7 +76,7 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
     parse('openapi'),
   ]);
   const table = await toTable(directory, files, aliases, readers);
-  return { id: manifest.id, domains, status, find: (target) => table.get(target) };
+  return { id: manifest.id, nextChangeAt: manifest.nextChangeAt, domains, status, find: (target) => table.get(target) };
 }
 
 /** Reads the manifest. Throws a {@link ReleaseError} if it is corrupted or has another major version. */
@@ -105,6 +110,7 @@ async function toTable(
     const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];
     table.set(match.target, {
       ...describe(match.name, file),
+      route: toRoute(match.name),
       ...(match.name === 'media' ? { ...readers.media, hasRanges: true } : readers.default),
       variants: { identity, ...(gzip && { gzip }), ...(br && { br }) },
       prepared: {},
@@ -122,6 +128,12 @@ async function toTable(
     if (file) table.set(`${endpoint}?path=${from}`, { ...file, location, prepared: {} });
   }
   return table;
+}
+
+/** The path of the endpoint that answers with a kind of file. */
+function toRoute(name: ResourceName): string {
+  const { target = '' }: Resource = resources[name];
+  return target.split('?', 1)[0]!;
 }
 
 /** An SVG that is opened directly is a document of this origin, so it must not run scripts or load anything. */

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isLimited } from '#contract/endpoint.ts';
-import { logRequest } from '../http/access-log.ts';
+import type { LogRequest } from '../http/access-log.ts';
 import type { Cors } from '../http/cors.ts';
 import type { Identify } from '../http/identify.ts';
 import { toStoredReply } from '../http/stored.ts';
-import type { Logger } from '../log.ts';
 import type { LocalBucket } from '../token-bucket.ts';
 import type { Releases } from './service.ts';
 
@@ -15,7 +14,7 @@ export interface FastPathOptions {
   readonly cors: Cors;
   /** The rate limit of each client. */
   readonly limit: LocalBucket;
-  readonly log: Logger;
+  readonly logRequest: LogRequest;
   /** In development: where /preview is rendered. */
   readonly preview?: string | undefined;
 }
@@ -27,7 +26,7 @@ export interface FastPathOptions {
 export function createFastPath(
   options: FastPathOptions,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
-  const { releases, identify, cors, limit, log, preview } = options;
+  const { releases, identify, cors, limit, logRequest, preview } = options;
   return (request, response) => {
     const { method, url: target } = request;
     const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target!)) : undefined;
@@ -39,7 +38,7 @@ export function createFastPath(
     const headers = ['X-Request-Id', info.id, 'X-Content-Type-Options', 'nosniff'];
     if (isLimited(target!) && !limit.consume(info.client.key).allowed) return false;
     headers.push(...cors(request.headers.origin, false), ...reply.headers);
-    response.on('close', () => logRequest(log, info, request, response));
+    response.on('close', () => logRequest(info, { request, response }, file));
     response.writeHead(reply.status, headers);
     response.end(bytes);
     return true;

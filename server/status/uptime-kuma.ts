@@ -63,7 +63,7 @@ export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKu
           monitorList.map(({ id, name }) => [String(id), name]),
         ),
       );
-      if (names.size === 0) throw toRefusal(`${pageReply.describe()}; no monitor is on the page`);
+      if (names.size === 0) throw refuse(pageReply, 'no monitor is on the page');
       const beatsReply = await client.request('GET', `/api/status-page/heartbeat/${slug}`, { signal });
       const { heartbeatList } = parse(beatsReply, Heartbeats);
       const oldest = now() - staleMs;
@@ -72,16 +72,21 @@ export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKu
         const beat = heartbeatList[id]?.at(-1);
         return beat && beat.time >= oldest ? [{ name, state: states[beat.status]! }] : [];
       });
-      if (parts.length === 0) throw toRefusal(`${beatsReply.describe()}; no monitor has a beat of the last hour`);
+      if (parts.length === 0) throw refuse(beatsReply, 'no monitor has a beat of the last hour');
       return toPlatformStatus(parts);
     },
     close: () => client.close(),
   };
 }
 
+/** The error for an unusable reply. The reason is safe for the operator's output, the description of the reply is for the log. */
+function refuse(reply: Reply, reason: string): Error {
+  return toRefusal(`${reply.describe()}; ${reason}`, reason);
+}
+
 /** Parses a reply with a schema; throws if it does not match. For unknown URLs, Uptime Kuma returns 200 with HTML. */
 function parse<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
   const answer = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
-  if (answer === undefined) throw toRefusal(`${reply.describe()}; not an answer of a status page`);
+  if (answer === undefined) throw refuse(reply, 'not an answer of a status page');
   return answer;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, linkSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, linkSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, backup } from 'node:sqlite';
 import { createFolder } from '#common/folder.ts';
@@ -42,6 +42,23 @@ export async function restoreSqlite(file: string, database: string): Promise<voi
   }
   // A backup may have any version, but this program must be able to use what it restores.
   await copyDatabase(file, database, refuse, (query) => readVersion(query));
+}
+
+/** Whether a file is a SQLite database, such as a backup of one. */
+export function isSqlite(file: string): boolean {
+  const magic = Buffer.from('SQLite format 3\0');
+  try {
+    const descriptor = openSync(file, 'r');
+    try {
+      const start = Buffer.alloc(magic.length);
+      readSync(descriptor, start);
+      return start.equals(magic);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return false;
+  }
 }
 
 /** Copies a database under a temporary name, checks the copy, and only then gives it its name. */

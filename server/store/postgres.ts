@@ -45,23 +45,38 @@ export async function openPostgres(url: string): Promise<Database> {
   };
 }
 
+/** Connects to a database for reading alone. Throws a {@link StoreError}. */
+export async function readPostgres(url: string): Promise<Pick<Database, 'query' | 'close'>> {
+  const client = await connect(url, statementMs);
+  const query = createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values));
+  await query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY');
+  return { query, close: () => client.end() };
+}
+
 /** Migrates over a separate connection, since its transaction may wait long for another instance. */
-async function migrateDatabase(url: string): Promise<MigratedVersions> {
-  let client: Client;
+function migrateDatabase(url: string): Promise<MigratedVersions> {
+  return withConnection(url, (query) => migrate(query, postgresDialect));
+}
+
+/** Runs work that may take long over a connection of its own, which transactions need. */
+export async function withConnection<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
+  const client = await connect(url, migrationMs);
   try {
-    client = new Client(settings(url, migrationMs));
-    client.on('error', () => undefined);
-    await client.connect();
-  } catch (error) {
-    throw toStoreError(error);
-  }
-  try {
-    return await migrate(
-      createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values)),
-      postgresDialect,
-    );
+    return await work(createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values)));
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+/** Opens one connection, apart from the pool. */
+async function connect(url: string, timeoutMs: number): Promise<Client> {
+  try {
+    const client = new Client(settings(url, timeoutMs));
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  } catch (error) {
+    throw toStoreError(error);
   }
 }
 

@@ -2,6 +2,7 @@ import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFolder } from '#common/folder.ts';
 import pLimit from 'p-limit';
@@ -69,6 +70,23 @@ export async function connectSqlite(file: string): Promise<Omit<Database, 'versi
     throw error;
   }
   return { query, close };
+}
+
+/**
+ * Opens a file that exists for reading alone, without a trace: an ordinary connection would leave -wal and -shm files behind.
+ * Throws a {@link StoreError}.
+ */
+export function readSqlite(file: string): Pick<Database, 'query' | 'close'> {
+  const url = pathToFileURL(file);
+  // Without a WAL, no other process has it open.
+  if (!existsSync(`${file}-wal`)) url.searchParams.set('immutable', '1');
+  try {
+    const connection = new DatabaseSync(url, { readOnly: true, readBigInts: true, timeout: 0 });
+    const close = (): Promise<void> => Promise.resolve(connection.close());
+    return { query: createQuery(connection, file, () => undefined), close };
+  } catch (error) {
+    throw toStoreError(error, file);
+  }
 }
 
 /**

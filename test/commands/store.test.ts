@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import { openStore } from '../../server/store/index.ts';
@@ -8,8 +9,9 @@ import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
 import type { Store } from '../../server/store/types.ts';
 import { describePostgres } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { apiKey, auditEntry } from '../store/samples.ts';
-import { createCommandLine, runCommand, runHere } from './run-command.ts';
+import { apiKey, auditEntry, claim, streamToken } from '../store/samples.ts';
+import { createPostgresTarget } from '../store/target.ts';
+import { createCommandLine, damage, runCommand, runHere } from './run-command.ts';
 
 /** Opens the store of a folder until the test ends. */
 async function open(dataDir: string): Promise<Store> {
@@ -209,6 +211,139 @@ describePostgres((server) => {
     expect(await copy.apiKeys.list()).toEqual([apiKey()]);
     expect(await idsOf(copy)).toEqual(['a-request']);
     expect(() => sh(restore, other)).toThrow('already exists');
+  });
+
+  /** The backup of a SQLite store with records in each table. */
+  async function createFilled(): Promise<string> {
+    const line = await createCommandLine();
+    const { store, run } = line;
+    await store.apiKeys.createIfAbsent(apiKey({ previousHash: 'b'.repeat(64) }));
+    await store.servers.put({ server: 'game:survival', provider: 'panel', ref: "it's ; DROP", logFile: 'a\\b.log' });
+    await store.servers.suspend('game:survival', 1_800_000_000_001);
+    await store.audit.append(auditEntry({ detail: '"é\n🙂"' }));
+    // More than one statement takes, and the newest and another one are removed.
+    const columns = 'logged_at, phase, key_id, action, server, request_id, ip, outcome, ms, detail, actor, action_id';
+    damage(
+      line,
+      `WITH RECURSIVE more(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM more WHERE n < 2501)
+       INSERT INTO hosting_audit (${columns}) SELECT ${columns.replace('request_id', "'r-' || n")} FROM more, hosting_audit;
+       DELETE FROM hosting_audit WHERE request_id IN ('r-7', 'r-2501')`,
+    );
+    await store.feedback.count({ path: '/blog/news/first', day: '2026-11-20', helpful: true });
+    await store.idempotency.begin(claim());
+    await store.streamTokens.add(streamToken());
+    const backup = join(temporaryFolder(), 'backup.sqlite');
+    expect((await run('store', 'backup', backup)).status).toBe(0);
+    return backup;
+  }
+
+  /** All rows of a backup, by table. */
+  function readBackup(backup: string): Record<string, unknown[]> {
+    using database = new DatabaseSync(backup, { readOnly: true });
+    const names = database
+      .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'hosting%'`)
+      .all();
+    return Object.fromEntries(
+      names.map(({ name }) => [
+        String(name),
+        database
+          .prepare(`SELECT * FROM ${String(name)} ORDER BY rowid`)
+          .all()
+          .map((row) => ({ ...row })),
+      ]),
+    );
+  }
+
+  test('restore imports a backup of SQLite: every row of every table, and its ids go on', async () => {
+    const backup = await createFilled();
+    const url = await server().createDatabase();
+    const { status, stdout, stderr } = await runHere(['store', 'restore', backup], { DATABASE_URL: url });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining('revoked') });
+    const counts = Object.fromEntries(
+      stdout
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map((line) => line.split(/ +/)),
+    ) as Record<string, string>;
+    const { hosting_migrations: versions, hosting_limits: limits, ...tables } = readBackup(backup);
+    expect([versions!.length, limits]).toEqual([migrations.length, []]);
+    expect(counts).toEqual(Object.fromEntries(Object.entries(tables).map(([name, rows]) => [name, `${rows.length}`])));
+    expect(Object.values(tables).map(({ length }) => length)).not.toContain(0);
+    const query = await (await createPostgresTarget(url)).connect();
+    const sorted = (rows: unknown[]): string[] => rows.map((row) => JSON.stringify(row)).toSorted();
+    for (const [name, rows] of Object.entries(tables)) {
+      const imported = await query(`SELECT to_json(${name}) AS row FROM ${name}`);
+      expect(sorted(imported.map(({ row }) => row))).toEqual(sorted(rows));
+    }
+
+    const store = await openStore({ DATA_DIR: '', DATABASE_URL: url });
+    onTestFinished(() => store.close());
+    await store.audit.append(auditEntry({ requestId: 'next' }));
+    await store.streamTokens.add(streamToken({ tokenHash: 'f'.repeat(64) }));
+    // 2501 was given to an entry that is removed.
+    expect(await query(`SELECT id FROM hosting_audit WHERE request_id = 'next'`)).toEqual([{ id: '2502' }]);
+    expect(await query('SELECT id FROM hosting_stream_tokens ORDER BY id')).toEqual([{ id: '1' }, { id: '2' }]);
+  });
+
+  test('restore refuses a database that holds records, and changes nothing', async () => {
+    const backup = await createFilled();
+    const url = await server().createDatabase();
+    const store = await openStore({ DATA_DIR: '', DATABASE_URL: url });
+    onTestFinished(() => store.close());
+    await store.servers.put({ server: 'game:mine', provider: 'panel', ref: 'a', logFile: null });
+    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'the PostgreSQL database holds records already (in hosting_servers): name an empty one\n',
+    });
+    expect(await store.apiKeys.list()).toEqual([]);
+    expect(await idsOf(store)).toEqual([]);
+  });
+
+  test('restore that fails in the middle leaves the database empty', async () => {
+    const backup = await createFilled();
+    const url = await server().createDatabase();
+    const target = await createPostgresTarget(url);
+    await (await openStore({ DATA_DIR: '', DATABASE_URL: url })).close();
+    const query = await target.connect();
+    await query(`ALTER TABLE hosting_stream_tokens ADD CONSTRAINT no_tokens CHECK (id > 1000)`);
+    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: 'the PostgreSQL database cannot be used: error 23514\n',
+    });
+    expect(
+      await query('SELECT (SELECT COUNT(*) FROM hosting_api_keys) + (SELECT COUNT(*) FROM hosting_audit) AS n'),
+    ).toEqual([{ n: '0' }]);
+  });
+
+  test('restore migrates a backup of an older version, and leaves the file as it is', async () => {
+    const dataDir = temporaryFolder();
+    const old = await connectSqlite(join(dataDir, 'hosting.sqlite'));
+    await migrate(old.query, sqliteDialect, migrations.slice(0, 4));
+    await old.query(`INSERT INTO hosting_servers (server, provider, ref) VALUES ('game:survival', 'panel', 'a')`);
+    const backup = join(temporaryFolder(), 'backup.sqlite');
+    expect((await runHere(['store', 'backup', backup], { DATA_DIR: dataDir })).status).toBe(0);
+    await old.close();
+    const url = await server().createDatabase();
+    expect((await runHere(['store', 'restore', backup], { DATABASE_URL: url })).status).toBe(0);
+    const store = await openStore({ DATA_DIR: '', DATABASE_URL: url });
+    onTestFinished(() => store.close());
+    expect(await store.servers.find('game:survival')).toMatchObject({ ref: 'a' });
+    expect(readBackup(backup)['hosting_migrations']).toHaveLength(4);
+  });
+
+  test('restore refuses a damaged backup of SQLite before it touches the database', async () => {
+    const backup = join(temporaryFolder(), 'backup.sqlite');
+    writeFileSync(backup, `SQLite format 3\0${'noise'.repeat(1000)}`);
+    const url = await server().createDatabase();
+    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`${backup} cannot be restored: `),
+    });
+    const query = await (await createPostgresTarget(url)).connect();
+    expect(await query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
   });
 
   test('migrate says that a store is up to date', async () => {

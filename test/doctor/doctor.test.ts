@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { examine } from '../../server/doctor/index.ts';
+import { examine } from '../../server/doctor/visit/index.ts';
 import { runHere } from '../commands/run-command.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createUpstream } from '../helpers/upstream.ts';
@@ -59,7 +59,7 @@ test('a service below a path is looked at there', async () => {
 });
 
 test.each([
-  [['doctor'], '--url is missing'],
+  [['doctor', '--key-file', 'key'], '--key-file needs --url'],
   [['doctor', '--url', 'api.example.com'], '--url must be an address such as https://api.example.com, without a query'],
   [['doctor', '--url', 'ftp://a.example'], '--url must be an address such as https://api.example.com, without a query'],
   [

@@ -13,6 +13,8 @@ import type { OnEnd } from './upstream.ts';
 export interface TestApp {
   readonly url: string;
   readonly port: number;
+  /** Reads the metrics; rejects without METRICS_PORT. */
+  metrics(): Promise<string>;
   /** The project folder whose `dist` is served. */
   readonly root: string;
   request(path: string, init?: RequestInit): Promise<Response>;
@@ -60,6 +62,7 @@ export async function createTestApp({
     port,
     root: project,
     stop,
+    metrics: async () => (await fetch(server.metricsUrl!)).text(),
     drain: () => server.drain(),
     request: (path, init) => fetch(url + path, { redirect: 'manual', ...init }),
     raw: (request) => sendRaw(port, request),

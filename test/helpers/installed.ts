@@ -10,6 +10,8 @@ export interface Installed<T> {
   readonly package: string;
   /** Its commands; all are in one folder. */
   readonly commands: readonly string[];
+  /** Files that it needs besides. */
+  readonly files?: readonly string[];
   /** More folders to search, as a pattern. The newest version wins. */
   readonly folders?: string;
   /** Starts it from the folder of its commands. */
@@ -36,7 +38,10 @@ export function describeInstalled<T>(program: Installed<T>, body: (started: () =
   });
 }
 
-function findFolder({ commands, folders = '' }: Pick<Installed<never>, 'commands' | 'folders'>): string | undefined {
+type Parts = Pick<Installed<never>, 'commands' | 'files' | 'folders'>;
+
+function findFolder({ commands, files = [], folders = '' }: Parts): string | undefined {
+  if (!files.every((file) => existsSync(file))) return undefined;
   const versions = globSync(folders).toSorted((one, other) => other.localeCompare(one, 'en', { numeric: true }));
   return [...versions, ...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/sbin'].find((folder) =>
     commands.every((command) => existsSync(join(folder, command))),

@@ -44,6 +44,15 @@ export function describeRunNginx(body: (run: () => RunNginx) => void): void {
   describeInstalled({ ...installed, start, stop: () => undefined }, body);
 }
 
+const brotli = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
+
+/** As {@link describeRunNginx}, with the module of Debian for files in Brotli. */
+export function describeRunNginxBrotli(body: (run: () => RunNginx) => void): void {
+  const start = (commands: string): Promise<RunNginx> => Promise.resolve((http) => runNginx(commands, http, [brotli]));
+  const both = { ...installed, package: 'nginx-light libnginx-mod-http-brotli-static', files: [brotli] };
+  describeInstalled({ ...both, start, stop: () => undefined }, body);
+}
+
 async function startNginx(commands: string): Promise<Nginx> {
   const nginx = await runNginx(commands, (_, at) => configure(at, [1]));
   return {
@@ -63,11 +72,15 @@ async function startNginx(commands: string): Promise<Nginx> {
   };
 }
 
-async function runNginx(commands: string, http: (folder: string, port: number) => string): Promise<RunningNginx> {
+async function runNginx(
+  commands: string,
+  http: (folder: string, port: number) => string,
+  modules: readonly string[] = [],
+): Promise<RunningNginx> {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-nginx-'));
   const port = await findFreePort();
   const file = join(folder, 'nginx.conf');
-  writeFileSync(file, frame(folder, http(folder, port)));
+  writeFileSync(file, frame(folder, http(folder, port), modules));
   const child = spawn(join(commands, 'nginx'), ['-p', folder, '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
@@ -78,7 +91,7 @@ async function runNginx(commands: string, http: (folder: string, port: number) =
     port,
     log: () => log,
     reload(text) {
-      writeFileSync(file, frame(folder, text));
+      writeFileSync(file, frame(folder, text, modules));
       child.kill('SIGHUP');
     },
     async stop() {
@@ -90,8 +103,9 @@ async function runNginx(commands: string, http: (folder: string, port: number) =
   };
 }
 
-function frame(folder: string, http: string): string {
+function frame(folder: string, http: string, modules: readonly string[]): string {
   return `
+${modules.map((module) => `load_module ${module};`).join('\n')}
 daemon off;
 ${process.getuid!() === 0 ? 'user root;' : ''}
 worker_processes 1;

@@ -11,6 +11,7 @@ const unset = [
   'DNS_SERVERS',
   'FOSSBILLING_URL',
   'LOG_FORMAT',
+  'METRICS_PORT',
   'PROVIDERS_FILE',
   'PUBLIC_URL',
   'SITE_URL',
@@ -74,6 +75,8 @@ test('the settings are immutable', () => {
 
 test.each<[string, string, unknown]>([
   ['PORT', '0', 0],
+  ['METRICS_PORT', '0', 0],
+  ['METRICS_PORT', '9464', 9464],
   ['PORT', '65535', 65_535],
   ['HOST', '::', '::'],
   ['HOST', 'localhost', 'localhost'],
@@ -181,6 +184,7 @@ function readDefault(name: string): string {
     STATUS_FILE: '/srv/status.json',
     WHMCS_IDENTIFIER: 'abc',
     WHMCS_SECRET: 'def',
+    METRICS_PORT: '9464',
   };
   return texts[name] ?? String(readEnv({})[name as 'PORT']);
 }

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { problems, renderProblem } from '#contract/problem.ts';
 import { createApp } from '../../server/app.ts';
 import { listenOn } from '../../server/http/listen.ts';
+import { createAccessLog } from '../../server/http/access-log.ts';
 import { createLog } from '../../server/log.ts';
 import { createIdentify } from '../../server/http/identify.ts';
 import { createCors } from '../../server/http/cors.ts';
@@ -50,7 +51,7 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
   const app = createApp({
     routes: Object.values(routes),
     identify: createIdentify(new BlockList()),
-    log: createLog({ level: 'info', format: 'json', destination }),
+    logRequest: createAccessLog(createLog({ level: 'info', format: 'json', destination })),
     cors: createCors({ origins: ['https://www.example.com'], allowLocal: false }),
     limits: { client: limit, domains: limit, feedback: limit, actions: limit, reads: limit },
     authenticate: undefined as never,

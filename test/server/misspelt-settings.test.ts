@@ -8,7 +8,7 @@ test('a name that only looks like a setting is warned of once at start, without 
   const cwd = temporaryFolder();
   writeFiles(cwd, { '.env': 'PUBLICURL=https://hunter2.example.com\n' });
   const server = startProcess({ ...settings, RATELIMIT_BRUST: 'hunter2', port: 'hunter2' }, { cwd });
-  await server.listening();
+  await server.logged('port is not a setting and has no effect: did you mean PORT?');
   const lines = server.stdout().trim().split('\n');
   const warnings = lines
     .map((line) => JSON.parse(line) as { level: string; msg: string })

@@ -8,6 +8,7 @@ import { pingData } from './session.ts';
 import type { Logger } from '../../log.ts';
 import type { Route } from '../../http/handle.ts';
 import { renderRawError } from '../../http/errors.ts';
+import type { OnAnswered } from '../../http/access-log.ts';
 import type { Identify } from '../../http/identify.ts';
 import type { LocalBucket } from '../../token-bucket.ts';
 import { Problem } from '../../problem.ts';
@@ -18,6 +19,7 @@ export interface UpgradeOptions {
   readonly identify: Identify;
   readonly limit: LocalBucket;
   readonly log: Logger;
+  readonly onAnswered?: OnAnswered | undefined;
   /** The interval of pings; a connection without traffic until the next ping is closed. */
   readonly pingSeconds?: number;
 }
@@ -76,7 +78,7 @@ export const streamRoute: Route = {
  * page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
  */
 export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
-  const { relay, identify, log, pingSeconds = 30 } = options;
+  const { relay, identify, log, onAnswered, pingSeconds = 30 } = options;
   const streams = new Set<WebSocket>();
   const clients = new WeakMap<IncomingMessage, StreamClient>();
   const websockets = new WebSocketServer(serverOptions);
@@ -85,10 +87,11 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
   });
   // Without this listener, ws would answer in another format.
   websockets.on('wsClientError', (_error, socket, request) => {
-    refuse(request, socket, notAHandshake(), clients.get(request)!, log);
+    refuse({ request, socket, error: notAHandshake(), client: clients.get(request)! }, options);
   });
 
   const open = (websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): void => {
+    onAnswered?.({ route: streamRoute.endpoint.path, method: 'GET', status: 101 });
     const openedAt = performance.now();
     const session = relay.connect(websocket, socket, server, client);
     streams.add(websocket);
@@ -109,7 +112,7 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
     try {
       server = admit(request, client, options);
     } catch (error) {
-      refuse(request, socket, error, client, log);
+      refuse({ request, socket, error, client }, options);
       return;
     }
     clients.set(request, client);
@@ -183,15 +186,25 @@ function isHandshake({ headers }: IncomingMessage): boolean {
   return headers['sec-websocket-version'] === '13' && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '');
 }
 
+interface Refusal {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly error: unknown;
+  readonly client: StreamClient;
+}
+
 /** Answers an upgrade as plain HTTP, and closes. */
-function refuse(request: IncomingMessage, socket: Duplex, error: unknown, client: StreamClient, log: Logger): void {
+function refuse({ request, socket, error, client }: Refusal, { log, onAnswered }: UpgradeOptions): void {
   const { requestId, address } = client;
+  const { method } = request;
   const { status, text } = renderRawError(error, requestId);
   socket.once('finish', () => socket.destroy());
   socket.end(text);
   // Without the query, which may hold a misplaced token.
   const url = request.url?.split('?', 1)[0]?.slice(0, 256);
-  const line = { id: requestId, ip: address, method: request.method, url, status };
+  const line = { id: requestId, ip: address, method, url, status };
+  const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
+  onAnswered?.({ route, method, status });
   if (error instanceof Problem) log.info(line, 'upgrade refused');
   else log.error({ ...line, err: error }, 'upgrade failed');
 }

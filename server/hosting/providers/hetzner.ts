@@ -106,11 +106,14 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
       try {
         const { status } = await account.others.request('GET', '/servers?per_page=1');
         if (status === 200) return [{ level: 'info', message: 'The token is accepted' }];
-        return [{ level: 'error', message: `The token is not accepted: status ${status}` }];
+        const advice = 'put a token of the project with read and write access into PROVIDERS_FILE, and restart';
+        return [{ level: 'error', message: `The token is not accepted: status ${status}`, advice }];
       } catch {
-        return [{ level: 'warn', message: 'Hetzner Cloud cannot be reached' }];
+        const advice = 'see that this machine may connect to the url of PROVIDERS_FILE, and resolves its name';
+        return [{ level: 'warn', message: 'Hetzner Cloud cannot be reached', advice, isUnreachable: true }];
       }
     },
+    listRefs: async () => new Set((await readStates(account.others)).keys()),
     close: () => client.close(),
   };
 }

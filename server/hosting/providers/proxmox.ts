@@ -111,19 +111,37 @@ export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions
       try {
         const reply = await client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes });
         const count = reply.status === 200 ? parseJson(reply.text, Resources)?.data.length : undefined;
-        if (count === undefined)
-          return [{ level: 'error', message: `The token is not accepted: status ${reply.status}` }];
+        if (count === undefined) return [refused(reply.status)];
         if (count > 0) return [{ level: 'info', message: `The token is accepted and sees ${count} VPS` }];
-        return [
-          { level: 'warn', message: 'The token sees no VPS: it and its user both need VM.Audit and VM.PowerMgmt' },
-        ];
+        return [sawNothing];
       } catch {
-        return [{ level: 'warn', message: 'Proxmox cannot be reached, or its certificate is not trusted' }];
+        return [unreachable];
       }
     },
+    listRefs: async () => new Set((await listVms(client)).map(({ vmid }) => String(vmid))),
     close: () => client.close(),
   };
 }
+
+const refused = (status: number): Finding => ({
+  level: 'error',
+  message: `The token is not accepted: status ${status}`,
+  advice:
+    'put the token_id and token_secret of a token that exists and has not expired into PROVIDERS_FILE, and restart',
+});
+
+const sawNothing: Finding = {
+  level: 'warn',
+  message: 'The token sees no VPS: it and its user both need VM.Audit and VM.PowerMgmt',
+  advice: 'give both rights on /vms to the user and to the token, as privilege separation applies the smaller set',
+};
+
+const unreachable: Finding = {
+  level: 'warn',
+  message: 'Proxmox cannot be reached, or its certificate is not trusted',
+  advice: 'see that this machine may connect to the url of PROVIDERS_FILE, and name the CA of the cluster as ca_file',
+  isUnreachable: true,
+};
 
 /** Enough for a cluster with 20,000 VPS. */
 const resourcesBytes = 8 * 1024 * 1024;

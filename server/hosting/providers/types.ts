@@ -1,11 +1,24 @@
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Confirm } from '../../upstream/client.ts';
 
-/** The result of a provider's check at start. */
-export interface Finding {
-  readonly level: 'info' | 'warn' | 'error';
+/** A result of a provider's check. */
+export type Finding = GoodFinding | BadFinding;
+
+/** Nothing is wrong. */
+interface GoodFinding {
+  readonly level: 'info';
   /** One sentence without secrets. */
   readonly message: string;
+}
+
+/** A fault; an `error` is one of our configuration for sure. */
+interface BadFinding {
+  readonly level: 'warn' | 'error';
+  readonly message: string;
+  /** What to change, in one sentence. */
+  readonly advice: string;
+  /** Whether the upstream did not answer, so that the rest could not be checked. */
+  readonly isUnreachable?: true;
 }
 
 export type VpsAction = 'start' | 'stop' | 'reset';
@@ -83,8 +96,10 @@ export interface GameProvider extends StateProvider {
 export interface Provider {
   readonly vps?: VpsProvider;
   readonly game?: GameProvider;
-  /** Checks the credentials once, at start. Never throws. */
+  /** Checks the credentials. Never throws. */
   check(): Promise<Finding[]>;
+  /** Lists the refs of all servers that the credential reaches, where one request or a few do it; undefined if they cannot be listed. */
+  readonly listRefs?: () => Promise<ReadonlySet<string> | undefined>;
   /** Called before the process ends, so that servers can start to stop. */
   drain?(): void;
   /** Stops its servers, and closes its connections. */

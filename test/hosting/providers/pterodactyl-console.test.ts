@@ -60,7 +60,7 @@ describe('a read-only key with more permissions', () => {
 test('rejected keys and an unreachable panel are findings', async () => {
   const { upstream, provider } = await preparePanel();
   upstream.users.clear();
-  expect(await provider.check()).toEqual([
+  expect(await provider.check()).toMatchObject([
     { level: 'error', message: 'The token is not accepted: status 401' },
     { level: 'error', message: 'The read_only_token is not accepted: status 401' },
   ]);

@@ -23,7 +23,21 @@ export interface Recorded {
 const silenceMs = 3_000;
 
 /** Sends one request on its own connection and records everything received. */
-export async function exchange(port: number, bytes: Buffer, from = '127.0.0.1'): Promise<Recorded> {
+export async function exchange(port: number, bytes: Buffer, from?: string): Promise<Recorded> {
+  const { answers, socket } = await ask(port, bytes, from);
+  const connection = await probe(socket, valueOf(answers.at(-1), 'connection') === 'close');
+  socket.destroy();
+  return { answers, connection };
+}
+
+/** Sends one request on its own connection, waits for the answer as long as it takes, and closes the connection. */
+export async function exchangeOnce(port: number, bytes: Buffer, from?: string): Promise<Recorded> {
+  const { answers, socket } = await ask(port, bytes, from, 60_000);
+  socket.destroy();
+  return { answers, connection: 'closed' };
+}
+
+async function ask(port: number, bytes: Buffer, from = '127.0.0.1', patienceMs = silenceMs) {
   const socket = connect({ port, host: '127.0.0.1', localAddress: from });
   const isHead = bytes.toString('latin1', 0, 5) === 'HEAD ';
   let received = Buffer.alloc(0);
@@ -38,21 +52,19 @@ export async function exchange(port: number, bytes: Buffer, from = '127.0.0.1'):
     if (next) {
       answers.push(next.answer);
       received = received.subarray(next.size);
-    } else if (!(await hasMore(socket))) break;
+    } else if (!(await hasMore(socket, patienceMs))) break;
   }
-  const connection = await probe(socket, valueOf(answers.at(-1), 'connection') === 'close');
-  socket.destroy();
-  return { answers, connection };
+  return { answers, socket };
 }
 
 /** Waits for more bytes; false if the connection ends or stays silent. */
-async function hasMore(socket: Socket): Promise<boolean> {
+async function hasMore(socket: Socket, patienceMs = silenceMs): Promise<boolean> {
   if (socket.destroyed || socket.readableEnded) return false;
   const abort = new AbortController();
   const { signal } = abort;
   const more = once(socket, 'data', { signal }).then(() => true);
   const end = once(socket, 'close', { signal }).then(() => false);
-  const silence = sleep(silenceMs, false, { signal });
+  const silence = sleep(patienceMs, false, { signal });
   try {
     return await Promise.race([more, end, silence]);
   } finally {

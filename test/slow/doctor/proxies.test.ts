@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { examine } from '../../../server/doctor/index.ts';
+import { examine } from '../../../server/doctor/visit/index.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { describeRunNginx } from '../../helpers/nginx.ts';
 import type { RunNginx } from '../../helpers/nginx.ts';

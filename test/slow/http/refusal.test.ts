@@ -28,6 +28,8 @@ test('a port in use is named in one line, and no other port is used', async () =
   const { port } = other.address() as AddressInfo;
   const refusal = await refusalOf({ ...settings, PORT: String(port) });
   expect(refusal).toBe(`PORT: port ${port} of 127.0.0.1 is in use\n`);
+  const metrics = await refusalOf({ ...settings, METRICS_PORT: String(port) });
+  expect(metrics).toBe(`METRICS_PORT: port ${port} of 127.0.0.1 is in use\n`);
 });
 
 test.each(['0', '3001'])(

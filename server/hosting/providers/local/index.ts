@@ -91,9 +91,13 @@ function toSummary(count: number): Finding {
 function warnBroken({ servers }: LocalSettings): Finding[] {
   return Object.entries(servers).flatMap(([ref, server]): Finding[] => {
     const problem = findStartProblem(server);
-    return problem === undefined ? [] : [{ level: 'warn', message: `The server "${ref}" cannot start: ${problem}` }];
+    return problem === undefined
+      ? []
+      : [{ level: 'warn', message: `The server "${ref}" cannot start: ${problem}`, advice: adviceFor(ref) }];
   });
 }
+
+const adviceFor = (ref: string): string => `correct the command and cwd of "${ref}" in PROVIDERS_FILE, and restart`;
 
 function openConsole(running: Running | undefined, events: ConsoleEvents): ConsoleSource {
   const unsubscribe: (() => void)[] = [];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Client } from '../../../upstream/client.ts';
 import { canWrite } from './grant.ts';
-import { parseJson } from '../../../upstream/reply.ts';
+import { parseJson, toProviderError } from '../../../upstream/reply.ts';
 import type { Finding } from '../types.ts';
 
 const Account = z.object({ attributes: z.object({ admin: z.boolean() }) });
@@ -20,34 +20,64 @@ export interface PanelCheck {
 /** Checks the credentials of a panel. Never throws. */
 export async function checkPanel(client: Client, reader: Client | undefined): Promise<PanelCheck> {
   const token = await checkKey(client, 'token');
-  if (!reader) {
-    const missing = { level: 'warn', message: 'There is no read_only_token, so consoles are not available' } as const;
-    return { findings: [token.finding, missing], readerCanWrite: false };
-  }
+  if (!reader) return { findings: [token.finding, withoutReader], readerCanWrite: false };
   const readOnly = await checkKey(reader, 'read_only_token');
   const findings = [token.finding, readOnly.finding];
   const readerCanWrite = readOnly.admin || (readOnly.finding.level === 'info' && (await canWriteAnyServer(reader)));
-  if (readerCanWrite) {
-    const message =
-      'The read_only_token may do more than read, so no console is opened: give its user only websocket.connect';
-    findings.push({ level: 'error', message });
-  }
-  return { findings, readerCanWrite };
+  return { findings: readerCanWrite ? [...findings, tooMuch] : findings, readerCanWrite };
 }
 
-function toResult(level: Finding['level'], message: string, admin = false) {
-  return { finding: { level, message }, admin };
-}
+const withoutReader: Finding = {
+  level: 'warn',
+  message: 'There is no read_only_token, so consoles are not available',
+  advice: 'set the client key of a user with only websocket.connect as read_only_token in PROVIDERS_FILE',
+};
 
-async function checkKey(client: Client, name: string) {
+const tooMuch: Finding = {
+  level: 'error',
+  message: 'The read_only_token may do more than read, so no console is opened: give its user only websocket.connect',
+  advice: 'take all other permissions from the user of the read_only_token, and restart',
+};
+
+async function checkKey(client: Client, name: string): Promise<{ finding: Finding; admin: boolean }> {
   try {
     const { status, text } = await client.request('GET', '/account');
-    if (status !== 200) return toResult('error', `The ${name} is not accepted: status ${status}`);
-    if (!parseJson(text, Account)?.attributes.admin) return toResult('info', `The ${name} is accepted`);
-    return toResult('warn', `The ${name} is an administrator's: it reaches every server of the panel`, true);
+    if (status !== 200) {
+      const message = `The ${name} is not accepted: status ${status}`;
+      const advice = `create a client key in the panel, allowed from the address of this machine, and set it as ${name}`;
+      return { finding: { level: 'error', message, advice }, admin: false };
+    }
+    if (!parseJson(text, Account)?.attributes.admin) {
+      return { finding: { level: 'info', message: `The ${name} is accepted` }, admin: false };
+    }
+    const message = `The ${name} is an administrator's: it reaches every server of the panel`;
+    const advice = `use a key of a user who is no administrator, and a subuser of the servers, as ${name}`;
+    return { finding: { level: 'warn', message, advice }, admin: true };
   } catch {
-    return toResult('warn', `The panel cannot be reached with the ${name}`);
+    const message = `The panel cannot be reached with the ${name}`;
+    const advice = `see that this machine may connect to the url of PROVIDERS_FILE, resolves its name and trusts its certificate (asked with the ${name})`;
+    return { finding: { level: 'warn', message, advice, isUnreachable: true }, admin: false };
   }
+}
+
+const listSize = 100;
+/** More servers than one panel has: each page costs a request of its budget. */
+const maxPages = 50;
+
+/** Lists the identifiers of all servers of a key; undefined for an administrator, who reaches others too. */
+export async function listIdentifiers(client: Client): Promise<ReadonlySet<string> | undefined> {
+  const account = await client.request('GET', '/account');
+  if (parseJson(account.text, Account)?.attributes.admin !== false) return undefined;
+  const found = new Set<string>();
+  for (let page = 1; page <= maxPages; page += 1) {
+    // oxlint-disable-next-line no-await-in-loop
+    const reply = await client.request('GET', `?per_page=${listSize}&page=${page}`);
+    const list = reply.status === 200 ? parseJson(reply.text, Servers) : undefined;
+    if (!list) throw toProviderError(reply, 'refused');
+    for (const { attributes } of list.data) found.add(attributes.identifier);
+    if (list.data.length < listSize) return found;
+  }
+  return undefined;
 }
 
 /** Checks the servers of a key, and its permissions on the first. Each console's token is checked when it is opened. */

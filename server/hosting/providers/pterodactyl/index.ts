@@ -6,7 +6,7 @@ import type { Logger } from '../../../log.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
 import { toLogEnd } from '../../game-log.ts';
-import { checkPanel } from './check.ts';
+import { checkPanel, listIdentifiers } from './check.ts';
 import { createConsoleConnector } from './console.ts';
 import type { ConsoleTimings } from './session-types.ts';
 import { offline, parseJson, toProviderError, toRefusal } from '../../../upstream/reply.ts';
@@ -124,6 +124,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       if (readerCanWrite) consoles.lock();
       return findings;
     },
+    listRefs: () => listIdentifiers(client),
     async close() {
       consoles.close();
       await Promise.all([client.close(), reader?.close()]);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeFiles } from '../../../helpers/project.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
+import { eventually } from '../../../server/shared.ts';
 
 test('a local server that cannot start is warned of at start with the reason, and the others are not', async () => {
   const { root, settings } = await createServable();
@@ -29,19 +30,26 @@ test('a local server that cannot start is warned of at start with the reason, an
     DATA_DIR: join(root, 'data'),
     PROVIDERS_FILE: join(root, 'providers.yaml'),
   });
-  await server.logged('This machine runs 10 servers itself');
-  const lines = server.stdout().trim().split('\n');
-  const warnings = lines
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter(({ level }) => level === 'warn');
-  expect(warnings.map(({ provider, msg }) => `${String(provider)}: ${String(msg)}`).toSorted()).toEqual(
+  const readWarnings = () =>
+    server
+      .stdout()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ level }) => level === 'warn');
+  await expect.poll(() => readWarnings().length, eventually).toBe(6);
+  expect(
+    readWarnings()
+      .map(({ check, msg }) => `${String(check)}: ${String(msg)}`)
+      .toSorted(),
+  ).toEqual(
     [
-      'here: The server "file" cannot start: its folder bin/plain does not exist',
-      'here: The server "folder" cannot start: the program ./bin/folder is not a file that this user may run',
-      'here: The server "gone" cannot start: the program /opt/none/run.sh does not exist',
-      'here: The server "nowhere" cannot start: its folder none does not exist',
-      'here: The server "plain" cannot start: the program ./plain is not a file that this user may run',
-      'here: The server "typo" cannot start: the program slep is in no folder of PATH',
+      'provider here: The server "file" cannot start: its folder bin/plain does not exist',
+      'provider here: The server "folder" cannot start: the program ./bin/folder is not a file that this user may run',
+      'provider here: The server "gone" cannot start: the program /opt/none/run.sh does not exist',
+      'provider here: The server "nowhere" cannot start: its folder none does not exist',
+      'provider here: The server "plain" cannot start: the program ./plain is not a file that this user may run',
+      'provider here: The server "typo" cannot start: the program slep is in no folder of PATH',
     ].map((line) =>
       line
         .replace('folder bin/plain', `folder ${join(root, 'bin/plain')}`)

@@ -1,5 +1,5 @@
 import { fault, ok } from '../finding.ts';
-import type { Check } from '../finding.ts';
+import type { Check } from './types.ts';
 
 /** Whether methods arrive as they were sent. */
 export const methods: Check = {

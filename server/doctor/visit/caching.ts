@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault, ok, skipped } from '../finding.ts';
-import type { Check } from '../finding.ts';
+import type { Check } from './types.ts';
 
 const target = '/v1/plans';
 

@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import type { Seen, Visit } from './finding.ts';
+import type { Seen, Visit } from './types.ts';
 
 /** Longer than any answer of the service takes; then a proxy in between has given up or holds the request. */
 const timeoutMs = 30_000;

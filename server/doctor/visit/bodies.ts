@@ -1,7 +1,7 @@
 import { endpoints } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { fault, ok } from '../finding.ts';
-import type { Check, Site } from '../finding.ts';
+import type { Check, Site } from './types.ts';
 
 /** Public operations that have one address each. */
 const single: readonly Endpoint[] = Object.values<Endpoint>(endpoints).filter(

@@ -1,8 +1,9 @@
 import { WebSocket } from 'ws';
 import { GameConsoleWebsocketResponse } from '#contract/game.ts';
 import { fault, ok, skipped } from '../finding.ts';
-import type { Check, Outcome, Site } from '../finding.ts';
-import { pathOf } from '../visit.ts';
+import type { Outcome } from '../finding.ts';
+import type { Check, Site } from './types.ts';
+import { pathOf } from './client.ts';
 
 const passOn =
   'pass on the websocket handshake (nginx: proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; ' +

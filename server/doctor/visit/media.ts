@@ -1,5 +1,5 @@
 import { fault, ok, skipped } from '../finding.ts';
-import type { Check } from '../finding.ts';
+import type { Check } from './types.ts';
 
 const noPicture = 'no article has a picture';
 

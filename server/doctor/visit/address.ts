@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import { fault, ok, skipped } from '../finding.ts';
 import { hostOf } from './reach.ts';
-import type { Check, Outcome, Seen, Site } from '../finding.ts';
+import type { Outcome } from '../finding.ts';
+import type { Check, Seen, Site } from './types.ts';
 
 /** Requests of a burst: enough to see in the remaining quota, few enough to leave most of it. */
 const burst = 20;

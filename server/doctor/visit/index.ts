@@ -1,18 +1,19 @@
 import type { LookupFunction } from 'node:net';
-import type { Check, Finding, Seen, Site, Visit } from './finding.ts';
-import { fault } from './finding.ts';
-import { createVisit } from './visit.ts';
-import { answers, clock, encryption, isLoopback } from './checks/reach.ts';
-import { bodies, errors } from './checks/bodies.ts';
-import { contentTypes, requestIds } from './checks/headers.ts';
-import { cachedByQuery, conditional, neverCached, oneRelease } from './checks/caching.ts';
-import { encodings } from './checks/encodings.ts';
-import { crossOrigin, preflight } from './checks/cors.ts';
-import { largeBodies, methods } from './checks/methods.ts';
-import { forgedAddress, sharedAddress } from './checks/address.ts';
-import { authorization, keyedReads } from './checks/keys.ts';
-import { slashes, ranges } from './checks/media.ts';
-import { streamAddress, streams } from './checks/streams.ts';
+import type { Finding } from '../finding.ts';
+import type { Check, Seen, Site, Visit } from './types.ts';
+import { fault } from '../finding.ts';
+import { createVisit } from './client.ts';
+import { answers, clock, encryption, isLoopback } from './reach.ts';
+import { bodies, errors } from './bodies.ts';
+import { contentTypes, requestIds } from './headers.ts';
+import { cachedByQuery, conditional, neverCached, oneRelease } from './caching.ts';
+import { encodings } from './encodings.ts';
+import { crossOrigin, preflight } from './cors.ts';
+import { largeBodies, methods } from './methods.ts';
+import { forgedAddress, sharedAddress } from './address.ts';
+import { authorization, keyedReads } from './keys.ts';
+import { slashes, ranges } from './media.ts';
+import { streamAddress, streams } from './streams.ts';
 
 /** The checks that all others depend on. */
 const first: readonly Check[] = [answers];

@@ -1,5 +1,5 @@
 import { fault, ok } from '../finding.ts';
-import type { Check } from '../finding.ts';
+import type { Check } from './types.ts';
 
 /** Whether a request can be found in the log by the id that its client sees. */
 export const requestIds: Check = {

@@ -1,5 +1,5 @@
 import { fault, ok, skipped } from '../finding.ts';
-import type { Check } from '../finding.ts';
+import type { Check } from './types.ts';
 
 /** Whether API keys reach the service, and its questions for them the client. */
 export const authorization: Check = {

@@ -1,5 +1,6 @@
 import { fault, ok } from '../finding.ts';
-import type { Check, Outcome, Seen } from '../finding.ts';
+import type { Outcome } from '../finding.ts';
+import type { Check, Seen } from './types.ts';
 
 const target = '/v1/openapi.json';
 

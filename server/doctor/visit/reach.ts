@@ -1,7 +1,8 @@
 import { connect } from 'node:tls';
 import { isIP } from 'node:net';
 import { fault, ok, skipped } from '../finding.ts';
-import type { Check, Outcome } from '../finding.ts';
+import type { Outcome } from '../finding.ts';
+import type { Check } from './types.ts';
 
 const dayMs = 86_400_000;
 /** Certificates that renew themselves are renewed 30 days before their end. */

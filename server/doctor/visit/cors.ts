@@ -1,5 +1,5 @@
 import { fault, ok } from '../finding.ts';
-import type { Check } from '../finding.ts';
+import type { Check } from './types.ts';
 
 const origin = 'https://doctor.example';
 /** Takes an API key. */

@@ -1,0 +1,152 @@
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import type { EndpointName } from '#contract/endpoints.ts';
+import { endpoints } from '#contract/endpoints.ts';
+import { changesOf, metricNames, parseSeries, promtool, prometheusProgram } from '../helpers/metrics.ts';
+import { describeInstalled } from '../helpers/installed.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
+import { eventually, serveShared, sharedApp } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+
+const serve = (settings: Record<string, string> = {}): Promise<SharedApp> =>
+  serveShared({ METRICS_PORT: '0', ...settings });
+
+const series = (route: string, method: string, status: number): string =>
+  `hosting_api_http_requests_total{route="${route}",method="${method}",status="${status}"}`;
+
+/** The requests that are counted while a function runs; a response counts when it is flushed. */
+async function countedBy(app: SharedApp, work: () => Promise<unknown>, expected: number) {
+  const before = await app.metrics();
+  await work();
+  const counted = async () =>
+    Object.entries(changesOf(before, await app.metrics())).filter(([name]) => /_http_requests_total/.test(name));
+  await expect
+    .poll(async () => (await counted()).reduce((sum, [, count]) => sum + count, 0), eventually)
+    .toBe(expected);
+  return Object.fromEntries(await counted());
+}
+
+test('without METRICS_PORT there are no metrics', async () => {
+  await expect((await sharedApp()).metrics()).rejects.toThrow('URL');
+});
+
+test('the port of the metrics answers GET and HEAD of /metrics, and nothing else', async () => {
+  const app = await serve();
+  const { url } = app.log().find(({ msg }) => msg === 'metrics') as { url: string };
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
+  const get = await fetch(url);
+  expect(get.status).toBe(200);
+  expect(get.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  expect(get.headers.get('cache-control')).toBe('no-store');
+  expect(metricNames(await get.text())).toContain('hosting_api_http_requests_total');
+  const head = await fetch(url, { method: 'HEAD' });
+  expect({ status: head.status, text: await head.text() }).toEqual({ status: 200, text: '' });
+  for (const method of ['POST', 'DELETE', 'OPTIONS']) {
+    const answer = await fetch(url, { method });
+    expect({ status: answer.status, allow: answer.headers.get('allow') }).toEqual({ status: 405, allow: 'GET, HEAD' });
+  }
+  for (const path of ['/', '/health', '/metrics/', '/v1/info']) {
+    expect((await fetch(new URL(path, url))).status).toBe(404);
+  }
+  expect((await ask(app, '/metrics')).status).toBe(404);
+});
+
+test('the build is described by one series', async () => {
+  const text = await (await serve()).metrics();
+  const found = [...parseSeries(text)].filter(([name]) => name.startsWith('hosting_api_build_info'));
+  expect(found).toEqual([[`hosting_api_build_info{version="1.2.3",node_version="${process.version}"}`, 1]]);
+});
+
+test('each endpoint is counted under the path of the machine description', async () => {
+  const app = await serve();
+  for (const name of Object.keys(endpoints) as EndpointName[]) {
+    const { path, method } = endpoints[name];
+    const { status } = await askEndpoint(app, name);
+    const counted = await countedBy(app, () => askEndpoint(app, name), 1);
+    expect(counted, name).toEqual({ [series(path, method, status)]: 1 });
+  }
+  const durations = [...parseSeries(await app.metrics()).keys()].filter((name) =>
+    name.startsWith('hosting_api_http_request_duration_seconds_count'),
+  );
+  const routes = new Set(Object.values(endpoints).map(({ path }) => path as string)).add('unmatched');
+  expect(durations.length).toBe(routes.size);
+});
+
+test('a file is counted alike by the fast path and behind it', async () => {
+  const app = await serve({ RATELIMIT_BURST: '4', RATELIMIT_RPS: '1' });
+  const target = '/v1/blog/article?path=/blog/news/first';
+  const ask304 = async () => {
+    const { etag } = (await ask(app, target)).headers;
+    expect((await ask(app, target, { headers: { 'If-None-Match': etag! } })).status).toBe(304);
+  };
+  const work = async () => {
+    await ask304();
+    await ask304();
+    expect((await ask(app, target)).status).toBe(429);
+    expect((await ask(app, '/media/kb/map.svg', { method: 'HEAD' })).status).toBe(200);
+  };
+  expect(await countedBy(app, work, 6)).toEqual({
+    [series('/v1/blog/article', 'GET', 200)]: 2,
+    [series('/v1/blog/article', 'GET', 304)]: 2,
+    [series('/v1/blog/article', 'GET', 429)]: 1,
+    [series('/media/{path*}', 'HEAD', 200)]: 1,
+  });
+});
+
+test('requests without a route share one, and made-up methods share one too', async () => {
+  const app = await serve();
+  const work = async () => {
+    await ask(app, '/wp-login.php');
+    await ask(app, '/v1/blog/list/');
+    await ask(app, '/v1/%zz');
+    await ask(app, '/v1/../../etc/passwd', { method: 'PROPFIND' });
+    await ask(app, '/v1/plans', { method: 'DELETE' });
+    const preflight = { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' };
+    await ask(app, '/v1/plans', { method: 'OPTIONS', headers: preflight });
+  };
+  expect(await countedBy(app, work, 6)).toEqual({
+    [series('unmatched', 'GET', 404)]: 3,
+    [series('unmatched', 'other', 404)]: 1,
+    [series('/v1/plans', 'other', 405)]: 1,
+    [series('/v1/plans', 'OPTIONS', 204)]: 1,
+  });
+});
+
+test('upgrades, refused bytes and clients that disconnect are counted', async () => {
+  const app = await serve();
+  const stream = `${app.url.replace('http', 'ws')}/v1/hosting/game/console/mine/stream`;
+  const work = async () => {
+    const websocket = new WebSocket(stream);
+    await once(websocket, 'open');
+    websocket.terminate();
+    const handshake = { Connection: 'Upgrade', Upgrade: 'websocket' };
+    expect((await ask(app, '/v1/hosting/game/console/mine/stream', { headers: handshake })).status).toBe(400);
+    expect((await ask(app, '/chat', { headers: handshake })).status).toBe(404);
+    expect(await app.raw('this is not HTTP\r\n\r\n')).toContain('400');
+    const client = connect(app.port, '127.0.0.1');
+    client.end(
+      'POST /v1/kb/feedback HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+    );
+    client.destroySoon();
+  };
+  const route = '/v1/hosting/game/console/{server_id}/stream';
+  expect(await countedBy(app, work, 5)).toMatchObject({
+    [series(route, 'GET', 101)]: 1,
+    [series(route, 'GET', 400)]: 1,
+    [series('/v1/kb/feedback', 'POST', 499)]: 1,
+    [series('unmatched', 'GET', 404)]: 1,
+    [series('unmatched', 'other', 400)]: 1,
+  });
+});
+
+describeInstalled(prometheusProgram, (folder) => {
+  test('the metrics follow the rules of Prometheus, and each has a help text', async () => {
+    const app = await serve();
+    const text = await app.metrics();
+    expect(promtool(folder(), ['check', 'metrics'], text)).toBe('');
+    const helps = [...text.matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name!);
+    expect(helps).toEqual(metricNames(text));
+  });
+});
