@@ -3,6 +3,7 @@ import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-recor
 import { createDiagnostics } from './source/diagnostics.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readCurrent } from './release/current.ts';
+import { confirmCurrent } from './release/history.ts';
 import { findEmptied } from './release/emptied.ts';
 import type { Online } from './release/online.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
@@ -26,7 +27,10 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   const readOnlineOnce = (): Promise<Online | undefined> =>
     (reading ??= import('./release/online.ts').then(({ readOnline }) => readOnline(out, options.against)));
   if (record?.unchanged && !diagnostics.failed()) {
-    if (await isPublished(options, sources, record.previous, readOnlineOnce)) return record.unchanged;
+    if (await isPublished(options, sources, record.previous, readOnlineOnce)) {
+      await confirmCurrent(out);
+      return record.unchanged;
+    }
   }
 
   // Imported here: loading the libraries takes longer than a build without changes.

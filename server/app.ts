@@ -130,10 +130,10 @@ function createSteps({ identify, logRequest, cors, limits, authenticate, maxBody
   };
 
   const authorizeKey = async (event: H3Event, { method, access }: Endpoint): Promise<void> => {
-    const { id: requestId, client } = event.context.info!;
+    const { id: requestId, client, trace } = event.context.info!;
     const { key, secretHash } = await authenticate(nodeOf(event).req.headers.authorization);
     assertAllowed(event, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
-    const caller: KeyCaller = { keyId: key.id, secretHash, scopes: key.scopes, requestId, ip: client.address };
+    const caller: KeyCaller = { keyId: key.id, secretHash, scopes: key.scopes, requestId, trace, ip: client.address };
     event.context.caller = caller;
     if (access === 'any_key') return;
     const id = event.context.params!['id']!;
@@ -148,6 +148,7 @@ function createSteps({ identify, logRequest, cors, limits, authenticate, maxBody
     const { endpoint } = route!;
     const reply = await route!.answer({
       request: nodeOf(event).req,
+      trace: event.context.info!.trace,
       query: event.url.searchParams,
       caller,
       rest: readRest(nodeOf(event).req.url!, endpoint.path) ?? params?.['id'] ?? '',

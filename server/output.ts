@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Output {
   /** Queues text. If the queue is full, the text is dropped. */
   write(text: string): void;
+  /** How many texts were dropped since the start. */
+  dropped(): number;
   /** Resolves when the queue is written, or after {@link flushMs}. */
   flush(): Promise<void>;
 }
@@ -39,6 +41,7 @@ export function openOutput(standard: 1 | 2, { onDropped }: OutputOptions = {}): 
   const descriptor = openNonBlocking(standard);
   const queue = createQueue();
   let dropped = 0;
+  let droppedBefore = 0;
   let isReporting = false;
   let reportedAt = -Infinity;
   let running: Promise<void> | undefined;
@@ -51,6 +54,7 @@ export function openOutput(standard: 1 | 2, { onDropped }: OutputOptions = {}): 
     if (dropped === 0 || (queue.bytes() > 0 && performance.now() < reportedAt + reportMs)) return;
     const count = dropped;
     dropped = 0;
+    droppedBefore += count;
     reportedAt = performance.now();
     isReporting = true;
     onDropped?.(count);
@@ -92,6 +96,7 @@ export function openOutput(standard: 1 | 2, { onDropped }: OutputOptions = {}): 
       if (!queue.add(text, isReporting ? Infinity : maxQueueBytes)) dropped += 1;
       running ??= run();
     },
+    dropped: () => droppedBefore + dropped,
     async flush() {
       flushUntil = performance.now() + flushMs;
       await Promise.race([running, sleep(flushMs)]);

@@ -34,7 +34,8 @@ try {
   const stdout = openOutput(1, { onDropped: (lines) => log.error({ lines }, droppedMessage) });
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
   const preview = findPreview();
-  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview });
+  const droppedLines = (): number => stdout.dropped();
+  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview, droppedLines });
   let isDraining = false;
   const skip = new AbortController();
   const stop = async (signal: string): Promise<void> => {

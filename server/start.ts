@@ -71,6 +71,8 @@ interface StartOptions {
   readonly demo?: boolean;
   /** In development: where /preview is rendered. Requests are not logged. */
   readonly preview?: string | undefined;
+  /** How many lines of the log were dropped. */
+  readonly droppedLines?: () => number;
 }
 
 /** How long a request may wait for the store, in addition to the timeout of its action. */
@@ -87,7 +89,7 @@ const statusMs = 5000;
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
 export async function startServer(env: Env, log: Logger, options: StartOptions = {}) {
-  const { environment = {}, demo = false, preview } = options;
+  const { environment = {}, demo = false, preview, droppedLines = () => 0 } = options;
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
   const metrics = await openMetrics(env, log);
@@ -103,17 +105,18 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
     onRejected: reportTo(log, 'new release rejected; the previous one is still served'),
   });
   opened.defer(() => releases.stop());
-  const store = await openStore(env, health.onFailure);
+  const store = await openStore(env, health.onFailure, metrics?.onQuery);
   opened.defer(() => store.close());
   opened.defer(() => health.stop());
   opened.defer(() => lifecycle.idle());
-  const createBucket = openBuckets({ log, opened, store });
-  const providers = await openProviders(env, log, { environment, demo, createBucket });
+  const createBucket = openBuckets({ log, metrics, opened, store });
+  const providers = await openProviders(env, log, { environment, demo, metrics, createBucket });
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
 
   const limits = createLimits(env, createBucket);
   const base: Base = { env, log, metrics, opened, lifecycle, releases, store, limits, createBucket };
   const { relay, ...hosting } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
+  metrics?.observe({ releases, relay, storeAnswers: health.answers, droppedLines });
   const { domains, registries, livePrices } = openDomains(base);
   const status = openStatus(base, () => url);
   const retention = createRetention({
@@ -177,12 +180,15 @@ interface Base {
 }
 
 /** Opens the token buckets: in PostgreSQL for all instances, else in memory. */
-function openBuckets({ log, opened, store }: Pick<Base, 'log' | 'opened' | 'store'>): CreateBucket {
-  if (!store.limits) return createTokenBucket;
+function openBuckets(base: Pick<Base, 'log' | 'metrics' | 'opened' | 'store'>): CreateBucket {
+  const { log, metrics, opened, store } = base;
+  const watched = (create: CreateBucket): CreateBucket =>
+    metrics ? (options) => metrics.watchBucket(options.name, create(options)) : create;
+  if (!store.limits) return watched(createTokenBucket);
   const onFailure = reportTo(log, 'the database does not count limits in time; this instance counts alone');
   const { create, close } = createSharedBuckets({ limits: store.limits, onFailure });
   opened.defer(close);
-  return create;
+  return watched(create);
 }
 
 /** Opens the hosting controls. Each part depends on the ones before it. */
@@ -226,10 +232,10 @@ async function openHosting(
 }
 
 /** Opens the domain search, with live prices if a billing system is configured. */
-function openDomains({ env, log, opened, releases, createBucket }: Base) {
-  const registries = createDomainRegistries(env, log, createBucket);
+function openDomains({ env, log, metrics, opened, releases, createBucket }: Base) {
+  const registries = createDomainRegistries(env, log, { createBucket, watchCalls: metrics?.watchCalls });
   opened.defer(() => registries.close());
-  const source = createPriceSource(env, log);
+  const source = createPriceSource(env, log, metrics?.watchCalls);
   // One file for each billing system: prices of another one must not be served.
   const installation = hash('sha256', env.WHMCS_URL ?? env.FOSSBILLING_URL ?? '').slice(0, 8);
   const livePrices =
@@ -246,11 +252,16 @@ function openDomains({ env, log, opened, releases, createBucket }: Base) {
 }
 
 /** Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. */
-function openStatus({ env, log, opened, releases }: Base, ownUrl: () => string): Status {
+function openStatus({ env, log, metrics, opened, releases }: Base, ownUrl: () => string): Status {
   const { UPTIME_KUMA_URL: kuma, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const source =
     kuma !== undefined && page !== undefined
-      ? { source: createUptimeKuma({ url: kuma, page }, { timeoutMs: statusMs }) }
+      ? {
+          source: createUptimeKuma(
+            { url: kuma, page },
+            { timeoutMs: statusMs, onCall: metrics?.watchCalls('uptime-kuma') },
+          ),
+        }
       : {
           source: createMonitors({
             catalog: () => releases.current().status,
@@ -278,9 +289,9 @@ function checkStatusFile(file: string): void {
 }
 
 /** Opens feedback, which is forwarded to a chat if configured. */
-function openFeedback({ env, log, opened, lifecycle, releases, store }: Base): Feedback {
+function openFeedback({ env, log, metrics, opened, lifecycle, releases, store }: Base): Feedback {
   const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
-  const chat = url === undefined ? undefined : createChat({ kind, url, version });
+  const chat = url === undefined ? undefined : createChat({ kind, url, version, onCall: metrics?.watchCalls('chat') });
   opened.defer(async () => await chat?.close());
   return createFeedback({
     store,
@@ -301,6 +312,7 @@ async function openListeners(
   const identify = createIdentify(env.TRUSTED_PROXIES, (address) => log.warn({ address }, untrustedMessage));
   const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
   const onAnswered = metrics?.onAnswered;
+  const client = metrics ? metrics.watchBucket('default', limits.client) : limits.client;
   const logRequest = createAccessLog(preview === undefined ? log : log.child({}, { level: 'error' }), onAnswered);
   const app = createApp({
     routes: [...Object.values(routes), streamRoute],
@@ -308,7 +320,7 @@ async function openListeners(
     identify,
     logRequest,
     cors,
-    limits,
+    limits: { ...limits, client },
     authenticate: createAuthenticate({
       apiKeys: store.apiKeys,
       onTouchFailure: reportTo(log, 'the last use of a key could not be stored'),
@@ -316,6 +328,7 @@ async function openListeners(
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
   const handleByApp = toNodeHandler(app);
+  // Not the counting bucket: what the fast path does not answer is counted behind it.
   const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, logRequest, preview });
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     request.url = readTarget(request);
@@ -324,7 +337,7 @@ async function openListeners(
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs, onAnswered });
   opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
-  const upgrades = createUpgradeHandler({ relay, identify, limit: limits.client, log, onAnswered });
+  const upgrades = createUpgradeHandler({ relay, identify, limit: client, log, onAnswered });
   upgrades.attach(server.http);
   return { server, upgrades };
 }
@@ -333,7 +346,12 @@ async function openListeners(
 async function openProviders(
   env: Env,
   log: Logger,
-  { environment, demo, createBucket }: Required<Omit<StartOptions, 'preview'>> & Pick<Base, 'createBucket'>,
+  {
+    environment,
+    demo,
+    metrics,
+    createBucket,
+  }: Required<Pick<StartOptions, 'environment' | 'demo'>> & Pick<Base, 'metrics' | 'createBucket'>,
 ): Promise<ReadonlyMap<string, Provider>> {
   if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
   const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');
@@ -344,7 +362,8 @@ async function openProviders(
   };
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', env.DATA_DIR, 0o700);
-  return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs, createBucket });
+  const watchCalls = metrics?.watchCalls;
+  return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs, createBucket, watchCalls });
 }
 
 /** Adds the demo servers and their key; returns the text of the key at the start that creates it. */

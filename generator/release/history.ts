@@ -1,5 +1,5 @@
 import { closeSync, existsSync, lstatSync, openSync, readFileSync, readdirSync, statSync, writeSync } from 'node:fs';
-import { rename, symlink } from 'node:fs/promises';
+import { lutimes, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readCurrent, createStageName } from './current.ts';
 
@@ -44,7 +44,7 @@ export function readFolders(out: string): Switch[] {
  * Makes a release the current one atomically and appends a line to `history`. The caller must hold the lock of `lock.ts`.
  */
 export async function makeCurrent(out: string, id: string, now = new Date()): Promise<void> {
-  if ((await readCurrent(out)) === id) return;
+  if ((await readCurrent(out)) === id) return confirmCurrent(out);
   const text = readHistory(out);
   const recorded = parseHistory(text);
   const missing = (await readSwitches(out))
@@ -62,6 +62,13 @@ export async function makeCurrent(out: string, id: string, now = new Date()): Pr
   } finally {
     closeSync(history);
   }
+}
+
+/** Notes in the time of the link that a build found the current release up to date: monitoring looks at it. */
+export async function confirmCurrent(out: string): Promise<void> {
+  const now = new Date();
+  // Only its owner may set it.
+  await lutimes(join(out, 'current'), now, now).catch(() => undefined);
 }
 
 function tryWrite(file: number, text: string): void {

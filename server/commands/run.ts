@@ -25,7 +25,7 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   const context = createContext(processContext);
   const program = createProgram(
     'operator',
-    'API keys, servers, the audit log, what readers say, the store, the domain search, and the service as clients see it.',
+    'API keys, servers, the audit log, what readers say, the store, the domain search, and what is wrong with the installation.',
     { writeOut: (text) => void out.write(text), writeErr: (text) => void err.write(redactKeys(text)) },
   );
   addKeysCommands(program, context);

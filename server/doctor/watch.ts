@@ -78,7 +78,7 @@ export function watchInstallation(watched: Watched): () => void {
   let isFirst = true;
   const seldom = createPoller({
     async read() {
-      const check = isFirst ? checkProviders : checkCredentials;
+      const check = isFirst ? checkAtStart : checkCredentials;
       isFirst = false;
       await once(() => check(providers));
     },
@@ -91,6 +91,11 @@ export function watchInstallation(watched: Watched): () => void {
     void often.stop();
     void seldom.stop();
   };
+}
+
+/** Checks the providers at the start, when it is a fault too if one cannot be reached. */
+async function checkAtStart(providers: Watched['providers']): Promise<readonly Finding[]> {
+  return (await checkProviders(providers)).flatMap(({ findings }) => findings);
 }
 
 function write(log: Logger, { type, finding: { check, seen, advice }, seconds }: WatchLine): void {

@@ -1,5 +1,6 @@
 import type { Logger } from '../log.ts';
 import type { CreateBucket } from '../token-bucket.ts';
+import type { WatchCalls } from '../upstream/calls.ts';
 import type { PriceSource, Registries } from './types.ts';
 import { createFossBilling } from './prices/fossbilling.ts';
 import { createRegistries } from './lookup/registries.ts';
@@ -16,10 +17,10 @@ export interface PriceSettings {
 }
 
 /** Creates the configured source of domain prices; undefined if the catalog has them. */
-export function createPriceSource(env: PriceSettings, log: Logger): PriceSource | undefined {
+export function createPriceSource(env: PriceSettings, log: Logger, watchCalls?: WatchCalls): PriceSource | undefined {
   const { WHMCS_URL: url, WHMCS_IDENTIFIER: identifier, WHMCS_SECRET: secret, FOSSBILLING_URL: fossUrl } = env;
   const warn = (message: string): void => log.warn({ prices: env.DOMAIN_PRICES }, message);
-  const options = { timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000, warn };
+  const options = { timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000, onCall: watchCalls?.(env.DOMAIN_PRICES), warn };
   if (env.DOMAIN_PRICES === 'whmcs') {
     return createWhmcs({ url: url!, identifier: identifier!, secret: secret! }, options);
   }
@@ -38,9 +39,13 @@ export interface RegistrySettings {
  * Creates the registries. The User-Agent names this service and a contact URL for registry operators. The buckets pace the
  * queries; default in memory.
  */
-export function createDomainRegistries(env: RegistrySettings, log: Logger, createBucket?: CreateBucket): Registries {
+export function createDomainRegistries(
+  env: RegistrySettings,
+  log: Logger,
+  { createBucket, watchCalls }: { createBucket?: CreateBucket; watchCalls?: WatchCalls | undefined } = {},
+): Registries {
   const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: bootstrap, PUBLIC_URL: contact } = env;
   const bootstrapUrl = bootstrap === 'off' ? undefined : bootstrap;
   const userAgent = `hosting-api/${env.SERVICE_VERSION}${contact === undefined ? '' : ` (+${contact})`}`;
-  return createRegistries({ dnsServers, bootstrapUrl, userAgent, log, createBucket });
+  return createRegistries({ dnsServers, bootstrapUrl, userAgent, log, createBucket, watchCalls });
 }

@@ -4,6 +4,7 @@ import { Problem } from '../problem.ts';
 import { ProviderError } from '../upstream/error.ts';
 import type { Chat } from './chat/types.ts';
 import type { Store } from '../store/types.ts';
+import type { Trace } from '../trace.ts';
 
 /** Dependencies of the feedback service. */
 export interface FeedbackOptions {
@@ -33,7 +34,10 @@ export function createFeedback({
 }: FeedbackOptions) {
   return {
     /** Counts a vote and sends it to the team's chat, if any. Throws a Problem if it was not delivered. */
-    async record({ helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>): Promise<'delivered' | 'counted'> {
+    async record(
+      { helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>,
+      trace?: Trace,
+    ): Promise<'delivered' | 'counted'> {
       const at = now();
       // Only existing articles get a row: made-up paths must not fill the store.
       const vote = { path: findArticle(slug) ?? '', day: at.toISOString().slice(0, 10), helpful };
@@ -44,7 +48,7 @@ export function createFeedback({
       }
       // Both run in parallel: the store may be slower than the reader should wait.
       try {
-        await chat.send({ article: title, path: slug, helpful, at });
+        await chat.send({ article: title, path: slug, helpful, at }, trace);
       } catch (cause) {
         // Any other error is ours: the message could not be built.
         const code = cause instanceof ProviderError ? 'feedback_not_delivered' : 'feedback_not_built';

@@ -58,9 +58,9 @@ export function createHosting(options: HostingOptions): Hosting {
       .history(server)
       .map((line) => `${line}\n`)
       .join('');
-  const power = (caller: Caller, name: string, act: (deadline: AbortSignal) => Promise<void>) =>
+  const power = (caller: Caller, name: string, act: (signal: AbortSignal) => Promise<void>) =>
     history.follow(caller.server, () =>
-      audited({ caller, name }, (deadline) => mutex.run(caller.server, () => act(deadline))),
+      audited({ caller, name }, (signal) => mutex.run(caller.server, () => act(signal))),
     );
   const readState = async (server: ServerName, ref: string, provider: VpsProvider | GameProvider) => {
     const maxAgeMs = await history.sinceLastAction(server);
@@ -70,16 +70,16 @@ export function createHosting(options: HostingOptions): Hosting {
   };
   return {
     async vpsPower(caller, action) {
-      const act = async (deadline: AbortSignal): Promise<void> => {
+      const act = async (signal: AbortSignal): Promise<void> => {
         const { record, vps, confirm } = await sending.findVps(caller);
-        await vps.power(record.ref, action, deadline, confirm);
+        await vps.power(record.ref, action, { signal, confirm, trace: caller.trace });
       };
       await power(caller, action, act);
     },
     async gamePower(caller, action) {
-      const act = async (deadline: AbortSignal): Promise<void> => {
+      const act = async (signal: AbortSignal): Promise<void> => {
         const { record, game, confirm } = await sending.findGame(caller);
-        await game.power(record.ref, action, deadline, confirm);
+        await game.power(record.ref, action, { signal, confirm, trace: caller.trace });
       };
       await power(caller, action, act);
     },

@@ -34,7 +34,7 @@ const logsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
 
 /** Creates the access log. */
 export function createAccessLog(log: Logger, onAnswered?: OnAnswered): LogRequest {
-  return ({ id, client, startedAt }, { request, response }, { route, failure }) => {
+  return ({ id, client, trace, startedAt }, { request, response }, { route, failure }) => {
     const { method } = request;
     const status = response.writableFinished ? response.statusCode : 499;
     const ms = performance.now() - startedAt;
@@ -43,6 +43,7 @@ export function createAccessLog(log: Logger, onAnswered?: OnAnswered): LogReques
     const target = request.url!;
     const line = {
       id,
+      trace_id: trace?.id,
       ip: client.address,
       method,
       url: (logsQuery.test(target) ? target : target.split('?', 1)[0]!).slice(0, maxText),

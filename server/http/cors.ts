@@ -27,7 +27,7 @@ export function createCors({ origins, allowLocal }: CorsOptions): Cors {
   };
 }
 
-const requestHeaders = 'Accept, Content-Type, If-None-Match, If-Range, Range, X-Request-Id';
+const requestHeaders = 'Accept, Content-Type, If-None-Match, If-Range, Range, Traceparent, Tracestate, X-Request-Id';
 
 /** The headers of a preflight response, in addition to those of every response. */
 export function preflightHeaders(methods: readonly string[], isKeyed: boolean): Record<string, string> {

@@ -6,6 +6,7 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { Problem } from '../problem.ts';
+import type { Trace } from '../trace.ts';
 import { parseJsonBody, readBody } from './body.ts';
 import { toWords } from './invalid.ts';
 import type { StoredFile } from './stored.ts';
@@ -20,6 +21,7 @@ export interface KeyCaller {
   /** All scopes of the key. */
   readonly scopes: readonly Scope[];
   readonly requestId: string;
+  readonly trace?: Trace | undefined;
   readonly ip: string;
 }
 
@@ -47,6 +49,8 @@ export interface RouteRequest<Name extends EndpointName> {
   /** The raw body. */
   readonly text: string;
   readonly headers: IncomingHttpHeaders;
+  /** For calls of others that are made for this request alone. */
+  readonly trace: Trace | undefined;
   /** The API key, if the endpoint needs one, with the server, if it is for one. */
   readonly caller: Declared<Name> extends { access: infer Access }
     ? Access extends 'any_key'
@@ -75,6 +79,7 @@ export interface JsonReply {
 /** A request that matched an endpoint and passed its limits and access check. */
 export interface RawRequest {
   readonly request: IncomingMessage;
+  readonly trace: Trace | undefined;
   readonly query: URLSearchParams;
   readonly caller: KeyCaller | undefined;
   readonly rest: string;
@@ -97,13 +102,13 @@ export function handle<Name extends EndpointName>(
   const endpoint: Endpoint = endpoints[name];
   return {
     endpoint,
-    async answer({ request, query, caller, rest, maxBodyBytes }) {
+    async answer({ request, trace, query, caller, rest, maxBodyBytes }) {
       const rules = endpoint.body;
       const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, rules, maxBodyBytes) : '';
       const body = rules && text !== '' ? parseJsonBody(text, rules, endpoint.errorStyle) : undefined;
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       const { method, headers } = request;
-      const checked = { method, query: readQuery(endpoint, query), body, text, headers, caller, rest };
+      const checked = { method, query: readQuery(endpoint, query), body, text, headers, trace, caller, rest };
       const reply = await answer(checked as RouteRequest<Name>);
       // A replayed reply may be an error, which `replies` does not declare.
       if (!('body' in reply) || reply.status >= 500) return reply;

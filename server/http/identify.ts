@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv4 } from 'node:net';
 import type { BlockList } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { readTrace } from '../trace.ts';
+import type { Trace } from '../trace.ts';
 
 interface Client {
   readonly address: string;
@@ -14,6 +16,7 @@ interface Client {
 export interface RequestInfo {
   readonly id: string;
   readonly client: Client;
+  readonly trace?: Trace | undefined;
   /** The start time, by performance.now(). */
   readonly startedAt: number;
 }
@@ -57,6 +60,7 @@ export function createIdentify(trustedProxies: BlockList, onUntrusted?: OnUntrus
     return {
       id: toRequestId(headers['x-request-id']),
       client: findClient(socket.remoteAddress, headers['x-forwarded-for']),
+      trace: headers.traceparent === undefined ? undefined : readTrace(headers),
       startedAt: performance.now(),
     };
   };

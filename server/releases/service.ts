@@ -1,4 +1,4 @@
-import { realpath, stat } from 'node:fs/promises';
+import { lstat, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { maxWholeBytes, readReleaseFile, streamReleaseFile } from './files.ts';
@@ -24,6 +24,8 @@ export interface ReleasesOptions {
 /** The release that is being served. */
 export interface Releases {
   current(): Release;
+  /** When a build last made or confirmed this release, in milliseconds since 1970: the time of the link `current`. */
+  confirmedAt(): Promise<number>;
   /** Stops watching for new releases. */
   stop(): void;
 }
@@ -45,6 +47,8 @@ export async function openReleases(options: ReleasesOptions): Promise<Releases> 
   const load = (): Promise<Release> => loadRelease(link, { checkStatus, readers });
   let seen = await identify(link);
   let release = await load();
+  let loaded = seen;
+  let confirmedAt = (await lstat(link)).mtimeMs;
   let retryAt = Infinity;
   let stopped = false;
 
@@ -57,6 +61,7 @@ export async function openReleases(options: ReleasesOptions): Promise<Releases> 
       retryAt = Infinity;
       if (stopped) return;
       release = next;
+      loaded = found;
       onLoaded(release);
     } catch (error) {
       retryAt = performance.now() + retryMs;
@@ -67,6 +72,11 @@ export async function openReleases(options: ReleasesOptions): Promise<Releases> 
   void watch.start();
   return {
     current: () => release,
+    async confirmedAt() {
+      // While a new release is rejected, the time of the link is not that of the release that is served.
+      if ((await identify(link)) === loaded) confirmedAt = (await lstat(link)).mtimeMs;
+      return confirmedAt;
+    },
     stop() {
       stopped = true;
       void watch.stop();

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OnCall } from '../upstream/calls.ts';
 import { createClient } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 import { toPlatformStatus } from './platform.ts';
@@ -18,6 +19,7 @@ export interface UptimeKumaSettings {
 export interface UptimeKumaOptions {
   /** For both requests together; 1.23 never responds for an unknown page. */
   readonly timeoutMs: number;
+  readonly onCall?: OnCall | undefined;
   readonly now?: () => number;
 }
 
@@ -49,9 +51,10 @@ const Heartbeats = z.object({
  * states. A read throws a ProviderError if either fails or is malformed, or if no beat is of the last hour.
  */
 export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKumaOptions): StatusSource {
-  const { timeoutMs, now = Date.now } = options;
+  const { timeoutMs, onCall, now = Date.now } = options;
   // Uptime Kuma caches responses for minutes, even after new beats; the header bypasses that cache.
-  const client = createClient({ baseUrl: settings.url, headers: { 'x-apicache-bypass': '1' }, timeoutMs, maxBytes });
+  const headers = { 'x-apicache-bypass': '1' };
+  const client = createClient({ baseUrl: settings.url, headers, timeoutMs, maxBytes, onCall });
   const slug = encodeURIComponent(settings.page);
   return {
     async read() {

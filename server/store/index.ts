@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { prepareFolder } from '../settings.ts';
 import { createApiKeys } from './api-keys.ts';
 import { createAudit } from './audit.ts';
-import type { Query } from './database.ts';
+import type { Database, Query } from './database.ts';
 import type { StoreSettings } from './env.ts';
 import { StoreUnreachableError } from './error.ts';
 import { createFeedback } from './feedback.ts';
@@ -19,18 +19,23 @@ import { createStreamTokens } from './stream-tokens.ts';
  */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
+/** Called for each call of the database, with its time, and why it failed. */
+export type OnQuery = (sql: string, ms: number, error: unknown) => void;
+
 /**
  * Opens the store and migrates its tables to this version; throws a StoreError or EnvError that says what is wrong. `onUnreachable`
- * gets the error of each call that the database did not answer.
+ * gets the error of each call that the database did not answer, `onQuery` every call.
  */
 export async function openStore(
   { DATA_DIR, DATABASE_URL: url }: StoreSettings,
   onUnreachable: (error: StoreUnreachableError) => void = () => undefined,
+  onQuery?: OnQuery,
 ) {
   if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
   const database = url === undefined ? await openSqlite(sqliteFileIn(DATA_DIR)) : await openPostgres(url);
+  const run = onQuery ? timed(database, onQuery) : database.query;
   const query: Query = (sql, values) =>
-    database.query(sql, values).catch((error: unknown) => {
+    run(sql, values).catch((error: unknown) => {
       if (error instanceof StoreUnreachableError) onUnreachable(error);
       throw error;
     });
@@ -45,10 +50,26 @@ export async function openStore(
     limits: url === undefined ? undefined : createLimits(query, url),
     /** Reads a row; throws if the database does not answer. */
     async check(): Promise<void> {
-      await database.query('SELECT version FROM hosting_migrations LIMIT 1');
+      await run('SELECT version FROM hosting_migrations LIMIT 1');
     },
     versions: database.versions,
     close: database.close,
+  };
+}
+
+/** The queries of a database, with the time of each. */
+function timed({ query }: Database, onQuery: OnQuery): Query {
+  return async (sql, values) => {
+    const startedAt = performance.now();
+    let failure: unknown;
+    try {
+      return await query(sql, values);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      onQuery(sql, performance.now() - startedAt, failure);
+    }
   };
 }
 

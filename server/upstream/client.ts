@@ -1,6 +1,10 @@
 import type { LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
 import { problems } from '#contract/problem.ts';
+import { toCallOutcome } from './calls.ts';
+import type { CallOutcome, OnCall } from './calls.ts';
+import { toTraceHeaders } from '../trace.ts';
+import type { Trace } from '../trace.ts';
 import { ProviderError } from './error.ts';
 import type { ofetch as Ofetch } from './transport.ts';
 
@@ -22,6 +26,9 @@ export interface ClientOptions {
   readonly redirects?: 'fail' | 'reply';
   /** Resolves host names; default getaddrinfo. */
   readonly lookup?: LookupFunction;
+  readonly onCall?: OnCall | undefined;
+  /** The statuses by which the upstream refuses the credential, if not 401 alone. */
+  readonly credentialStatuses?: readonly number[];
 }
 
 /** Options of one request. */
@@ -35,6 +42,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called less than half a second before the request is sent, also if it waits for a connection; may reject. */
   readonly confirm?: Confirm | undefined;
+  /** The trace of the one request for which it is sent. */
+  readonly trace?: Trace | undefined;
 }
 
 /** Checks that a request may still be sent. If it rejects, the request is not sent and rejects in the same way. */
@@ -73,7 +82,7 @@ const excerptLength = 300;
 /** Creates a client with its own pool of keep-alive connections. */
 export function createClient(clientOptions: ClientOptions): Client {
   const { baseUrl, headers, secrets = [], timeoutMs, ca, lookup } = clientOptions;
-  const { maxBytes = defaultMaxBytes, redirects = 'fail' } = clientOptions;
+  const { maxBytes = defaultMaxBytes, redirects = 'fail', onCall, credentialStatuses } = clientOptions;
   const redact = createRedactor(headers, secrets);
   let agent: Agent | undefined;
   let closed: Promise<void> | undefined;
@@ -86,10 +95,11 @@ export function createClient(clientOptions: ClientOptions): Client {
   };
   /** Sends a request and reads the body; the text is undefined if the body is too long. */
   const send = async (url: string, method: string, options: RequestOptions, exchange: Exchange) => {
-    const { body } = options;
+    const { body, trace } = options;
+    const usual = { accept: 'application/json', 'user-agent': 'hosting-api', ...(trace && toTraceHeaders(trace)) };
     const response = await exchange.ofetch.raw<unknown, 'stream'>(url, {
       method,
-      headers: { accept: 'application/json', 'user-agent': 'hosting-api', ...headers, ...options.headers },
+      headers: { ...usual, ...headers, ...options.headers },
       ...(body && { body }),
       retry: false,
       redirect: 'manual',
@@ -110,25 +120,30 @@ export function createClient(clientOptions: ClientOptions): Client {
       const attempt = async () => {
         await options.confirm?.();
         const { dispatcher, state } = trackSent(connections, options.confirm ? confirmationMs : Infinity);
-        const fail = (detail: string): ProviderError =>
-          new ProviderError(problems.provider_error.message, {
+        const startedAt = performance.now();
+        const report = (outcome: CallOutcome): void => onCall?.(outcome, performance.now() - startedAt);
+        const fail = (outcome: CallOutcome, detail: string): ProviderError => {
+          report(outcome);
+          return new ProviderError(problems.provider_error.message, {
             outcome: state() === 'sent' ? 'unknown' : 'refused',
             // Not the error of ofetch: that one holds the request with its credential.
             cause: new Error(redact(`${method} ${url}: ${detail}`)),
           });
+        };
         try {
-          return { ...(await send(url, method, options, { ofetch, dispatcher, signal })), fail };
+          return { ...(await send(url, method, options, { ofetch, dispatcher, signal })), fail, report };
         } catch (error) {
           if (state() === 'late' && !signal.aborted) return undefined;
-          throw fail(formatError(error));
+          throw fail(toFailure(signal, state()), formatError(error));
         }
       };
       let exchanged = await attempt();
       while (!exchanged) exchanged = await attempt();
-      const { response, text, fail } = exchanged;
+      const { response, text, fail, report } = exchanged;
       const { status, statusText } = response;
-      if (text === undefined) throw fail(`${status}, with more bytes than are read`);
-      if (redirects === 'fail' && status >= 300 && status < 400) throw fail(`${status}, a redirect`);
+      if (text === undefined) throw fail('invalid', `${status}, with more bytes than are read`);
+      if (redirects === 'fail' && status >= 300 && status < 400) throw fail('invalid', `${status}, a redirect`);
+      report(toCallOutcome(status, credentialStatuses));
       const redacted = redact(text);
       const excerpt = status >= 400 ? `: ${redacted.slice(0, excerptLength)}` : '';
       const describe = (): string => redact(`${method} ${url}: ${status} ${statusText}${excerpt}`);
@@ -173,6 +188,12 @@ function trackSent(agent: Agent, maxWaitMs: number): { dispatcher: Dispatcher; s
     });
   });
   return { dispatcher, state: () => state };
+}
+
+/** The outcome of a call that got no answer. */
+function toFailure(signal: AbortSignal, state: SendState): CallOutcome {
+  if (signal.aborted) return 'timeout';
+  return state === 'sent' ? 'broken' : 'unreachable';
 }
 
 /** Reads the body; undefined if it is too long. The rest is not read then. */

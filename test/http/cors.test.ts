@@ -119,7 +119,7 @@ describe('with a list of origins', () => {
     expect(answer.headers['access-control-allow-origin']).toBe(allowed);
     expect(answer.headers['access-control-allow-methods']).toBe('GET, HEAD');
     expect(answer.headers['access-control-allow-headers']).toBe(
-      'Accept, Content-Type, If-None-Match, If-Range, Range, X-Request-Id',
+      'Accept, Content-Type, If-None-Match, If-Range, Range, Traceparent, Tracestate, X-Request-Id',
     );
   });
 });

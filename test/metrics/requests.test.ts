@@ -141,6 +141,25 @@ test('upgrades, refused bytes and clients that disconnect are counted', async ()
   });
 });
 
+test('the metrics are answered until the end of a shutdown', async () => {
+  const app = await serve({ SHUTDOWN_GRACE_SECONDS: '20' });
+  // A request under way keeps the server from ending.
+  const client = connect(app.port, '127.0.0.1');
+  client.write(
+    'POST /v1/kb/feedback HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n',
+  );
+  const arrived = async () => (await app.raw('GET /ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).length;
+  await expect.poll(arrived, eventually).toBeGreaterThan(0);
+  app.drain();
+  expect(await app.metrics()).toContain('hosting_api_build_info');
+  const stopped = app.stop();
+  await expect.poll(() => fetch(app.url).catch(() => 'closed'), eventually).toBe('closed');
+  expect(await app.metrics()).toContain('hosting_api_build_info');
+  client.destroy();
+  await stopped;
+  await expect(app.metrics()).rejects.toThrow('fetch failed');
+});
+
 describeInstalled(prometheusProgram, (folder) => {
   test('the metrics follow the rules of Prometheus, and each has a help text', async () => {
     const app = await serve();

@@ -29,7 +29,8 @@ export function compareClocks(whose: string, asked: number, answered: number, th
 
 function judge(whose: string, skewMs: number, maximumMs: number): Outcome {
   if (Math.abs(skewMs) <= maximumMs) return ok(`agrees with ${whose} within ${Math.ceil(maximumMs / 1000)} s`);
-  return fault(`${whose} is ${Math.round(skewMs / 1000)} s ${skewMs > 0 ? 'ahead of' : 'behind'} this machine`, advice);
+  const seconds = Math.round(Math.abs(skewMs) / 1000);
+  return fault(`${whose} is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} this machine`, advice);
 }
 
 /** Compares the clock with the Date header of the first upstream that answers. The request has no credential. */

@@ -35,8 +35,8 @@ export async function checkDisks({ DATA_DIR, DIST_DIR, STATUS_FILE }: DiskSettin
   );
 }
 
-/** A folder that is created later lies where the nearest one that exists does. */
-async function findExisting(folder: string): Promise<{ folder: string; device: number }> {
+/** Finds the nearest folder that exists: one that is created later lies where it does. */
+export async function findExisting(folder: string): Promise<{ folder: string; device: number }> {
   const found = await stat(folder).catch(() => undefined);
   if (found || folder === dirname(folder)) return { folder, device: found?.dev ?? 0 };
   return findExisting(dirname(folder));

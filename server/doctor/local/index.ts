@@ -2,15 +2,15 @@ import type { Env } from '../../env.ts';
 import type { Environment } from '#common/environment.ts';
 import { createPriceSource } from '../../domains/sources.ts';
 import type { ProviderSettings } from '../../hosting/providers/config.ts';
-import type { Provider } from '../../hosting/providers/types.ts';
 import { createLog } from '../../log.ts';
 import { ProviderError } from '../../upstream/error.ts';
 import type { Finding, Outcome } from '../finding.ts';
 import { fault, ok, skipped } from '../finding.ts';
 import { checkClock, checkUpstreamClock } from './clock.ts';
 import { checkDisks } from './disk.ts';
-import { checkListening } from './listening.ts';
+import { checkListening, checkMetrics } from './listening.ts';
 import { checkProviders } from './providers.ts';
+import type { ProviderReport } from './providers.ts';
 import { checkRelease, checkReleaseAge, checkRollback } from './release.ts';
 import { checkRights } from './rights.ts';
 import { checkKeys, checkRefs, checkServers } from './servers.ts';
@@ -42,10 +42,17 @@ export async function examineInstallation(environment: Environment): Promise<rea
     attempt('domain prices', () => checkPrices(env)),
   ]);
   const urls = [...hosting.urls, ...(env.UPTIME_KUMA_URL === undefined ? [] : [env.UPTIME_KUMA_URL])];
+  const [upstreamClock, metrics, records, status] = await Promise.all([
+    attempt('clock of an upstream', () => checkUpstreamClock(urls)),
+    attempt('metrics', () => checkMetrics(env, listening.isRunning)),
+    attempt('servers', () => checkRecords(env, store, hosting.reports)),
+    attempt('status', () => checkStatus(env, release, listening.isRunning)),
+  ]);
+  await Promise.all(hosting.reports.map(({ provider }) => provider.close()));
   return [
     ...findings,
     ...clock,
-    ...(await attempt('clock of an upstream', () => checkUpstreamClock(urls))),
+    ...upstreamClock,
     ...disks,
     ...rights,
     ...store.findings,
@@ -53,9 +60,10 @@ export async function examineInstallation(environment: Environment): Promise<rea
     ...(release ? [checkReleaseAge(release, Date.now())] : []),
     ...rollback,
     ...listening.findings,
+    ...metrics,
     ...hosting.findings,
-    ...(await checkRecords(env, store, hosting.providers)),
-    ...(await attempt('status', () => checkStatus(env, release, listening.isRunning))),
+    ...records,
+    ...status,
     ...webhook,
     ...prices,
     { check: 'domain look-ups', ...skipped('`npm run domains -- doctor` asks the registry of each TLD') },
@@ -75,16 +83,17 @@ async function attempt(check: string, make: () => Promise<Outcome | readonly Fin
 }
 
 interface Hosting {
-  readonly providers: ReadonlyMap<string, Provider>;
-  /** The addresses of the upstreams. */
+  /** The providers, with clients that are still open. */
+  readonly reports: readonly ProviderReport[];
+  /** The addresses of the upstreams that answer. */
   readonly urls: readonly string[];
   readonly findings: readonly Finding[];
 }
 
-/** Checks the providers, with clients of their own. They are closed at once: reading refs opens them again. */
+/** Checks the providers, with clients of their own. */
 async function checkHosting(env: Env, environment: Environment): Promise<Hosting> {
   const check = 'providers';
-  const none = { providers: new Map<string, Provider>(), urls: [] };
+  const none = { reports: [], urls: [] };
   if (env.PROVIDERS_FILE === undefined) {
     return { ...none, findings: [{ check, ...skipped('PROVIDERS_FILE is not set: there are no servers') }] };
   }
@@ -99,27 +108,23 @@ async function checkHosting(env: Env, environment: Environment): Promise<Hosting
     return { ...none, findings: error.message.split('\n').map((line) => ({ check, ...fault(line, advice) })) };
   }
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
-  const providers = createProviders(config, { dataDir: env.DATA_DIR, log: silent, timeoutMs });
-  const urls = Object.values(config).flatMap((settings) => ('url' in settings ? [settings.url] : []));
-  return { providers, urls, findings: await checkProviders(providers) };
+  const reports = await checkProviders(createProviders(config, { dataDir: env.DATA_DIR, log: silent, timeoutMs }));
+  const urls = reports.flatMap(({ name, answers }) => {
+    const settings = config[name]!;
+    return answers && 'url' in settings ? [settings.url] : [];
+  });
+  return { reports, urls, findings: reports.flatMap(({ findings }) => findings) };
 }
 
 /** Checks the records of the store, if it could be read, against the providers. */
 async function checkRecords(
   env: Env,
   { servers, apiKeys, isReadable }: StoreReport,
-  providers: Hosting['providers'],
+  reports: Hosting['reports'],
 ): Promise<readonly Finding[]> {
-  try {
-    if (!isReadable) return [{ check: 'servers', ...skipped('the store cannot be read') }];
-    const [records, refs] = await Promise.all([
-      checkServers(servers, env.PROVIDERS_FILE),
-      checkRefs(servers, providers),
-    ]);
-    return [...records, ...refs, ...checkKeys(apiKeys, servers, Date.now())];
-  } finally {
-    await Promise.all([...providers.values()].map((provider) => provider.close()));
-  }
+  if (!isReadable) return [{ check: 'servers', ...skipped('the store cannot be read') }];
+  const [records, refs] = await Promise.all([checkServers(servers, env.PROVIDERS_FILE), checkRefs(servers, reports)]);
+  return [...records, ...refs, ...checkKeys(apiKeys, servers, Date.now())];
 }
 
 /** Reads the prices of a billing system once. */

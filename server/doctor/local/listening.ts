@@ -22,9 +22,9 @@ export async function checkListening(env: Env, release: Release | undefined): Pr
   const only = (isRunning: boolean, outcome: Outcome): Listening => ({ isRunning, findings: [{ check, ...outcome }] });
   const { PORT: port } = env;
   if (port === 0) return only(false, skipped('PORT is 0, so its port is not known'));
-  const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[env.HOST] ?? env.HOST;
+  const host = toReachable(env.HOST);
   if (!(await isTaken(host, port))) return only(false, ok('it does not run; its port is free'));
-  const visit = createVisit(new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`));
+  const visit = createVisit(toUrl(host, port));
   const health = await visit('/health').then(
     (seen) => seen.json() as { status?: unknown; version?: unknown } | undefined,
     () => undefined,
@@ -33,7 +33,10 @@ export async function checkListening(env: Env, release: Release | undefined): Pr
     const advice = 'set another PORT, or end the program: `ss -tlnp` names it';
     return only(false, fault(`another program listens on port ${port}`, advice));
   }
-  return { isRunning: true, findings: [{ check, ...(await compare(visit, health.version, env, release)) }] };
+  const outcome = await compare(visit, health.version, env, release).catch(() =>
+    skipped('it stopped answering while it was looked at'),
+  );
+  return only(true, outcome);
 }
 
 async function compare(visit: Visit, version: unknown, env: Env, release: Release | undefined): Promise<Outcome> {
@@ -56,6 +59,29 @@ async function compare(visit: Visit, version: unknown, env: Env, release: Releas
   const { status } = await visit('/ready');
   if (status === 200) return ok(`it runs with version ${env.SERVICE_VERSION}${release ? ' and this release' : ''}`);
   return fault(`/ready answers ${status}`, 'its store does not answer, or it is being stopped: see its log');
+}
+
+/** Looks whether METRICS_PORT is free for a server that does not run, and answers with metrics where one runs. */
+export async function checkMetrics({ METRICS_PORT: port, HOST }: Env, isRunning: boolean): Promise<Outcome> {
+  if (port === undefined) return skipped('METRICS_PORT is not set');
+  if (port === 0) return skipped('METRICS_PORT is 0, so its port is not known');
+  const host = toReachable(HOST);
+  if (!(await isTaken(host, port))) {
+    if (!isRunning) return ok('its port is free');
+    return fault(`the server has no metrics on port ${port}`, 'restart it, so that it takes up METRICS_PORT');
+  }
+  const found = await createVisit(toUrl(host, port))('/metrics').catch(() => undefined);
+  if (isRunning && found?.status === 200) return ok('the server answers with them');
+  return fault(`another program listens on METRICS_PORT ${port}`, 'set another METRICS_PORT, or end the program');
+}
+
+/** A server on all addresses is reached on this machine. */
+function toReachable(host: string): string {
+  return { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
+}
+
+function toUrl(host: string, port: number): URL {
+  return new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`);
 }
 
 /** Whether a program accepts connections. */

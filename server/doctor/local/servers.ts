@@ -1,7 +1,7 @@
-import type { Provider } from '../../hosting/providers/types.ts';
 import type { ApiKeyRecord, ServerRecord } from '../../store/types.ts';
 import type { Finding, Outcome } from '../finding.ts';
 import { fault, hint, ok, skipped } from '../finding.ts';
+import type { ProviderReport } from './providers.ts';
 
 const dayMs = 86_400_000;
 /** An expired key is kept, since its customer may ask why it is refused. */
@@ -45,14 +45,15 @@ export async function checkServers(records: readonly ServerRecord[], file: strin
 /** Checks whether the provider of each server knows its ref, where the provider can list what it has. */
 export async function checkRefs(
   records: readonly ServerRecord[],
-  providers: ReadonlyMap<string, Provider>,
+  reports: readonly ProviderReport[],
 ): Promise<Finding[]> {
-  const findings = [...providers].map(async ([name, { listRefs }]): Promise<Finding[]> => {
-    const own = records.filter(({ provider }) => provider === name);
-    if (own.length === 0 || !listRefs) return [];
+  const findings = reports.map(async ({ name, provider, answers }): Promise<Finding[]> => {
+    const own = records.filter((record) => record.provider === name);
+    if (own.length === 0 || !provider.listRefs) return [];
     const check = `refs of ${name}`;
+    if (!answers) return [{ check, ...skipped('it does not answer') }];
     try {
-      const known = await listRefs();
+      const known = await provider.listRefs();
       if (!known) return [{ check, ...skipped('an administrator reaches servers that are in no list') }];
       return [{ check, ...judgeRefs(own, known) }];
     } catch {

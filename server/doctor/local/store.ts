@@ -13,6 +13,7 @@ import { readSqlite, sqliteDialect } from '../../store/sqlite.ts';
 import type { ApiKeyRecord, ServerRecord } from '../../store/types.ts';
 import type { Finding, Outcome } from '../finding.ts';
 import { fault, hint, ok } from '../finding.ts';
+import { findExisting } from './disk.ts';
 import { compareClocks } from './clock.ts';
 
 type Connection = Pick<Database, 'query' | 'close'>;
@@ -60,11 +61,10 @@ async function connectPostgres(url: string): Promise<Connection> {
 
 /** The store of an installation that has not been started yet. */
 async function checkFutureStore(file: string): Promise<StoreReport> {
-  const folder = dirname(file);
-  const parent = existsSync(folder) ? folder : dirname(resolve(folder));
+  const { folder: parent } = await findExisting(resolve(dirname(file)));
   const outcome = (await isWritable(parent))
     ? ok('there is none yet: the first start creates it')
-    : fault(`there is none, and this user cannot create it in ${parent}`, ownerAdvice(parent));
+    : fault(`this user can neither open nor create it in ${parent}`, ownerAdvice(parent));
   return { findings: [{ check: 'store', ...outcome }], ...empty };
 }
 

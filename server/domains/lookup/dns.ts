@@ -4,6 +4,7 @@ import { getServers } from 'node:dns';
 import { connect, isIPv6 } from 'node:net';
 import { RECURSION_DESIRED, decode, encode, streamEncode } from 'dns-packet';
 import type { Packet } from 'dns-packet';
+import type { CallOutcome, OnCall } from '../../upstream/calls.ts';
 
 /** A recursive resolver. */
 interface Server {
@@ -24,6 +25,7 @@ export interface DelegationOptions {
   /** For each query. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  readonly onCall?: OnCall | undefined;
 }
 
 /**
@@ -32,14 +34,17 @@ export interface DelegationOptions {
  */
 export async function isDelegated(
   name: string,
-  { servers = getServers(), timeoutMs, signal }: DelegationOptions,
+  { servers = getServers(), timeoutMs, signal, onCall }: DelegationOptions,
 ): Promise<boolean> {
   for (const server of servers.slice(0, maxServers).map(toServer)) {
     const questions = [{ type: 'NS' as const, name }];
     const query: Packet = { type: 'query', id: randomInt(0x10000), flags: RECURSION_DESIRED, questions };
     const answer = async (ask: typeof queryUdp): Promise<Reply> => {
       const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-      return await ask(server, query, ends).catch(() => 'failed' as const);
+      const startedAt = performance.now();
+      const reply = await ask(server, query, ends).catch(() => 'failed' as const);
+      onCall?.(toCallOutcome(reply, ends.aborted), performance.now() - startedAt);
+      return reply;
     };
     let reply = await answer(queryUdp);
     if (reply === 'truncated') reply = await answer(queryTcp);
@@ -47,6 +52,11 @@ export async function isDelegated(
     if (reply === 'not delegated' || signal.aborted) return false;
   }
   return false;
+}
+
+function toCallOutcome(reply: Reply, isLate: boolean): CallOutcome {
+  if (reply === 'failed') return isLate ? 'timeout' : 'server_error';
+  return reply === 'not delegated' ? 'not_found' : 'ok';
 }
 
 function toServer(text: string): Server {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
 import type { Logger } from '../../log.ts';
+import type { OnCall } from '../../upstream/calls.ts';
 import { isAllowedUrl } from '../../upstream/public-address.ts';
 import { createPoller } from '../../upstream/poller.ts';
 import { parseJson } from '../../upstream/reply.ts';
@@ -15,6 +16,7 @@ export interface BootstrapOptions {
   readonly refreshMs: number;
   readonly now: () => number;
   readonly log: Logger;
+  readonly onCall?: OnCall | undefined;
 }
 
 /** IANA's list of the RDAP servers of TLDs (RFC 9224). */
@@ -49,12 +51,13 @@ const List = z.object({
 
 /** Creates the list. The built-in one is used until the first successful read. */
 export function createBootstrap(options: BootstrapOptions): Bootstrap {
-  const { url, builtIn, userAgent, refreshMs, now, log } = options;
+  const { url, builtIn, userAgent, refreshMs, now, log, onCall } = options;
   const client = createClient({
     baseUrl: '',
     headers: { 'user-agent': userAgent },
     timeoutMs,
     maxBytes,
+    onCall,
     // The client treats 304 as a redirect too; real redirects are rejected below.
     redirects: 'reply',
   });

@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import { createClient } from '../../upstream/client.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
+import type { OnCall, WatchCalls } from '../../upstream/calls.ts';
 import { lookupPublic } from '../../upstream/public-address.ts';
 import type { Registries } from '../types.ts';
 import { createDeadlines } from './deadline.ts';
@@ -28,11 +29,12 @@ export interface RegistriesOptions {
   readonly limits?: Partial<RegistryLimits>;
   /** Creates the buckets that pace the queries to each host; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
+  readonly watchCalls?: WatchCalls | undefined;
 }
 
 /** Creates the registries. No request is sent before the first check or start. */
 export function createRegistries(options: RegistriesOptions): Registries {
-  const { dnsServers, bootstrapUrl, userAgent, log, now = () => performance.now() } = options;
+  const { dnsServers, bootstrapUrl, userAgent, log, watchCalls, now = () => performance.now() } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const client = createClient({
     baseUrl: '',
@@ -41,9 +43,19 @@ export function createRegistries(options: RegistriesOptions): Registries {
     maxBytes: limits.maxBytes,
     redirects: 'reply',
     lookup: lookupPublic,
+    onCall: watchCalls?.('rdap'),
   });
   const { refreshMs } = limits;
-  const bootstrap = createBootstrap({ url: bootstrapUrl, builtIn: listedBases, userAgent, refreshMs, now, log });
+  const onCall = watchCalls?.('rdap-bootstrap');
+  const bootstrap = createBootstrap({
+    url: bootstrapUrl,
+    builtIn: listedBases,
+    userAgent,
+    refreshMs,
+    now,
+    log,
+    onCall,
+  });
   const deadlines = createDeadlines();
   const within: Within = async <Answer>(ms: number, work: (deadline: Deadline) => Promise<Answer>) => {
     try {
@@ -53,9 +65,10 @@ export function createRegistries(options: RegistriesOptions): Registries {
       return 'unknown';
     }
   };
-  const sources = createSources({ client, bootstrap, within, limits, now, log, createBucket: options.createBucket });
+  const { createBucket } = options;
+  const sources = createSources({ client, bootstrap, within, limits, now, log, createBucket, watchCalls });
 
-  const isSeenInDns = createDnsProof(dnsServers, deadlines, limits);
+  const isSeenInDns = createDnsProof(dnsServers, { deadlines, limits, onCall: watchCalls?.('dns') });
 
   return {
     start: () => void bootstrap.start(),
@@ -89,14 +102,19 @@ export function createRegistries(options: RegistriesOptions): Registries {
 }
 
 /** Checks by DNS whether a name is taken. It has the time of two queries, which leaves time for the registry. */
-function createDnsProof(servers: RegistriesOptions['dnsServers'], deadlines: Deadlines, limits: RegistryLimits) {
+function createDnsProof(
+  servers: RegistriesOptions['dnsServers'],
+  { deadlines, limits, onCall }: { deadlines: Deadlines; limits: RegistryLimits; onCall: OnCall | undefined },
+) {
   const slots = pLimit(limits.dnsConcurrency);
   return async (name: string): Promise<boolean> => {
     if (servers === 'off') return false;
     // Loaded at the first search, since it takes 10 ms of the server's start.
     const { isDelegated } = await import('./dns.ts');
     return await deadlines.within(2 * limits.dnsMs, false, ({ signal }) =>
-      slots(async () => !signal.aborted && (await isDelegated(name, { servers, timeoutMs: limits.dnsMs, signal }))),
+      slots(
+        async () => !signal.aborted && (await isDelegated(name, { servers, timeoutMs: limits.dnsMs, signal, onCall })),
+      ),
     );
   };
 }

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { DomainLookup } from '#contract/domains.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
+import type { WatchCalls } from '../../upstream/calls.ts';
 import type { Client } from '../../upstream/client.ts';
 import type { Availability, DomainName } from '../types.ts';
 import type { Deadline } from './deadline.ts';
@@ -27,6 +28,7 @@ export interface SourcesOptions {
   readonly now: () => number;
   readonly log: Logger;
   readonly createBucket?: CreateBucket | undefined;
+  readonly watchCalls?: WatchCalls | undefined;
 }
 
 /** The sources of availability: servers of RDAP, WHOIS and DAS. */
@@ -54,7 +56,7 @@ export function createSources(options: SourcesOptions): Sources {
     onAnomaly: (host, description) => log.warn({ host }, `a registry ${description}`),
   };
   const askRdap = createRdap(client, context);
-  const askWhois = createWhois(context);
+  const askWhois = createWhois(context, options.watchCalls);
   const canaries = createCanaries(askRdap, { within, limits, now, log });
 
   /** Whether the current IANA list names a server for a TLD. */

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
 import type { Availability, DomainName } from '../types.ts';
 import type { Deadline } from './deadline.ts';
+import type { CallOutcome, WatchCalls } from '../../upstream/calls.ts';
 import { retry } from './host-limiter.ts';
 import type { QueryContext } from './host-limiter.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/public-address.ts';
@@ -20,11 +21,15 @@ export type AskWhois = (
 
 const ports = { whois: 43, das: 4343 };
 
+/** What each answer means for those who count; a free name is one that is not found. */
+const outcomes = { taken: 'ok', free: 'not_found', refused: 'rate_limited', unknown: 'invalid' } as const;
+
 /**
  * Creates the WHOIS (RFC 3912) and DAS query of a domain; both use the same protocol. There is no status code: the
  * markers of the TLD in the text determine the result, which is else `unknown`. Never rejects.
  */
-export function createWhois({ limiter, limits, onAnomaly }: QueryContext): AskWhois {
+export function createWhois({ limiter, limits, onAnomaly }: QueryContext, watchCalls?: WatchCalls): AskWhois {
+  const watched = { whois: watchCalls?.('whois'), das: watchCalls?.('das') };
   return async (kind, server, { name, tld }, deadline) => {
     const [hostname = '', port = String(ports[kind])] = server.split(':');
     if (!isAllowedHost(hostname)) return 'unknown';
@@ -34,12 +39,16 @@ export function createWhois({ limiter, limits, onAnomaly }: QueryContext): AskWh
     const line = (dialect.query ?? '<name>').replace('<name>', name).replace('<label>', label);
 
     const exchange = async (): Promise<Availability | typeof retry> => {
+      const startedAt = performance.now();
+      const report = (outcome: CallOutcome): void => watched[kind]?.(outcome, performance.now() - startedAt);
       const text = await ask({ host: hostname, port: Number(port) }, line, limits, deadline.signal);
       if (text === 'unreachable' || text === 'incomplete') {
+        report(text === 'incomplete' ? 'broken' : 'unreachable');
         onAnomaly(host, text === 'incomplete' ? 'sent an incomplete response' : 'could not be reached');
         return text === 'incomplete' ? 'unknown' : retry;
       }
       const answer = toAvailability(text.received, dialect, name, label);
+      report(outcomes[answer]);
       if (answer === 'refused') limiter.backOff(host, limits.backOffMs);
       if (answer === 'refused') onAnomaly(host, 'refused the query');
       if (answer === 'unknown') onAnomaly(host, 'sent an unknown response');

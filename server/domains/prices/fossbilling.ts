@@ -35,8 +35,11 @@ const Entry = z.object({
 });
 
 /** Creates the source of prices from the guest API of FOSSBilling. */
-export function createFossBilling(settings: FossBillingSettings, { timeoutMs, warn }: PriceSourceOptions): PriceSource {
-  const client = createClient({ baseUrl: settings.url, headers: {}, timeoutMs, maxBytes: maxPriceBytes });
+export function createFossBilling(
+  settings: FossBillingSettings,
+  { timeoutMs, onCall, warn }: PriceSourceOptions,
+): PriceSource {
+  const client = createClient({ baseUrl: settings.url, headers: {}, timeoutMs, onCall, maxBytes: maxPriceBytes });
   const call = async (method: string): Promise<Reply> => {
     const reply = await client.request('GET', `/api/guest/${method}`);
     // A web server without URL rewriting returns 404 or an HTML page.

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { toIdnaName } from '../idna.ts';
 import type { Reply } from '../../upstream/client.ts';
 import type { TldPrices } from '../types.ts';
+import type { OnCall } from '../../upstream/calls.ts';
 import { parseJson, toRefusal } from '../../upstream/reply.ts';
 
 /** The maximum size of a price list; one of all TLDs for ten years has about 1 MB. */
@@ -21,6 +22,7 @@ export const Amount = z.union([
 export interface PriceSourceOptions {
   /** For each request. */
   readonly timeoutMs: number;
+  readonly onCall?: OnCall | undefined;
   /** Called with a log message that says why an entry of the billing system is not on sale. */
   readonly warn: (message: string) => void;
 }

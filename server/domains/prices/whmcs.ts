@@ -33,13 +33,15 @@ const OneYear = z.object({ 1: Amount }).transform((years) => years[1]);
 const Entry = z.object({ register: OneYear, renew: OneYear, transfer: OneYear });
 
 /** Creates the source of prices from WHMCS, by its API actions GetCurrencies and GetTLDPricing. */
-export function createWhmcs(settings: WhmcsSettings, { timeoutMs, warn }: PriceSourceOptions): PriceSource {
+export function createWhmcs(settings: WhmcsSettings, { timeoutMs, onCall, warn }: PriceSourceOptions): PriceSource {
   const client = createClient({
     baseUrl: settings.url,
     headers: {},
     secrets: [settings.secret, settings.identifier, encodeURIComponent(settings.secret)],
     timeoutMs,
     maxBytes: maxPriceBytes,
+    onCall,
+    credentialStatuses: [401, 403],
   });
   const call = (parameters: Readonly<Record<string, string>>): Promise<Reply> => {
     const { identifier, secret } = settings;

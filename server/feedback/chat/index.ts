@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import type { OnCall } from '../../upstream/calls.ts';
 import { createClient } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 import type { Chat, ChatKind } from './types.ts';
@@ -20,6 +21,7 @@ export interface ChatOptions {
   readonly version: string;
   /** For both attempts together; default 4.5 s, since readers get an answer within 5 s. */
   readonly timeoutMs?: number;
+  readonly onCall?: OnCall | undefined;
 }
 
 /** The maximum Retry-After that is waited for. */
@@ -31,7 +33,7 @@ const minSecretLength = 12;
 const Limited = z.object({ retry_after: z.number().nonnegative() });
 
 /** Creates a client of the team's chat. It retries once after a 429 with a Retry-After of 2 s or less. */
-export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions): Chat {
+export function createChat({ kind, url, version, timeoutMs = 4500, onCall }: ChatOptions): Chat {
   const chat = chatKinds[kind];
   const { origin, pathname, search } = new URL(chat.toUrl(url));
   const client = createClient({
@@ -41,10 +43,13 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
       (part) => part.length >= minSecretLength,
     ),
     timeoutMs,
+    onCall,
+    // The URL is the credential.
+    credentialStatuses: [401, 403, 404],
   });
   const toText = (text = ''): string => escapeCut(toPlainLine(text), chat.maxText, chat.escape);
   return {
-    async send(message) {
+    async send(message, trace) {
       const end = performance.now() + timeoutMs;
       const deadline = AbortSignal.timeout(timeoutMs);
       const body = chat.toBody({
@@ -52,7 +57,7 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
         article: toText(message.article) || 'Untitled article',
         path: toText(message.path) || 'Unknown path',
       });
-      const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline });
+      const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline, trace });
       let reply = await post();
       const wait = reply.status === 429 ? toRetryAfterMs(reply) : undefined;
       if (wait !== undefined && wait <= Math.min(maxWaitMs, end - performance.now())) {

@@ -1,3 +1,5 @@
+import type { Trace } from '../../trace.ts';
+
 /** A reader's feedback for the team's chat. Undefined fields were not given. */
 export interface FeedbackMessage {
   readonly article: string | undefined;
@@ -9,7 +11,7 @@ export interface FeedbackMessage {
 /** The team's chat. */
 export interface Chat {
   /** Sends a message; throws a ProviderError unless it certainly arrived. */
-  send(message: FeedbackMessage): Promise<void>;
+  send(message: FeedbackMessage, trace?: Trace): Promise<void>;
   close(): Promise<void>;
 }
 

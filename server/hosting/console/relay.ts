@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { CheckAccess } from '../../keys/access.ts';
+import type { Trace } from '../../trace.ts';
 import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import { createAccessWatch } from './access.ts';
 import { isForClients, toClientText } from './client-error.ts';
@@ -18,6 +19,7 @@ import type { StreamTokens } from './token.ts';
 export interface StreamClient {
   /** The id of the request that opened it. */
   readonly requestId: string;
+  readonly trace?: Trace | undefined;
   readonly address: string;
   /** The key of rate limits. */
   readonly key: string;

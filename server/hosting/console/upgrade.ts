@@ -101,13 +101,14 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
     websocket.on('close', (code) => {
       streams.delete(websocket);
       const seconds = Math.round((performance.now() - openedAt) / 100) / 10;
-      const line = { id: client.requestId, ip: client.address, server, key: session.keyId(), code, seconds };
+      const { requestId: id, trace, address: ip } = client;
+      const line = { id, trace_id: trace?.id, ip, server, key: session.keyId(), code, seconds };
       log.info(line, 'console stream closed');
     });
   };
   const serve = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const { id, client: found } = identify(request);
-    const client: StreamClient = { requestId: id, ...found };
+    const { id, trace, client: found } = identify(request);
+    const client: StreamClient = { requestId: id, trace, ...found };
     let server: ServerName;
     try {
       server = admit(request, client, options);
@@ -195,14 +196,14 @@ interface Refusal {
 
 /** Answers an upgrade as plain HTTP, and closes. */
 function refuse({ request, socket, error, client }: Refusal, { log, onAnswered }: UpgradeOptions): void {
-  const { requestId, address } = client;
+  const { requestId, trace, address } = client;
   const { method } = request;
   const { status, text } = renderRawError(error, requestId);
   socket.once('finish', () => socket.destroy());
   socket.end(text);
   // Without the query, which may hold a misplaced token.
   const url = request.url?.split('?', 1)[0]?.slice(0, 256);
-  const line = { id: requestId, ip: address, method, url, status };
+  const line = { id: requestId, trace_id: trace?.id, ip: address, method, url, status };
   const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
   onAnswered?.({ route, method, status });
   if (error instanceof Problem) log.info(line, 'upgrade refused');

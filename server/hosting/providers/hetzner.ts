@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OnCall } from '../../upstream/calls.ts';
 import { createClient } from '../../upstream/client.ts';
 import type { Client, Reply } from '../../upstream/client.ts';
 import { shareAccount } from '../../upstream/quota.ts';
@@ -66,6 +67,7 @@ const listIntervalMs = 5000;
 /** Dependencies of the provider. */
 export interface HetznerOptions {
   readonly timeoutMs: number;
+  readonly watchCalls?: (() => OnCall) | undefined;
   readonly clock?: StateClock | undefined;
 }
 
@@ -75,6 +77,8 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
     baseUrl: settings.url,
     headers: { authorization: `Bearer ${settings.token}` },
     timeoutMs: options.timeoutMs,
+    onCall: options.watchCalls?.(),
+    credentialStatuses: [401, 403],
   });
   const account = shareAccount(client, options.clock?.now);
   const readState = createStateReader({
@@ -86,12 +90,9 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
-      async power(ref, action, deadline, confirm) {
+      async power(ref, action, sendOptions) {
         checkRef(ref);
-        const reply = await account.power.request('POST', `/servers/${ref}/actions/${paths[action]}`, {
-          signal: deadline,
-          confirm,
-        });
+        const reply = await account.power.request('POST', `/servers/${ref}/actions/${paths[action]}`, sendOptions);
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         // Running actions may have an `error` too, by the documentation's samples, so only the status counts.
         const status = parseJson(reply.text, Answer)?.action.status;

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { WatchCalls } from '../../upstream/calls.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
 import type { ProviderSettings } from './config.ts';
@@ -18,6 +19,7 @@ export interface ProvidersOptions {
   readonly timeoutMs?: number;
   /** Creates the buckets of a panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket;
+  readonly watchCalls?: WatchCalls | undefined;
   /** The clock of reads of states; default the system's. */
   readonly clock?: StateClock;
 }
@@ -25,10 +27,11 @@ export interface ProvidersOptions {
 /** Creates the providers by name. They send no request yet. */
 export function createProviders(
   config: Readonly<Record<string, ProviderSettings>>,
-  { dataDir, log, timeoutMs = 20_000, createBucket, clock }: ProvidersOptions,
+  { dataDir, log, timeoutMs = 20_000, createBucket, watchCalls, clock }: ProvidersOptions,
 ): Map<string, Provider> {
   const create = (name: string, settings: ProviderSettings): Provider => {
-    const options = { timeoutMs, log: log.child({ provider: name }), clock };
+    const watch = watchCalls && (() => watchCalls(name));
+    const options = { timeoutMs, log: log.child({ provider: name }), watchCalls: watch, clock };
     if (settings.type === 'hetzner') return createHetzner(settings, options);
     if (settings.type === 'proxmox') return createProxmox(settings, options);
     if (settings.type === 'pterodactyl') return createPterodactyl(settings, { ...options, createBucket });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OnCall } from '../../upstream/calls.ts';
 import { createClient } from '../../upstream/client.ts';
 import type { Client, Reply } from '../../upstream/client.ts';
 import { readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
@@ -7,7 +8,7 @@ import type { Outcome } from '../../upstream/error.ts';
 import { refs } from './refs.ts';
 import { createStateReader } from './state-reader.ts';
 import type { StateClock } from './state-reader.ts';
-import type { Finding, PowerState, Provider, VpsAction } from './types.ts';
+import type { Finding, PowerState, Provider, SendOptions, VpsAction } from './types.ts';
 
 /** The settings of a Proxmox VE cluster; `certificates` is the schema that reads the file at `ca_file`. */
 export function proxmoxSettings(certificates: z.ZodType<string>) {
@@ -68,6 +69,7 @@ const lagMs = 15_000;
 /** Dependencies of the provider. */
 export interface ProxmoxOptions {
   readonly timeoutMs: number;
+  readonly watchCalls?: (() => OnCall) | undefined;
   readonly clock?: StateClock | undefined;
 }
 
@@ -77,6 +79,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions
     baseUrl: `${settings.url}/api2/json`,
     headers: { authorization: `PVEAPIToken=${settings.token_id}=${settings.token_secret}` },
     timeoutMs: options.timeoutMs,
+    onCall: options.watchCalls?.(),
     ...(settings.ca_file !== undefined && { ca: settings.ca_file }),
   });
   const readState = createStateReader({
@@ -93,12 +96,10 @@ export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions
   };
   return {
     vps: {
-      async power(ref, action, deadline, confirm) {
-        const { node, type } = await findVm(client, ref, deadline);
-        const reply = await client.request('POST', `/nodes/${node}/${type}/${ref}/status/${verbs[type][action]}`, {
-          signal: deadline,
-          confirm,
-        });
+      async power(ref, action, sendOptions = {}) {
+        const { node, type } = await findVm(client, ref, sendOptions);
+        const path = `/nodes/${node}/${type}/${ref}/status/${verbs[type][action]}`;
+        const reply = await client.request('POST', path, sendOptions);
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         if (!parseJson(reply.text, Started)) throw toProviderError(reply, 'unknown');
       },
@@ -151,9 +152,9 @@ function checkRef(ref: string): void {
 }
 
 /** Lists all VPS that the token sees, but no templates. */
-async function listVms(client: Client, signal?: AbortSignal): Promise<Vm[]> {
+async function listVms(client: Client, { signal, trace }: SendOptions = {}): Promise<Vm[]> {
   const reply = await readBeforeAction(
-    client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes, signal }),
+    client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes, signal, trace }),
   );
   const resources = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
   if (!resources) throw toProviderError(reply, 'refused');
@@ -161,9 +162,9 @@ async function listVms(client: Client, signal?: AbortSignal): Promise<Vm[]> {
 }
 
 /** Finds the node of a VPS. This precedes every action, since a VPS may migrate between nodes. */
-async function findVm(client: Client, ref: string, signal: AbortSignal | undefined): Promise<Vm> {
+async function findVm(client: Client, ref: string, options: SendOptions): Promise<Vm> {
   checkRef(ref);
-  const found = (await listVms(client, signal)).find(({ vmid }) => vmid === Number(ref));
+  const found = (await listVms(client, options)).find(({ vmid }) => vmid === Number(ref));
   if (found) return found;
   throw toRefusal(`Proxmox lists no VPS ${ref}: it does not exist, is a template, or the token lacks VM.Audit on it`);
 }

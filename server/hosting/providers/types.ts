@@ -1,5 +1,5 @@
 import type { ConsoleStats } from '#contract/console-stream.ts';
-import type { Confirm } from '../../upstream/client.ts';
+import type { RequestOptions } from '../../upstream/client.ts';
 
 /** A result of a provider's check. */
 export type Finding = GoodFinding | BadFinding;
@@ -20,6 +20,9 @@ interface BadFinding {
   /** Whether the upstream did not answer, so that the rest could not be checked. */
   readonly isUnreachable?: true;
 }
+
+/** How an action is sent: until when, after which confirmation, and in which trace. */
+export type SendOptions = Pick<RequestOptions, 'signal' | 'confirm' | 'trace'>;
 
 export type VpsAction = 'start' | 'stop' | 'reset';
 export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
@@ -50,7 +53,7 @@ export interface StateProvider {
  * just before it is sent. Throws a {@link ProviderError}, or what `confirm` rejects with.
  */
 export interface VpsProvider extends StateProvider {
-  power(ref: string, action: VpsAction, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
+  power(ref: string, action: VpsAction, options?: SendOptions): Promise<void>;
 }
 
 /** The events of a console source. */
@@ -77,9 +80,9 @@ export interface ConsoleSource {
 
 /** A provider of game servers. Its actions are sent and confirmed as those of a {@link VpsProvider}. */
 export interface GameProvider extends StateProvider {
-  power(ref: string, action: GameAction, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
+  power(ref: string, action: GameAction, options?: SendOptions): Promise<void>;
   /** Sends a console command; resolves when the upstream has accepted it. */
-  command(ref: string, command: string, deadline?: AbortSignal, confirm?: Confirm): Promise<void>;
+  command(ref: string, command: string, options?: SendOptions): Promise<void>;
   /**
    * Reads the end of the newest log file, with ANSI codes. Undefined if there is none, or the credential may not read
    * files.

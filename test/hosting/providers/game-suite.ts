@@ -74,12 +74,12 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       const { game, ref, commands, arrived } = await prepareRunning();
       const reason = new Error('the key was revoked');
       const confirm = () => Promise.reject(reason);
-      await expect(game.power(ref, 'kill', undefined, confirm)).rejects.toBe(reason);
-      await expect(game.command(ref, 'stop', undefined, confirm)).rejects.toBe(reason);
+      await expect(game.power(ref, 'kill', { confirm })).rejects.toBe(reason);
+      await expect(game.command(ref, 'stop', { confirm })).rejects.toBe(reason);
       await game.command(ref, 'list');
       await until('the command arrived', () => commands().length > 0);
       expect(commands()).toEqual(['list']);
-      await game.power(ref, 'kill', undefined, () => Promise.resolve());
+      await game.power(ref, 'kill', { confirm: () => Promise.resolve() });
       await expect(arrived('kill')).resolves.not.toThrow();
     });
 

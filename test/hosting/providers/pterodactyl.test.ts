@@ -183,7 +183,7 @@ describe("a 502 with the panel's message for an offline server", () => {
     const deadline = new AbortController();
     upstream.fail('hang', isLookup);
     upstream.wings.become('offline');
-    const failing = failureOf(game.command(ref, 'list', deadline.signal));
+    const failing = failureOf(game.command(ref, 'list', { signal: deadline.signal }));
     await until('the lookup was sent', () => upstream.seen.some(isLookup));
     deadline.abort();
     expect(await failing).toMatchObject({ outcome: 'unknown', message: 'The request could not be completed' });

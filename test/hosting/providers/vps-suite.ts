@@ -51,7 +51,7 @@ export function testVpsProvider(name: string, setUp: () => Promise<VpsHarness>):
     test('an action that is not confirmed is not sent, and fails with the reason', async () => {
       const { vps, ref, actions } = await prepare();
       const reason = new Error('the key was revoked');
-      await expect(vps.power(ref, 'stop', undefined, () => Promise.reject(reason))).rejects.toBe(reason);
+      await expect(vps.power(ref, 'stop', { confirm: () => Promise.reject(reason) })).rejects.toBe(reason);
       expect(actions()).toBe(0);
     });
 

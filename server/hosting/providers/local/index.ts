@@ -49,7 +49,7 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
   };
   return {
     vps: {
-      async power(ref, action, _deadline, confirm) {
+      async power(ref, action, { confirm } = {}) {
         const { process } = find(ref, 'vps');
         if (confirm) await confirm();
         await process.power(action);
@@ -57,13 +57,13 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
       state: async (ref) => readState(ref, 'vps'),
     },
     game: {
-      async power(ref, action, _deadline, confirm) {
+      async power(ref, action, { confirm } = {}) {
         const { process } = find(ref, 'game');
         if (confirm) await confirm();
         await process.power(action);
       },
       state: async (ref) => readState(ref, 'game'),
-      async command(ref, command, _deadline, confirm) {
+      async command(ref, command, { confirm } = {}) {
         const { process } = find(ref, 'game');
         if (confirm) await confirm();
         await process.write(command);

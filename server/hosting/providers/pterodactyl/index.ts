@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OnCall } from '../../../upstream/calls.ts';
 import { createClient } from '../../../upstream/client.ts';
 import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Reply, RequestOptions } from '../../../upstream/client.ts';
@@ -32,6 +33,8 @@ export type PterodactylSettings = z.infer<typeof PterodactylSettings>;
 export interface PterodactylOptions {
   readonly timeoutMs: number;
   readonly log: Logger;
+  /** Called for each credential. */
+  readonly watchCalls?: (() => OnCall) | undefined;
   readonly timings?: Partial<ConsoleTimings>;
   /** Creates the buckets of the panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
@@ -66,7 +69,12 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   const { timeoutMs, log } = options;
   // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
-    createClient({ baseUrl: `${settings.url}/api/client`, headers: { authorization: `Bearer ${token}` }, timeoutMs });
+    createClient({
+      baseUrl: `${settings.url}/api/client`,
+      headers: { authorization: `Bearer ${token}` },
+      timeoutMs,
+      onCall: options.watchCalls?.(),
+    });
   const now = options.clock?.now ?? (() => performance.now());
   const account = shareAccount(connect(settings.token), now);
   const client = account.others;
@@ -88,21 +96,19 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   });
 
   const game: GameProvider = {
-    async power(ref, action, deadline, confirm) {
-      const reply = await account.power.request('POST', `${pathOf(ref)}/power`, {
-        body: { signal: action },
-        signal: deadline,
-        confirm,
-      });
+    async power(ref, action, sendOptions) {
+      const body = { signal: action };
+      const reply = await account.power.request('POST', `${pathOf(ref)}/power`, { body, ...sendOptions });
       // Exactly 204: a 200 may be from a proxy or a login page.
       if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
     },
-    async command(ref, command, deadline, confirm) {
+    async command(ref, command, sendOptions = {}) {
       const path = pathOf(ref);
-      const isOffline = (): Promise<boolean> => isStopped(client, path, { timeoutMs: timeoutMs / 4, signal: deadline });
+      const { signal, trace } = sendOptions;
+      const isOffline = (): Promise<boolean> => isStopped(client, path, { timeoutMs: timeoutMs / 4, signal, trace });
       // Pelican, whose keys do not start with ptlc_, answers 204 to commands for offline servers.
       if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
-      const reply = await client.request('POST', `${path}/command`, { body: { command }, signal: deadline, confirm });
+      const reply = await client.request('POST', `${path}/command`, { body: { command }, ...sendOptions });
       if (reply.status === 204) return;
       // This is the error for an offline server, and for a 502 of a proxy that may have forwarded the command.
       const isAmbiguous = reply.status === 502 && failureOf(reply).code === 'HttpException';

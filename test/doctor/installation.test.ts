@@ -1,0 +1,502 @@
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  lstatSync,
+  realpathSync,
+  readFileSync,
+  readdirSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { runCommand, runHere } from '../commands/run-command.ts';
+import { findFreePort } from '../helpers/free-port.ts';
+import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+import { eventually } from '../server/shared.ts';
+import { addKey, createInstallation } from './installation.ts';
+import type { Installation } from './installation.ts';
+
+/** Everything below a folder: its path, kind, size, time and content. */
+function photograph(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => {
+      const path = join(folder, name);
+      const { mode, size, mtimeMs } = lstatSync(path);
+      const content = lstatSync(path).isFile() ? createHash('sha256').update(readFileSync(path)).digest('hex') : '';
+      return `${name} ${mode} ${size} ${mtimeMs} ${content}`;
+    })
+    .toSorted();
+}
+
+test('an installation whose server runs has no fault, and the table says what was seen', async () => {
+  const installation = await createInstallation();
+  await installation.start();
+  await expect.poll(async () => (await installation.examine()).faults, eventually).toEqual([]);
+  const { status, findings, stderr } = await installation.examine();
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(findings.map(({ check, state, seen }) => `${check}: ${state}: ${seen.replaceAll(/\d+/g, 'N')}`)).toEqual([
+    'settings: ok: valid; version N.N.N',
+    'clock: ok: after the release was built',
+    'clock of an upstream: ok: agrees with an upstream within N s',
+    expect.stringMatching(/^disk of DATA_DIR, DIST_DIR, STATUS_FILE: ok: /),
+    'rights: ok: no other user of this machine can read what is secret',
+    'store: ok: SQLite, whole; WAL',
+    'tables: ok: version N',
+    expect.stringMatching(/^release: ok: \w+ is whole$/),
+    'release age: ok: no article is scheduled',
+    'rollback: ok: there is no earlier release to go back to',
+    'server: ok: it runs with version N.N.N and this release',
+    'metrics: ok: the server answers with them',
+    'provider panel: ok: The token is accepted',
+    'provider panel: ok: The read_only_token is accepted',
+    'provider cloud: ok: The token is accepted',
+    'servers: ok: each of N has a provider',
+    'refs of panel: ok: it knows each of N servers',
+    'refs of cloud: ok: it knows each of N servers',
+    'API keys: ok: N are valid',
+    'status source: ok: Uptime Kuma says up',
+    expect.stringMatching(/^STATUS_FILE: ok: written N s ago$/),
+    'webhook: ok: Discord has it',
+    'domain prices: skipped: they are in catalog/domains.yaml',
+    'domain look-ups: skipped: `npm run domains -- doctor` asks the registry of each TLD',
+  ]);
+  const { stdout } = await runHere(['doctor'], installation.settings);
+  expect(stdout).toMatch(/^CHECK +RESULT +SEEN\n/);
+  expect(stdout).toMatch(/\nrollback +hint +there is no earlier release to go back to\n/);
+  expect(stdout).toMatch(/\n\nrollback: keep some: `npm run releases -- prune --keep 3` leaves three\n$/);
+});
+
+test('the doctor writes nothing, whether the server runs or not, and posts nothing', async () => {
+  const installation = await createInstallation();
+  await installation.world.store.close();
+  const before = photograph(installation.root);
+  expect((await installation.examine()).faults).toEqual([]);
+  expect(photograph(installation.root)).toEqual(before);
+  const { panel, hetzner } = installation.world;
+  const seen = [panel, hetzner, installation.kuma, installation.chat].flatMap((upstream) => upstream.seen);
+  expect(seen.length).toBeGreaterThan(5);
+  expect(seen.filter(({ method }) => method !== 'GET')).toEqual([]);
+});
+
+test('before the first start there is no store, and none is created', async () => {
+  const installation = await createInstallation();
+  const DATA_DIR = join(temporaryFolder(), 'a', 'b');
+  const { faults, findings } = await installation.examine({ DATA_DIR, PROVIDERS_FILE: '' });
+  expect(faults).toEqual([]);
+  expect(findings.find(({ check }) => check === 'store')?.seen).toBe('there is none yet: the first start creates it');
+  expect(() => lstatSync(DATA_DIR)).toThrow('ENOENT');
+});
+
+test('wrong settings are a fault each, and nothing else is checked', async () => {
+  const installation = await createInstallation();
+  const { status, findings } = await installation.examine({ RATELIMIT_RPS: 'hunter2', HOST: 'a b', PUBLICURL: 'x' });
+  expect(status).toBe(1);
+  expect(findings.map(({ check, state, seen }) => `${check}: ${state}: ${seen}`)).toEqual([
+    'settings: fault: HOST: must be an IP address or a host name',
+    'settings: fault: RATELIMIT_RPS: must be a whole number',
+    'settings: fault: PUBLICURL is not a setting and has no effect: did you mean PUBLIC_URL?',
+    'all others: skipped: the server does not start with these settings',
+  ]);
+});
+
+/** Writes to the database of an installation. */
+function change({ settings }: Installation, sql: string): void {
+  using database = new DatabaseSync(join(settings['DATA_DIR']!, 'hosting.sqlite'));
+  database.exec(sql);
+}
+
+/** A fault: what is done to an installation, and what the doctor must then say. */
+interface Fault {
+  /** Breaks the installation; returns settings to change. */
+  readonly make: (installation: Installation) => Promise<Record<string, string> | void> | Record<string, string> | void;
+  readonly check: string;
+  readonly seen: string | RegExp;
+  readonly advice: string | RegExp;
+  /** Other checks that find a fault for the same reason. */
+  readonly also?: readonly string[];
+}
+
+const day = 86_400_000;
+
+const faults: Readonly<Record<string, Fault>> = {
+  'a misspelt setting': {
+    make: () => ({ RATELIMIT_BRUST: 'hunter2' }),
+    check: 'settings',
+    seen: 'RATELIMIT_BRUST is not a setting and has no effect: did you mean RATELIMIT_BURST?',
+    advice: 'rename RATELIMIT_BRUST, or remove it',
+  },
+  'a public address without PUBLIC_URL': {
+    make: () => ({ HOST: '0.0.0.0', PUBLIC_URL: '' }),
+    check: 'settings',
+    seen: /^PUBLIC_URL is not set/,
+    advice: /^set PUBLIC_URL/,
+  },
+  'a PUBLIC_URL in plain text': {
+    make: () => ({ PUBLIC_URL: 'http://api.example.com' }),
+    check: 'settings',
+    seen: /^PUBLIC_URL is not https/,
+    advice: /https/,
+  },
+  'a proxy on this machine that is not trusted': {
+    make: () => ({ TRUSTED_PROXIES: '' }),
+    check: 'settings',
+    seen: /^TRUSTED_PROXIES lacks the proxy on this machine/,
+    advice: 'set TRUSTED_PROXIES=127.0.0.1,::1',
+  },
+  'a clock in the past': {
+    make({ root }) {
+      const later = new Date(Date.now() + 3 * day);
+      utimesSync(join(root, 'dist/current/manifest.json'), later, later);
+    },
+    check: 'clock',
+    seen: 'it is 72 h before the release was built',
+    advice: /NTP/,
+  },
+  'a clock that differs from that of an upstream': {
+    make({ world, kuma }) {
+      const date = new Date(Date.now() + 3_600_000).toUTCString();
+      for (const upstream of [world.panel, world.hetzner, kuma]) {
+        upstream.fail({ status: 200, headers: { date }, body: '{}' }, ({ path }) => path === '/');
+      }
+    },
+    check: 'clock of an upstream',
+    seen: /^an upstream is 3(?:599|600) s ahead of this machine$/,
+    advice: /NTP/,
+  },
+  'a damaged database': {
+    make({ settings }) {
+      const file = join(settings['DATA_DIR']!, 'hosting.sqlite');
+      using database = new DatabaseSync(file);
+      database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      database.close();
+      const bytes = readFileSync(file);
+      bytes.fill(0xff, 4096, 8192);
+      writeFileSync(file, bytes);
+      return {};
+    },
+    check: 'store',
+    seen: /^the database (?:is damaged$|.* cannot be used: )/,
+    advice: /store -- restore FILE/,
+  },
+  'a database of a newer program': {
+    make: (installation) =>
+      change(installation, 'INSERT INTO hosting_migrations (version, applied_at, min_version) VALUES (999, 1, 999)'),
+    check: 'tables',
+    seen: /^a newer version of this program wrote the database/,
+    advice: /^install the version of the program/,
+  },
+  'a WAL that is never emptied': {
+    make(installation) {
+      change(
+        installation,
+        `PRAGMA wal_autocheckpoint = 0; CREATE TABLE ballast (bytes BLOB);
+          INSERT INTO ballast VALUES (randomblob(70000000)); DELETE FROM ballast; DROP TABLE ballast`,
+      );
+    },
+    check: 'store',
+    seen: /^hosting\.sqlite-wal has \d+ MiB$/,
+    advice: /lsof/,
+  },
+  'a damaged release': {
+    make({ root }) {
+      const file = join(root, 'dist/current/public/v1/plans.json');
+      chmodSync(file, 0o644);
+      writeFileSync(file, readFileSync(file, 'utf8').replace('Small', 'Smale'));
+    },
+    check: 'release',
+    seen: /plans\.json: the file does not match the manifest$/,
+    advice: /releases -- rollback/,
+  },
+  'no release': {
+    make: () => ({ DIST_DIR: temporaryFolder() }),
+    check: 'release',
+    seen: /there is no release at/,
+    advice: /npm run build/,
+  },
+  'a scheduled article that is not online': {
+    async make({ root }) {
+      writeFiles(root, { 'content/blog/news/third.md': article({ title: 'Third', date: '2026-02-01' }, 'Now.\n') });
+      await buildProject(root, { now: '2026-01-15' });
+    },
+    check: 'release age',
+    seen: 'an article of 2026-02-01 is not online: no release was built since',
+    advice: /timer/,
+  },
+  'another program on the port': {
+    async make() {
+      const other = await createUpstream(() => ({ status: 404 }));
+      return { PORT: new URL(other.url).port };
+    },
+    check: 'server',
+    seen: /^another program listens on port \d+$/,
+    advice: /PORT/,
+  },
+  'a server that was not restarted': {
+    async make(installation) {
+      await installation.start();
+      return { SERVICE_VERSION: '1.2.4' };
+    },
+    check: 'server',
+    seen: 'it runs another version than 1.2.4, which is installed here',
+    advice: 'restart it',
+  },
+  'a server with another release': {
+    async make(installation) {
+      await installation.start();
+      const other = await createInstallation();
+      writeFiles(other.root, { 'content/blog/news/third.md': article({ title: 'Third' }, 'Now.\n') });
+      await buildProject(other.root);
+      return { DIST_DIR: join(other.root, 'dist') };
+    },
+    check: 'server',
+    seen: 'it serves another release than DIST_DIR/current',
+    advice: /new release rejected/,
+  },
+  'another program on the port of the metrics': {
+    async make() {
+      const other = await createUpstream(() => ({ status: 200 }));
+      return { METRICS_PORT: new URL(other.url).port };
+    },
+    check: 'metrics',
+    seen: /^another program listens on METRICS_PORT \d+$/,
+    advice: /METRICS_PORT/,
+  },
+  'a server that runs without its metrics': {
+    async make(installation) {
+      await installation.start();
+      return { METRICS_PORT: String(await findFreePort()) };
+    },
+    check: 'metrics',
+    seen: /^the server has no metrics on port \d+$/,
+    advice: /^restart it/,
+  },
+  'a mistake in PROVIDERS_FILE': {
+    make({ root }) {
+      writeFiles(root, { 'wrong.yaml': 'providers:\n  panel: { type: pterodactil, token: "hunter2" }\n' });
+      return { PROVIDERS_FILE: join(root, 'wrong.yaml') };
+    },
+    check: 'providers',
+    seen: /wrong\.yaml:2:/,
+    advice: /docs\/operating\.md/,
+    also: ['servers'],
+  },
+  'a refused credential': {
+    make: ({ world }) => world.panel.users.clear(),
+    check: 'provider panel',
+    seen: 'The token is not accepted: status 401',
+    advice: /client key/,
+    also: ['provider panel'],
+  },
+  'a read-only credential that may write': {
+    make: ({ world }) => void [...world.panel.users.values()].at(-1)!.permissions.push('control.console'),
+    check: 'provider panel',
+    seen: /^The read_only_token may do more than read/,
+    advice: /take all other permissions/,
+  },
+  'an upstream that cannot be reached': {
+    make: ({ world }) => world.hetzner.stop().then(() => ({})),
+    check: 'provider cloud',
+    seen: 'Hetzner Cloud cannot be reached',
+    advice: /connect/,
+  },
+  'an upstream that takes the connection and never answers': {
+    make({ world }) {
+      world.panel.fail('hang');
+      return { UPSTREAM_TIMEOUT_SECONDS: '1' };
+    },
+    check: 'provider panel',
+    seen: 'The panel cannot be reached with the token',
+    advice: /connect/,
+  },
+  'servers without providers': {
+    make: () => ({ PROVIDERS_FILE: '' }),
+    check: 'servers',
+    seen: 'PROVIDERS_FILE is not set, so no action reaches game:mine, game:theirs, vps:mine, vps:theirs',
+    advice: /^set PROVIDERS_FILE/,
+  },
+  'a server of a provider that does not exist': {
+    make: (installation) =>
+      change(installation, `UPDATE hosting_servers SET provider = 'panell' WHERE server = 'game:mine'`),
+    check: 'servers',
+    seen: 'game:mine leads nowhere: PROVIDERS_FILE has no provider panell (did you mean "panel"?)',
+    advice: /servers -- add game:mine --provider NAME --ref REF --replace/,
+  },
+  'a ref that is impossible': {
+    make: (installation) => change(installation, `UPDATE hosting_servers SET ref = 'x' WHERE server = 'vps:mine'`),
+    check: 'servers',
+    seen: 'vps:mine leads nowhere: a ref of hetzner is the number of a server of the project',
+    advice: /servers -- add vps:mine/,
+    also: ['refs of cloud'],
+  },
+  'a ref that the provider does not know': {
+    make: (installation) => change(installation, `UPDATE hosting_servers SET ref = '43' WHERE server = 'vps:mine'`),
+    check: 'refs of cloud',
+    seen: 'it does not show vps:mine to our credential',
+    advice: /deleted there/,
+  },
+  'a game server that the panel does not know': {
+    make: (installation) =>
+      change(installation, `UPDATE hosting_servers SET ref = '0123abcd' WHERE server = 'game:theirs'`),
+    check: 'refs of panel',
+    seen: 'it does not show game:theirs to our credential',
+    advice: /deleted there/,
+  },
+  'a key of a server that does not exist': {
+    make: async (installation) => {
+      await addKey(installation, ['game:gone'], null);
+      return {};
+    },
+    check: 'API keys',
+    seen: /^servers that do not exist are named by \w{12}$/,
+    advice: /keys -- update ID/,
+  },
+  'an Uptime Kuma that fails': {
+    make: ({ kuma }) => kuma.fail({ status: 500, body: 'hunter2' }),
+    check: 'status source',
+    seen: 'Uptime Kuma: not an answer of a status page',
+    advice: /published/,
+  },
+  'a status page without monitors': {
+    make: ({ kuma }) => kuma.monitors.clear(),
+    check: 'status source',
+    seen: 'Uptime Kuma: no monitor is on the page',
+    advice: /published/,
+  },
+  'no monitor at all': {
+    async make({ root }) {
+      writeFiles(root, { 'catalog/status.yaml': 'monitors: []\nmaintenance: []\n' });
+      await buildProject(root, { allowEmpty: true });
+      return { UPTIME_KUMA_URL: '', UPTIME_KUMA_STATUS_PAGE: '' };
+    },
+    check: 'status source',
+    seen: 'there is no monitor, so that /v1/status is 503',
+    advice: /catalog\/status\.yaml/,
+  },
+  'a STATUS_FILE in a folder that does not exist': {
+    make: ({ root }) => ({ STATUS_FILE: join(root, 'none/status.json') }),
+    check: 'STATUS_FILE',
+    seen: /^this user cannot write to /,
+    advice: /create the folder/,
+  },
+  'a STATUS_FILE that is not written': {
+    async make(installation) {
+      await installation.start();
+      const old = join(installation.root, 'old.json');
+      writeFileSync(old, '{"status":"up"}');
+      utimesSync(old, new Date(Date.now() - 600_000), new Date(Date.now() - 600_000));
+      return { STATUS_FILE: old };
+    },
+    check: 'STATUS_FILE',
+    seen: 'the server wrote it 10 minutes ago',
+    advice: /log of the server/,
+  },
+  'a webhook that Discord does not have': {
+    make: ({ chat }) => chat.fail({ status: 404, body: 'hunter2' }),
+    check: 'webhook',
+    seen: 'Discord does not have it: status 404',
+    advice: /create a webhook/,
+  },
+  'a webhook of another kind': {
+    make: () => ({ CHAT_FEEDBACK_WEBHOOK_KIND: 'mattermost' }),
+    check: 'webhook',
+    seen: 'the URL is not one of a mattermost webhook',
+    advice: /CHAT_FEEDBACK_WEBHOOK_KIND/,
+  },
+  'a webhook of a host that does not answer': {
+    async make() {
+      const url = `http://127.0.0.1:${await findFreePort()}/hooks/hunter2`;
+      return { CHAT_FEEDBACK_WEBHOOK_KIND: 'mattermost', CHAT_FEEDBACK_WEBHOOK_URL: url };
+    },
+    check: 'webhook',
+    seen: 'the chat cannot be reached (ECONNREFUSED)',
+    advice: /connect/,
+  },
+  'a billing system that refuses us': {
+    async make() {
+      const { upstream } = await createWhmcsUpstream();
+      upstream.fail(refusal('Invalid IP 10.0.0.1 hunter2', 403));
+      return {
+        DOMAIN_PRICES: 'whmcs',
+        WHMCS_URL: upstream.url,
+        WHMCS_IDENTIFIER: whmcsCredential.identifier,
+        WHMCS_SECRET: whmcsCredential.secret,
+      };
+    },
+    check: 'domain prices',
+    seen: 'the billing system does not answer as it should',
+    advice: /whmcs settings/,
+  },
+};
+
+test.each(Object.entries(faults))(
+  '%s is found, with what to do',
+  async (_name, { make, check, seen, advice, also }) => {
+    const installation = await createInstallation();
+    const { status, faults: found, stderr, findings } = await installation.examine((await make(installation)) ?? {});
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^\d+ of \d+ checks found a fault\n$/);
+    expect(found).toContainEqual({
+      check,
+      state: 'fault',
+      seen: typeof seen === 'string' ? seen : expect.stringMatching(seen),
+      advice: typeof advice === 'string' ? advice : expect.stringMatching(advice),
+    });
+    expect(found.map((one) => one.check).filter((one) => one !== check && !also?.includes(one))).toEqual([]);
+    expect(JSON.stringify(findings)).not.toMatch(/hunter2|whmcs-secret/);
+  },
+);
+
+test('keys that expired long ago are a hint, and no fault', async () => {
+  const installation = await createInstallation();
+  const id = await addKey(installation, ['game:mine'], Date.now() - 91 * day);
+  const { status, findings } = await installation.examine();
+  expect(status).toBe(0);
+  expect(findings).toContainEqual({
+    check: 'API keys',
+    state: 'ok',
+    seen: `expired for more than 90 days: ${id}`,
+    advice: 'revoke what is not renewed: `npm run keys -- revoke ID`',
+  });
+});
+
+test('an .env with a secret that every user can read is found', async (context) => {
+  const installation = await createInstallation();
+  const cwd = temporaryFolder();
+  writeFiles(cwd, { '.env': 'PANEL_TOKEN=hunter2\n' });
+  chmodSync(join(cwd, '.env'), 0o644);
+  chmodSync(cwd, 0o755);
+  chmodSync(installation.settings['DATA_DIR']!, 0o755);
+  chmodSync(installation.root, 0o755);
+  chmodSync(join(installation.root, '..'), 0o755);
+  const { stdout } = await runCommand(['doctor', '--json'], { cwd, env: installation.settings });
+  const found = (JSON.parse(stdout) as { check: string; state: string; seen: string; advice?: string }[]).filter(
+    ({ check }) => check === 'rights',
+  );
+  if (found[0]?.state === 'ok') context.skip('the folder of temporary files is closed to other users');
+  expect(found.map(({ seen, advice }) => ({ seen, advice }))).toEqual([
+    {
+      seen: expect.stringMatching(/^other users can look into DATA_DIR/),
+      advice: expect.stringMatching(/^chmod 700 /),
+    },
+    { seen: 'every user can read .env, which holds a secret', advice: expect.stringMatching(/^chmod o-rwx .*\.env$/) },
+    {
+      seen: 'every user can read PROVIDERS_FILE, which holds a secret',
+      advice: expect.stringMatching(/^chmod o-rwx .*providers\.yaml$/),
+    },
+  ]);
+  expect(stdout).not.toContain('hunter2');
+});
+
+test('a release that is a folder cannot be rolled back', async () => {
+  const installation = await createInstallation();
+  const dist = join(temporaryFolder(), 'dist');
+  cpSync(realpathSync(join(installation.root, 'dist/current')), join(dist, 'current'), { recursive: true });
+  expect((await installation.examine({ DIST_DIR: dist })).faults).toMatchObject([
+    { check: 'rollback', seen: expect.stringMatching(/^DIST_DIR\/current is a folder/) },
+  ]);
+});

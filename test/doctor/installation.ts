@@ -1,0 +1,98 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { createApiKey } from '../../server/keys/key.ts';
+import { openStore } from '../../server/store/index.ts';
+import type { Finding } from '../../server/doctor/finding.ts';
+import { runHere } from '../commands/run-command.ts';
+import { createTestApp } from '../helpers/app.ts';
+import type { TestApp } from '../helpers/app.ts';
+import { findFreePort } from '../helpers/free-port.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import type { HostingWorld } from '../helpers/hosting.ts';
+import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
+import type { KumaUpstream } from '../helpers/upstream-kuma.ts';
+import { panelKeys } from '../helpers/upstream-panel.ts';
+import { hetznerToken } from '../helpers/upstream-hetzner.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+import type { Upstream } from '../helpers/upstream.ts';
+import { copyProject } from '../server/shared.ts';
+
+/** The secret part of the webhook. */
+const webhookToken = 'webhook-token-0123456789';
+
+/** An installation with everything, whose outside systems are stand-ins. */
+export interface Installation {
+  readonly root: string;
+  readonly settings: Record<string, string>;
+  readonly world: HostingWorld;
+  readonly kuma: KumaUpstream;
+  readonly chat: Upstream;
+  /** Starts its server. */
+  readonly start: () => Promise<TestApp>;
+  /** Runs the doctor with changed settings; an empty one is not set. */
+  readonly examine: (changes?: Readonly<Record<string, string>>) => Promise<Report>;
+}
+
+/** What the doctor reported. */
+export interface Report {
+  readonly status: number | string;
+  readonly findings: readonly Finding[];
+  /** The table and the advice of the faults alone. */
+  readonly faults: readonly Finding[];
+  readonly stderr: string;
+}
+
+/** Creates an installation in which nothing is wrong. */
+export async function createInstallation(databaseUrl?: string): Promise<Installation> {
+  const root = await copyProject();
+  const world = await createHostingWorld(root, databaseUrl === undefined ? {} : { databaseUrl });
+  const kuma = await createKumaUpstream();
+  const chat = await createUpstream(() => ({ status: 200, body: '{"type":1}' }));
+  const key = await world.issueKey();
+  const settings = {
+    ...world.settings,
+    ...kuma.settings,
+    PORT: String(await findFreePort()),
+    METRICS_PORT: String(await findFreePort()),
+    DIST_DIR: join(root, 'dist'),
+    PUBLIC_URL: 'https://api.example.com',
+    TRUSTED_PROXIES: '127.0.0.1,::1',
+    STATUS_FILE: join(root, 'status.json'),
+    CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/${webhookToken}`,
+    SERVICE_VERSION: '1.2.3',
+    DNS_SERVERS: 'off',
+    RDAP_BOOTSTRAP_URL: 'off',
+  };
+  const secrets = [panelKeys.write, panelKeys.read, hetznerToken, webhookToken, key.split('_').at(-1)!];
+  return {
+    root,
+    settings,
+    world,
+    kuma,
+    chat,
+    start: () => createTestApp({ root, settings }),
+    examine: (changes = {}) => examine({ ...settings, ...changes }, secrets),
+  };
+}
+
+/** Runs the doctor, as a table and as JSON; both hold no secret. */
+async function examine(settings: Readonly<Record<string, string>>, secrets: readonly string[]): Promise<Report> {
+  const { status, stdout, stderr } = await runHere(['doctor', '--json'], settings);
+  const text = stdout + stderr;
+  for (const secret of secrets) if (text.includes(secret)) throw new Error(`the doctor shows ${secret}`);
+  const findings = JSON.parse(stdout) as Finding[];
+  return { status, stderr, findings, faults: findings.filter(({ state }) => state === 'fault') };
+}
+
+/** Adds a key with other fields to the store of an installation. */
+export async function addKey(
+  { settings }: Installation,
+  servers: readonly ('game:mine' | `game:${string}`)[],
+  expiresAt: number | null,
+): Promise<string> {
+  const store = await openStore({ DATA_DIR: settings['DATA_DIR']!, DATABASE_URL: undefined });
+  onTestFinished(() => store.close());
+  const { record } = createApiKey({ label: 'Another', servers, scopes: ['game-power:read'], expiresAt });
+  await store.apiKeys.create(record);
+  return record.id;
+}

@@ -1,0 +1,175 @@
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { watchInstallation } from '../../server/doctor/watch.ts';
+import type { Watched } from '../../server/doctor/watch.ts';
+import { readEnv } from '../../server/env.ts';
+import { createPterodactyl } from '../../server/hosting/providers/pterodactyl/index.ts';
+import type { Provider } from '../../server/hosting/providers/types.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { article, buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
+import { createPanelUpstream, panelKeys } from '../helpers/upstream-panel.ts';
+import { createTestLog } from '../helpers/upstream.ts';
+import { eventually, sharedProject } from '../server/shared.ts';
+
+/** Watches an installation with nothing wrong, but for the changes; returns the lines of its log as `level check: text`. */
+async function watch(changes: Partial<Watched>): Promise<() => string[]> {
+  const { log, written } = createTestLog();
+  const settings = { DIST_DIR: join(await sharedProject(), 'dist'), DATA_DIR: temporaryFolder() };
+  const stop = watchInstallation({
+    env: readEnv(settings),
+    environment: {},
+    log,
+    store: { servers: { list: () => Promise.resolve([]) } } as unknown as Watched['store'],
+    releases: { current: () => ({ nextChangeAt: null }) } as unknown as Watched['releases'],
+    providers: new Map(),
+    isPreview: false,
+    pauseMs: 10,
+    ...changes,
+  });
+  onTestFinished(stop);
+  return () =>
+    written()
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Record<string, string>)
+      .map(({ level, check, msg }) => `${level} ${check}: ${msg}`)
+      .toSorted();
+}
+
+/** A panel, and the provider that uses it. */
+async function preparePanel() {
+  const panel = await createPanelUpstream();
+  const settings = {
+    type: 'pterodactyl',
+    url: panel.url,
+    token: panelKeys.write,
+    read_only_token: panelKeys.read,
+  } as const;
+  const provider = createPterodactyl(settings, { timeoutMs: 20_000, log: createTestLog().log });
+  onTestFinished(() => provider.close());
+  const accounts = () => panel.seen.filter(({ path }) => path.endsWith('/account')).length;
+  /** Waits until checks that began from now on have ended. */
+  const checked = async (): Promise<void> => {
+    const before = accounts();
+    await expect.poll(accounts, eventually).toBeGreaterThan(before + 4);
+  };
+  return { panel, providers: new Map<string, Provider>([['panel', provider]]), checked };
+}
+
+test('a credential that a panel begins to refuse is logged once, and once when it is accepted again', async () => {
+  const { panel, providers, checked } = await preparePanel();
+  const lines = await watch({ providers });
+  await checked();
+  expect(lines()).toEqual([]);
+  const users = [...panel.users];
+  panel.users.clear();
+  const refused = [
+    'warn provider panel: The read_only_token is not accepted: status 401',
+    'warn provider panel: The token is not accepted: status 401',
+  ];
+  await expect.poll(lines, eventually).toEqual(refused);
+  await checked();
+  // A panel that does not answer says nothing about the credential.
+  panel.fail('drop');
+  await checked();
+  expect(lines()).toEqual(refused);
+  panel.fail(undefined);
+  for (const [key, user] of users) panel.users.set(key, user);
+  await expect
+    .poll(lines, eventually)
+    .toEqual([...refused.map((line) => line.replace('warn', 'info').replace(': ', ': over: ')), ...refused]);
+  await checked();
+  expect(lines()).toHaveLength(4);
+  expect(lines().join()).not.toMatch(/ptlc_|127\.0\.0\.1/);
+});
+
+test('a credential that is refused from the start is one line, not two', async () => {
+  const { panel, providers, checked } = await preparePanel();
+  panel.users.delete(panelKeys.write);
+  const lines = await watch({ providers });
+  await checked();
+  await checked();
+  expect(lines()).toEqual(['warn provider panel: The token is not accepted: status 401']);
+});
+
+test('a clock that jumps is logged, and that it is steady again', async () => {
+  let reading = { wall: Date.now(), monotonic: 0 };
+  const go = (wall: number, monotonic: number): void => {
+    reading = { wall: reading.wall + wall * 1000, monotonic: reading.monotonic + monotonic * 1000 };
+  };
+  const lines = await watch({ readClocks: () => reading });
+  go(60, 60);
+  go(3600, 60);
+  await expect.poll(() => lines().length, eventually).toBe(1);
+  go(700, 700);
+  await expect.poll(() => lines().length, eventually).toBe(2);
+  const jumped =
+    'clock jump: the clock jumped by 3540 s: keys, tokens and scheduled articles ended or began at the wrong time';
+  expect(lines()).toEqual([`info ${jumped.replace(': ', ': over: ')}`, `warn ${jumped}`]);
+});
+
+test('a release whose scheduled change did not come is logged until another is served', async () => {
+  const release = { nextChangeAt: '2026-11-20' as string | null };
+  let wall = Date.parse('2026-11-19T23:59:00Z');
+  let looks = 0;
+  const releases = { current: () => release } as unknown as Watched['releases'];
+  const lines = await watch({
+    releases,
+    // A clock in the past would be another fault.
+    env: readEnv({ DIST_DIR: temporaryFolder(), DATA_DIR: temporaryFolder() }),
+    readClocks() {
+      looks += 1;
+      return { wall, monotonic: wall };
+    },
+  });
+  wall = Date.parse('2026-11-20T00:30:00Z');
+  const before = looks;
+  await expect.poll(() => looks, eventually).toBeGreaterThan(before + 20);
+  expect(lines()).toEqual([]);
+  wall = Date.parse('2026-11-20T01:01:00Z');
+  const late = 'release age: an article of 2026-11-20 is not online: no release was built since';
+  await expect.poll(lines, eventually).toEqual([`warn ${late}`]);
+  release.nextChangeAt = null;
+  await expect.poll(lines, eventually).toEqual([`info ${late.replace(': ', ': over: ')}`, `warn ${late}`]);
+});
+
+test('a start logs each fault of the installation once, in the words of the doctor', async () => {
+  const root = createProject({
+    'content/blog/news/third.md': article({ title: 'Third', date: '2026-02-01' }, 'Now.\n'),
+  });
+  await buildProject(root, { now: '2026-01-15' });
+  const world = await createHostingWorld(root);
+  world.panel.users.delete(panelKeys.write);
+  await world.store.servers.put({ server: 'game:lost', provider: 'gone', ref: 'x', logFile: null });
+  const app = await createTestApp({
+    root,
+    settings: { ...world.settings, PUBLIC_URL: 'http://api.example.com', TRUSTED_PROXIES: '::1' },
+  });
+  const read = () => app.log().filter(({ check }) => check !== undefined);
+  const expected = [
+    'provider panel: The token is not accepted: status 401',
+    'release age: an article of 2026-02-01 is not online: no release was built since',
+    'servers: game:lost leads nowhere: PROVIDERS_FILE has no provider gone',
+    'settings: PUBLIC_URL is not https: API keys and consoles travel in plain text',
+  ];
+  const warnings = () =>
+    read()
+      .map(({ check, msg }) => `${String(check)}: ${String(msg)}`)
+      .toSorted();
+  await expect.poll(warnings, eventually).toEqual(expected);
+  expect(read().every(({ level, advice }) => level === 'warn' && typeof advice === 'string')).toBe(true);
+  const listening = app.log().findIndex(({ msg }) => msg === 'listening');
+  expect(app.log().findIndex(({ check }) => check !== undefined)).toBeGreaterThan(listening);
+});
+
+test('a start with nothing wrong logs no warning', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  chmodSync(world.settings['DATA_DIR']!, 0o700);
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const accounts = () => world.panel.seen.filter(({ path }) => path.endsWith('/account')).length;
+  await expect.poll(accounts, eventually).toBeGreaterThan(1);
+  await app.stop();
+  expect(app.log().filter(({ level }) => level !== 'info')).toEqual([]);
+});

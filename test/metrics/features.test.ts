@@ -1,0 +1,181 @@
+import { lutimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openClient } from '../helpers/console-client.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { changesOf, parseSeries } from '../helpers/metrics.ts';
+import { article, buildProject, createProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
+import { copyProject, eventually, serveShared, sharedProject } from '../server/shared.ts';
+import type { SharedApp } from '../server/shared.ts';
+import { readManifest } from '../server/targets.ts';
+
+/** A server with metrics, and customers of its own. */
+async function serveWorld(settings: Record<string, string> = {}) {
+  const world = await createHostingWorld(temporaryFolder());
+  const all = { ...world.settings, METRICS_PORT: '0', ...settings };
+  const app = await createTestApp({ root: await sharedProject(), settings: all });
+  // The check of the credentials at the start: two of the panel, one of the cloud.
+  const checks = async () => parseSeries(await app.metrics()).get(calls('panel', 'ok')) ?? 0;
+  await expect.poll(checks, eventually).toBeGreaterThanOrEqual(4);
+  return { world, app: { ...app, key: await world.issueKey() } };
+}
+
+const calls = (upstream: string, outcome: string): string =>
+  `hosting_api_upstream_calls_total{upstream="${upstream}",outcome="${outcome}"}`;
+
+/** The changes of some metrics while a function runs. */
+async function changedBy(app: SharedApp, metric: string, work: () => Promise<unknown>) {
+  const before = await app.metrics();
+  await work();
+  const changes = Object.entries(changesOf(before, await app.metrics()));
+  return Object.fromEntries(changes.filter(([series]) => series.startsWith(metric)));
+}
+
+describe('calls of a provider are counted', () => {
+  const metric = 'hosting_api_upstream_calls_total';
+  const act = (app: SharedApp) => () => askEndpoint(app, 'startGameServer');
+
+  test('by outcome, under its name in PROVIDERS_FILE', async () => {
+    const { app, world } = await serveWorld({ UPSTREAM_TIMEOUT_SECONDS: '1' });
+    expect(await changedBy(app, metric, act(app))).toEqual({ [calls('panel', 'ok')]: 1 });
+    for (const [fault, outcome] of [
+      [{ status: 401 }, 'credential_refused'],
+      [{ status: 403 }, 'forbidden'],
+      [{ status: 404 }, 'not_found'],
+      [{ status: 409 }, 'rejected'],
+      [{ status: 429 }, 'rate_limited'],
+      [{ status: 500 }, 'server_error'],
+      [{ status: 302, headers: { location: '/auth/login' } }, 'invalid'],
+      ['huge', 'invalid'],
+      ['hang', 'timeout'],
+      ['drop', 'broken'],
+    ] as const) {
+      world.panel.fail(fault);
+      expect(await changedBy(app, metric, act(app))).toEqual({ [calls('panel', outcome)]: 1 });
+    }
+    await world.panel.stop();
+    expect(await changedBy(app, metric, act(app))).toEqual({ [calls('panel', 'unreachable')]: 1 });
+    const vps = await changedBy(app, 'hosting_api_upstream_call_duration_seconds_count', () =>
+      askEndpoint(app, 'startVps'),
+    );
+    expect(vps).toEqual({ 'hosting_api_upstream_call_duration_seconds_count{upstream="cloud"}': 1 });
+  });
+
+  test('and a refused credential counts as refused until it is accepted again', async () => {
+    const { app, world } = await serveWorld();
+    const refused = async (): Promise<unknown> =>
+      parseSeries(await app.metrics()).get('hosting_api_upstream_credentials_refused{upstream="panel"}');
+    expect(await refused()).toBe(0);
+    world.panel.fail({ status: 401 });
+    for (const _ of [1, 2, 3]) await askEndpoint(app, 'startGameServer');
+    expect(await refused()).toBe(1);
+    world.panel.fail({ status: 503 });
+    await askEndpoint(app, 'startGameServer');
+    expect(await refused()).toBe(1);
+    world.panel.fail(undefined);
+    await askEndpoint(app, 'startGameServer');
+    expect(await refused()).toBe(0);
+  });
+});
+
+test('calls of the status source, the chat and registries are counted under names of their own', async () => {
+  const app = await serveShared({ METRICS_PORT: '0' });
+  await askEndpoint(app, 'getStatus');
+  await askEndpoint(app, 'sendFeedback');
+  await ask(app, '/v1/domains/search?domain=surely-free.com');
+  const found = [...parseSeries(await app.metrics()).keys()].filter((series) => /_calls_total\{/.test(series));
+  expect(found).toEqual(
+    expect.arrayContaining([calls('uptime-kuma', 'ok'), calls('chat', 'ok'), calls('rdap', 'not_found')]),
+  );
+});
+
+test('a refusal of a limit is counted once, by the name that the client reads', async () => {
+  const { app } = await serveWorld({ RATELIMIT_RPS: '1', RATELIMIT_BURST: '2', POWER_RATELIMIT_BURST: '1' });
+  const refusals = 'hosting_api_limit_refusals_total';
+  const files = await changedBy(app, refusals, async () => {
+    for (const status of [200, 200, 429]) expect((await ask(app, '/v1/plans')).status).toBe(status);
+  });
+  expect(files).toEqual({ [`${refusals}{limit="default"}`]: 1 });
+  const { app: other } = await serveWorld({ POWER_RATELIMIT_RPS: '1', POWER_RATELIMIT_BURST: '1' });
+  const actions = await changedBy(other, refusals, async () => {
+    for (const status of [200, 429]) expect((await askEndpoint(other, 'startGameServer')).status).toBe(status);
+  });
+  expect(actions).toEqual({ [`${refusals}{limit="actions"}`]: 1 });
+});
+
+test('calls of the store are counted by operation and table', async () => {
+  const { app } = await serveWorld();
+  const duration = 'hosting_api_store_call_duration_seconds_count';
+  const changes = await changedBy(app, duration, () => askEndpoint(app, 'startGameServer'));
+  expect(changes).toMatchObject({
+    [`${duration}{operation="select",table="api_keys"}`]: expect.any(Number),
+    [`${duration}{operation="select",table="servers"}`]: expect.any(Number),
+    [`${duration}{operation="insert",table="audit"}`]: 2,
+  });
+  const checks = async () => parseSeries(await app.metrics()).get(`${duration}{operation="select",table="migrations"}`);
+  await expect.poll(checks, eventually).toBeGreaterThan(0);
+  const text = await app.metrics();
+  expect(parseSeries(text).get('hosting_api_store_answers')).toBe(1);
+  expect(text).toContain('hosting_api_store_errors_total{operation="insert",table="audit"} 0\n');
+});
+
+test('console streams, their viewers and the consoles at the provider are counted', async () => {
+  const { app } = await serveWorld();
+  const counts = async () => {
+    const all = parseSeries(await app.metrics());
+    return ['streams', 'viewers', 'upstreams'].map((name) => all.get(`hosting_api_console_${name}`));
+  };
+  expect(await counts()).toEqual([0, 0, 0]);
+  const { text } = await askEndpoint(app, 'openGameConsole');
+  const { websocket } = JSON.parse(text) as { websocket: { socket_url: string; token: string } };
+  const [viewer, other] = [await openClient(websocket.socket_url), await openClient(websocket.socket_url)];
+  expect(await viewer.auth(websocket.token)).toEqual(['auth success']);
+  await expect.poll(counts, eventually).toEqual([2, 1, 1]);
+  viewer.socket.close();
+  other.socket.close();
+  // The console stays open for a while, since viewers often come back.
+  await expect.poll(async () => (await counts()).slice(0, 2), eventually).toEqual([0, 0]);
+});
+
+describe('the release', () => {
+  const info = (id: string): string => `hosting_api_release_info{release="${id}"}`;
+
+  test('has one series, which the next release replaces', async () => {
+    const root = await copyProject();
+    const app = await createTestApp({ root, settings: { METRICS_PORT: '0' } });
+    const infos = async () =>
+      [...parseSeries(await app.metrics()).keys()].filter((series) => /release_info/.test(series));
+    const { id } = readManifest(root);
+    expect(await infos()).toEqual([info(id)]);
+    writeFiles(root, { 'content/blog/news/third.md': article({ title: 'Third', date: '2026-12-24' }, 'Later.\n') });
+    await buildProject(root);
+    const next = readManifest(root).id;
+    expect(next).not.toBe(id);
+    await expect.poll(infos, eventually).toEqual([info(next)]);
+    const due = `hosting_api_release_next_change_timestamp_seconds{release="${next}"}`;
+    expect(parseSeries(await app.metrics()).get(due)).toBe(Date.UTC(2026, 11, 24) / 1000);
+  });
+
+  test('is as old as the last build that made or confirmed it', async () => {
+    const root = createProject();
+    const [content, catalog, out] = ['content', 'catalog', 'dist'].map((name) => join(root, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const build = () => buildProject(root, { content, catalog, out, noCache: false });
+    await build();
+    const yesterday = Math.floor(Date.now() / 1000) - 90_000;
+    lutimesSync(join(root, 'dist/current'), yesterday, yesterday);
+    const app = await createTestApp({ root, settings: { METRICS_PORT: '0' } });
+    const time = async () => parseSeries(await app.metrics()).get('hosting_api_release_timestamp_seconds');
+    expect(await time()).toBe(yesterday);
+    const { id } = readManifest(root);
+    const before = Date.now() / 1000 - 1;
+    await build();
+    expect(readManifest(root).id).toBe(id);
+    expect(await time()).toBeGreaterThan(before);
+  });
+});

@@ -1,0 +1,230 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { findFreePort } from '../../helpers/free-port.ts';
+import { temporaryFolder, validProject, writeFiles } from '../../helpers/project.ts';
+import { migrations } from '../../../server/store/migrations.ts';
+import { fillIn, readScenes } from './scenes.ts';
+import type { Commands, Values } from './scenes.ts';
+import { createServices } from './services.ts';
+import type { Services } from './services.ts';
+import { openShell } from './shell.ts';
+
+const repository = resolve(import.meta.dirname, '../../..');
+
+/** The versions in the repository of the company: the second adds a table, the third removes it again. */
+export const versions = ['v1.0.0', 'v1.1.0', 'v2.0.0'] as const;
+
+/** A repository with three versions, and an installed and built checkout of the first. */
+export interface Template {
+  readonly origin: string;
+  readonly app: string;
+  readonly dist: string;
+  /** The folder of the programs that stand in for those of a real machine. */
+  readonly bin: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly remove: () => void;
+}
+
+/** Creates the repository and the first installation, from which each machine is copied. */
+export function createTemplate(): Template {
+  const root = mkdtempSync(join(tmpdir(), 'hosting-api-way-back-'));
+  const [origin, app, dist, bin] = ['origin', 'app', 'dist', 'bin'].map((name) => join(root, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  writePrograms(bin, join(root, 'installed'));
+  const env = toEnvironment(bin);
+  const run = (cwd: string, ...[program = '', ...args]: string[]) =>
+    execFileSync(program, args, { cwd, env: { ...env, DIST_DIR: dist }, stdio: 'pipe' });
+  copySources(origin);
+  run(origin, 'git', 'init', '-q', '-b', 'main');
+  for (const version of versions) {
+    writeVersion(origin, version);
+    commit(origin, version);
+    run(origin, 'git', 'tag', version);
+  }
+  // Where the scene of a release goes on.
+  run(origin, 'git', 'checkout', '-q', '-B', 'main', versions[0]);
+  run(root, 'git', 'clone', '-q', origin, app);
+  run(app, 'git', 'checkout', '-q', '--detach', versions[0]);
+  run(app, 'npm', 'ci', '--omit=dev');
+  run(app, 'npm', 'run', '-s', 'build');
+  return { origin, app, dist, bin, env, remove: () => rmSync(root, { recursive: true, force: true }) };
+}
+
+/** Copies what the program needs, and gives it the content of a small company. */
+function copySources(origin: string): void {
+  const filter = (path: string): boolean => basename(path) !== 'node_modules';
+  for (const name of ['generator', 'server', 'package.json', 'package-lock.json', '.gitignore']) {
+    cpSync(join(repository, name), join(origin, name), { recursive: true, filter });
+  }
+  writeFiles(origin, validProject);
+}
+
+/** Changes the version of the program, and its migrations. */
+function writeVersion(folder: string, version: string): void {
+  const manifest = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as object;
+  writeFiles(folder, { 'package.json': JSON.stringify({ ...manifest, version: version.slice(1) }) });
+  const file = 'server/store/migrations.ts';
+  const end = '\n];\n';
+  const [list = '', ...rest] = readFileSync(join(repository, file), 'utf8').split(end);
+  const added = [
+    `\n  usableFrom(${migrations.length}, ({ integer }) => [\`CREATE TABLE hosting_notes (id \${integer})\`]),`,
+    `\n  () => ['DROP TABLE hosting_notes'],`,
+  ].slice(
+    0,
+    versions.findIndex((known) => known === version),
+  );
+  writeFiles(folder, { [file]: [list + added.join(''), ...rest].join(end) });
+}
+
+/** Writes the programs of a machine that must not be the real ones here. */
+function writePrograms(bin: string, installed: string): void {
+  const write = (name: string, text: string) => {
+    writeFiles(bin, { [name]: `#!/usr/bin/env bash\nset -euo pipefail\n${text}\n` });
+    execFileSync('chmod', ['+x', join(bin, name)]);
+  };
+  write('systemctl', 'curl -fsS --get --data-urlencode "arg=$1" --data-urlencode "arg=$2" "$SYSTEMD"');
+  write('journalctl', '[ "$*" = --vacuum-size=200M ]');
+  write(
+    'hosting-api',
+    `cd "$HOSTING_API" && set -a && . "$HOSTING_API_ETC/settings.env"
+for file in "$HOSTING_API_ETC"/credentials/*; do
+  [ ! -e "$file" ] || export "$(basename "$file" | tr a-z- A-Z_)=$(cat "$file")"
+done
+case $1 in build | releases) main=generator/main.js ;; *) main=server/commands/main.ts ;; esac
+exec node_modules/.bin/node "$main" "$@"`,
+  );
+  write('edit', 'exec sed -i -f "$EDITS" "$1"');
+  // All versions have the same packages: the first installation is real, and the others have hard links to its files.
+  write(
+    'npm',
+    `PATH=\${PATH#*:}
+if [ "$1" != ci ]; then exec npm "$@"; fi
+if [ ! -d '${installed}' ]; then npm "$@" --prefer-offline --no-audit --no-fund && cp -al node_modules '${installed}'; exit; fi
+rm -rf node_modules && cp -al '${installed}' node_modules`,
+  );
+}
+
+/** The variables of a root shell: those of npm and of no other program of the tests. */
+function toEnvironment(bin: string): NodeJS.ProcessEnv {
+  const npm = Object.entries(process.env).filter(([name]) => /^npm_config_/i.test(name));
+  const PATH = [bin, dirname(process.execPath), process.env.PATH].join(':');
+  return { PATH, HOME: process.env.HOME, TMPDIR: tmpdir(), ...Object.fromEntries(npm) };
+}
+
+/** Commits all files of a repository. */
+export function commit(folder: string, message: string): void {
+  const as = ['-c', 'user.name=Marit', '-c', 'user.email=marit@example.com', '-c', 'commit.gpgsign=false'];
+  execFileSync('git', ['add', '--all'], { cwd: folder, stdio: 'pipe' });
+  execFileSync('git', [...as, 'commit', '-q', '-m', message], { cwd: folder, stdio: 'pipe' });
+}
+
+/** A machine on which the service is installed and runs. */
+export interface Machine extends Pick<Services, 'systemctl' | 'isTimerActive' | 'log'> {
+  /** The URLs of the instances. */
+  readonly urls: readonly string[];
+  readonly origin: string;
+  readonly app: string;
+  readonly dist: string;
+  readonly dataDir: string;
+  readonly backups: string;
+  /** Where the settings are. */
+  readonly etc: string;
+  /** Pastes a list of commands of a scene, with the values of its first lines; returns what it prints. */
+  paste(scene: string, part: number, values?: Values): Promise<string>;
+  /** Opens another shell, for instance after a list that failed. */
+  newShell(): Promise<void>;
+  /** Sets what the operator changes in the editor that a list opens next, as a script of sed. */
+  willEdit(script: string): void;
+  /** Runs any command in a shell of its own. */
+  run(command: string): Promise<string>;
+}
+
+/** The lists that tests pasted, as `scene part`. */
+export const pasted = new Set<string>();
+
+/** What a machine is created with. */
+export interface MachineOptions {
+  /** How many instances it has. */
+  readonly instances?: number;
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly credentials?: Readonly<Record<string, string>>;
+  /** The content of PROVIDERS_FILE. */
+  readonly providers?: string;
+  /** Where data and releases are, if not in a folder of the machine. */
+  readonly disk?: string;
+  /** What is typed where a command asks. */
+  readonly input?: string;
+}
+
+/** Copies the template to a machine, and starts its instances. */
+export async function createMachine(template: Template, options: MachineOptions = {}): Promise<Machine> {
+  const { instances = 1, settings = {}, credentials = {}, providers = 'providers: {}\n', disk, input } = options;
+  const root = temporaryFolder();
+  const [app, backups, etc] = [join(root, 'app'), join(root, 'backups'), join(root, 'etc')];
+  // Hard links: git and npm replace files, and never write into them.
+  execFileSync('cp', ['-al', template.app, app]);
+  const [dist, dataDir] = [join(disk ?? root, 'dist'), join(disk ?? root, 'data')];
+  cpSync(template.dist, dist, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+  const all = {
+    DATA_DIR: dataDir,
+    DIST_DIR: dist,
+    PROVIDERS_FILE: join(etc, 'providers.yaml'),
+    DNS_SERVERS: 'off',
+    RDAP_BOOTSTRAP_URL: 'off',
+    LOG_FORMAT: 'json',
+    ...settings,
+  };
+  mkdirSync(backups);
+  mkdirSync(join(etc, 'credentials'), { recursive: true });
+  writeFiles(etc, {
+    'settings.env': Object.entries(all)
+      .map(([name, value]) => `${name}='${value}'\n`)
+      .join(''),
+    'providers.yaml': providers,
+    ...Object.fromEntries(Object.entries(credentials).map(([name, value]) => [`credentials/${name}`, `${value}\n`])),
+  });
+
+  const services = await createServices({ app, etc, env: template.env });
+  const ports: number[] = [];
+  while (ports.length < instances) ports.push(await findFreePort());
+  const edits = join(root, 'edits');
+  const env = { ...template.env, SYSTEMD: services.url, EDITOR: join(template.bin, 'edit'), EDITS: edits };
+  const scenes = readScenes();
+  const find = (scene: string, part: number): Commands => {
+    const found = scenes.filter((commands) => commands.scene === scene)[part];
+    if (!found) throw new Error(`the page has no list ${part} of "${scene}"`);
+    return found;
+  };
+  const open = async () => {
+    const shell = openShell({ ...env, HOSTING_API: app, HOSTING_API_ETC: etc }, input);
+    await shell.paste(fillIn(find('', 0).text, { APP: app, ETC: etc, BACKUPS: backups, PORTS: ports.join(' ') }));
+    return shell;
+  };
+  let shell = await open();
+  await shell.paste('each start');
+  return {
+    ...services,
+    urls: ports.map((port) => `http://127.0.0.1:${port}`),
+    origin: template.origin,
+    app,
+    dist,
+    dataDir,
+    backups,
+    etc,
+    async paste(scene, part, values = {}) {
+      pasted.add(`${scene} ${part}`);
+      return shell.paste(fillIn(find(scene, part).text, values));
+    },
+    async newShell() {
+      shell = await open();
+    },
+    willEdit: (script) => writeFileSync(edits, script),
+    run: async (command) => (await open()).paste(command),
+  };
+}

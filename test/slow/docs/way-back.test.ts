@@ -1,0 +1,422 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { openClient } from '../../helpers/console-client.ts';
+import type { TestClient } from '../../helpers/console-client.ts';
+import { describePostgres, withClient } from '../../helpers/postgres.ts';
+import { article, temporaryFolder, writeFiles } from '../../helpers/project.ts';
+import { createPanelUpstream, panelKeys } from '../../helpers/upstream-panel.ts';
+import { createUpstream } from '../../helpers/upstream.ts';
+import { commit, createMachine, createTemplate, pasted } from './machine.ts';
+import type { Machine, MachineOptions, Template } from './machine.ts';
+import { readScenes } from './scenes.ts';
+
+// Each test is a scene of the chapter "The way back" of docs/operating.md: it pastes the lists of commands into a shell of
+// a machine on which the service runs, and looks at the effect from outside.
+
+const patience = { timeout: 240_000 };
+const eventually = { timeout: 30_000, interval: 50 };
+
+let template: Template;
+beforeAll(() => {
+  template = createTemplate();
+}, 300_000);
+afterAll(() => template.remove());
+
+/** Measures the commands of a scene, without what a test prepares for it. */
+type Time = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+/** A test that prints how long the commands took. */
+function scene(name: string, body: (time: Time) => Promise<void>): void {
+  test(name, patience, async () => {
+    let ms = 0;
+    await body(async (work) => {
+      const begun = performance.now();
+      const result = await work();
+      ms += performance.now() - begun;
+      return result;
+    });
+    console.log(`scene ${name}: ${(ms / 1000).toFixed(1)} s`);
+  });
+}
+
+const panelFile = (name: string, url: string): string =>
+  `  ${name}: { type: pterodactyl, url: "${url}", token: "\${PANEL_TOKEN}", read_only_token: "${panelKeys.read}" }\n`;
+
+/** A machine with a panel, a server of it, and a key for that server. */
+async function createHost({ settings, credentials, ...options }: MachineOptions = {}) {
+  const panel = await createPanelUpstream({ isSteady: true });
+  const machine = await createMachine(template, {
+    ...options,
+    providers: `providers:\n${panelFile('panel', panel.url)}`,
+    credentials: { 'panel-token': panelKeys.write, ...credentials },
+    settings: { POWER_RATELIMIT_BURST: '1000', READ_RATELIMIT_BURST: '1000', ...settings },
+  });
+  await machine.run(`hosting-api servers add game:mine --provider panel --ref ${panel.wings.uuid}`);
+  return { machine, panel, key: await createKey(machine) };
+}
+
+async function createKey({ run }: Machine): Promise<string> {
+  const scopes = ['game-power:read_write', 'game-console:read_write'].map((scope) => `--scope ${scope}`).join(' ');
+  return (await run(`hosting-api keys create --server game:mine ${scopes}`)).trim();
+}
+
+const idOf = (key: string): string => key.split('_')[1]!;
+
+/** Sends a request to an instance. */
+async function ask(
+  { urls: [first = ''] }: Pick<Machine, 'urls'>,
+  path: string,
+  { key, body, method = body === undefined ? 'GET' : 'POST' }: { key?: string; body?: string; method?: string } = {},
+): Promise<{ status: number; text: string; headers: Headers }> {
+  const headers = {
+    ...(key && { authorization: `Bearer ${key}` }),
+    ...(body && { 'content-type': 'application/json' }),
+  };
+  const response = await fetch(first + path, { method, headers, ...(body && { body }) });
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+const keyStatus = async (machine: Machine, key: string): Promise<number> =>
+  (await ask(machine, '/v1/key', { key })).status;
+const start = (machine: Machine, key: string) =>
+  ask(machine, '/v1/hosting/game/power/mine/start', { method: 'POST', key });
+const titles = async (machine: Machine): Promise<string> => (await ask(machine, '/v1/blog/list')).text;
+const versionOf = async (machine: Machine): Promise<string> =>
+  (JSON.parse((await ask(machine, '/v1/info')).text) as { version: string }).version;
+
+/** Opens a console stream. */
+async function openStream(machine: Machine, key: string): Promise<TestClient> {
+  const { text } = await ask(machine, '/v1/hosting/game/console/mine/websocket', { key });
+  const { websocket } = JSON.parse(text) as { websocket: { socket_url: string; token: string } };
+  const client = await openClient(websocket.socket_url);
+  expect(await client.auth(websocket.token)).toEqual(['auth success']);
+  return client;
+}
+
+/** Asks all instances for content and with a key, again and again; returns the answers that were not 200. */
+function follow(machine: Machine, key: string): { stop: () => Promise<{ answered: number; others: number[] }> } {
+  let answered = 0;
+  let isDone = false;
+  const others: number[] = [];
+  const running = (async () => {
+    while (!isDone) {
+      for (const url of machine.urls) {
+        for (const path of ['/v1/blog/list', '/v1/key']) {
+          // A refused connection is what a proxy would send to the other instance.
+          const status = await ask({ urls: [url] }, path, { key }).then(
+            (reply) => reply.status,
+            () => undefined,
+          );
+          if (status === 200) answered += 1;
+          else if (status !== undefined) others.push(status);
+        }
+      }
+      await sleep(50);
+    }
+  })();
+  return {
+    async stop() {
+      isDone = true;
+      await running;
+      return { answered, others };
+    },
+  };
+}
+
+scene('Backup', async (time) => {
+  const { machine, key } = await createHost();
+  const printed = await time(() => machine.paste('Backup', 0));
+  const file = printed.trim();
+  expect(readdirSync(machine.backups).map((name) => join(machine.backups, name))).toEqual([
+    file,
+    join(machine.backups, 'etc'),
+  ]);
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  expect(readFileSync(join(machine.backups, 'etc/credentials/panel-token'), 'utf8')).toBe(`${panelKeys.write}\n`);
+  using copy = new DatabaseSync(file, { readOnly: true });
+  expect(copy.prepare('SELECT id FROM hosting_api_keys').all()).toMatchObject([{ id: idOf(key) }]);
+  expect(await keyStatus(machine, key)).toBe(200);
+});
+
+scene('Restore', async (time) => {
+  const { machine, key } = await createHost();
+  const revoked = await createKey(machine);
+  const BACKUP = (await machine.paste('Backup', 0)).trim();
+  await machine.run(`hosting-api keys revoke ${idOf(revoked)}`);
+  const late = await createKey(machine);
+  rmSync(machine.dist, { recursive: true });
+
+  const printed = await time(() => machine.paste('Restore', 0, { BACKUP }));
+  expect(printed).toContain('{"status":"ready"}');
+  expect(printed).toContain(idOf(key));
+  expect(await titles(machine)).toContain('First');
+  expect(await Promise.all([key, revoked, late].map((one) => keyStatus(machine, one)))).toEqual([200, 200, 401]);
+  expect((await start(machine, key)).status).toBe(200);
+
+  const SINCE = new Date().toISOString().slice(0, 10);
+  const found = await time(() => machine.paste('Restore', 1, { SINCE }));
+  expect(found).toContain(`key=${idOf(revoked)}`);
+  expect(found).not.toContain(idOf(key));
+  await time(() => machine.paste('Restore', 2, { ID: idOf(revoked) }));
+  expect(await keyStatus(machine, revoked)).toBe(401);
+});
+
+scene('Upgrade, and rollback of the program', async (time) => {
+  const { machine, key } = await createHost({ instances: 2 });
+  const following = follow(machine, key);
+  await machine.paste('Backup', 0);
+  const upgraded = await time(() => machine.paste('Upgrade', 0, { VERSION: 'v1.1.0' }));
+  expect(upgraded.startsWith('v1.0.0\n')).toBe(true);
+  expect(upgraded.endsWith('{"version":"1.1.0"}\n'.repeat(2))).toBe(true);
+  expect(upgraded).toMatch(/the store is migrated from version (\d+) to (?!\1)\d+/);
+  expect(await keyStatus(machine, key)).toBe(200);
+
+  // The migration only adds, so the version before goes on with the same store.
+  const back = await time(() => machine.paste('Rollback of the program', 0, { VERSION: 'v1.0.0' }));
+  expect(back).toContain('nothing to do');
+  expect(await versionOf(machine)).toBe('1.0.0');
+  const { answered, others } = await following.stop();
+  expect(others).toEqual([]);
+  expect(answered).toBeGreaterThan(10);
+
+  // The next migration removes a table: only the backup leads back.
+  const BACKUP = (await machine.paste('Backup', 0)).trim().split('\n').at(-1)!;
+  await machine.paste('Upgrade', 0, { VERSION: 'v2.0.0' });
+  const late = await createKey(machine);
+  await expect(time(() => machine.paste('Rollback of the program', 0, { VERSION: 'v1.0.0' }))).rejects.toThrow(
+    'a newer version of this program wrote the database',
+  );
+  expect(await Promise.all([versionOf(machine), keyStatus(machine, late)])).toEqual(['2.0.0', 200]);
+  await machine.newShell();
+  await time(() => machine.paste('Restore', 0, { BACKUP }));
+  expect(await versionOf(machine)).toBe('1.0.0');
+  expect(await Promise.all([key, late].map((one) => keyStatus(machine, one)))).toEqual([200, 401]);
+});
+
+scene('Rollback of a release', async (time) => {
+  const machine = await createMachine(template);
+  const change = (title: string) => {
+    writeFiles(machine.origin, { 'content/blog/news/first.md': article({ title }, '## Details\n') });
+    commit(machine.origin, title);
+  };
+  change('Wrong');
+  await machine.paste('Rollback of a release', 2);
+  await expect.poll(() => titles(machine), eventually).toContain('Wrong');
+
+  const listed = await time(() => machine.paste('Rollback of a release', 0));
+  await time(() => expect.poll(() => titles(machine), eventually).not.toContain('Wrong'));
+  expect(machine.isTimerActive()).toBe(false);
+  const [, wrong] = /^ {2}([0-9a-f]{16}) /m.exec(listed)!;
+  expect(listed).toMatch(/^\* [0-9a-f]{16} /m);
+
+  await time(() => machine.paste('Rollback of a release', 1, { ID: wrong!.slice(0, 8) }));
+  await expect.poll(() => titles(machine), eventually).toContain('Wrong');
+
+  change('Right');
+  await time(() => machine.paste('Rollback of a release', 2));
+  await expect.poll(() => titles(machine), eventually).toContain('Right');
+  expect(machine.isTimerActive()).toBe(true);
+});
+
+scene('A leaked key', async (time) => {
+  const { machine, key } = await createHost();
+  expect((await start(machine, key)).status).toBe(200);
+  const stream = await openStream(machine, key);
+  const printed = await time(() => machine.paste('A leaked key', 0, { ID: idOf(key) }));
+  expect(printed).toMatch(/game-power:start {2}game:mine .*ip=127\.0\.0\.1/);
+  const renewed = printed.trim().split('\n').at(-1)!;
+  expect(await Promise.all([key, renewed].map((one) => keyStatus(machine, one)))).toEqual([401, 200]);
+  expect(await stream.ended).toMatchObject({ code: 4003 });
+
+  await time(() => machine.paste('A leaked key', 1, { ID: idOf(key) }));
+  expect(await keyStatus(machine, renewed)).toBe(401);
+});
+
+scene('A leaked credential', async (time) => {
+  const chats = [await createUpstream(() => ({ status: 200 })), await createUpstream(() => ({ status: 200 }))] as const;
+  const [before, after] = chats.map(({ url }) => `${url}/api/webhooks/1/token-of-the-tests`);
+  const { machine, panel, key } = await createHost({ credentials: { 'chat-feedback-webhook-url': before! } });
+  const next = panelKeys.write.replace('Write', 'Other');
+  panel.users.set(next, panel.users.get(panelKeys.write)!);
+  machine.willEdit(`s|.*|${next}|`);
+  await time(() => machine.paste('A leaked credential', 0, { CREDENTIAL: 'panel-token' }));
+  machine.willEdit(`s|.*|${after}|`);
+  await time(() => machine.paste('A leaked credential', 0, { CREDENTIAL: 'chat-feedback-webhook-url' }));
+  await time(() => machine.paste('A leaked credential', 1));
+  panel.users.delete(panelKeys.write);
+  expect((await start(machine, key)).status).toBe(200);
+  const vote = { path: '/knowledgebase/vps/ssh', title: 'Connect with SSH', helpful: true };
+  expect((await ask(machine, '/v1/kb/feedback', { body: JSON.stringify(vote) })).status).toBe(200);
+  expect(chats.map(({ seen }) => seen.length)).toEqual([0, 1]);
+});
+
+scene('A panel moves', async (time) => {
+  const { machine, panel, key } = await createHost();
+  const moved = await createPanelUpstream({ isSteady: true, uuid: panel.wings.uuid });
+  machine.willEdit(`s|${panel.url}|${moved.url}|`);
+  await time(() => machine.paste('A panel moves', 0));
+  await time(() => machine.paste('A panel moves', 1));
+  const seen = panel.seen.length;
+  expect((await start(machine, key)).status).toBe(200);
+  expect([panel.signals, moved.signals]).toEqual([[], ['start']]);
+
+  const other = await createPanelUpstream({ isSteady: true });
+  machine.willEdit(`$a\\\n${panelFile('panel-2', other.url).trimEnd()}`);
+  await time(() => machine.paste('A panel moves', 0));
+  await time(() => machine.paste('A panel moves', 1));
+  expect((await start(machine, key)).status).toBe(200);
+  const MOVED = join(temporaryFolder(), 'moved.txt');
+  writeFileSync(MOVED, `game:mine ${other.wings.uuid}\n`);
+  expect(await time(() => machine.paste('A panel moves', 2, { MOVED, PROVIDER: 'panel-2' }))).toContain(
+    other.wings.uuid,
+  );
+  expect((await start(machine, key)).status).toBe(200);
+  expect([moved.signals, other.signals]).toEqual([['start', 'start'], ['start']]);
+
+  machine.willEdit('/^  panel:/d');
+  await time(() => machine.paste('A panel moves', 0));
+  await time(() => machine.paste('A panel moves', 1));
+  const seenByMoved = moved.seen.length;
+  expect((await start(machine, key)).status).toBe(200);
+  const stream = await openStream(machine, key);
+  await expect.poll(() => other.wings.auths.length, eventually).toBe(1);
+  stream.socket.close();
+  expect([panel.seen.length, moved.seen.length]).toEqual([seen, seenByMoved]);
+});
+
+describePostgres((postgres) => {
+  /** An empty database of a user with a password of its own; returns its URL and those of others of the user. */
+  async function createRole(): Promise<{ url: string; createEmpty: () => Promise<string> }> {
+    const name = `hosting_${Math.random().toString(36).slice(2)}`;
+    const createEmpty = async (): Promise<string> => {
+      const url = await postgres().createDatabase();
+      await withClient(url, (client) => client.query(`ALTER SCHEMA public OWNER TO ${name}`));
+      return url.replace(/postgres:[^@]+@/, `${name}:before@`);
+    };
+    const root = await postgres().createDatabase();
+    await withClient(root, (client) => client.query(`CREATE ROLE ${name} LOGIN PASSWORD 'before'`));
+    return { url: await createEmpty(), createEmpty };
+  }
+
+  scene('Backup, restore and a leaked password with PostgreSQL', async (time) => {
+    const { url, createEmpty } = await createRole();
+    const { machine, key } = await createHost({ credentials: { 'database-url': url }, input: 'after\nafter\n' });
+    await time(() => machine.paste('Backup', 1));
+    const file = readdirSync(machine.backups).find((name) => name.endsWith('.dump'))!;
+    const BACKUP = join(machine.backups, file);
+    expect((statSync(BACKUP).mode & 0o777).toString(8)).toBe('600');
+    const late = await createKey(machine);
+
+    const NEW_DATABASE_URL = await createEmpty();
+    await time(() => machine.paste('Restore', 3, { BACKUP, NEW_DATABASE_URL }));
+    expect(await Promise.all([key, late].map((one) => keyStatus(machine, one)))).toEqual([200, 401]);
+    expect((await start(machine, key)).status).toBe(200);
+
+    await time(() => machine.paste('A leaked credential', 2));
+    machine.willEdit('s|:before@|:after@|');
+    await time(() => machine.paste('A leaked credential', 0, { CREDENTIAL: 'database-url' }));
+    await time(() => machine.paste('A leaked credential', 1));
+    expect(await keyStatus(machine, key)).toBe(200);
+    await expect(withClient(NEW_DATABASE_URL, () => Promise.resolve())).rejects.toThrow(
+      'password authentication failed',
+    );
+  });
+
+  scene('Move to PostgreSQL', async (time) => {
+    const { machine, key } = await createHost();
+    for (let count = 0; count < 3; count += 1) expect((await start(machine, key)).status).toBe(200);
+    const vote = { path: '/knowledgebase/vps/ssh', title: 'Connect with SSH', helpful: true };
+    expect((await ask(machine, '/v1/kb/feedback', { body: JSON.stringify(vote) })).status).toBe(200);
+    const read = async () => {
+      const { text } = await ask(machine, '/v1/hosting/activity', { key });
+      const commands = ['audit', 'feedback report', 'servers list --json'].map((command) =>
+        machine.run(`hosting-api ${command}`),
+      );
+      return [text, ...(await Promise.all(commands))];
+    };
+    const { url: NEW_DATABASE_URL } = await createRole();
+    const before = await read();
+    const printed = await time(() => machine.paste('Move to PostgreSQL', 0, { NEW_DATABASE_URL }));
+    expect(printed).toMatch(/^hosting_audit +\d+$/m);
+    expect(await read()).toEqual(before);
+    expect((await start(machine, key)).status).toBe(200);
+    await withClient(NEW_DATABASE_URL, async (client) => {
+      const { rows } = await client.query('SELECT COUNT(*)::int AS n FROM hosting_audit WHERE action = $1', [
+        'game-power:start',
+      ]);
+      expect(rows).toEqual([{ n: 8 }]);
+    });
+  });
+});
+
+/** Whether this user may mount a file system; null if so. */
+function findMountFault(): string | null {
+  const folder = temporaryFolder();
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', folder], { stdio: 'pipe' });
+    execFileSync('umount', [folder], { stdio: 'pipe' });
+    return null;
+  } catch (error) {
+    return (error as Error).message.trim();
+  }
+}
+
+scene('The disk is full', async (time) => {
+  const fault = findMountFault();
+  if (fault !== null) {
+    expect({ CI: process.env.CI, fault }).not.toEqual({ CI: 'true', fault });
+    pasted.add('The disk is full 0');
+    process.stderr.write(`the scene of a full disk is skipped: ${fault}\n`);
+    return;
+  }
+  const disk = temporaryFolder();
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', disk]);
+  onTestFinished(() => void execFileSync('umount', ['--lazy', disk]));
+  const { machine, panel, key } = await createHost({ disk });
+  const write = (title: string, files: Record<string, string> = {}): void =>
+    writeFiles(machine.app, { 'content/blog/news/second.md': article({ title }, 'Text.\n'), ...files });
+  // An old release with a large file.
+  const large = 'content/media/large.svg';
+  write('One', { [large]: `<svg xmlns="http://www.w3.org/2000/svg"><!-- ${'x'.repeat(8_000_000)} --></svg>` });
+  await machine.run('hosting-api build');
+  rmSync(join(machine.app, large));
+  for (const title of ['Two', 'Three', 'Four']) {
+    write(title);
+    await machine.run('hosting-api build');
+  }
+  const history = join(machine.dist, 'history');
+  writeFileSync(history, readFileSync(history, 'utf8').replace(/^\S+/gm, '2026-01-01T00:00:00.000Z'));
+  await expect.poll(() => titles(machine), eventually).toContain('Four');
+  expect((await start(machine, key)).status).toBe(200);
+  const releases = readdirSync(join(machine.dist, 'releases')).length;
+
+  expect(() => appendFileSync(join(disk, 'log'), Buffer.alloc(100_000_000))).toThrow('ENOSPC');
+  expect([
+    await keyStatus(machine, key),
+    (await ask(machine, '/v1/blog/article?path=/blog/news/first')).status,
+  ]).toEqual([200, 200]);
+  const refused = await start(machine, key);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([500, '5']);
+  write('Five');
+  await expect(machine.run('hosting-api build')).rejects.toThrow('ENOSPC');
+  expect(await titles(machine)).toContain('Four');
+  expect(panel.signals).toEqual(['start']);
+
+  await time(() => machine.paste('The disk is full', 0));
+  expect(readdirSync(join(machine.dist, 'releases')).length).toBeLessThan(releases);
+  expect((await start(machine, key)).status).toBe(200);
+  expect(panel.signals).toEqual(['start', 'start']);
+  await machine.run('hosting-api build');
+  await expect.poll(() => titles(machine), eventually).toContain('Five');
+});
+
+test('each list of the chapter was pasted', () => {
+  const all = readScenes().map(
+    ({ scene }, index, lists) => `${scene} ${lists.slice(0, index).filter((one) => one.scene === scene).length}`,
+  );
+  expect([...pasted].toSorted()).toEqual(all.slice(1).toSorted());
+});

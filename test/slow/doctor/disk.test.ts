@@ -1,0 +1,59 @@
+import { execFileSync } from 'node:child_process';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { checkDisks } from '../../../server/doctor/local/disk.ts';
+import { createInstallation } from '../../doctor/installation.ts';
+import { createTestApp } from '../../helpers/app.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import { eventually, sharedProject } from '../../server/shared.ts';
+
+/** A small file system of its own; undefined if this user may not mount one. */
+function mountSmall(options: string): string | undefined {
+  const folder = temporaryFolder();
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=700,${options}`, 'tmpfs', folder], { stdio: 'pipe' });
+  } catch {
+    return undefined;
+  }
+  onTestFinished(() => void execFileSync('umount', ['-l', folder]));
+  return folder;
+}
+
+const why = 'this user may not mount a tmpfs';
+
+test('a disk that is nearly full is found, at the start too, and is fine once there is room', async (context) => {
+  const folder = mountSmall('size=16m') ?? context.skip(why);
+  const ballast = join(folder, 'ballast');
+  const installation = await createInstallation();
+  const STATUS_FILE = join(folder, 'status.json');
+  expect((await installation.examine({ STATUS_FILE })).faults).toEqual([]);
+  writeFileSync(ballast, Buffer.alloc(15 * 1024 * 1024));
+  const { status, faults } = await installation.examine({ STATUS_FILE });
+  expect(status).toBe(1);
+  expect(faults).toEqual([
+    {
+      check: 'disk of STATUS_FILE',
+      state: 'fault',
+      seen: expect.stringMatching(/^[01] MiB of 16 MiB left$/),
+      advice: expect.stringMatching(/releases -- prune/),
+    },
+  ]);
+  const app = await createTestApp({
+    root: await sharedProject(),
+    settings: { DATA_DIR: installation.root, STATUS_FILE },
+  });
+  const warnings = () => app.log().filter(({ check }) => check === 'disk of STATUS_FILE');
+  await expect.poll(() => warnings().length, eventually).toBe(1);
+  expect(warnings()).toMatchObject([{ level: 'warn', msg: faults[0]!.seen, advice: faults[0]!.advice }]);
+  rmSync(ballast);
+  expect((await installation.examine({ STATUS_FILE })).faults).toEqual([]);
+});
+
+test('a disk without inodes is found', async (context) => {
+  const folder = mountSmall('size=64m,nr_inodes=50') ?? context.skip(why);
+  for (let file = 0; file < 47; file += 1) writeFileSync(join(folder, String(file)), '');
+  const found = await checkDisks({ DATA_DIR: folder, DIST_DIR: folder, STATUS_FILE: undefined });
+  expect(found).toMatchObject([{ check: 'disk of DATA_DIR, DIST_DIR', state: 'fault' }]);
+  expect(found[0]!.seen).toBe(`${statfsSync(folder).ffree} of 50 inodes left`);
+});

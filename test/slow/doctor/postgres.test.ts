@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { compareClocks } from '../../../server/doctor/local/clock.ts';
+import { createInstallation } from '../../doctor/installation.ts';
+import { describePostgres, withClient } from '../../helpers/postgres.ts';
+
+/** A proxy of a database that delays its answers. */
+async function delayed(databaseUrl: string, ms: number): Promise<string> {
+  const url = new URL(databaseUrl);
+  const target = { host: url.hostname, port: Number(url.port) };
+  const server = createServer((client) => {
+    const upstream = connect(target);
+    client.pipe(upstream);
+    upstream.on('data', (chunk) => void setTimeout(() => client.writable && client.write(chunk), ms));
+    client.on('close', () => upstream.destroy()).on('error', () => undefined);
+    upstream.on('close', () => client.destroy()).on('error', () => undefined);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  url.port = String((server.address() as AddressInfo).port);
+  return url.href;
+}
+
+describePostgres((server) => {
+  test('an installation with PostgreSQL has no fault, before its first start and after it', async () => {
+    const url = await server().createDatabase();
+    const empty = await createInstallation();
+    const early = await empty.examine({ DATABASE_URL: url });
+    expect(early.faults).toEqual([]);
+    expect(early.findings).toContainEqual({
+      check: 'tables',
+      state: 'ok',
+      seen: 'there are none yet: the first start creates them',
+    });
+    const tables = await withClient(url, (client) =>
+      client.query(`SELECT 1 FROM pg_tables WHERE tablename LIKE 'hosting%'`),
+    );
+    expect(tables.rows).toEqual([]);
+
+    const installation = await createInstallation(url);
+    await installation.start();
+    const { faults, findings } = await installation.examine();
+    expect(faults).toEqual([]);
+    const seen = findings.filter(({ check }) =>
+      ['store', 'tables', 'clock of the store', 'rights in the store'].includes(check),
+    );
+    expect(seen.map(({ check, state, seen: text }) => `${check}: ${state}: ${text}`)).toEqual([
+      expect.stringMatching(/^store: ok: PostgreSQL [\d.]+, answers in \d+ ms$/),
+      expect.stringMatching(/^clock of the store: ok: agrees with the database within \d s$/),
+      expect.stringMatching(/^tables: ok: version \d+$/),
+      'rights in the store: ok: reads, writes, and creates tables',
+    ]);
+  });
+
+  test('a user who may not write is a fault, and one who may not create tables gets a hint', async () => {
+    const url = await server().createDatabase();
+    const installation = await createInstallation(url);
+    const user = `limited_${Date.now()}`;
+    await withClient(url, async (client) => {
+      await client.query(`CREATE ROLE ${user} LOGIN PASSWORD 'hunter2'`);
+      await client.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC');
+      await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${user}`);
+    });
+    const limited = new URL(url);
+    limited.username = user;
+    limited.password = 'hunter2';
+    const hinted = await installation.examine({ DATABASE_URL: limited.href });
+    expect(hinted.faults).toEqual([]);
+    expect(hinted.findings).toContainEqual({
+      check: 'rights in the store',
+      state: 'ok',
+      seen: 'reads and writes, but cannot create tables',
+      advice: expect.stringMatching(/store -- migrate/),
+    });
+    await withClient(url, (client) => client.query(`REVOKE INSERT ON hosting_audit FROM ${user}`));
+    const refused = await installation.examine({ DATABASE_URL: limited.href });
+    expect(refused.faults).toMatchObject([
+      { check: 'rights in the store', seen: 'the user of DATABASE_URL may not read and write hosting_audit' },
+    ]);
+    limited.password = 'hunter3';
+    const wrong = await installation.examine({ DATABASE_URL: limited.href });
+    expect(wrong.faults).toMatchObject([
+      { check: 'store', seen: expect.stringMatching(/refuses the user or the password \(28P01\)$/) },
+    ]);
+    expect(wrong.findings).toContainEqual({ check: 'servers', state: 'skipped', seen: 'the store cannot be read' });
+    expect(JSON.stringify([hinted, refused, wrong])).not.toMatch(/hunter|correct-horse/);
+  });
+
+  test('a database that is far away, and one that does not run, are faults', async () => {
+    const url = await server().createDatabase();
+    const installation = await createInstallation(url);
+    const slow = await installation.examine({ DATABASE_URL: await delayed(url, 250) });
+    expect(slow.faults).toMatchObject([
+      {
+        check: 'store',
+        seen: expect.stringMatching(/^PostgreSQL \S+, answers in \d{3} ms: limits are counted by each instance alone$/),
+      },
+    ]);
+    const gone = new URL(url);
+    gone.port = '1';
+    const { faults } = await installation.examine({ DATABASE_URL: gone.href });
+    expect(faults).toMatchObject([
+      { check: 'store', seen: expect.stringMatching(/cannot be reached \(ECONNREFUSED\)$/) },
+    ]);
+    expect(JSON.stringify([slow, faults])).not.toContain('correct-horse');
+  });
+});
+
+test.each([
+  [1000, 'ok', 'agrees with the database within 3 s'],
+  [-2090, 'ok', 'agrees with the database within 3 s'],
+  [5000, 'fault', 'the database is 5 s ahead of this machine'],
+  [-90_000, 'fault', 'the database is 90 s behind this machine'],
+])('a clock of a database that is %d ms off is %s', (ms, state, seen) => {
+  const [asked, answered] = [1_000_000, 1_000_200];
+  expect(compareClocks('the database', asked, answered, 1_000_100 + ms)).toMatchObject({ state, seen });
+});
