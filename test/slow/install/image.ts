@@ -36,8 +36,8 @@ export function testImage(checkout: () => string): void {
       const root = temporaryFolder();
       for (const folder of [root, checkout()]) chmodSync(folder, 0o755);
       // Other tests ran here as root; the image is made without that.
-    rmSync(join(checkout(), 'node_modules/.cache'), { recursive: true, force: true });
-    const place = (text: string): string =>
+      rmSync(join(checkout(), 'node_modules/.cache'), { recursive: true, force: true });
+      const place = (text: string): string =>
         text
           .replaceAll(/(?<![\w/.])\/(?:data|dist|tmp)\b/g, (path) => root + path)
           .replaceAll('/opt/hosting-api', checkout());
