@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
@@ -61,4 +61,17 @@ test('systemd waits longer for the end of a server than its settings say', () =>
   const env = readEnv({ ...settings, PROVIDERS_FILE: undefined });
   const [seconds] = parseUnit(readUnitFile('hosting-api@.service')).get('TimeoutStopSec')!;
   expect(Number(seconds)).toBeGreaterThanOrEqual(env.SHUTDOWN_DELAY_SECONDS + env.SHUTDOWN_GRACE_SECONDS + 5);
+});
+
+test('the commands of the installation name files and scripts that exist', () => {
+  const [, section] = /\n## Install on Debian\n([^]*?)\n## /.exec(
+    readFileSync(join(repository, 'docs/operating.md'), 'utf8'),
+  )!;
+  const commands = [...section!.matchAll(/```sh\n([^]*?)```/g)].map(([, block]) => block!).join('');
+  const files = [...commands.matchAll(/(?<=\s)examples\/\S+/g)].map(([file]) => file);
+  expect(files.length).toBeGreaterThan(5);
+  expect(files.filter((file) => globSync(file, { cwd: repository }).length === 0)).toEqual([]);
+  // The rest of the page and the units agree on who they are.
+  for (const name of services) expect(commands).toContain(` ${parseUnit(readUnitFile(name)).get('User')![0]}\n`);
+  expect(commands).toContain('/etc/hosting-api/credentials/database-url');
 });

@@ -54,7 +54,7 @@ function copyExample(folder: string, port: number, file: ExampleFile, places: Pl
     ['/var/lib/hosting-api/status.json', statusFile],
     file === 'cached.conf'
       ? ['/var/cache/hosting-api ', `${folder}/cache `]
-      : ['/var/lib/hosting-api/dist/', `${dist}/`],
+      : ['/var/lib/hosting-api-dist/', `${dist}/`],
   ];
   if (limit) changes.push(['rate=50r/s', `rate=${limit.rate}`], ['burst=100 ', `burst=${limit.burst} `]);
   let text = readFileSync(join(examples, file), 'utf8');
