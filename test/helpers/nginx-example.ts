@@ -35,7 +35,7 @@ export function copyExample(folder: string, port: number, file: ExampleFile, pla
     ['/var/lib/hosting-api/status.json', statusFile],
     file === 'cached.conf'
       ? ['/var/cache/hosting-api ', `${folder}/cache `]
-      : ['/var/lib/hosting-api/dist/', `${dist}/`],
+      : ['/var/lib/hosting-api-dist/', `${dist}/`],
   ];
   if (cdn) changes.push(['# set_real_ip_from 192.0.2.0/24;', 'set_real_ip_from 127.0.0.1;']);
   if (cdn) changes.push(['# real_ip_header', 'real_ip_header'], ['# real_ip_recursive', 'real_ip_recursive']);
