@@ -20,7 +20,11 @@ export function addStoreCommands(program: Command, context: Context): void {
     .description('Writes a consistent copy of the database to a new file, also while servers run.')
     .argument('<file>', 'a new file; for PostgreSQL, the command that writes it is printed')
     .action(async (file) => {
-      const database = await findSqlite(context, `pg_dump --format=custom --table='hosting_*' --file=${quote(file)}`);
+      // The copy is for its owner only, as one of SQLite is.
+      const database = await findSqlite(
+        context,
+        (url) => `(umask 077 && pg_dump --format=custom --table='hosting_*' --file=${quote(file)} --dbname=${url})`,
+      );
       await backUpSqlite(database, resolve(file));
       printNote(`${database} is backed up; the copy holds all that the database does, so keep it as safe:`);
       await print(resolve(file));
@@ -30,9 +34,9 @@ export function addStoreCommands(program: Command, context: Context): void {
     .description('Copies a backup into an empty place; one of SQLite also into PostgreSQL.')
     .argument('<file>', 'a backup; for one of PostgreSQL, the command that restores it is printed')
     .action(async (file) => {
-      const { DATABASE_URL: url } = readSettings(StoreSettings, context.settings());
-      if (url !== undefined && isSqlite(file)) {
-        const tables = await importSqlite(resolve(file), url);
+      const { DATABASE_URL } = readSettings(StoreSettings, context.settings());
+      if (DATABASE_URL !== undefined && isSqlite(file)) {
+        const tables = await importSqlite(resolve(file), DATABASE_URL);
         printNote(revokedNote);
         await print(
           formatTable(
@@ -43,7 +47,7 @@ export function addStoreCommands(program: Command, context: Context): void {
         return;
       }
       const options = '--exit-on-error --single-transaction --no-owner';
-      const database = await findSqlite(context, `pg_restore ${options} ${quote(file)}`);
+      const database = await findSqlite(context, (url) => `pg_restore ${options} ${quote(file)} --dbname=${url}`);
       await restoreSqlite(resolve(file), database);
       printNote(revokedNote);
       await print(`${database} is restored`);
@@ -61,13 +65,13 @@ export function addStoreCommands(program: Command, context: Context): void {
 }
 
 /** Finds the SQLite file of the settings. For PostgreSQL, prints the command that does the work, and fails. */
-async function findSqlite({ settings, print }: Context, command: string): Promise<string> {
+async function findSqlite({ settings, print }: Context, toCommand: (url: string) => string): Promise<string> {
   const environment = settings();
   const { DATA_DIR, DATABASE_URL } = readSettings(StoreSettings, environment);
   if (DATABASE_URL === undefined) return resolve(sqliteFileIn(DATA_DIR));
   // The URL is a secret, so it is not printed.
   const url = environment['DATABASE_URL'] ? '$DATABASE_URL' : '$(cat "$DATABASE_URL_FILE")';
-  await print(`${command} --dbname="${url}"`);
+  await print(toCommand(`"${url}"`));
   throw new CommandError('nothing is done: the store is a PostgreSQL database, for which PostgreSQL has this command');
 }
 

@@ -196,7 +196,7 @@ describePostgres((server) => {
       const { status, stdout, stderr } = await runHere(['store', name, file], { DATABASE_URL: url });
       expect({ status, stdout, stderr }).toEqual({
         status: 1,
-        stdout: expect.stringMatching(/^pg_/),
+        stdout: expect.stringMatching(/^(?:\(umask 077 && pg_dump|pg_restore) /),
         stderr: expect.stringContaining('PostgreSQL'),
       });
       return stdout;
@@ -204,6 +204,7 @@ describePostgres((server) => {
     const sh = (command: string, url: string) =>
       execFileSync('sh', ['-c', command], { env: { ...process.env, DATABASE_URL: url }, stdio: 'pipe' });
     sh(await commandOf('backup', one), one);
+    expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
     const restore = await commandOf('restore', other);
     sh(restore, other);
     const copy = await openStore({ DATA_DIR: '', DATABASE_URL: other });

@@ -207,7 +207,14 @@ export async function createMachine(template: Template, options: MachineOptions 
     return shell;
   };
   let shell = await open();
-  await shell.paste('each start');
+  const paste = async (commands: string): Promise<string> => {
+    try {
+      return await shell.paste(commands);
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\n${services.log().slice(-2000)}`, { cause: error });
+    }
+  };
+  await paste('each start');
   return {
     ...services,
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
@@ -219,7 +226,7 @@ export async function createMachine(template: Template, options: MachineOptions 
     etc,
     async paste(scene, part, values = {}) {
       pasted.add(`${scene} ${part}`);
-      return shell.paste(fillIn(find(scene, part).text, values));
+      return paste(fillIn(find(scene, part).text, values));
     },
     async newShell() {
       shell = await open();

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
@@ -8,47 +9,37 @@ export interface Shell {
   paste(commands: string): Promise<string>;
 }
 
-/** Runs each list that comes on descriptor 3, and says on descriptor 4 that it is done. */
-const loop = `while IFS= read -r -d '' commands <&3; do eval "$commands"; printf 'done\\0' >&4; done`;
+/** Runs each list that comes on descriptor 3, and ends its output with a NUL. */
+const loop = `while IFS= read -r -d '' commands <&3; do eval "$commands"; printf '\\0'; done`;
 
-/** Opens `bash -euo pipefail` until the test ends. It has no terminal; `input` is what is typed. */
+/** Opens `bash -euo pipefail` until the test ends. It has no terminal; `input` is what is typed where a command asks. */
 export function openShell(env: NodeJS.ProcessEnv, input = ''): Shell {
+  const stdio = ['pipe', 'pipe', 'pipe', 'pipe'] as const;
   // Without a session of its own, psql would ask on the terminal of the tests.
-  const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', loop], {
-    env,
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
-  });
-  const [stdin, stdout, stderr, commandsIn, doneOut] = child.stdio as [
-    Writable,
-    Readable,
-    Readable,
-    Writable,
-    Readable,
-  ];
+  const options = { env, detached: true, stdio: [...stdio] };
+  const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', loop], options);
+  const [stdin, stdout, stderr, lists] = child.stdio as unknown as [Writable, Readable, Readable, Writable];
   stdin.end(input);
-  let [printed, all] = ['', ''];
-  stdout.on('data', (chunk: Buffer) => {
-    printed += chunk.toString();
-    all += chunk.toString();
-  });
+  let printed = '';
+  let all = '';
+  stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   stderr.on('data', (chunk: Buffer) => (all += chunk.toString()));
-  const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
-  commandsIn.on('error', () => undefined);
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  lists.on('error', () => undefined);
   onTestFinished(async () => {
-    commandsIn.end();
+    lists.end();
     await closed;
   });
   return {
     async paste(commands) {
       printed = '';
-      commandsIn.write(`${commands}\0`);
-      const done = new Promise<'done'>((resolve) => doneOut.once('data', () => resolve('done')));
-      const outcome = await Promise.race([done, closed]);
-      if (outcome !== 'done') throw new Error(`bash ended with status ${outcome}:\n${all}`);
-      // Output and the end come by different pipes.
-      await new Promise((resolve) => setImmediate(resolve));
-      return printed;
+      lists.write(`${commands}\0`);
+      while (!printed.endsWith('\0')) {
+        // oxlint-disable-next-line no-await-in-loop -- until the end of the output
+        const status = await Promise.race([once(stdout, 'data').then(() => undefined), closed]);
+        if (status) throw new Error(`bash ended with status ${status[0]}:\n${printed}${all}`);
+      }
+      return printed.slice(0, -1);
     },
   };
 }

@@ -29,18 +29,16 @@ afterAll(() => template.remove());
 /** Measures the commands of a scene, without what a test prepares for it. */
 type Time = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-/** A test that prints how long the commands took. */
-function scene(name: string, body: (time: Time) => Promise<void>): void {
-  test(name, patience, async () => {
-    let ms = 0;
-    await body(async (work) => {
-      const begun = performance.now();
-      const result = await work();
-      ms += performance.now() - begun;
-      return result;
-    });
-    console.log(`scene ${name}: ${(ms / 1000).toFixed(1)} s`);
-  });
+/** Measures the commands of a test, and prints their time when it ends. */
+function measure(name: string): Time {
+  let ms = 0;
+  onTestFinished(() => console.log(`scene ${name}: ${(ms / 1000).toFixed(1)} s`));
+  return async (work) => {
+    const begun = performance.now();
+    const result = await work();
+    ms += performance.now() - begun;
+    return result;
+  };
 }
 
 const panelFile = (name: string, url: string): string =>
@@ -59,9 +57,9 @@ async function createHost({ settings, credentials, ...options }: MachineOptions 
   return { machine, panel, key: await createKey(machine) };
 }
 
-async function createKey({ run }: Machine): Promise<string> {
+async function createKey(machine: Machine): Promise<string> {
   const scopes = ['game-power:read_write', 'game-console:read_write'].map((scope) => `--scope ${scope}`).join(' ');
-  return (await run(`hosting-api keys create --server game:mine ${scopes}`)).trim();
+  return (await machine.run(`hosting-api keys create --server game:mine ${scopes}`)).trim();
 }
 
 const idOf = (key: string): string => key.split('_')[1]!;
@@ -100,10 +98,10 @@ async function openStream(machine: Machine, key: string): Promise<TestClient> {
 /** Asks all instances for content and with a key, again and again; returns the answers that were not 200. */
 function follow(machine: Machine, key: string): { stop: () => Promise<{ answered: number; others: number[] }> } {
   let answered = 0;
-  let isDone = false;
+  const done = new AbortController();
   const others: number[] = [];
   const running = (async () => {
-    while (!isDone) {
+    while (!done.signal.aborted) {
       for (const url of machine.urls) {
         for (const path of ['/v1/blog/list', '/v1/key']) {
           // A refused connection is what a proxy would send to the other instance.
@@ -120,14 +118,15 @@ function follow(machine: Machine, key: string): { stop: () => Promise<{ answered
   })();
   return {
     async stop() {
-      isDone = true;
+      done.abort();
       await running;
       return { answered, others };
     },
   };
 }
 
-scene('Backup', async (time) => {
+test('Backup', patience, async () => {
+  const time = measure('Backup');
   const { machine, key } = await createHost();
   const printed = await time(() => machine.paste('Backup', 0));
   const file = printed.trim();
@@ -142,7 +141,8 @@ scene('Backup', async (time) => {
   expect(await keyStatus(machine, key)).toBe(200);
 });
 
-scene('Restore', async (time) => {
+test('Restore', patience, async () => {
+  const time = measure('Restore');
   const { machine, key } = await createHost();
   const revoked = await createKey(machine);
   const BACKUP = (await machine.paste('Backup', 0)).trim();
@@ -165,13 +165,14 @@ scene('Restore', async (time) => {
   expect(await keyStatus(machine, revoked)).toBe(401);
 });
 
-scene('Upgrade, and rollback of the program', async (time) => {
+test('Upgrade, and rollback of the program', patience, async () => {
+  const time = measure('Upgrade, and rollback of the program');
   const { machine, key } = await createHost({ instances: 2 });
   const following = follow(machine, key);
   await machine.paste('Backup', 0);
   const upgraded = await time(() => machine.paste('Upgrade', 0, { VERSION: 'v1.1.0' }));
-  expect(upgraded.startsWith('v1.0.0\n')).toBe(true);
-  expect(upgraded.endsWith('{"version":"1.1.0"}\n'.repeat(2))).toBe(true);
+  const lines = upgraded.trim().split('\n');
+  expect([lines[0], ...lines.slice(-2)]).toEqual(['v1.0.0', '{"version":"1.1.0"}', '{"version":"1.1.0"}']);
   expect(upgraded).toMatch(/the store is migrated from version (\d+) to (?!\1)\d+/);
   expect(await keyStatus(machine, key)).toBe(200);
 
@@ -197,7 +198,8 @@ scene('Upgrade, and rollback of the program', async (time) => {
   expect(await Promise.all([key, late].map((one) => keyStatus(machine, one)))).toEqual([200, 401]);
 });
 
-scene('Rollback of a release', async (time) => {
+test('Rollback of a release', patience, async () => {
+  const time = measure('Rollback of a release');
   const machine = await createMachine(template);
   const change = (title: string) => {
     writeFiles(machine.origin, { 'content/blog/news/first.md': article({ title }, '## Details\n') });
@@ -208,7 +210,9 @@ scene('Rollback of a release', async (time) => {
   await expect.poll(() => titles(machine), eventually).toContain('Wrong');
 
   const listed = await time(() => machine.paste('Rollback of a release', 0));
-  await time(() => expect.poll(() => titles(machine), eventually).not.toContain('Wrong'));
+  await time(async () => {
+    await expect.poll(() => titles(machine), eventually).not.toContain('Wrong');
+  });
   expect(machine.isTimerActive()).toBe(false);
   const [, wrong] = /^ {2}([0-9a-f]{16}) /m.exec(listed)!;
   expect(listed).toMatch(/^\* [0-9a-f]{16} /m);
@@ -222,12 +226,13 @@ scene('Rollback of a release', async (time) => {
   expect(machine.isTimerActive()).toBe(true);
 });
 
-scene('A leaked key', async (time) => {
+test('A leaked key', patience, async () => {
+  const time = measure('A leaked key');
   const { machine, key } = await createHost();
   expect((await start(machine, key)).status).toBe(200);
   const stream = await openStream(machine, key);
   const printed = await time(() => machine.paste('A leaked key', 0, { ID: idOf(key) }));
-  expect(printed).toMatch(/game-power:start {2}game:mine .*ip=127\.0\.0\.1/);
+  expect(printed).toMatch(/ start {2}game:mine .*ip=127\.0\.0\.1/);
   const renewed = printed.trim().split('\n').at(-1)!;
   expect(await Promise.all([key, renewed].map((one) => keyStatus(machine, one)))).toEqual([401, 200]);
   expect(await stream.ended).toMatchObject({ code: 4003 });
@@ -236,7 +241,8 @@ scene('A leaked key', async (time) => {
   expect(await keyStatus(machine, renewed)).toBe(401);
 });
 
-scene('A leaked credential', async (time) => {
+test('A leaked credential', patience, async () => {
+  const time = measure('A leaked credential');
   const chats = [await createUpstream(() => ({ status: 200 })), await createUpstream(() => ({ status: 200 }))] as const;
   const [before, after] = chats.map(({ url }) => `${url}/api/webhooks/1/token-of-the-tests`);
   const { machine, panel, key } = await createHost({ credentials: { 'chat-feedback-webhook-url': before! } });
@@ -249,12 +255,13 @@ scene('A leaked credential', async (time) => {
   await time(() => machine.paste('A leaked credential', 1));
   panel.users.delete(panelKeys.write);
   expect((await start(machine, key)).status).toBe(200);
-  const vote = { path: '/knowledgebase/vps/ssh', title: 'Connect with SSH', helpful: true };
+  const vote = { helpful: true, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' };
   expect((await ask(machine, '/v1/kb/feedback', { body: JSON.stringify(vote) })).status).toBe(200);
   expect(chats.map(({ seen }) => seen.length)).toEqual([0, 1]);
 });
 
-scene('A panel moves', async (time) => {
+test('A panel moves', patience, async () => {
+  const time = measure('A panel moves');
   const { machine, panel, key } = await createHost();
   const moved = await createPanelUpstream({ isSteady: true, uuid: panel.wings.uuid });
   machine.willEdit(`s|${panel.url}|${moved.url}|`);
@@ -295,14 +302,15 @@ describePostgres((postgres) => {
     const createEmpty = async (): Promise<string> => {
       const url = await postgres().createDatabase();
       await withClient(url, (client) => client.query(`ALTER SCHEMA public OWNER TO ${name}`));
-      return url.replace(/postgres:[^@]+@/, `${name}:before@`);
+      return url.replace(/\/\/[^@]+@/, `//${name}:before@`);
     };
     const root = await postgres().createDatabase();
     await withClient(root, (client) => client.query(`CREATE ROLE ${name} LOGIN PASSWORD 'before'`));
     return { url: await createEmpty(), createEmpty };
   }
 
-  scene('Backup, restore and a leaked password with PostgreSQL', async (time) => {
+  test('Backup, restore and a leaked password with PostgreSQL', patience, async () => {
+    const time = measure('Backup, restore and a leaked password with PostgreSQL');
     const { url, createEmpty } = await createRole();
     const { machine, key } = await createHost({ credentials: { 'database-url': url }, input: 'after\nafter\n' });
     await time(() => machine.paste('Backup', 1));
@@ -326,11 +334,12 @@ describePostgres((postgres) => {
     );
   });
 
-  scene('Move to PostgreSQL', async (time) => {
+  test('Move to PostgreSQL', patience, async () => {
+    const time = measure('Move to PostgreSQL');
     const { machine, key } = await createHost();
     for (let count = 0; count < 3; count += 1) expect((await start(machine, key)).status).toBe(200);
-    const vote = { path: '/knowledgebase/vps/ssh', title: 'Connect with SSH', helpful: true };
-    expect((await ask(machine, '/v1/kb/feedback', { body: JSON.stringify(vote) })).status).toBe(200);
+    const vote = { helpful: true, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' };
+    expect((await ask(machine, '/v1/kb/feedback', { body: JSON.stringify(vote) })).status).toBe(202);
     const read = async () => {
       const { text } = await ask(machine, '/v1/hosting/activity', { key });
       const commands = ['audit', 'feedback report', 'servers list --json'].map((command) =>
@@ -345,9 +354,7 @@ describePostgres((postgres) => {
     expect(await read()).toEqual(before);
     expect((await start(machine, key)).status).toBe(200);
     await withClient(NEW_DATABASE_URL, async (client) => {
-      const { rows } = await client.query('SELECT COUNT(*)::int AS n FROM hosting_audit WHERE action = $1', [
-        'game-power:start',
-      ]);
+      const { rows } = await client.query('SELECT COUNT(*)::int AS n FROM hosting_audit WHERE action = $1', ['start']);
       expect(rows).toEqual([{ n: 8 }]);
     });
   });
@@ -365,7 +372,8 @@ function findMountFault(): string | null {
   }
 }
 
-scene('The disk is full', async (time) => {
+test('The disk is full', patience, async () => {
+  const time = measure('The disk is full');
   const fault = findMountFault();
   if (fault !== null) {
     expect({ CI: process.env.CI, fault }).not.toEqual({ CI: 'true', fault });
