@@ -54,6 +54,7 @@ function addReleasesCommands(program: Command): void {
   addOut(releases.command('diff').description('Lists the files that differ between two releases.'))
     .argument('<from>', 'a release ID or a unique prefix of it')
     .argument('<to>', 'the release to compare it with')
+    .option('--urls', 'the paths whose answers differ, one a line, to purge them from a CDN')
     .action(async (from, to, flags) => (await import('./releases.ts')).runDiff(from, to, flags));
   addOut(releases.command('prune').description('Removes old releases.'))
     .option('--keep <N>', 'the number of releases to keep; the current one always stays')

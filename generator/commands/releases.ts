@@ -1,5 +1,5 @@
 import { CommandError, requireOption } from '../common/command-line.ts';
-import { ReleasesError, diffReleases, listReleases, pruneReleases, rollback } from '../release/releases.ts';
+import { ReleasesError, diffReleases, diffUrls, listReleases, pruneReleases, rollback } from '../release/releases.ts';
 import { resolveOut } from './out.ts';
 import type { OutFlag } from './out.ts';
 
@@ -24,7 +24,11 @@ export async function runRollback(idPrefix: string | undefined, { out }: OutFlag
 }
 
 /** Runs `releases diff`. */
-export async function runDiff(from: string, to: string, { out }: OutFlag): Promise<void> {
+export async function runDiff(from: string, to: string, { out, urls }: OutFlag & { urls?: true }): Promise<void> {
+  if (urls) {
+    for (const url of await withCommandErrors(diffUrls(resolveOut(out), from, to))) print(url);
+    return;
+  }
   const { added, removed, changed } = await withCommandErrors(diffReleases(resolveOut(out), from, to));
   for (const file of added) print(`+ ${file}`);
   for (const file of removed) print(`- ${file}`);

@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Aliases } from '#contract/content.ts';
 import { Manifest, isCompressed } from '#contract/release.ts';
+import { resources } from '#contract/resources.ts';
 import { readCurrent } from './current.ts';
 import { makeCurrent, readFolders, readSwitches } from './history.ts';
 import { withLock } from './lock.ts';
 import { removeRelease, verifyRelease } from './publish.ts';
+import { toUrls } from './urls.ts';
 
 /** A release in a list. */
 export interface ReleaseEntry {
@@ -88,7 +91,23 @@ async function findBefore(out: string, releases: readonly ReleaseEntry[]): Promi
 export async function diffReleases(out: string, from: string, to: string): Promise<ReleaseDiff> {
   const releases = await listReleases(out);
   const read = async (id: string) => (await readManifest(join(out, 'releases', find(releases, id)))).files;
+  return compare(await read(from), await read(to));
+}
+
+/** Lists the URLs whose answers differ between two releases, for a purge of caches. */
+export async function diffUrls(out: string, from: string, to: string): Promise<string[]> {
+  const releases = await listReleases(out);
+  const read = async (id: string) => {
+    const directory = join(out, 'releases', find(releases, id));
+    const aliases = Aliases.parse(JSON.parse(await readFile(join(directory, resources.aliases.file), 'utf8')));
+    return { files: (await readManifest(directory)).files, aliases };
+  };
   const [before, after] = [await read(from), await read(to)];
+  const { added, removed, changed } = compare(before.files, after.files);
+  return toUrls([...added, ...removed, ...changed], [before.aliases, after.aliases]);
+}
+
+function compare(before: Manifest['files'], after: Manifest['files']): ReleaseDiff {
   return {
     added: namesOf(after).filter((file) => !before[file]),
     removed: namesOf(before).filter((file) => !after[file]),

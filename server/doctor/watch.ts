@@ -78,9 +78,9 @@ export function watchInstallation(watched: Watched): () => void {
   let isFirst = true;
   const seldom = createPoller({
     async read() {
-      const check = isFirst ? checkAtStart : checkCredentials;
+      const isStart = isFirst;
       isFirst = false;
-      await once(() => check(providers));
+      await once(() => (isStart ? checkAtStart(providers, log) : checkCredentials(providers)));
     },
     everyMs: () => pauseMs ?? 5 * minuteMs,
   });
@@ -93,9 +93,11 @@ export function watchInstallation(watched: Watched): () => void {
   };
 }
 
-/** Checks the providers at the start, when it is a fault too if one cannot be reached. */
-async function checkAtStart(providers: Watched['providers']): Promise<readonly Finding[]> {
-  return (await checkProviders(providers)).flatMap(({ findings }) => findings);
+/** Checks the providers at the start, when it is a fault too if one cannot be reached. Good news are logged once as well. */
+async function checkAtStart(providers: Watched['providers'], log: Logger): Promise<readonly Finding[]> {
+  const findings = (await checkProviders(providers)).flatMap((report) => report.findings);
+  for (const { check, state, seen } of findings) if (state === 'ok') log.info({ check }, seen);
+  return findings;
 }
 
 function write(log: Logger, { type, finding: { check, seen, advice }, seconds }: WatchLine): void {

@@ -1,5 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { copyExample } from '../helpers/nginx-example.ts';
+import type { ExampleFile } from '../helpers/nginx-example.ts';
 import type { Recorded, Recording } from './peers/answers.ts';
 import type { Command } from './processes.ts';
 
@@ -23,6 +25,24 @@ export function prepareNginx(work: string, { target, identity, gzip }: Recording
   };
 }
 
+/** The module for files in Brotli, where Debian has it. */
+export const brotli = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
+
+/** The command that starts nginx with a copy of an example in front of a server, on its release. */
+export function toExample(work: string, file: ExampleFile, { instance, dist }: { instance: number; dist: string }) {
+  return (port: number): Command => {
+    const folder = join(work, file);
+    mkdirSync(folder);
+    const limit = { rate: '1000000r/s', burst: 1_000_000 };
+    const path = join(folder, 'nginx.conf');
+    writeFileSync(
+      path,
+      frame(folder, copyExample(folder, port, file, { instances: [instance], dist, limit }), [brotli]),
+    );
+    return { program: 'nginx', args: ['-p', folder, '-c', path], cwd: folder };
+  };
+}
+
 interface Settings {
   readonly folder: string;
   readonly port: number;
@@ -34,9 +54,30 @@ interface Settings {
 function configure({ folder, port, file, location, headers }: Settings): string {
   const [, type] = headers.find(([name]) => name.toLowerCase() === 'content-type')!;
   const added = headers.filter(([name]) => !own.test(name)).map(([name, value]) => `add_header ${name} '${value}';`);
+  return frame(
+    folder,
+    `
+  open_file_cache max=16;
+  server_tokens off;
+  server {
+    listen 127.0.0.1:${port};
+    location = ${location} {
+      alias ${file};
+      types { }
+      default_type '${type}';
+      gzip_static on;
+      gzip_vary on;
+      ${added.join('\n      ')}
+    }
+  }`,
+  );
+}
+
+function frame(folder: string, http: string, modules: readonly string[] = []): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   // Without a master, the one process is the worker: it can be measured by its pid, and a kill leaves no process behind.
   return `
+${modules.map((module) => `load_module ${module};`).join('\n')}
 daemon off;
 master_process off;
 ${process.getuid!() === 0 ? 'user root;' : ''}
@@ -51,19 +92,7 @@ http {
   tcp_nopush on;
   keepalive_timeout 65s;
   keepalive_requests 1000000000;
-  open_file_cache max=16;
-  server_tokens off;
-  server {
-    listen 127.0.0.1:${port};
-    location = ${location} {
-      alias ${file};
-      types { }
-      default_type '${type}';
-      gzip_static on;
-      gzip_vary on;
-      ${added.join('\n      ')}
-    }
-  }
+  ${http}
 }
 `;
 }

@@ -1,10 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { toName } from './checkouts.ts';
 import type { Checkout } from './checkouts.ts';
 import { isInstalled, node } from './generator-rows.ts';
-import { prepareNginx } from './nginx.ts';
+import { brotli, prepareNginx, toExample } from './nginx.ts';
 import type { Recorded } from './peers/answers.ts';
 import type { Command } from './processes.ts';
 import { headerOf, record, recordAnswers } from './recording.ts';
@@ -19,6 +19,8 @@ export const serverNames = {
   fastify: 'fastify',
   hono: 'hono',
   nginx: 'nginx',
+  cached: 'cached by nginx',
+  files: 'nginx from files',
   h3: 'h3',
   ours: 'ours',
 };
@@ -126,10 +128,21 @@ async function startAll(work: string, served: readonly Served[], run: Run): Prom
   const limitedH3 = await run(serverNames.h3, dropOutput(toPeer(serverNames.h3, file, '1')));
   const nginx = isInstalled('nginx', '-v') && (await run(serverNames.nginx, prepareNginx(work, recording)));
 
+  const place = { instance: ours!.quiet.port, dist: served[0]!.dist };
+  const cached = nginx && existsSync(brotli) && (await run(serverNames.cached, toExample(work, 'cached.conf', place)));
+  const files = cached && (await run(serverNames.files, toExample(work, 'files.conf', place)));
+
   const serverCases = cases.flatMap((one): ServerCase[] => {
     const toServerCase = (server: Running): ServerCase => ({ name: `${one.name}: ${server.name}`, case: one, server });
     if (one.target === recording.target) {
-      return [raw, fastify, hono, ...(nginx ? [nginx] : []), ...own.map(({ quiet }) => quiet)].map(toServerCase);
+      return [
+        raw,
+        fastify,
+        hono,
+        ...(nginx ? [nginx] : []),
+        ...(cached && files ? [cached, files] : []),
+        ...own.map(({ quiet }) => quiet),
+      ].map(toServerCase);
     }
     if (one.status === 429) return [raw, limitedH3, ...own.map(({ limited }) => limited)].map(toServerCase);
     return [raw, h3, ...own.map(({ logged }) => logged)].map(toServerCase);
@@ -143,6 +156,8 @@ async function startAll(work: string, served: readonly Served[], run: Run): Prom
     `The article has ${kilobytes(recording.identity)} kB, compressed ${kilobytes(recording.gzip)} kB.`,
     `Cases other than the article run with an access log to /dev/null; ${serverNames.raw} has none.`,
     ...(nginx ? [] : [`Left out: ${serverNames.nginx}; it is not installed.`]),
+    `${serverNames.cached} and ${serverNames.files} are examples/nginx; only the CPU of nginx is counted.`,
+    ...(cached ? [] : [`Left out: both; they need libnginx-mod-http-brotli-static.`]),
   ];
   return { serverCases: await Promise.all(serverCases.map(checkAnswer)), recording: file, notes };
 }
@@ -179,7 +194,7 @@ function comparable({ headers }: Recorded): string {
  */
 async function checkAnswer(serverCase: ServerCase): Promise<ServerCase> {
   const { name, case: one, server } = serverCase;
-  const hasOwnTag = one.status === 304 && [serverNames.nginx, 'before'].includes(server.name);
+  const hasOwnTag = one.status === 304 && [serverNames.nginx, serverNames.files, 'before'].includes(server.name);
   const headers = hasOwnTag
     ? { 'If-None-Match': headerOf(await record(server.port, one.target), 'etag') }
     : one.headers;

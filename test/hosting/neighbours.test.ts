@@ -24,7 +24,7 @@ async function serve(settings: Record<string, string> = {}): Promise<HostingWorl
 
 /** Waits until the credentials are checked, which uses the panel's budget too. */
 function checked(app: TestApp): Promise<void> {
-  return until('they are', () => app.log().filter(({ provider }) => provider === 'panel').length > 1);
+  return until('they are', () => app.log().filter(({ check }) => check === 'provider panel').length > 1);
 }
 
 /** The default burst; one a second, so that a slow machine does not change what is refused. */

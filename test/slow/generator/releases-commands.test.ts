@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readCurrent } from '../../../generator/release/current.ts';
 import { verifyRelease } from '../../../generator/release/publish.ts';
-import { article, buildProject, createProject, runGenerator, writeFiles } from '../../helpers/project.ts';
+import { article, buildProject, createProject, runGenerator, validProject, writeFiles } from '../../helpers/project.ts';
 import { flipBit } from '../../generator/damage.ts';
 import { readTree } from '../../generator/tree.ts';
 
@@ -215,8 +215,46 @@ describe('releases diff', () => {
     expect(await releases(root, 'diff', ids[0]!, ids[0]!)).toEqual(out());
   });
 
+  test('lists with --urls what a cache must forget, in each spelling, former paths too', async () => {
+    const { root, ids } = await createReleases(1);
+    writeFiles(root, {
+      'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n',
+      'content/blog/news/second.md': article({ aliases: '[/blog/news/old]' }, 'Other.\n'),
+      'catalog/domains.yaml': String(validProject['catalog/domains.yaml']).replace('9.5', '9.75'),
+    });
+    rmSync(join(root, 'content/knowledgebase/dns/records.md'));
+    const { release } = await buildProject(root);
+    const urls = [
+      '/media/kb%2Fnew.svg',
+      '/media/kb/new.svg',
+      '/v1/blog/article?path=%2Fblog%2Fnews%2Fold',
+      '/v1/blog/article?path=%2Fblog%2Fnews%2Fsecond',
+      '/v1/blog/article?path=/blog/news/old',
+      '/v1/blog/article?path=/blog/news/second',
+      '/v1/domains/tlds',
+      '/v1/kb/article?path=%2Fknowledgebase%2Fdns%2Frecords',
+      '/v1/kb/article?path=/knowledgebase/dns/records',
+      '/v1/kb/categories',
+      '/v1/kb/index?category=dns',
+      '/v1/kb/list',
+      '/v1/kb/list?category=dns',
+      '/v1/kb/search.json',
+      '/v1/redirects.json',
+    ];
+    expect(await releases(root, 'diff', ids[0]!, release!.id, '--urls')).toEqual(out(...urls));
+    expect(await releases(root, 'diff', release!.id, ids[0]!, '--urls')).toEqual(out(...urls));
+    expect(await releases(root, 'diff', ids[0]!, ids[0]!, '--urls')).toEqual(out());
+
+    // An article that changes changes its former path too.
+    writeFiles(root, { 'content/blog/news/second.md': article({ aliases: '[/blog/news/old]' }, 'Again.\n') });
+    const again = (await buildProject(root)).release!.id;
+    const { stdout } = await releases(root, 'diff', release!.id, again, '--urls');
+    expect(stdout.split('\n')).toContain('/v1/blog/article?path=/blog/news/old');
+  });
+
   test('refuses a release that does not exist', async () => {
     const { root, ids } = await createReleases(1);
+    expect(await releases(root, 'diff', ids[0]!, 'zzz', '--urls')).toEqual(refusal('there is no release zzz'));
     expect(await releases(root, 'diff', ids[0]!, 'zzz')).toEqual(refusal('there is no release zzz'));
   });
 });

@@ -7,6 +7,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { ask } from '../../server/ask.ts';
 import { checkOut, login, repository, runProgram } from './checkout.ts';
+import { testImage } from './image.ts';
+import { testUnits } from './units.ts';
 
 const { dependencies } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
   dependencies: Record<string, string>;
@@ -53,7 +55,7 @@ describe('without the packages of development', () => {
     ] as const) {
       expect([script, await npm(script, ...args)]).toMatchObject([script, { status: 0 }]);
     }
-  }, 120_000);
+  }, 300_000);
 
   test('the server answers, is found in order by doctor, and ends on a signal', async () => {
     const server = spawn('npm', ['run', '--silent', 'serve'], { cwd: checkout, env: settings });
@@ -70,7 +72,7 @@ describe('without the packages of development', () => {
     expect(await npm('doctor', '--url', url!)).toMatchObject({ stderr: '' });
     server.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
-  }, 120_000);
+  }, 300_000);
 
   test.each(['server/main.js', 'generator/main.js'])('%s says which Node.js it needs', async (main) => {
     // The Node.js of the machine may be new: then it says so in its place.
@@ -85,6 +87,14 @@ describe('without the packages of development', () => {
       stderr: expect.stringMatching(/^hosting-api needs Node\.js 24, and this is Node\.js \d+\.\d+\.\d+; .*\n$/),
     });
   });
+});
+
+describe('by the units of examples/systemd', () => {
+  testUnits(() => checkout);
+});
+
+describe('by the Dockerfile', () => {
+  testImage(() => checkout);
 });
 
 test('what the programs import is a dependency, also where they load it late', () => {

@@ -21,8 +21,9 @@ import { siteUrls } from '../../../helpers/project.ts';
 import { endpointNames, requestOf } from '../../../server/targets.ts';
 import { describeRunNginxBrotli } from '../../../helpers/nginx.ts';
 import type { OnEnd } from '../../../helpers/upstream.ts';
-import { exampleFiles, runExample } from './copy.ts';
-import type { ExampleFile } from './copy.ts';
+import { exampleFiles } from '../../../helpers/nginx-example.ts';
+import { runExample } from './run.ts';
+import type { ExampleFile } from '../../../helpers/nginx-example.ts';
 
 // The tables of requests of test/http/targets are sent to a server, and to another one through nginx.
 
@@ -57,16 +58,12 @@ const unavoidable: Readonly<Record<string, readonly [status: number, why: string
 /** An answer as text, without what belongs to the connection. */
 function toComparable(recorded: Recorded, isVolatile: boolean, file?: ExampleFile): string {
   const lines = toRecord(recorded, isVolatile).split('\n').slice(0, -1);
-  return (
-    lines
-      .filter((line) => !/^(?:connection|date|server): /.test(line))
-      .map((line) => line.replace(/^(x-request-id: |idempotent-request-id: )[0-9a-f]{32}$/, '$1<id>'))
-      .map((line) => line.replace(/"state":"\w+"/, '"state":"<state>"'))
-      // nginx says it of a whole file alone. A part says by itself that there are more.
-      .filter((line) => !(recorded.answers[0]?.statusLine.includes(' 206 ') && line === 'accept-ranges: bytes'))
-      .map((line) => (file === 'files.conf' ? line.replace(/^etag: .+/, 'etag: <etag>') : line))
-      .join('\n')
-  );
+  return lines
+    .filter((line) => !/^(?:connection|date|server): /.test(line))
+    .map((line) => line.replace(/^(x-request-id: |idempotent-request-id: )[0-9a-f]{32}$/, '$1<id>'))
+    .map((line) => line.replace(/"state":"\w+"/, '"state":"<state>"'))
+    .map((line) => (file === 'files.conf' ? line.replace(/^etag: .+/, 'etag: <etag>') : line))
+    .join('\n');
 }
 
 describeRunNginxBrotli((run) => {

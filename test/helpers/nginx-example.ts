@@ -1,11 +1,7 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { onTestFinished } from 'vitest';
-import type { RunNginx, RunningNginx } from '../../../helpers/nginx.ts';
-import { until } from '../../../helpers/upstream.ts';
-import type { OnEnd } from '../../../helpers/upstream.ts';
 
-const examples = resolve(import.meta.dirname, '../../../../examples/nginx');
+const examples = resolve(import.meta.dirname, '../../examples/nginx');
 
 /** The example configurations. */
 export const exampleFiles = ['cached.conf', 'files.conf'] as const;
@@ -15,37 +11,22 @@ export type ExampleFile = (typeof exampleFiles)[number];
 export interface Places {
   /** The ports of the instances. */
   readonly instances: readonly number[];
+  /** The port of nginx; default: a free one. */
+  readonly port?: number;
   /** DIST_DIR; `files.conf` needs it. */
   readonly dist?: string;
   /** STATUS_FILE. */
   readonly statusFile?: string;
   /** Another limit than 50 requests a second and 100 at once. */
   readonly limit?: { readonly rate: string; readonly burst: number };
+  /** Whether a CDN stands in front, at 127.0.0.1. */
+  readonly cdn?: boolean;
 }
 
-/** Starts nginx with a copy of an example, in which nothing but these places is changed. */
-export async function runExample(
-  run: RunNginx,
-  file: ExampleFile,
-  places: Places,
-  onEnd: OnEnd = onTestFinished,
-): Promise<RunningNginx> {
-  const nginx = await run((folder, port) => copyExample(folder, port, file, places));
-  onEnd(() => nginx.stop());
-  let isListening = false;
-  await until(`nginx listens: ${nginx.log()}`, () => {
-    void fetch(`http://127.0.0.1:${nginx.port}/.up`, { redirect: 'manual' }).then(
-      () => (isListening = true),
-      () => {},
-    );
-    return isListening;
-  });
-  return nginx;
-}
-
-function copyExample(folder: string, port: number, file: ExampleFile, places: Places): string {
+/** Copies an example to a folder of nginx, and changes nothing but these places. Returns the contents of its `http` block. */
+export function copyExample(folder: string, port: number, file: ExampleFile, places: Places): string {
   cpSync(join(examples, 'snippets'), join(folder, 'snippets'), { recursive: true });
-  const { instances, dist, statusFile = join(folder, 'status.json'), limit } = places;
+  const { instances, dist, statusFile = join(folder, 'status.json'), limit, cdn } = places;
   const parameters = ' max_fails=1 fail_timeout=2s;';
   const changes: [from: string, to: string][] = [
     ['listen 80;', `listen 127.0.0.1:${port};`],
@@ -54,12 +35,14 @@ function copyExample(folder: string, port: number, file: ExampleFile, places: Pl
     ['/var/lib/hosting-api/status.json', statusFile],
     file === 'cached.conf'
       ? ['/var/cache/hosting-api ', `${folder}/cache `]
-      : ['/var/lib/hosting-api/dist/', `${dist}/`],
+      : ['/var/lib/hosting-api-dist/', `${dist}/`],
   ];
+  if (cdn) changes.push(['# set_real_ip_from 192.0.2.0/24;', 'set_real_ip_from 127.0.0.1;']);
+  if (cdn) changes.push(['# real_ip_header', 'real_ip_header'], ['# real_ip_recursive', 'real_ip_recursive']);
   if (limit) changes.push(['rate=50r/s', `rate=${limit.rate}`], ['burst=100 ', `burst=${limit.burst} `]);
   let text = readFileSync(join(examples, file), 'utf8');
   for (const [from, to] of changes) {
-    const parts = text.replaceAll(`# ${from}`, '').split(from);
+    const parts = text.split(from);
     if (parts.length !== 2) throw new Error(`${file} must have one ${from}, not ${parts.length - 1}`);
     text = parts.join(to);
   }

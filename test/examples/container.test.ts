@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { DCLinter } from 'dclint';
+import { validate } from 'dockerfile-utils';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readEnv } from '../../server/env.ts';
+
+const folder = resolve(import.meta.dirname, '../../examples/container');
+const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
+
+/** A service of compose.yaml. */
+interface Service {
+  readonly environment: Record<string, string>;
+  readonly stop_grace_period?: string;
+  readonly read_only: boolean;
+  readonly cap_drop: string[];
+  readonly security_opt: string[];
+}
+
+const { services } = parse(read('compose.yaml')) as { services: Record<string, Service> };
+
+test('the Dockerfile has no mistake', () => {
+  expect(validate(read('Dockerfile'))).toEqual([]);
+});
+
+test('the compose file follows the specification of Compose', () => {
+  // Rules of style are warnings. The image has a name, so that two services share it.
+  const linter = new DCLinter({ rules: { 'no-build-and-image': 0 }, quiet: true, debug: false, exclude: [] });
+  const [result] = linter.lintFiles([join(folder, 'compose.yaml')], false);
+  expect((result!.messages as { type: string }[]).filter(({ type }) => type === 'error')).toEqual([]);
+});
+
+test.each(Object.keys(services))('the service %s has a read-only disk and no rights', (name) => {
+  expect(services[name]).toMatchObject({
+    read_only: true,
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+  });
+});
+
+test('the settings of the compose file are valid, and it waits for the end of the server', () => {
+  const { environment, stop_grace_period: grace } = services['api']!;
+  const { DATABASE_URL_FILE: secret, ...settings } = environment;
+  expect(secret).toBe('/run/secrets/database-url');
+  const env = readEnv(settings);
+  expect(Number.parseInt(grace!, 10)).toBeGreaterThanOrEqual(
+    env.SHUTDOWN_DELAY_SECONDS + env.SHUTDOWN_GRACE_SECONDS + 5,
+  );
+});

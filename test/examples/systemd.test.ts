@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { readEnv } from '../../server/env.ts';
+import { describeInstalled } from '../helpers/installed.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { parseUnit, parseVariables, readUnitFile } from '../helpers/unit.ts';
+
+const repository = resolve(import.meta.dirname, '../..');
+const services = ['hosting-api@.service', 'hosting-api-build.service'];
+const settings = parseVariables(readUnitFile('settings.env'));
+
+const program = { name: 'systemd', package: 'systemd', commands: ['systemd-analyze'] };
+const start = (folder: string) => Promise.resolve(join(folder, 'systemd-analyze'));
+
+describeInstalled({ ...program, start, stop: () => undefined }, (analyze) => {
+  /** Runs systemd-analyze on all units, as they are where the program is installed here. */
+  function run(...args: string[]): Promise<{ status: unknown; output: string }> {
+    const cwd = temporaryFolder();
+    for (const name of [...services, 'hosting-api-build.timer']) {
+      writeFileSync(join(cwd, name), readUnitFile(name).replaceAll('/opt/hosting-api', repository));
+    }
+    const env = { ...process.env, SYSTEMD_LOG_LEVEL: 'notice', NO_COLOR: '1', TZ: 'UTC' };
+    return new Promise((done) => {
+      execFile(analyze(), args, { cwd, env }, (error, stdout, stderr) =>
+        done({ status: error?.code ?? 0, output: stdout + stderr }),
+      );
+    });
+  }
+
+  test.each([...services, 'hosting-api-build.timer'])('%s has no mistake', async (name) => {
+    expect(await run('verify', '--man=no', `./${name}`)).toEqual({ status: 0, output: '' });
+  });
+
+  test.each(services)('%s is hardened: its exposure is at most 3.0', async (name) => {
+    const threshold = ['--offline=true', '--threshold=30', '--no-pager'];
+    const { status, output } = await run('security', ...threshold, `./${name}`);
+    expect({ status, output }).toMatchObject({ status: 0 });
+    expect(Number(/exposure level for .*: ([\d.]+)/.exec(output)?.[1])).toBeLessThanOrEqual(3);
+  });
+
+  test('the timer builds at 00:01 UTC, and after a night in which the machine was off', async () => {
+    const timer = parseUnit(readUnitFile('hosting-api-build.timer'));
+    expect(timer.get('Persistent')).toEqual(['true']);
+    const { output } = await run('calendar', '--base-time=2026-11-22 16:00:00 UTC', ...timer.get('OnCalendar')!);
+    expect(output).toMatch(/Next elapse: Mon 2026-11-23 00:01:00 UTC/);
+  });
+});
+
+test('the settings are valid, and in folders that the units create', () => {
+  const env = readEnv({ ...settings, PROVIDERS_FILE: undefined });
+  const [server, build] = services.map((name) => parseUnit(readUnitFile(name)));
+  expect(env.DATA_DIR).toMatch(new RegExp(`^/var/lib/${server!.get('StateDirectory')![0]}/`));
+  expect(env.STATUS_FILE).toMatch(new RegExp(`^/var/lib/${server!.get('StateDirectory')![0]}/`));
+  expect(env.DIST_DIR).toBe(`/var/lib/${build!.get('StateDirectory')![0]}`);
+  expect(settings).not.toHaveProperty('PORT');
+});
+
+test('systemd waits longer for the end of a server than its settings say', () => {
+  const env = readEnv({ ...settings, PROVIDERS_FILE: undefined });
+  const [seconds] = parseUnit(readUnitFile('hosting-api@.service')).get('TimeoutStopSec')!;
+  expect(Number(seconds)).toBeGreaterThanOrEqual(env.SHUTDOWN_DELAY_SECONDS + env.SHUTDOWN_GRACE_SECONDS + 5);
+});
+
+test('the commands of the installation name files and scripts that exist', () => {
+  const [, section] = /\n## Install on Debian\n([^]*?)\n## /.exec(
+    readFileSync(join(repository, 'docs/operating.md'), 'utf8'),
+  )!;
+  const commands = [...section!.matchAll(/```sh\n([^]*?)```/g)].map(([, block]) => block!).join('');
+  const files = [...commands.matchAll(/(?<=\s)examples\/\S+/g)].map(([file]) => file);
+  expect(files.length).toBeGreaterThan(5);
+  expect(files.filter((file) => globSync(file, { cwd: repository }).length === 0)).toEqual([]);
+  // The rest of the page and the units agree on who they are.
+  for (const name of services) expect(commands).toContain(` ${parseUnit(readUnitFile(name)).get('User')![0]}\n`);
+  expect(commands).toContain('/etc/hosting-api/credentials/database-url');
+});

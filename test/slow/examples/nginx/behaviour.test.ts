@@ -1,0 +1,337 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { LookupFunction } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { messageOf } from '#contract/endpoint.ts';
+import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
+import { examine } from '../../../../server/doctor/visit/index.ts';
+import { openClient } from '../../../helpers/console-client.ts';
+import { findFreePort } from '../../../helpers/free-port.ts';
+import { describeRunNginxBrotli } from '../../../helpers/nginx.ts';
+import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
+import { ask, askEndpoint } from '../../../server/ask.ts';
+import { copyProject, eventually, serveShared, sharedProject } from '../../../server/shared.ts';
+import type { SharedApp } from '../../../server/shared.ts';
+import { describeEndpoint, endpointNames, limitedNames, requestOf } from '../../../server/targets.ts';
+import { ageCache, cacheFiles } from './cache.ts';
+import { exampleFiles } from '../../../helpers/nginx-example.ts';
+import { runExample } from './run.ts';
+import type { ExampleFile, Places } from '../../../helpers/nginx-example.ts';
+
+const trusted = { TRUSTED_PROXIES: '127.0.0.1' };
+const first = '/v1/blog/article?path=/blog/news/first';
+
+/** Resolves the name of this machine to both of its loopback addresses, whatever its hosts file says. */
+const lookup: LookupFunction = (_name, { family, all }, done) => {
+  const both = [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+  const found = both.filter((one) => !family || one.family === family);
+  if (all) done(null, found);
+  else done(null, found[0]!.address, found[0]!.family);
+};
+
+describeRunNginxBrotli((run) => {
+  /** A server behind a copy of an example. */
+  const start = async (file: ExampleFile, places: Partial<Places> = {}, settings: Record<string, string> = {}) => {
+    const root = await sharedProject();
+    const app = await serveShared({ ...trusted, ...settings });
+    const nginx = await runExample(run(), file, { instances: [app.port], dist: join(root, 'dist'), ...places });
+    const proxied: SharedApp = { ...app, port: nginx.port, url: `http://127.0.0.1:${nginx.port}` };
+    return { app, proxied, cache: join(nginx.folder, 'cache'), nginx };
+  };
+  const requestsTo = (app: SharedApp, target: string) =>
+    app.log().filter(({ msg, url }) => msg === 'request' && url === target);
+
+  describe.each(exampleFiles)('%s', (file) => {
+    test('has no fault that the doctor finds', async () => {
+      const port = await findFreePort();
+      const url = `http://localhost:${port}`;
+      const limits = { RATELIMIT_RPS: '5', RATELIMIT_BURST: '500' };
+      const { app } = await start(file, { port }, { ...limits, PUBLIC_URL: url });
+      const findings = await examine(new URL(url), { key: app.key, lookup });
+      expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
+      expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
+    });
+
+    test('passes on a console stream', async () => {
+      const port = await findFreePort();
+      const { proxied } = await start(file, { port }, { PUBLIC_URL: `http://127.0.0.1:${port}` });
+      const { websocket } = JSON.parse((await askEndpoint(proxied, 'openGameConsole')).text) as {
+        websocket: { socket_url: string; token: string };
+      };
+      expect(websocket.socket_url).toBe(`ws://127.0.0.1:${port}/v1/hosting/game/console/mine/stream`);
+      const client = await openClient(websocket.socket_url);
+      onTestFinished(() => client.socket.terminate());
+      expect(await client.auth(websocket.token)).toEqual(['auth success']);
+      client.send('send command', 'say hello', 'one');
+      expect((await client.until('command accepted')).at(-1)).toEqual(['command accepted', 'one']);
+    });
+
+    test('replaces a forged X-Forwarded-For, and passes on the id of the request', async () => {
+      const { app, proxied } = await start(file);
+      const headers = { 'X-Forwarded-For': '203.0.113.9', 'X-Request-Id': 'order-4711' };
+      const answer = await ask(proxied, '/v1/info', { headers, from: '127.0.0.77' });
+      expect(answer.headers['x-request-id']).toBe('order-4711');
+      await expect.poll(() => requestsTo(app, '/v1/info'), eventually).toHaveLength(1);
+      expect(requestsTo(app, '/v1/info')[0]).toMatchObject({ ip: '127.0.0.77', id: 'order-4711' });
+    });
+
+    test('limits a client over all instances, in the words of the server', async () => {
+      const limit = { rate: '1r/m', burst: 3 };
+      const instances = [await serveShared(trusted), await serveShared(trusted)];
+      const { proxied } = await start(file, { limit, instances: instances.map(({ port }) => port) });
+      const statuses: number[] = [];
+      for (let count = 0; count < 8; count += 1) statuses.push((await ask(proxied, '/v1/info')).status);
+      expect(statuses).toEqual([200, 200, 200, 200, 429, 429, 429, 429]);
+      const counts = () => instances.map((instance) => requestsTo(instance, '/v1/info').length);
+      await expect.poll(() => counts().reduce((sum, count) => sum + count), eventually).toBe(4);
+      expect(Math.min(...counts())).toBeGreaterThan(0);
+      const one = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1', RATELIMIT_BLOCK_SECONDS: '60' });
+      for (let count = 0; count < 2; count += 1) await ask(one, '/v1/info');
+      for (const name of limitedNames) {
+        const [own, other] = [await askEndpoint(one, name), await askEndpoint(proxied, name)];
+        const { errorStyle } = describeEndpoint(name);
+        const text = renderProblem(errorStyle, 'rate_limited', messageOf(describeEndpoint(name), 'rate_limited'));
+        expect({ name, status: other.status, text: other.text }).toEqual({ name, status: 429, text });
+        expect(other.headers['content-type']).toBe(errorMediaTypes[errorStyle]);
+        expect(Number(other.headers['retry-after'])).toBeGreaterThan(0);
+        const names = (headers: object) =>
+          Object.keys(headers).filter((header) => !['server', 'keep-alive', 'vary'].includes(header));
+        expect(names(other.headers).toSorted()).toEqual(names(own.headers).toSorted());
+        for (const header of ['access-control-allow-origin', 'access-control-expose-headers', 'cache-control']) {
+          expect(other.headers[header]).toBe(own.headers[header]);
+        }
+      }
+      // Another client, and what has no limit.
+      expect((await ask(proxied, '/v1/info', { from: '127.0.0.9' })).status).toBe(200);
+      for (const target of ['/health', '/ready', '/media/kb/map.svg', '/docs']) {
+        expect((await ask(proxied, target)).status).toBe(200);
+      }
+    });
+
+    test('knows clients apart behind a CDN, IPv6 ones by their network', async () => {
+      const { proxied } = await start(file, { cdn: true, limit: { rate: '1r/m', burst: 1 } });
+      const send = async (address: string) =>
+        (await ask(proxied, '/v1/info', { headers: { 'X-Forwarded-For': `203.0.113.1, ${address}` } })).status;
+      expect([await send('2001:db8:0:a::1'), await send('2001:db8:0:a:f::2')]).toEqual([200, 200]);
+      expect([await send('2001:db8:0:a::3'), await send('2001:db8:0:b::1')]).toEqual([429, 200]);
+      expect([await send('198.51.100.1'), await send('198.51.100.1')]).toEqual([200, 200]);
+      expect([await send('198.51.100.1'), await send('198.51.100.2')]).toEqual([429, 200]);
+    });
+
+    test('answers the status from the snapshot while all instances are down, and says so elsewhere', async () => {
+      const statusFile = join(temporaryFolder(), 'status.json');
+      const { app, proxied, cache } = await start(file, { statusFile }, { STATUS_FILE: statusFile });
+      await expect.poll(async () => (await ask(proxied, '/v1/status')).status, eventually).toBe(200);
+      await expect.poll(() => readFileSync(statusFile, 'utf8'), eventually).toContain('"status"');
+      const usual = await ask(proxied, '/v1/status');
+      await app.stop();
+      if (file === 'cached.conf') ageCache(cache, 60);
+      const down = await ask(proxied, '/v1/status');
+      expect(down).toMatchObject({ status: 200, text: readFileSync(statusFile, 'utf8') });
+      expect(JSON.parse(down.text)).toEqual(JSON.parse(usual.text));
+      expect(down.headers).toMatchObject({
+        'content-type': 'application/json',
+        'cache-control': usual.headers['cache-control'],
+        'access-control-allow-origin': '*',
+        'x-content-type-options': 'nosniff',
+        'last-modified': expect.stringContaining('GMT'),
+      });
+      expect((await ask(proxied, '/v1/status', { headers: { 'If-None-Match': down.headers.etag! } })).status).toBe(304);
+      rmSync(statusFile);
+      const unknown = await fetch(`${proxied.url}/v1/status`);
+      expect([unknown.status, await unknown.text()]).toEqual([503, '{"status":"error"}\n']);
+      expect(unknown.headers.get('retry-after')).toBe('10');
+      for (const name of endpointNames.filter((one) => !describeEndpoint(one).stored)) {
+        const { method, target, headers, body } = requestOf(name, app);
+        // Not ask(), which compares with the description: that knows the service alone.
+        const answer = await fetch(proxied.url + target, { method, headers, ...(body && { body }) });
+        const [style, text] = /^\/v1\/(?:domains|hosting|key)/.test(target)
+          ? (['json', renderProblem('json', 'provider_error', 'The service does not answer')] as const)
+          : (['text', 'the service does not answer\n'] as const);
+        expect({ name, status: answer.status, text: await answer.text() }).toEqual({ name, status: 502, text });
+        expect(Object.fromEntries(answer.headers)).toMatchObject({
+          'content-type': errorMediaTypes[style],
+          'cache-control': 'no-store',
+          'retry-after': '5',
+          'x-content-type-options': 'nosniff',
+          'x-request-id': expect.stringMatching(/^[0-9a-f]{32}$/),
+        });
+      }
+    });
+
+    test('sends a POST once, and a GET to another instance', async () => {
+      const seen: string[] = [];
+      const broken = createServer((request) => {
+        seen.push(`${request.method} ${request.url}`);
+        request.socket.destroy();
+      });
+      await new Promise<void>((listening) => void broken.listen(0, '127.0.0.1', listening));
+      onTestFinished(() => void broken.close());
+      const app = await serveShared(trusted);
+      const instances = [(broken.address() as AddressInfo).port, app.port];
+      const nginx = await runExample(run(), file, { instances, dist: join(app.root, 'dist') });
+      const url = `http://127.0.0.1:${nginx.port}`;
+      const { target, headers } = requestOf('startVps', app);
+      await expect
+        .poll(async () => {
+          seen.length = 0;
+          const { status } = await fetch(url + target, { method: 'POST', headers });
+          return seen.length > 0 && status;
+        }, eventually)
+        .toBe(502);
+      expect(seen).toEqual([`POST ${target}`]);
+      await expect.poll(() => app.log().length, eventually).toBeGreaterThan(0);
+      const reached = requestsTo(app, target).length;
+      await expect
+        .poll(async () => {
+          seen.length = 0;
+          expect((await fetch(`${url}/v1/info`)).status).toBe(200);
+          return seen;
+        }, eventually)
+        .toEqual(['GET /v1/info']);
+      expect(requestsTo(app, target)).toHaveLength(reached);
+    });
+  });
+
+  describe('cached.conf', () => {
+    test('asks the server once, and never keeps what is for one client', async () => {
+      const { app, proxied, cache } = await start('cached.conf');
+      const accepted = ['gzip, deflate, br, zstd', 'br, gzip', 'gzip', 'deflate, gzip', '', 'identity'];
+      for (const encoding of accepted) {
+        const answer = await ask(proxied, first, { headers: { 'Accept-Encoding': encoding } });
+        expect(answer.status).toBe(200);
+        const { headers } = answer;
+        expect(
+          (await ask(proxied, first, { method: 'HEAD', headers: { 'Accept-Encoding': encoding } })).headers.etag,
+        ).toBe(headers.etag);
+        const again = { 'Accept-Encoding': encoding, 'If-None-Match': headers.etag! };
+        expect((await ask(proxied, first, { headers: again })).status).toBe(304);
+      }
+      const film = { headers: { Range: 'bytes=0-3' } };
+      expect((await ask(proxied, '/media/kb/map.svg', film)).status).toBe(206);
+      expect((await ask(proxied, '/media/kb/map.svg', { headers: { Range: 'bytes=4-7' } })).status).toBe(206);
+      await expect.poll(() => requestsTo(app, first), eventually).toHaveLength(3);
+      expect(requestsTo(app, '/media/kb/map.svg')).toHaveLength(1);
+
+      const kept = cacheFiles(cache).length;
+      expect(kept).toBe(4);
+      for (const name of endpointNames.filter((one) => !describeEndpoint(one).stored)) await askEndpoint(proxied, name);
+      await ask(proxied, '/v1/plans', { headers: { Authorization: `Bearer ${app.key}` } });
+      await ask(proxied, '/v1/blog/article');
+      expect(cacheFiles(cache)).toHaveLength(kept);
+    });
+
+    test('keeps origins apart', async () => {
+      const settings = { CORS_ORIGINS: 'https://one.example,https://two.example' };
+      const { proxied } = await start('cached.conf', {}, settings);
+      const origins = ['https://one.example', 'https://two.example', 'https://other.example', undefined];
+      for (const round of [1, 2]) {
+        for (const origin of origins) {
+          const { headers } = await ask(proxied, first, { headers: origin === undefined ? {} : { Origin: origin } });
+          const allowed = origin === 'https://other.example' ? undefined : origin;
+          expect({ round, allowed: headers['access-control-allow-origin'] }).toEqual({ round, allowed });
+        }
+      }
+    });
+
+    test('answers what it has while all instances are down, however old it is', async () => {
+      const { app, proxied, cache } = await start('cached.conf');
+      const names = endpointNames.filter((name) => describeEndpoint(name).stored === 'file');
+      const targets = names.map((name) => requestOf(name, app).target);
+      const before = new Map<string, Buffer>();
+      for (const target of targets) before.set(target, (await ask(proxied, target)).body);
+      await app.stop();
+      ageCache(cache, 80_000);
+      for (const [target, body] of before) {
+        const answer = await ask(proxied, target);
+        expect({ target, status: answer.status, same: answer.body.equals(body) }).toEqual({
+          target,
+          status: 200,
+          same: true,
+        });
+        const headers = { 'If-None-Match': answer.headers.etag! };
+        expect((await ask(proxied, target, { headers })).status).toBe(304);
+      }
+      expect((await askEndpoint(proxied, 'getMedia', { headers: { Range: 'bytes=0-3' } })).status).toBe(206);
+    });
+
+    test('shows a new release as fast as Cache-Control says, or at once after the cache is emptied', async () => {
+      const root = await copyProject();
+      const { app, proxied, cache } = await start('cached.conf', {}, { DIST_DIR: join(root, 'dist') });
+      const publish = async (title: string): Promise<void> => {
+        writeFiles(root, { 'content/blog/news/first.md': article({ title, date: '2026-01-02' }, '## Details\n') });
+        await buildProject(root);
+        await expect.poll(async () => titleOf(await ask(app, first)), eventually).toBe(title);
+      };
+      const titleOf = ({ text }: { text: string }) => (JSON.parse(text) as { title: string }).title;
+      const seen = async () => titleOf(await ask(proxied, first));
+      expect(await seen()).toBe('First');
+      await publish('Second');
+      expect(await seen()).toBe('First');
+      // After a minute, one visitor gets the old one while it is read.
+      ageCache(cache, 61);
+      expect(await seen()).toBe('First');
+      await expect.poll(seen, eventually).toBe('Second');
+      // After eleven minutes, no visitor does.
+      await publish('Third');
+      ageCache(cache, 661);
+      expect(await seen()).toBe('Third');
+      await publish('Fourth');
+      for (const one of cacheFiles(cache)) rmSync(one);
+      expect(await seen()).toBe('Fourth');
+    });
+  });
+
+  describe('files.conf', () => {
+    test('answers with files without asking the server, and with those of a new release at once', async () => {
+      const root = await copyProject();
+      const dist = join(root, 'dist');
+      const { app, proxied } = await start('files.conf', { dist }, { DIST_DIR: dist });
+      const names = endpointNames.filter((name) => describeEndpoint(name).stored === 'file');
+      const etags = new Map<string, string>();
+      for (const name of names) {
+        const { target } = requestOf(name, app);
+        const { status, headers } = await ask(proxied, target);
+        expect({ target, status }).toEqual({ target, status: 200 });
+        expect(headers).not.toHaveProperty('last-modified');
+        etags.set(target, headers.etag!);
+        const again = await ask(proxied, target, { headers: { 'If-None-Match': headers.etag! } });
+        expect({ target, status: again.status }).toEqual({ target, status: 304 });
+      }
+      await ask(proxied, '/v1/info');
+      await expect.poll(() => app.log().some(({ url }) => url === '/v1/info'), eventually).toBe(true);
+      expect(
+        app.log().filter(({ msg, url }) => msg === 'request' && !['/v1/info', '/.up'].includes(String(url))),
+      ).toEqual([]);
+
+      writeFiles(root, {
+        'content/blog/news/first.md': article(
+          { title: 'Frost', date: '2026-01-02' },
+          'Hello *world*.\n\n## Details\n\nMore.\n',
+        ),
+      });
+      rmSync(join(root, 'content/blog/news/second.md'));
+      await buildProject(root);
+      const changed = await ask(proxied, first);
+      expect(JSON.parse(changed.text)).toMatchObject({ title: 'Frost' });
+      expect(changed.headers.etag).not.toBe(etags.get(first));
+      await expect
+        .poll(async () => (await ask(proxied, '/v1/blog/article?path=/blog/news/second')).status, eventually)
+        .toBe(404);
+    });
+
+    test('lets the server decide about a file that nginx may not read', async () => {
+      const root = await copyProject();
+      const dist = join(root, 'dist');
+      const { app, proxied } = await start('files.conf', { dist }, { DIST_DIR: dist });
+      rmSync(join(dist, 'current/public/v1/plans.json'));
+      writeFileSync(join(dist, 'current/public/v1/kb/list.json.gz'), '');
+      expect((await ask(proxied, '/v1/plans')).status).toBe((await ask(app, '/v1/plans')).status);
+    });
+  });
+});

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { findFreePort } from '../../../helpers/free-port.ts';
+import { describeRunNginxBrotli } from '../../../helpers/nginx.ts';
+import { createServable, startProcess } from '../../../server/process.ts';
+import type { ServerProcess } from '../../../server/process.ts';
+import { eventually } from '../../../server/shared.ts';
+import { runExample } from './run.ts';
+
+// By hand, for the memory over ten minutes and for the figures:
+//   RESTART_MINUTES=10 npx vitest run test/slow/examples/nginx/restart.test.ts
+const minutes = Number(process.env['RESTART_MINUTES'] ?? 0);
+
+const connections = 500;
+/** How long a client waits between its requests: 500 clients that do not wait need all CPUs of the machine. */
+const pauseMs = 250;
+
+/** Requests of clients, each with the status of its answer. The number makes some of them new to the cache. */
+const requests: readonly ((count: number) => readonly [target: string, status: number])[] = [
+  () => ['/v1/info', 200],
+  () => ['/v1/blog/article?path=/blog/news/first', 200],
+  (count) => [`/v1/plans?count=${count}`, 200],
+  () => ['/v1/hosting/cloud/vps-custom/mine', 401],
+];
+
+/** The clients: each sends the next request after the answer, all the time, on one connection. */
+function startClients(port: number) {
+  const lost: string[] = [];
+  const times: number[] = [];
+  let opened = 0;
+  const over = new AbortController();
+  const send = (agent: Agent, count: number): Promise<void> => {
+    const [path, expected] = requests[count % requests.length]!(count);
+    const sentAt = performance.now();
+    const fail = (text: string) => lost.push(`${path}: ${text}`);
+    return new Promise((done) => {
+      const sent = request({ host: '127.0.0.1', port, path, agent }, (response) => {
+        response.resume();
+        response.on('error', ({ message }) => fail(message));
+        response.on('close', () => {
+          times.push(performance.now() - sentAt);
+          if (response.statusCode !== expected || !response.complete) fail(`status ${response.statusCode}`);
+          done();
+        });
+      });
+      sent.on('error', ({ message }) => {
+        fail(message);
+        done();
+      });
+      sent.on('socket', () => (opened += sent.reusedSocket ? 0 : 1));
+      sent.end();
+    });
+  };
+  const run = async (client: number): Promise<void> => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    await sleep((client / connections) * pauseMs);
+    for (let count = client; !over.signal.aborted; count += 1) {
+      // oxlint-disable-next-line no-await-in-loop
+      await send(agent, count);
+      // oxlint-disable-next-line no-await-in-loop
+      await sleep(pauseMs);
+    }
+    agent.destroy();
+  };
+  const clients = Array.from({ length: connections }, (_, client) => run(client));
+  return {
+    lost,
+    times,
+    opened: () => opened,
+    async stop() {
+      over.abort();
+      await Promise.all(clients);
+    },
+  };
+}
+
+/** The resident memory of a process. */
+function megabytes({ child }: ServerProcess): number {
+  const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
+  return Math.round(Number(kilobytes) / 1000);
+}
+
+describeRunNginxBrotli((run) => {
+  test(
+    'while both instances are restarted one after the other, 500 clients lose no request',
+    { timeout: 120_000 + minutes * 60_000 },
+    async () => {
+      const { root, settings } = await createServable();
+      const limits = { RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000', LOG_LEVEL: 'warn' };
+      const usual = { ...settings, ...limits, TRUSTED_PROXIES: '127.0.0.1', DATA_DIR: join(root, 'data') };
+      const ports = [await findFreePort(), await findFreePort()];
+      const start = async (port: number): Promise<ServerProcess> => {
+        const instance = startProcess({ ...usual, PORT: String(port), SHUTDOWN_DELAY_SECONDS: '5' });
+        const isReady = () =>
+          fetch(`http://127.0.0.1:${port}/ready`).then(
+            ({ ok }) => ok,
+            () => false,
+          );
+        await expect.poll(isReady, eventually).toBe(true);
+        return instance;
+      };
+      const instances = [await start(ports[0]!), await start(ports[1]!)];
+      const limit = { rate: '100000r/s', burst: 100_000 };
+      const nginx = await runExample(run(), 'cached.conf', { instances: ports, limit });
+      const clients = startClients(nginx.port);
+      onTestFinished(() => clients.stop());
+      await expect.poll(() => clients.times.length, eventually).toBeGreaterThan(2 * connections);
+      for (const [at, port] of ports.entries()) {
+        instances[at]!.child.kill('SIGTERM');
+        expect(await instances[at]!.ended()).toBe(0);
+        instances[at] = await start(port);
+        // The fail_timeout of nginx: it uses the instance again.
+        await sleep(2000);
+      }
+      const during = clients.times.length;
+      await expect.poll(() => clients.times.length, eventually).toBeGreaterThan(during + 2 * connections);
+      for (let minute = 1; minute <= minutes; minute += 1) {
+        await sleep(60_000);
+        process.stderr.write(`minute ${minute}: ${instances.map(megabytes).join(' and ')} MB\n`);
+      }
+      await clients.stop();
+      expect(clients.lost).toEqual([]);
+      expect(clients.opened()).toBe(connections);
+      const sorted = clients.times.toSorted((one, other) => one - other);
+      const [p50, p99] = [0.5, 0.99].map((part) => sorted[Math.floor(sorted.length * part)]!.toFixed(1));
+      process.stderr.write(`${sorted.length} requests, lost 0, p50 ${p50} ms, p99 ${p99} ms\n`);
+    },
+  );
+});
