@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
+import type { RequestOptions } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
@@ -18,12 +19,15 @@ const connections = 500;
 /** How long a client waits between its requests: 500 clients that do not wait need all CPUs of the machine. */
 const pauseMs = 250;
 
+const repeatable = { method: 'POST', headers: { 'Content-Type': 'application/json', 'Idempotency-Key': 'restart-1' } };
+
 /** Requests of clients, each with the status of its answer. The number makes some of them new to the cache. */
-const requests: readonly ((count: number) => readonly [target: string, status: number])[] = [
+const requests: readonly ((count: number) => readonly [target: string, status: number, options?: RequestOptions])[] = [
   () => ['/v1/info', 200],
   () => ['/v1/blog/article?path=/blog/news/first', 200],
   (count) => [`/v1/plans?count=${count}`, 200],
   () => ['/v1/hosting/cloud/vps-custom/mine', 401],
+  () => ['/v1/hosting/game/power/mine/start', 401, repeatable],
 ];
 
 /** The clients: each sends the next request after the answer, all the time, on one connection. */
@@ -33,11 +37,11 @@ function startClients(port: number) {
   let opened = 0;
   const over = new AbortController();
   const send = (agent: Agent, count: number): Promise<void> => {
-    const [path, expected] = requests[count % requests.length]!(count);
+    const [path, expected, options] = requests[count % requests.length]!(count);
     const sentAt = performance.now();
     const fail = (text: string) => lost.push(`${path}: ${text}`);
     return new Promise((done) => {
-      const sent = request({ host: '127.0.0.1', port, path, agent }, (response) => {
+      const sent = request({ ...options, host: '127.0.0.1', port, path, agent }, (response) => {
         response.resume();
         response.on('error', ({ message }) => fail(message));
         response.on('close', () => {
@@ -51,7 +55,7 @@ function startClients(port: number) {
         done();
       });
       sent.on('socket', () => (opened += sent.reusedSocket ? 0 : 1));
-      sent.end();
+      sent.end(options && '{}');
     });
   };
   const run = async (client: number): Promise<void> => {
