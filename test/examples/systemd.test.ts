@@ -57,6 +57,11 @@ test('the settings are valid, and in folders that the units create', () => {
   expect(settings).not.toHaveProperty('PORT');
 });
 
+test('the settings of one instance are read after those of all, and need not exist', () => {
+  const files = parseUnit(readUnitFile('hosting-api@.service')).get('EnvironmentFile');
+  expect(files).toEqual(['/etc/hosting-api/settings.env', '-/etc/hosting-api/%i.env']);
+});
+
 test('systemd waits longer for the end of a server than its settings say', () => {
   const env = readEnv({ ...settings, PROVIDERS_FILE: undefined });
   const [seconds] = parseUnit(readUnitFile('hosting-api@.service')).get('TimeoutStopSec')!;
