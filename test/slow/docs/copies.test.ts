@@ -17,14 +17,14 @@ const page = readFileSync(join(repository, 'docs/operating.md'), 'utf8');
 const section = page.slice(page.indexOf('### A release for several machines'));
 const [copying = '', removing = ''] = [...section.matchAll(/```bash\n(.*?)```/gs)].map(([, commands]) => commands!);
 
+/** The lines that say from where to where. */
+const settings = copying.replaceAll(/^ *rsync.*\n/gm, '');
+
 /** Runs commands of the page in a project folder. */
 function runCommands(commands: string, root: string, target: string) {
-  const env = { ...process.env, TARGET: target };
-  const local = commands.replace(
-    'npm run releases --',
-    `"${process.execPath}" "${repository}/generator/main.js" releases`,
-  );
-  return promisify(execFile)('bash', ['-euc', local], { cwd: root, env });
+  const env = { ...process.env, DIST_DIR: join(root, 'dist'), TARGET: target };
+  const local = commands.replace(/^hosting-api/m, `"${process.execPath}" "${repository}/generator/main.js"`);
+  return promisify(execFile)('bash', ['-c', local], { cwd: root, env });
 }
 
 test('the page says which file stands under which URL', () => {
@@ -66,8 +66,9 @@ describeInstalled({ ...rsync, start: () => Promise.resolve(), stop: () => undefi
       })();
 
       // Broken off before the last file.
-      const [first = ''] = copying.split('\n').filter((line) => line.startsWith('rsync -aH'));
-      await runCommands(first.replace('rsync', "rsync --exclude='manifest.json' --exclude='plans.json'"), root, target);
+      const [first = ''] = /^rsync -aH.*(?= &&$)/m.exec(copying) ?? [];
+      const brokenOff = first.replace('rsync', "rsync --exclude='manifest.json' --exclude='plans.json'");
+      await runCommands(settings + brokenOff, root, target);
       expect((await ask({ port }, list)).text).not.toBe(newest);
       await runCommands(copying, root, target);
       await expect.poll(async () => (await ask({ port }, list)).text, eventually).toBe(newest);
@@ -88,7 +89,7 @@ describeInstalled({ ...rsync, start: () => Promise.resolve(), stop: () => undefi
 
       // A day later.
       rmSync(join(root, 'dist/releases', firstId), { recursive: true });
-      await runCommands(removing, root, target);
+      await runCommands(settings + removing, root, target);
       expect(readdirSync(join(target, 'releases'))).toEqual([readManifest(root).id]);
       expect((await ask({ port }, list)).text).toBe(newest);
     });
