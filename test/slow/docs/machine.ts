@@ -90,15 +90,8 @@ function writePrograms(bin: string, installed: string): void {
   };
   write('systemctl', 'curl -fsS --get --data-urlencode "arg=$1" --data-urlencode "arg=$2" "$SYSTEMD"');
   write('journalctl', '[ "$*" = --vacuum-size=200M ]');
-  write(
-    'hosting-api',
-    `cd "$HOSTING_API" && set -a && . "$HOSTING_API_ETC/settings.env"
-for file in "$HOSTING_API_ETC"/credentials/*; do
-  [ ! -e "$file" ] || export "$(basename "$file" | tr a-z- A-Z_)=$(cat "$file")"
-done
-case $1 in build | releases) main=generator/main.js ;; *) main=server/commands/main.ts ;; esac
-exec node_modules/.bin/node "$main" "$@"`,
-  );
+  writeFiles(bin, { 'hosting-api': readCommand() });
+  execFileSync('chmod', ['+x', join(bin, 'hosting-api')]);
   write('edit', 'exec sed -i -f "$EDITS" "$1"');
   // All versions have the same packages: the first installation is real, and the others have hard links to its files.
   write(
@@ -107,6 +100,22 @@ exec node_modules/.bin/node "$main" "$@"`,
 if [ "$1" != ci ]; then exec npm "$@"; fi
 if [ ! -d '${installed}' ]; then npm "$@" --prefer-offline --no-audit --no-fund && cp -al node_modules '${installed}'; exit; fi
 rm -rf node_modules && cp -al '${installed}' node_modules`,
+  );
+}
+
+/** Reads the command `hosting-api`, and replaces its folders and the change of the user alone. */
+function readCommand(): string {
+  const replaced = [
+    ['/opt/hosting-api', '"$HOSTING_API"'],
+    ['/etc/hosting-api', '"$HOSTING_API_ETC"'],
+    ['setpriv --reuid="$user" --regid="$user" --init-groups ', ''],
+  ] as const;
+  return replaced.reduce(
+    (text, [found, by]) => {
+      if (!text.includes(found)) throw new Error(`the command hosting-api has no ${found}`);
+      return text.replaceAll(found, by);
+    },
+    readFileSync(join(repository, 'examples/systemd/hosting-api'), 'utf8'),
   );
 }
 

@@ -26,9 +26,9 @@ interface ServicesOptions {
 /** The unit of an instance, whose name is its port. */
 const unitPattern = /^hosting-api@(\d+)$/;
 
-/** Runs `npm run serve` as the unit does: with the settings, the port, and a file for each credential. */
+/** Runs `npm run serve` as the unit does: with the settings, the port, a folder for compiled code, and a file for each credential. */
 const command = `
-set -a; . "$1/settings.env"; PORT=$2
+set -a; . "$1/settings.env"; PORT=$2; NODE_COMPILE_CACHE=$1/../cache
 for file in "$1"/credentials/*; do
   [ ! -e "$file" ] || export "$(basename "$file" | tr a-z- A-Z_)_FILE=$file"
 done

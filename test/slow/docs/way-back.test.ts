@@ -128,6 +128,8 @@ function follow(machine: Machine, key: string): { stop: () => Promise<{ answered
 test('Backup', patience, async () => {
   const time = measure('Backup');
   const { machine, key } = await createHost();
+  // What an editor left is no credential.
+  writeFiles(machine.etc, { 'credentials/panel-token~': 'old', 'credentials/panel-token.bak': 'old' });
   const printed = await time(() => machine.paste('Backup', 0));
   const file = printed.trim();
   expect(readdirSync(machine.backups).map((name) => join(machine.backups, name))).toEqual([
