@@ -146,8 +146,6 @@ export interface Machine extends Pick<Services, 'systemctl' | 'isTimerActive' | 
   readonly etc: string;
   /** Pastes a list of commands of a scene, with the values of its first lines; returns what it prints. */
   paste(scene: string, part: number, values?: Values): Promise<string>;
-  /** Opens another shell, for instance after a list that failed. */
-  newShell(): Promise<void>;
   /** Sets what the operator changes in the editor that a list opens next, as a script of sed. */
   willEdit(script: string): void;
   /** Runs any command in a shell of its own. */
@@ -215,7 +213,7 @@ export async function createMachine(template: Template, options: MachineOptions 
     await shell.paste(fillIn(find('', 0).text, { APP: app, ETC: etc, BACKUPS: backups, PORTS: ports.join(' ') }));
     return shell;
   };
-  let shell = await open();
+  const shell = await open();
   const paste = async (commands: string): Promise<string> => {
     try {
       return await shell.paste(commands);
@@ -236,9 +234,6 @@ export async function createMachine(template: Template, options: MachineOptions 
     async paste(scene, part, values = {}) {
       pasted.add(`${scene} ${part}`);
       return paste(fillIn(find(scene, part).text, values));
-    },
-    async newShell() {
-      shell = await open();
     },
     willEdit: (script) => writeFileSync(edits, script),
     run: async (command) => (await open()).paste(command),

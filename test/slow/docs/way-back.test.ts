@@ -78,12 +78,12 @@ async function ask(
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
 
-const keyStatus = async (machine: Machine, key: string): Promise<number> =>
+const keyStatus = async (machine: Pick<Machine, 'urls'>, key: string): Promise<number> =>
   (await ask(machine, '/v1/key', { key })).status;
 const start = (machine: Machine, key: string) =>
   ask(machine, '/v1/hosting/game/power/mine/start', { method: 'POST', key });
 const titles = async (machine: Machine): Promise<string> => (await ask(machine, '/v1/blog/list')).text;
-const versionOf = async (machine: Machine): Promise<string> =>
+const versionOf = async (machine: Pick<Machine, 'urls'>): Promise<string> =>
   (JSON.parse((await ask(machine, '/v1/info')).text) as { version: string }).version;
 
 /** Opens a console stream. */
@@ -193,11 +193,36 @@ test('Upgrade, and rollback of the program', patience, async () => {
   await expect(time(() => machine.paste('Rollback of the program', 0, { VERSION: 'v1.0.0' }))).rejects.toThrow(
     'a newer version of this program wrote the database',
   );
-  expect(await Promise.all([versionOf(machine), keyStatus(machine, late)])).toEqual(['2.0.0', 200]);
-  await machine.newShell();
+  const running = machine.urls.flatMap((url) => [versionOf({ urls: [url] }), keyStatus({ urls: [url] }, late)]);
+  expect(await Promise.all(running)).toEqual(['2.0.0', 200, '2.0.0', 200]);
   await time(() => machine.paste('Restore', 0, { BACKUP }));
   expect(await versionOf(machine)).toBe('1.0.0');
   expect(await Promise.all([key, late].map((one) => keyStatus(machine, one)))).toEqual([200, 401]);
+});
+
+test('a step that fails ends its list, and the shell stays', patience, async () => {
+  const machine = await createMachine(template, { instances: 2 });
+  // An instance that does not start leaves the next one alone.
+  const settings = join(machine.etc, 'settings.env');
+  const valid = readFileSync(settings, 'utf8');
+  appendFileSync(settings, 'RATELIMIT_RPS=none\n');
+  await expect(machine.paste('A leaked credential', 1)).rejects.toThrow(/hosting-api@\d+ is not ready, see journalctl/);
+  const [first = '', second = ''] = machine.urls;
+  await expect(versionOf({ urls: [first] })).rejects.toThrow('fetch failed');
+  expect(await versionOf({ urls: [second] })).toBe('1.0.0');
+  writeFileSync(settings, valid);
+
+  // Without a backup, the credential of the database stays as it is.
+  rmSync(machine.dataDir, { recursive: true });
+  writeFiles(machine.dataDir, { 'hosting.sqlite': 'no database' });
+  const NEW_DATABASE_URL = 'postgres://hosting:secret@127.0.0.1/hosting';
+  await expect(machine.paste('Move to PostgreSQL', 0, { NEW_DATABASE_URL })).rejects.toThrow('file is not a database');
+  expect(readdirSync(join(machine.etc, 'credentials'))).toEqual([]);
+  // A backup that is not there does not even stop the service.
+  rmSync(machine.dataDir, { recursive: true });
+  await machine.paste('A leaked credential', 1);
+  await expect(machine.paste('Restore', 0, { BACKUP: join(machine.backups, 'none') })).rejects.toThrow('none');
+  expect(await Promise.all(machine.urls.map((url) => versionOf({ urls: [url] })))).toEqual(['1.0.0', '1.0.0']);
 });
 
 test('Rollback of a release', patience, async () => {
