@@ -165,7 +165,7 @@ const faults: Readonly<Record<string, Fault>> = {
       }
     },
     check: 'clock of an upstream',
-    seen: /^an upstream is 3(?:599|600) s ahead of this machine$/,
+    seen: /^an upstream is 3[56]\d\d s ahead of this machine$/,
     advice: /NTP/,
   },
   'a damaged database': {
@@ -297,6 +297,12 @@ const faults: Readonly<Record<string, Fault>> = {
     check: 'provider panel',
     seen: /^The read_only_token may do more than read/,
     advice: /take all other permissions/,
+  },
+  'an upstream that answers with errors': {
+    make: ({ world }) => world.hetzner.fail({ status: 503, body: 'hunter2' }),
+    check: 'provider cloud',
+    seen: 'Hetzner Cloud answers with status 503',
+    advice: /see what fails there/,
   },
   'an upstream that cannot be reached': {
     make: ({ world }) => world.hetzner.stop().then(() => ({})),
