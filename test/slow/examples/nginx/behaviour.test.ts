@@ -142,6 +142,7 @@ describeRunNginxBrotli((run) => {
         'last-modified': expect.stringContaining('GMT'),
       });
       expect((await ask(proxied, '/v1/status', { headers: { 'If-None-Match': down.headers.etag! } })).status).toBe(304);
+      expect((await fetch(`${proxied.url}/v1/status`, { method: 'POST' })).status).toBe(503);
       rmSync(statusFile);
       const unknown = await fetch(`${proxied.url}/v1/status`);
       expect([unknown.status, await unknown.text()]).toEqual([503, '{"status":"error"}\n']);
@@ -164,7 +165,7 @@ describeRunNginxBrotli((run) => {
       }
     });
 
-    test('sends a POST once, and a GET to another instance', async () => {
+    test('sends a POST once, and a GET or a POST with an Idempotency-Key to another instance', async () => {
       const seen: string[] = [];
       const broken = createServer((request) => {
         seen.push(`${request.method} ${request.url}`);
@@ -195,6 +196,14 @@ describeRunNginxBrotli((run) => {
         }, eventually)
         .toEqual(['GET /v1/info']);
       expect(requestsTo(app, target)).toHaveLength(reached);
+      await expect
+        .poll(async () => {
+          seen.length = 0;
+          const repeatable = { ...headers, 'Idempotency-Key': 'one' };
+          expect((await fetch(url + target, { method: 'POST', headers: repeatable })).status).toBe(200);
+          return seen;
+        }, eventually)
+        .toEqual([`POST ${target}`]);
     });
   });
 
@@ -236,6 +245,11 @@ describeRunNginxBrotli((run) => {
           const allowed = origin === 'https://other.example' ? undefined : origin;
           expect({ round, allowed: headers['access-control-allow-origin'] }).toEqual({ round, allowed });
         }
+      }
+      // nginx has the first of them in the key, so the server must decide by it.
+      for (const _ of [1, 2]) {
+        const { headers } = await ask(proxied, '/v1/plans', { headers: { Origin: origins.slice(0, 2) as never } });
+        expect(headers['access-control-allow-origin']).toBe('https://one.example');
       }
     });
 
