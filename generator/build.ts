@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { BuildOptions, BuildResult } from './build-options.ts';
 import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-record.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
@@ -7,7 +8,8 @@ import { confirmCurrent } from './release/history.ts';
 import { findEmptied } from './release/emptied.ts';
 import type { Online } from './release/online.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
-import { loadFolder } from './source/load.ts';
+import { withLock } from './release/lock.ts';
+import { displayPath, loadFolder } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 import { createRenderer } from './markdown/renderer.ts';
 
@@ -28,8 +30,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     (reading ??= import('./release/online.ts').then(({ readOnline }) => readOnline(out, options.against)));
   if (record?.unchanged && !diagnostics.failed()) {
     if (await isPublished(options, sources, record.previous, readOnlineOnce)) {
-      await confirmCurrent(out);
-      return record.unchanged;
+      const failure = await withLock(out, () => confirmCurrent(out));
+      return failure ? withWarning(record.unchanged, out, failure) : record.unchanged;
     }
   }
 
@@ -79,6 +81,14 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     cache.close();
     await renderer.close();
   }
+}
+
+/** Adds that monitoring will take the release for an old one. */
+function withWarning(result: BuildResult, out: string, { code }: NodeJS.ErrnoException): BuildResult {
+  const message = `its time could not be set (${code}), so it looks as if no build had confirmed the release`;
+  const hint = 'build as the user that owns the folder';
+  const place = { file: displayPath(join(out, 'current')), line: 1, column: 1 };
+  return { ...result, diagnostics: [...result.diagnostics, { severity: 'warning', ...place, message, hint }] };
 }
 
 /**

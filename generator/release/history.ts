@@ -44,7 +44,10 @@ export function readFolders(out: string): Switch[] {
  * Makes a release the current one atomically and appends a line to `history`. The caller must hold the lock of `lock.ts`.
  */
 export async function makeCurrent(out: string, id: string, now = new Date()): Promise<void> {
-  if ((await readCurrent(out)) === id) return confirmCurrent(out);
+  if ((await readCurrent(out)) === id) {
+    await confirmCurrent(out);
+    return;
+  }
   const text = readHistory(out);
   const recorded = parseHistory(text);
   const missing = (await readSwitches(out))
@@ -54,9 +57,7 @@ export async function makeCurrent(out: string, id: string, now = new Date()): Pr
   // Opened first: if the history cannot be written, the current release must not change.
   const history = openSync(historyOf(out), 'a');
   try {
-    const link = join(out, 'releases', createStageName());
-    await symlink(join('releases', id), link);
-    await rename(link, join(out, 'current'));
+    await replaceCurrent(out, id);
     // The last line may be incomplete, for example after a full disk.
     tryWrite(history, (text === '' || text.endsWith('\n') ? '' : '\n') + lines);
   } finally {
@@ -64,11 +65,29 @@ export async function makeCurrent(out: string, id: string, now = new Date()): Pr
   }
 }
 
-/** Notes in the time of the link that a build found the current release up to date: monitoring looks at it. */
-export async function confirmCurrent(out: string): Promise<void> {
+async function replaceCurrent(out: string, id: string): Promise<void> {
+  const link = join(out, 'releases', createStageName());
+  await symlink(join('releases', id), link);
+  await rename(link, join(out, 'current'));
+}
+
+/**
+ * Notes in the time of the link that a build found the current release up to date: monitoring looks at it. Only the owner of
+ * the link may set it, so that of another user is replaced. Returns why neither was possible. The caller must hold the lock.
+ */
+export async function confirmCurrent(out: string): Promise<NodeJS.ErrnoException | undefined> {
   const now = new Date();
-  // Only its owner may set it.
-  await lutimes(join(out, 'current'), now, now).catch(() => undefined);
+  try {
+    await lutimes(join(out, 'current'), now, now);
+  } catch {
+    const id = await readCurrent(out);
+    if (id === undefined) return undefined;
+    return replaceCurrent(out, id).then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => error,
+    );
+  }
+  return undefined;
 }
 
 function tryWrite(file: number, text: string): void {

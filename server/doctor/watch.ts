@@ -46,7 +46,10 @@ export function watchInstallation(watched: Watched): () => void {
   const { env, environment, log, store, releases, providers, isPreview, pauseMs } = watched;
   const { readClocks = machineClocks } = watched;
   let state = noFaults;
+  let isStopped = false;
   const look = (findings: readonly Finding[]): void => {
+    // What a check finds after the stop is that the server closes what it uses.
+    if (isStopped) return;
     const next = toNextState(state, { at: readClocks().monotonic, findings });
     ({ state } = next);
     for (const line of next.lines) write(log, line);
@@ -80,24 +83,32 @@ export function watchInstallation(watched: Watched): () => void {
     async read() {
       const isStart = isFirst;
       isFirst = false;
-      await once(() => (isStart ? checkAtStart(providers, log) : checkCredentials(providers)));
+      await once(async () => {
+        const findings = isStart ? await checkAtStart(providers) : await checkCredentials(providers);
+        if (isStart && !isStopped) logGoodNews(log, findings);
+        return findings;
+      });
     },
     everyMs: () => pauseMs ?? 5 * minuteMs,
   });
   void often.start();
   if (providers.size > 0) void seldom.start();
   return () => {
+    isStopped = true;
     // Not awaited: an upstream that does not answer must not delay the end.
     void often.stop();
     void seldom.stop();
   };
 }
 
-/** Checks the providers at the start, when it is a fault too if one cannot be reached. Good news are logged once as well. */
-async function checkAtStart(providers: Watched['providers'], log: Logger): Promise<readonly Finding[]> {
-  const findings = (await checkProviders(providers)).flatMap((report) => report.findings);
+/** Checks the providers at the start, when it is a fault too if one cannot be reached. */
+async function checkAtStart(providers: Watched['providers']): Promise<readonly Finding[]> {
+  return (await checkProviders(providers)).flatMap((report) => report.findings);
+}
+
+/** Logs what is right, once. */
+function logGoodNews(log: Logger, findings: readonly Finding[]): void {
   for (const { check, state, seen } of findings) if (state === 'ok') log.info({ check }, seen);
-  return findings;
 }
 
 function write(log: Logger, { type, finding: { check, seen, advice }, seconds }: WatchLine): void {

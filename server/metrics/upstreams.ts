@@ -27,15 +27,18 @@ export function countCalls(registry: Registry): WatchCalls {
     registers,
   });
   return (upstream) => {
-    let isRefused = false;
+    let refusal: 'all' | 'actions' | undefined;
     refused.inc({ upstream }, 0);
-    return (outcome, ms) => {
+    return (outcome, ms, http) => {
       calls.inc({ upstream, outcome });
       durations.observe({ upstream }, ms / 1000);
-      // Other outcomes prove nothing: an overloaded service refuses everyone.
-      if (outcome !== (isRefused ? 'ok' : 'credential_refused')) return;
-      isRefused = !isRefused;
-      refused.inc({ upstream }, isRefused ? 1 : -1);
+      const wasRefused = refusal !== undefined;
+      // Other outcomes prove nothing: an overloaded service refuses everyone. A read-only token is accepted for reads alone.
+      if (outcome === 'credential_refused') {
+        refusal = http?.method === 'POST' && http.status === 403 ? 'actions' : 'all';
+      } else if (outcome === 'ok' && (refusal === 'all' || http?.method === 'POST')) refusal = undefined;
+      const isRefused = refusal !== undefined;
+      if (isRefused !== wasRefused) refused.inc({ upstream }, isRefused ? 1 : -1);
     };
   };
 }

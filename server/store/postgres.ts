@@ -49,7 +49,12 @@ export async function openPostgres(url: string): Promise<Database> {
 export async function readPostgres(url: string): Promise<Pick<Database, 'query' | 'close'>> {
   const client = await connect(url, statementMs);
   const query = createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values));
-  await query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY');
+  try {
+    await query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY');
+  } catch (error) {
+    await client.end().catch(() => undefined);
+    throw error;
+  }
   return { query, close: () => client.end() };
 }
 

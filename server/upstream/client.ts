@@ -38,6 +38,8 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly maxBytes?: number;
   readonly timeoutMs?: number;
+  /** The statuses by which the upstream refuses the credential for this request; default those of the client. */
+  readonly credentialStatuses?: readonly number[];
   /** Aborts the request before its own timeout. */
   readonly signal?: AbortSignal | undefined;
   /** Called less than half a second before the request is sent, also if it waits for a connection; may reject. */
@@ -121,7 +123,8 @@ export function createClient(clientOptions: ClientOptions): Client {
         await options.confirm?.();
         const { dispatcher, state } = trackSent(connections, options.confirm ? confirmationMs : Infinity);
         const startedAt = performance.now();
-        const report = (outcome: CallOutcome): void => onCall?.(outcome, performance.now() - startedAt);
+        const report = (outcome: CallOutcome, answered?: number): void =>
+          onCall?.(outcome, performance.now() - startedAt, { method, ...(answered && { status: answered }) });
         const fail = (outcome: CallOutcome, detail: string): ProviderError => {
           report(outcome);
           return new ProviderError(problems.provider_error.message, {
@@ -143,7 +146,7 @@ export function createClient(clientOptions: ClientOptions): Client {
       const { status, statusText } = response;
       if (text === undefined) throw fail('invalid', `${status}, with more bytes than are read`);
       if (redirects === 'fail' && status >= 300 && status < 400) throw fail('invalid', `${status}, a redirect`);
-      report(toCallOutcome(status, credentialStatuses));
+      report(toCallOutcome(status, options.credentialStatuses ?? credentialStatuses), status);
       const redacted = redact(text);
       const excerpt = status >= 400 ? `: ${redacted.slice(0, excerptLength)}` : '';
       const describe = (): string => redact(`${method} ${url}: ${status} ${statusText}${excerpt}`);

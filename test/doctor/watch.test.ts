@@ -11,16 +11,15 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import { article, buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
 import { createPanelUpstream, panelKeys } from '../helpers/upstream-panel.ts';
 import { createTestLog } from '../helpers/upstream.ts';
+import { recordConsole } from '../hosting/providers/console-recorder.ts';
 import { eventually, sharedProject } from '../server/shared.ts';
 
-/** Watches an installation with nothing wrong, but for the changes; returns what it logs of faults as `level check: text`. */
-async function watch(changes: Partial<Watched>): Promise<() => string[]> {
-  const { log, written } = createTestLog();
+/** Watches an installation with nothing wrong, but for the changes; returns what stops it. */
+async function start(changes: Partial<Watched> & Pick<Watched, 'log'>): Promise<() => void> {
   const settings = { DIST_DIR: join(await sharedProject(), 'dist'), DATA_DIR: temporaryFolder() };
   const stop = watchInstallation({
     env: readEnv(settings),
     environment: {},
-    log,
     store: { servers: { list: () => Promise.resolve([]) } } as unknown as Watched['store'],
     releases: { current: () => ({ nextChangeAt: null }) } as unknown as Watched['releases'],
     providers: new Map(),
@@ -29,6 +28,13 @@ async function watch(changes: Partial<Watched>): Promise<() => string[]> {
     ...changes,
   });
   onTestFinished(stop);
+  return stop;
+}
+
+/** Watches an installation; returns what is logged of faults as `level check: text`. */
+async function watch(changes: Partial<Watched>): Promise<() => string[]> {
+  const { log, written } = createTestLog();
+  await start({ log, ...changes });
   return () =>
     written()
       .split('\n')
@@ -72,10 +78,12 @@ test('a credential that a panel begins to refuse is logged once, and once when i
   ];
   await expect.poll(lines, eventually).toEqual(refused);
   await checked();
-  // A panel that does not answer says nothing about the credential.
-  panel.fail('drop');
-  await checked();
-  expect(lines()).toEqual(refused);
+  // A panel that does not answer, or with an error, says nothing about the credential.
+  for (const fault of ['drop', { status: 503 }, { status: 429 }, { status: 404 }] as const) {
+    panel.fail(fault);
+    await checked();
+    expect(lines()).toEqual(refused);
+  }
   panel.fail(undefined);
   for (const [key, user] of users) panel.users.set(key, user);
   await expect
@@ -93,6 +101,57 @@ test('a credential that is refused from the start is one line, not two', async (
   await checked();
   await checked();
   expect(lines()).toEqual(['warn provider panel: The token is not accepted: status 401']);
+});
+
+test('a panel that answers with errors for a while is no line', async () => {
+  const { panel, providers, checked } = await preparePanel();
+  const lines = await watch({ providers });
+  await checked();
+  panel.fail({ status: 503 });
+  await checked();
+  panel.fail(undefined);
+  await checked();
+  expect(lines()).toEqual([]);
+});
+
+test('a read-only credential that may write is over only when consoles are open again', async () => {
+  const { panel, providers, checked } = await preparePanel();
+  const lines = await watch({ providers });
+  await checked();
+  const user = panel.users.get(panelKeys.read)!;
+  user.permissions.push('control.console');
+  const tooMuch = expect.stringMatching(/^warn provider panel: The read_only_token may do more than read/) as string;
+  await expect.poll(lines, eventually).toEqual([tooMuch]);
+  const game = providers.get('panel')!.game!;
+  expect(await recordConsole(game, panel.wings.uuid).ended()).toBe('console is not available');
+  // The account answers, but not what the credential may do.
+  panel.fail({ status: 503 }, ({ path }) => path.includes('/servers/'));
+  await checked();
+  expect(lines()).toEqual([tooMuch]);
+  user.permissions.pop();
+  panel.fail(undefined);
+  const over = expect.stringMatching(/^info provider panel: over: The read_only_token may do more/) as string;
+  await expect.poll(lines, eventually).toEqual([over, tooMuch]);
+  panel.wings.become('running');
+  const record = recordConsole(game, panel.wings.uuid);
+  panel.wings.print('hello');
+  await record.received('hello');
+});
+
+test('a stop during a check logs nothing', async () => {
+  const { panel, providers } = await preparePanel();
+  const { log, written } = createTestLog();
+  const asked = (): number => panel.seen.length;
+  panel.fail('hang');
+  const stop = await start({ providers, log });
+  await expect.poll(asked, eventually).toBe(1);
+  const before = written();
+  stop();
+  const provider = providers.get('panel')!;
+  await provider.close();
+  // Each takes as long as the one that was running.
+  for (const _ of [1, 2, 3]) await provider.check();
+  expect(written()).toBe(before);
 });
 
 test('a clock that jumps is logged, and that it is steady again', async () => {

@@ -1,4 +1,17 @@
-import { readFileSync, readdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  lutimesSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readCurrent } from '../../generator/release/current.ts';
@@ -6,6 +19,8 @@ import { makeCurrent } from '../../generator/release/history.ts';
 import { ReleasesError, listReleases, pruneReleases, rollback } from '../../generator/release/releases.ts';
 import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
+
+const historyModule = new URL('../../generator/release/history.ts', import.meta.url).href;
 
 /** A minute of the day of these tests. */
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 0, minute));
@@ -123,6 +138,47 @@ describe('the history', () => {
     writeFiles(root, sources(7));
     await expect(buildProject(root)).rejects.toThrow('history');
     expect(await readCurrent(dist)).toBe(ids[0]);
+  });
+});
+
+/** Root can be any user, and may set the time of every link. */
+describe.runIf(process.getuid?.() === 0)('a build of a user who does not own the link', () => {
+  const nobody = 65_534;
+
+  /** Makes releases, with a link of an hour ago that belongs to root, and folders of another user or of root. */
+  async function prepare(owner: number): Promise<string> {
+    const { root, dist } = await createReleases(1);
+    const hourAgo = Math.floor(Date.now() / 1000) - 3600;
+    lutimesSync(join(dist, 'current'), hourAgo, hourAgo);
+    for (const folder of [root, dist, join(dist, 'releases')]) chownSync(folder, owner, owner);
+    chmodSync(root, 0o755);
+    return dist;
+  }
+
+  /** Confirms as another user; returns the code of the failure. */
+  function confirm(dist: string): string {
+    const code = `
+      const { confirmCurrent } = await import(${JSON.stringify(historyModule)});
+      process.seteuid(${nobody});
+      const failure = await confirmCurrent(${JSON.stringify(dist)});
+      console.log(failure?.code ?? 'confirmed');`;
+    return execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }).trim();
+  }
+
+  const ageOf = (dist: string): number => Date.now() - lstatSync(join(dist, 'current')).mtimeMs;
+
+  test('replaces it, so that its time is new', async () => {
+    const dist = await prepare(nobody);
+    const id = await readCurrent(dist);
+    expect(confirm(dist)).toBe('confirmed');
+    expect(ageOf(dist)).toBeLessThan(3_000_000);
+    expect(await readCurrent(dist)).toBe(id);
+  });
+
+  test('says so if that fails too', async () => {
+    const dist = await prepare(0);
+    expect(confirm(dist)).toBe('EACCES');
+    expect(ageOf(dist)).toBeGreaterThan(3_500_000);
   });
 });
 

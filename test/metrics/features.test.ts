@@ -1,11 +1,16 @@
 import { lutimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { Registry } from '@prometheus-io/client';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createProviders } from '../../server/hosting/providers/index.ts';
+import { countCalls } from '../../server/metrics/upstreams.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { changesOf, parseSeries } from '../helpers/metrics.ts';
 import { article, buildProject, createProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { panelKeys } from '../helpers/upstream-panel.ts';
+import { createTestLog } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { copyProject, eventually, serveShared, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
@@ -77,6 +82,38 @@ describe('calls of a provider are counted', () => {
     world.panel.fail(undefined);
     await askEndpoint(app, 'startGameServer');
     expect(await refused()).toBe(0);
+  });
+
+  test('and a token that may only read counts as refused until an action is accepted', async () => {
+    const { app, world } = await serveWorld();
+    const series = async (name: string): Promise<unknown> => parseSeries(await app.metrics()).get(name);
+    const refused = () => series('hosting_api_upstream_credentials_refused{upstream="cloud"}');
+    const reads = () => series(calls('cloud', 'ok'));
+    world.hetzner.fail({ status: 403, body: '{"error":{"code":"token_readonly"}}' }, ({ method }) => method === 'POST');
+    await askEndpoint(app, 'startVps');
+    expect(await refused()).toBe(1);
+    const before = Number((await reads()) ?? 0);
+    await askEndpoint(app, 'getVpsState');
+    expect(await reads()).toBeGreaterThan(before);
+    expect(await refused()).toBe(1);
+    world.hetzner.fail(undefined);
+    await askEndpoint(app, 'startVps');
+    expect(await refused()).toBe(0);
+  });
+
+  test('and a key that a panel refuses with 403 counts once its account is asked', async () => {
+    const { world } = await serveWorld();
+    const registry = new Registry();
+    const watchCalls = countCalls(registry);
+    const settings = { type: 'pterodactyl', url: world.panel.url, token: panelKeys.write } as const;
+    const providers = createProviders({ chat: settings }, { dataDir: '', log: createTestLog().log, watchCalls });
+    world.panel.fail({ status: 403 });
+    for (const provider of providers.values()) {
+      onTestFinished(() => provider.close());
+      await provider.check();
+    }
+    // The name is one of the program, which has its own series.
+    expect(await registry.metrics()).toContain('hosting_api_upstream_credentials_refused{upstream="provider:chat"} 1');
   });
 });
 

@@ -16,7 +16,7 @@ import { checkRights } from './rights.ts';
 import { checkKeys, checkRefs, checkServers } from './servers.ts';
 import { readSettings } from './settings.ts';
 import { checkStatus } from './status.ts';
-import { checkStore } from './store.ts';
+import { checkStore, unreadable } from './store.ts';
 import type { StoreReport } from './store.ts';
 import { checkWebhook } from './webhook.ts';
 
@@ -30,14 +30,18 @@ export async function examineInstallation(environment: Environment): Promise<rea
   const { env, findings } = readSettings(environment);
   if (!env) return [...findings, { check: 'all others', ...skipped('the server does not start with these settings') }];
   const { release, outcome } = await checkRelease(env.DIST_DIR);
+  await using open = new AsyncDisposableStack();
   const [clock, disks, rights, rollback, listening, store, hosting, webhook, prices] = await Promise.all([
     attempt('clock', () => checkClock(env.DIST_DIR)),
     attempt('disk', () => checkDisks(env)),
     attempt('rights', () => checkRights(env, environment)),
     attempt('rollback', () => checkRollback(env.DIST_DIR)),
     checkListening(env, release),
-    checkStore(env),
-    checkHosting(env, environment),
+    checkStore(env).catch((error: unknown) => ({ ...unreadable, findings: [toSkipped('store', error)] })),
+    checkHosting(env, environment, open).catch((error: unknown) => ({
+      ...noHosting,
+      findings: [toSkipped('providers', error)],
+    })),
     attempt('webhook', () => checkWebhook(env)),
     attempt('domain prices', () => checkPrices(env)),
   ]);
@@ -48,7 +52,6 @@ export async function examineInstallation(environment: Environment): Promise<rea
     attempt('servers', () => checkRecords(env, store, hosting.reports)),
     attempt('status', () => checkStatus(env, release, listening.isRunning)),
   ]);
-  await Promise.all(hosting.reports.map(({ provider }) => provider.close()));
   return [
     ...findings,
     ...clock,
@@ -76,10 +79,15 @@ async function attempt(check: string, make: () => Promise<Outcome | readonly Fin
     const found = await make();
     return 'state' in found ? [{ check, ...found }] : found;
   } catch (error) {
-    const { code, name } = error as NodeJS.ErrnoException;
-    // A message may hold a path, an address or a value.
-    return [{ check, ...skipped(`the check failed (${code ?? name})`) }];
+    return [toSkipped(check, error)];
   }
+}
+
+/** What a check says that failed unexpectedly. */
+function toSkipped(check: string, error: unknown): Finding {
+  const { code, name } = error as NodeJS.ErrnoException;
+  // A message may hold a path, an address or a value.
+  return { check, ...skipped(`the check failed (${code ?? name})`) };
 }
 
 interface Hosting {
@@ -90,12 +98,13 @@ interface Hosting {
   readonly findings: readonly Finding[];
 }
 
-/** Checks the providers, with clients of their own. */
-async function checkHosting(env: Env, environment: Environment): Promise<Hosting> {
+const noHosting = { reports: [], urls: [] } as const;
+
+/** Checks the providers, with clients of their own, which are closed with `open`. */
+async function checkHosting(env: Env, environment: Environment, open: AsyncDisposableStack): Promise<Hosting> {
   const check = 'providers';
-  const none = { reports: [], urls: [] };
   if (env.PROVIDERS_FILE === undefined) {
-    return { ...none, findings: [{ check, ...skipped('PROVIDERS_FILE is not set: there are no servers') }] };
+    return { ...noHosting, findings: [{ check, ...skipped('PROVIDERS_FILE is not set: there are no servers') }] };
   }
   const { ProvidersError, loadProviders } = await import('../../hosting/providers/config.ts');
   const { createProviders } = await import('../../hosting/providers/index.ts');
@@ -105,10 +114,12 @@ async function checkHosting(env: Env, environment: Environment): Promise<Hosting
   } catch (error) {
     if (!(error instanceof ProvidersError)) throw error;
     const advice = 'correct the file; docs/operating.md has an example of each type';
-    return { ...none, findings: error.message.split('\n').map((line) => ({ check, ...fault(line, advice) })) };
+    return { ...noHosting, findings: error.message.split('\n').map((line) => ({ check, ...fault(line, advice) })) };
   }
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
-  const reports = await checkProviders(createProviders(config, { dataDir: env.DATA_DIR, log: silent, timeoutMs }));
+  const providers = createProviders(config, { dataDir: env.DATA_DIR, log: silent, timeoutMs });
+  for (const provider of providers.values()) open.defer(() => provider.close());
+  const reports = await checkProviders(providers);
   const urls = reports.flatMap(({ name, answers }) => {
     const settings = config[name]!;
     return answers && 'url' in settings ? [settings.url] : [];

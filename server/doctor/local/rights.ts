@@ -7,7 +7,8 @@ import type { Finding, Outcome } from '../finding.ts';
 import { fault, ok } from '../finding.ts';
 
 /** Names of variables that hold a secret: our own settings, and those that a PROVIDERS_FILE refers to. */
-const secretName = /^(?:DATABASE_URL|CHAT_FEEDBACK_WEBHOOK_URL|WHMCS_IDENTIFIER)$|TOKEN|SECRET|PASSWORD|(?:^|_)KEY$/;
+const secretName =
+  /^(?:DATABASE_URL|PGPASSWORD|CHAT_FEEDBACK_WEBHOOK_URL|WHMCS_IDENTIFIER)$|(?:^|_)(?:TOKEN|SECRET|PASSWORD|KEY)$/;
 
 /** Fields of a PROVIDERS_FILE with a secret that is written there, and not as "${NAME}". */
 const writtenSecret = /\b(?:token|read_only_token|token_secret)["']?\s*:\s*["']?(?!\$\{)[^\s"',}]/;
@@ -18,7 +19,7 @@ export async function checkRights(env: Env, environment: Environment): Promise<r
     const isSecret = name.endsWith('_FILE') && secretName.test(name.slice(0, -'_FILE'.length));
     return isSecret && path ? [{ name, path }] : [];
   });
-  if (await holds('.env', (text) => Object.keys(parseEnv(text)).some((name) => secretName.test(name)))) {
+  if (await holds('.env', hasSecret)) {
     files.push({ name: '.env', path: '.env' });
   }
   const providers = env.PROVIDERS_FILE;
@@ -42,6 +43,11 @@ async function checkFolder(folder: string): Promise<Outcome | undefined> {
 async function checkFile(name: string, path: string): Promise<Outcome | undefined> {
   if (!(await isOpen(path, 0o004))) return undefined;
   return fault(`every user can read ${name}, which holds a secret`, `chmod o-rwx ${resolve(path)}`);
+}
+
+/** Whether a file of settings has a secret, and not only the path of one or how long one lasts. */
+function hasSecret(text: string): boolean {
+  return Object.entries(parseEnv(text)).some(([name, value]) => secretName.test(name) && value !== '');
 }
 
 async function holds(path: string, test: (text: string) => boolean): Promise<boolean> {

@@ -6,7 +6,7 @@ import type { Release } from '../../releases/load.ts';
 import { createUptimeKuma } from '../../status/uptime-kuma.ts';
 import { ProviderError } from '../../upstream/error.ts';
 import type { Finding, Outcome } from '../finding.ts';
-import { fault, ok, skipped } from '../finding.ts';
+import { fault, hint, ok, skipped } from '../finding.ts';
 
 /** As long as visitors wait for it. */
 const timeoutMs = 5000;
@@ -56,12 +56,14 @@ async function checkFile(file: string, isRunning: boolean): Promise<Outcome> {
   }
   const found = await stat(file).catch(() => undefined);
   if (found && !found.isFile()) return fault('it is not a regular file', 'name a file, in a folder that exists');
-  const ageMs = found ? Date.now() - found.mtimeMs : Infinity;
-  if (isRunning && ageMs > oldMs) {
-    const seen = found
-      ? `the server wrote it ${Math.round(ageMs / 60_000)} minutes ago`
-      : 'the server does not write it';
-    return fault(seen, 'see the log of the server for STATUS_FILE and for the status of the platform');
+  const advice = 'see the log of the server for STATUS_FILE and for the status of the platform';
+  if (!found) {
+    // It may have started just now: only the server knows since when it runs.
+    return isRunning
+      ? hint('the server has not written it yet', `if it stays so, ${advice}`)
+      : ok('the server writes it when it runs');
   }
-  return ok(found ? `written ${Math.round(ageMs / 1000)} s ago` : 'the server writes it when it runs');
+  const ageMs = Date.now() - found.mtimeMs;
+  if (isRunning && ageMs > oldMs) return fault(`the server wrote it ${Math.round(ageMs / 60_000)} minutes ago`, advice);
+  return ok(`written ${Math.round(ageMs / 1000)} s ago`);
 }

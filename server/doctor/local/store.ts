@@ -31,7 +31,8 @@ export interface StoreReport {
 const maxWalBytes = 64 * 1024 * 1024;
 
 const empty = { servers: [], apiKeys: [], isReadable: true } as const;
-const unreadable = { ...empty, isReadable: false } as const;
+/** The records of a store that cannot be read. */
+export const unreadable = { ...empty, isReadable: false } as const;
 
 /** Checks the store without writing to it. It is opened for reading alone, and not migrated. */
 export async function checkStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings): Promise<StoreReport> {

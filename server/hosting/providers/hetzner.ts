@@ -6,6 +6,7 @@ import { shareAccount } from '../../upstream/quota.ts';
 import { parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
+import { answersWith, refusesCredential } from './answer.ts';
 import { refs } from './refs.ts';
 import { createStateReader } from './state-reader.ts';
 import type { StateClock } from './state-reader.ts';
@@ -107,6 +108,7 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
       try {
         const { status } = await account.others.request('GET', '/servers?per_page=1');
         if (status === 200) return [{ level: 'info', message: 'The token is accepted' }];
+        if (!refusesCredential(status)) return [answersWith('Hetzner Cloud', status)];
         const advice = 'put a token of the project with read and write access into PROVIDERS_FILE, and restart';
         return [{ level: 'error', message: `The token is not accepted: status ${status}`, advice }];
       } catch {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { nameProvider } from '../../upstream/calls.ts';
 import type { WatchCalls } from '../../upstream/calls.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
@@ -30,7 +31,7 @@ export function createProviders(
   { dataDir, log, timeoutMs = 20_000, createBucket, watchCalls, clock }: ProvidersOptions,
 ): Map<string, Provider> {
   const create = (name: string, settings: ProviderSettings): Provider => {
-    const watch = watchCalls && (() => watchCalls(name));
+    const watch = watchCalls && (() => watchCalls(nameProvider(name)));
     const options = { timeoutMs, log: log.child({ provider: name }), watchCalls: watch, clock };
     if (settings.type === 'hetzner') return createHetzner(settings, options);
     if (settings.type === 'proxmox') return createProxmox(settings, options);

@@ -5,6 +5,7 @@ import type { Client, Reply } from '../../upstream/client.ts';
 import { readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
+import { answersWith, refusesCredential } from './answer.ts';
 import { refs } from './refs.ts';
 import { createStateReader } from './state-reader.ts';
 import type { StateClock } from './state-reader.ts';
@@ -111,6 +112,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions
     async check(): Promise<Finding[]> {
       try {
         const reply = await client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes });
+        if (reply.status !== 200 && !refusesCredential(reply.status)) return [answersWith('Proxmox', reply.status)];
         const count = reply.status === 200 ? parseJson(reply.text, Resources)?.data.length : undefined;
         if (count === undefined) return [refused(reply.status)];
         if (count > 0) return [{ level: 'info', message: `The token is accepted and sees ${count} VPS` }];

@@ -88,6 +88,9 @@ test('a wrong token and an unreachable upstream are findings, not errors', async
   const upstream = await createHetznerUpstream();
   const wrong = await createHetzner(upstream.url, { token: 'another-token' }).check();
   expect(wrong).toMatchObject([{ level: 'error', message: 'The token is not accepted: status 401' }]);
+  upstream.fail({ status: 503 });
+  const busy = { level: 'warn', message: 'Hetzner Cloud answers with status 503', isUnreachable: true };
+  expect(await createHetzner(upstream.url).check()).toMatchObject([busy]);
   await upstream.stop();
   expect(await createHetzner(upstream.url).check()).toMatchObject([{ level: 'warn' }]);
 });

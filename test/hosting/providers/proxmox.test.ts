@@ -173,6 +173,9 @@ test('a wrong token and one without permissions are findings', async () => {
   const upstream = await createProxmoxUpstream();
   const wrong = await createProxmox(upstream, { secret: 'another-secret' }).check();
   expect(wrong).toMatchObject([{ level: 'error', message: 'The token is not accepted: status 401' }]);
+  upstream.fail({ status: 595 });
+  const busy = { level: 'warn', message: 'Proxmox answers with status 595', isUnreachable: true };
+  expect(await createProxmox(upstream).check()).toMatchObject([busy]);
   upstream.fail({ status: 200, body: '{"data":[]}' });
   expect(await createProxmox(upstream).check()).toMatchObject([{ level: 'warn' }]);
 });

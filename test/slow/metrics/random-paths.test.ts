@@ -86,15 +86,16 @@ test('100,000 requests to random paths add no series, and leave nothing of a cli
   const shares = Array.from({ length: connections }, (_, index) => rest.filter((one) => one % connections === index));
   await Promise.all(shares.map((share) => sendAll(port, share, key)));
 
-  const text = await scrape();
-  const after = parseSeries(text);
+  const after = parseSeries(await scrape());
   expect([...after.keys()].filter((series) => !before.has(series))).toEqual([]);
   expect(after.size).toBe(before.size);
   const counted = [...after].filter(([series]) => series.startsWith('hosting_api_http_requests_total'));
   // One more for each time that the test asked whether the server is up.
   const healthy = after.get('hosting_api_http_requests_total{route="/health",method="GET",status="200"}')!;
   expect(counted.reduce((sum, [, count]) => sum + count, 0)).toBe(total + healthy);
+  // Without the values, which may have any digits.
+  const names = [...after.keys()].join('\n');
   for (const secret of [key, key.slice(16), 'hk_', '127.', 'agent-', 'request-', '.example', 'x1']) {
-    expect(text).not.toContain(secret);
+    expect(names).not.toContain(secret);
   }
 }, 180_000);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Client } from '../../../upstream/client.ts';
 import { canWrite } from './grant.ts';
 import { parseJson, toProviderError } from '../../../upstream/reply.ts';
+import { answersWith, refusesCredential } from '../answer.ts';
 import type { Finding } from '../types.ts';
 
 const Account = z.object({ attributes: z.object({ admin: z.boolean() }) });
@@ -13,8 +14,8 @@ const Server = z.object({ meta: z.object({ user_permissions: z.array(z.string())
 /** The result of checking the credentials of a panel. */
 export interface PanelCheck {
   readonly findings: Finding[];
-  /** Whether the read-only credential can write; then no console may use it. */
-  readonly readerCanWrite: boolean;
+  /** Whether the read-only credential can write; then no console may use it. Undefined if that could not be seen. */
+  readonly readerCanWrite: boolean | undefined;
 }
 
 /** Checks the credentials of a panel. Never throws. */
@@ -23,8 +24,10 @@ export async function checkPanel(client: Client, reader: Client | undefined): Pr
   if (!reader) return { findings: [token.finding, withoutReader], readerCanWrite: false };
   const readOnly = await checkKey(reader, 'read_only_token');
   const findings = [token.finding, readOnly.finding];
-  const readerCanWrite = readOnly.admin || (readOnly.finding.level === 'info' && (await canWriteAnyServer(reader)));
-  return { findings: readerCanWrite ? [...findings, tooMuch] : findings, readerCanWrite };
+  if (readOnly.finding.level !== 'info' && !readOnly.admin) return { findings, readerCanWrite: undefined };
+  const readerCanWrite = readOnly.admin || (await canWriteAnyServer(reader));
+  if (readerCanWrite === false) return { findings, readerCanWrite };
+  return { findings: [...findings, readerCanWrite ? tooMuch : unseenRights], readerCanWrite };
 }
 
 const withoutReader: Finding = {
@@ -39,9 +42,19 @@ const tooMuch: Finding = {
   advice: 'take all other permissions from the user of the read_only_token, and restart',
 };
 
+const unseenRights: Finding = {
+  level: 'warn',
+  message: 'The panel does not show what the read_only_token may do',
+  advice: 'see what fails in the panel: it must list the servers of the read_only_token, and show the first of them',
+  isUnreachable: true,
+};
+
 async function checkKey(client: Client, name: string): Promise<{ finding: Finding; admin: boolean }> {
   try {
-    const { status, text } = await client.request('GET', '/account');
+    const { status, text } = await client.request('GET', '/account', { credentialStatuses: [401, 403] });
+    if (status !== 200 && !refusesCredential(status)) {
+      return { finding: answersWith(`The panel asked with the ${name}`, status), admin: false };
+    }
     if (status !== 200) {
       const message = `The ${name} is not accepted: status ${status}`;
       const advice = `create a client key in the panel, allowed from the address of this machine, and set it as ${name}`;
@@ -80,16 +93,20 @@ export async function listIdentifiers(client: Client): Promise<ReadonlySet<strin
   return undefined;
 }
 
-/** Checks the servers of a key, and its permissions on the first. Each console's token is checked when it is opened. */
-async function canWriteAnyServer(reader: Client): Promise<boolean> {
+/**
+ * Checks the servers of a key, and its permissions on the first; undefined if the panel does not show them. Each console's
+ * token is checked when it is opened.
+ */
+async function canWriteAnyServer(reader: Client): Promise<boolean | undefined> {
   try {
-    const servers = parseJson((await reader.request('GET', '?per_page=100')).text, Servers)?.data ?? [];
+    const servers = parseJson((await reader.request('GET', '?per_page=100')).text, Servers)?.data;
+    if (!servers) return undefined;
     if (servers.some(({ attributes }) => attributes.server_owner)) return true;
     const id = servers[0]?.attributes.identifier;
     if (id === undefined) return false;
     const server = parseJson((await reader.request('GET', `/servers/${encodeURIComponent(id)}`)).text, Server);
-    return canWrite(server?.meta.user_permissions ?? []);
+    return server && canWrite(server.meta.user_permissions);
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -17,8 +17,8 @@ export interface ConsoleConnector {
   open(ref: string, path: string | undefined, events: ConsoleEvents): ConsoleSource;
   /** The state that an open console of a server proves; undefined if there is none. See {@link toReport}. */
   state(ref: string, maxAgeMs: number): StateReport | undefined;
-  /** Ends all consoles, and opens no more, since the credential is not read-only. */
-  lock(): void;
+  /** Ends all consoles and opens no more while the credential is not read-only, and opens them again once it is. */
+  lock(isLocked: boolean): void;
   /** Ends all consoles without an event. */
   close(): void;
 }
@@ -64,14 +64,14 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
   const budget = options.createBucket({ name: 'panel', rps, burst: attempts.burst });
   const sessions = new Map<Session, { ref: string; followed: FollowedConsole }>();
   let isLocked = false;
+  let isClosed = false;
   const endAll = (type: 'locked' | 'closed'): void => {
-    isLocked = true;
     for (const session of sessions.keys()) session.dispatch({ type });
     sessions.clear();
   };
   return {
     open(ref, path, events) {
-      if (isLocked || !client || path === undefined) return endAtOnce(events);
+      if (isLocked || isClosed || !client || path === undefined) return endAtOnce(events);
       const followed = followState(events, now);
       const session = createSession({
         async ask() {
@@ -107,8 +107,14 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
       const open = sessions.values().filter((session) => session.ref === ref);
       return open.map(({ followed }) => toReport(followed.state(), at)).find((report) => report !== undefined);
     },
-    lock: () => endAll('locked'),
-    close: () => endAll('closed'),
+    lock(next) {
+      isLocked = next;
+      if (isLocked) endAll('locked');
+    },
+    close() {
+      isClosed = true;
+      endAll('closed');
+    },
   };
 }
 

@@ -127,7 +127,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
     game,
     async check() {
       const { findings, readerCanWrite } = await checkPanel(client, reader);
-      if (readerCanWrite) consoles.lock();
+      if (readerCanWrite !== undefined) consoles.lock(readerCanWrite);
       return findings;
     },
     listRefs: () => listIdentifiers(client),
