@@ -11,18 +11,23 @@ import type { SharedApp } from '../../server/shared.ts';
 
 const isPower = ({ path }: Seen): boolean => path.endsWith('/power');
 
-test('unresponsive upstreams do not block the start', async () => {
+test.each([
+  { when: 'the start', timeout: '1', faults: 2 },
+  { when: 'a stop during their check, which logs no fault', timeout: '60', faults: 0 },
+])('unresponsive upstreams do not block $when', async ({ timeout, faults }) => {
   const world = await createHostingWorld(temporaryFolder());
   world.panel.fail('hang');
   world.hetzner.fail('hang');
-  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const settings = { ...world.settings, UPSTREAM_TIMEOUT_SECONDS: timeout };
+  const app = await createTestApp({ root: await sharedProject(), settings });
   expect((await ask(app, '/health')).status).toBe(200);
   expect((await ask(app, '/v1/plans')).status).toBe(200);
   await expect.poll(() => world.panel.seen.length + world.hetzner.seen.length, eventually).toBeGreaterThan(1);
+  const lines = () => app.log().filter(({ msg }) => /cannot be reached/.test(String(msg)));
+  const unreachable = () => new Set(lines().map(({ check }) => check)).size;
+  await expect.poll(unreachable, eventually).toBe(faults);
   await app.stop();
-  await expect
-    .poll(() => app.log().filter(({ msg }) => /cannot be reached/.test(String(msg))).length, eventually)
-    .toBeGreaterThan(1);
+  expect(unreachable()).toBe(faults);
 });
 
 test('actions on one server run one after the other, and one that waits too long is refused', async () => {
