@@ -4,7 +4,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
-import { watchInstallation } from './doctor/watch.ts';
 import { createAvailability } from './domains/availability.ts';
 import { createLivePrices } from './domains/prices/live.ts';
 import { createDomains } from './domains/service.ts';
@@ -140,6 +139,8 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   livePrices?.start();
   status.start();
   void retention.start();
+  // Loaded now, so that the first request does not wait for it.
+  const { watchInstallation } = await import('./doctor/watch.ts');
   opened.defer(watchInstallation({ ...base, environment, providers, isPreview: preview !== undefined }));
   const demoKey = demo ? await addDemo(store, log) : undefined;
 

@@ -39,7 +39,7 @@ const withoutReader: Finding = {
 const tooMuch: Finding = {
   level: 'error',
   message: 'The read_only_token may do more than read, so no console is opened: give its user only websocket.connect',
-  advice: 'take all other permissions from the user of the read_only_token, and restart',
+  advice: 'take all other permissions from the user of the read_only_token',
 };
 
 const unseenRights: Finding = {
