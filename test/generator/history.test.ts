@@ -143,7 +143,7 @@ describe('the history', () => {
 
 /** Root can be any user, and may set the time of every link. */
 describe.runIf(process.getuid?.() === 0)('a build of a user who does not own the link', () => {
-  const nobody = 65_534;
+  const otherUser = 65_534;
 
   /** Makes releases, with a link of an hour ago that belongs to root, and folders of another user or of root. */
   async function prepare(owner: number): Promise<string> {
@@ -159,7 +159,7 @@ describe.runIf(process.getuid?.() === 0)('a build of a user who does not own the
   function confirm(dist: string): string {
     const code = `
       const { confirmCurrent } = await import(${JSON.stringify(historyModule)});
-      process.seteuid(${nobody});
+      process.seteuid(${otherUser});
       const failure = await confirmCurrent(${JSON.stringify(dist)});
       console.log(failure?.code ?? 'confirmed');`;
     return execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }).trim();
@@ -168,7 +168,7 @@ describe.runIf(process.getuid?.() === 0)('a build of a user who does not own the
   const ageOf = (dist: string): number => Date.now() - lstatSync(join(dist, 'current')).mtimeMs;
 
   test('replaces it, so that its time is new', async () => {
-    const dist = await prepare(nobody);
+    const dist = await prepare(otherUser);
     const id = await readCurrent(dist);
     expect(confirm(dist)).toBe('confirmed');
     expect(ageOf(dist)).toBeLessThan(3_000_000);

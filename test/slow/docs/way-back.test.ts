@@ -10,6 +10,7 @@ import { describePostgres, withClient } from '../../helpers/postgres.ts';
 import { article, temporaryFolder, writeFiles } from '../../helpers/project.ts';
 import { createPanelUpstream, panelKeys } from '../../helpers/upstream-panel.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
+import { mountOne, skipWithout } from '../../helpers/permitted.ts';
 import { commit, createMachine, createTemplate, pasted } from './machine.ts';
 import type { Machine, MachineOptions, Template } from './machine.ts';
 import { readScenes } from './scenes.ts';
@@ -387,26 +388,9 @@ describePostgres((postgres) => {
   });
 });
 
-/** Whether this user may mount a file system; null if so. */
-function findMountFault(): string | null {
-  const folder = temporaryFolder();
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', folder], { stdio: 'pipe' });
-    execFileSync('umount', [folder], { stdio: 'pipe' });
-    return null;
-  } catch (error) {
-    return (error as Error).message.trim();
-  }
-}
-
 test('The disk is full', patience, async (context) => {
   const time = measure('The disk is full');
-  const fault = findMountFault();
-  if (fault !== null) {
-    // A right of the machine, which no package gives: skipped on CI too.
-    pasted.add('The disk is full 0');
-    context.skip(fault);
-  }
+  skipWithout(context, mountOne, () => void pasted.add('The disk is full 0'));
   const disk = temporaryFolder();
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', disk]);
   onTestFinished(() => void execFileSync('umount', ['--lazy', disk]));

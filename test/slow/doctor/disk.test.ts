@@ -2,28 +2,25 @@ import { execFileSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import type { TestContext } from 'vitest';
 import { checkDisks } from '../../../server/doctor/local/disk.ts';
 import { createInstallation } from '../../doctor/installation.ts';
 import { createTestApp } from '../../helpers/app.ts';
+import { mountOne, skipWithout } from '../../helpers/permitted.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { eventually, sharedProject } from '../../server/shared.ts';
 
-/** A small file system of its own; undefined if this user may not mount one. */
-function mountSmall(options: string): string | undefined {
+/** A small file system of its own. */
+function mountSmall(context: TestContext, options: string): string {
+  skipWithout(context, mountOne);
   const folder = temporaryFolder();
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=700,${options}`, 'tmpfs', folder], { stdio: 'pipe' });
-  } catch {
-    return undefined;
-  }
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=700,${options}`, 'tmpfs', folder], { stdio: 'pipe' });
   onTestFinished(() => void execFileSync('umount', ['-l', folder]));
   return folder;
 }
 
-const why = 'this user may not mount a tmpfs';
-
 test('a disk that is nearly full is found, at the start too, and is fine once there is room', async (context) => {
-  const folder = mountSmall('size=16m') ?? context.skip(why);
+  const folder = mountSmall(context, 'size=16m');
   const ballast = join(folder, 'ballast');
   const installation = await createInstallation();
   const STATUS_FILE = join(folder, 'status.json');
@@ -51,7 +48,7 @@ test('a disk that is nearly full is found, at the start too, and is fine once th
 });
 
 test('a disk without inodes is found', async (context) => {
-  const folder = mountSmall('size=64m,nr_inodes=50') ?? context.skip(why);
+  const folder = mountSmall(context, 'size=64m,nr_inodes=50');
   for (let file = 0; file < 47; file += 1) writeFileSync(join(folder, String(file)), '');
   const found = await checkDisks({ DATA_DIR: folder, DIST_DIR: folder, STATUS_FILE: undefined });
   expect(found).toMatchObject([{ check: 'disk of DATA_DIR, DIST_DIR', state: 'fault' }]);

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { LookupFunction } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { examine } from '../../../server/doctor/visit/index.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
+import { lookupLoopback } from '../../helpers/loopback.ts';
 import { describeRunNginx } from '../../helpers/nginx.ts';
 import type { RunNginx } from '../../helpers/nginx.ts';
 import { buildProject, writeFiles } from '../../helpers/project.ts';
@@ -152,7 +152,7 @@ const faults: readonly Fault[] = [
 describeRunNginx((run) => {
   test('a good proxy has no fault', async () => {
     const { url, key } = await startProxy(run(), { name: 'good', found: [] });
-    const findings = await examine(new URL(url), { key, lookup });
+    const findings = await examine(new URL(url), { key, lookup: lookupLoopback });
     expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
     // A loopback address needs no TLS; everything else was looked at.
     expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
@@ -160,7 +160,7 @@ describeRunNginx((run) => {
 
   test.each(faults)('$name: found, with what to change', async (fault) => {
     const { url, key } = await startProxy(run(), fault);
-    const findings = await examine(new URL(url), { key, lookup });
+    const findings = await examine(new URL(url), { key, lookup: lookupLoopback });
     const found = findings.filter(({ state }) => state === 'fault');
     expect(found.map(({ check }) => check)).toEqual(fault.found);
     for (const { advice } of found) expect(advice).toMatch(/\w{3}/);
@@ -183,17 +183,6 @@ describeRunNginx((run) => {
     expect(findings.filter(({ state }) => state === 'fault').map(({ check }) => check)).toContain('one release');
   });
 });
-
-/** Resolves the name of this machine to both of its loopback addresses, whatever its hosts file says. */
-const lookup: LookupFunction = (_name, { family, all }, done) => {
-  const both = [
-    { address: '127.0.0.1', family: 4 },
-    { address: '::1', family: 6 },
-  ];
-  const found = both.filter((one) => !family || one.family === family);
-  if (all) done(null, found);
-  else done(null, found[0]!.address, found[0]!.family);
-};
 
 /** Starts the service behind nginx, as a fault has them. */
 async function startProxy(run: RunNginx, { location, settings, to }: Fault): Promise<SharedApp> {

@@ -1,13 +1,12 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { chmodSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
-import { ask } from '../../server/ask.ts';
-import { eventually } from '../../server/shared.ts';
+import { skipWithout } from '../../helpers/permitted.ts';
 import { repository, runProgram } from './checkout.ts';
+import { expectReady } from './serving.ts';
 
 /** The instructions of the last stage of the Dockerfile, in order, with their continuation lines. */
 function readStage(): { name: string; text: string }[] {
@@ -27,16 +26,13 @@ mount --bind "$WRITABLE" "$WRITABLE"
 [ -z "$READ_ONLY" ] || mount -o remount,bind,ro /
 exec setpriv --reuid=10001 --regid=10001 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"`;
 
-/** Whether this user may make the disk read-only for a process: a right of the machine, which no package gives. */
-function mayContain(): boolean {
-  const script = 'mount --make-rprivate / && mount -o remount,bind,ro /';
-  return spawnSync('unshare', ['--mount', 'sh', '-ec', script]).status === 0;
-}
+/** Makes the disk read-only for a process. */
+const freeze = ['unshare', '--mount', 'sh', '-ec', 'mount --make-rprivate / && mount -o remount,bind,ro /'] as const;
 
 /** Registers the test that runs the last stage of the Dockerfile on an installed checkout, and starts its command. */
 export function testImage(checkout: () => string): void {
   test('the image starts on a read-only disk, without rights, with compiled code', async (context) => {
-    if (!mayContain()) context.skip('this user may not make the disk read-only for a process');
+    skipWithout(context, freeze);
     const root = temporaryFolder();
     for (const folder of [root, checkout()]) chmodSync(folder, 0o755);
     // Other tests ran here as root; the image is made without that.
@@ -90,20 +86,10 @@ export function testImage(checkout: () => string): void {
     });
     const [program, ...args] = command(list('CMD'), true);
     const server = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-    const ended = once(server, 'close');
-    onTestFinished(() => void server.kill('SIGKILL'));
-    let log = '';
-    for (const output of [server.stdout, server.stderr])
-      output.on('data', (chunk: Buffer) => (log += chunk.toString()));
-    const ready = () =>
-      ask({ port }, '/ready').then(
-        ({ status }) => status,
-        () => log,
-      );
-    await expect.poll(ready, { ...eventually, timeout: 60_000 }).toBe(200);
+    const { ended, log } = await expectReady(server, port);
     expect(await health()).toEqual({ status: 0, stdout: '', stderr: '' });
     server.kill('SIGTERM');
-    expect([await ended, log]).toEqual([[0, null], expect.not.stringMatching(/"level":"(?:warn|error)"|Warning/)]);
+    expect([await ended, log()]).toEqual([[0, null], expect.not.stringMatching(/"level":"(?:warn|error)"|Warning/)]);
     expect(await health()).toEqual({ status: 1, stdout: '', stderr: '' });
     expect(compiled()).toEqual(before);
   }, 240_000);

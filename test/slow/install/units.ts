@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { describePostgres } from '../../helpers/postgres.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { parseUnit, parseVariables, readUnitFile } from '../../helpers/unit.ts';
 import type { Unit } from '../../helpers/unit.ts';
 import { ask } from '../../server/ask.ts';
-import { eventually } from '../../server/shared.ts';
+import { expectReady } from './serving.ts';
 
 /** Two users without rights, as the units have them; of a test that is not run by root, itself. */
 const users =
@@ -96,22 +96,12 @@ export function testUnits(checkout: () => string): void {
 
       const [start] = machine.open('hosting-api@.service', 'server', String(port));
       const server = start!();
-      const ended = once(server, 'close');
-      onTestFinished(() => void server.kill('SIGKILL'));
-      let log = '';
-      for (const output of [server.stdout, server.stderr])
-        output.on('data', (chunk: Buffer) => (log += chunk.toString()));
-      const ready = () =>
-        ask({ port }, '/ready').then(
-          ({ status }) => status,
-          () => log,
-        );
-      await expect.poll(ready, { ...eventually, timeout: 60_000 }).toBe(200);
+      const { ended, log } = await expectReady(server, port);
       expect(await ask({ port }, '/v1/blog/list')).toMatchObject({ status: 200 });
       server.kill('SIGTERM');
-      expect([await ended, log]).toEqual([[0, null], expect.any(String)]);
+      expect([await ended, log()]).toEqual([[0, null], expect.any(String)]);
 
-      expect(log).not.toContain('"level":"error"');
+      expect(log()).not.toContain('"level":"error"');
       expect(globSync('*/*', { cwd: machine.place('/var/cache/hosting-api-server') })).not.toEqual([]);
       expect(listFiles(checkout())).toEqual(before);
     }, 180_000);

@@ -1,6 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { LookupFunction } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -9,6 +8,7 @@ import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
 import { examine } from '../../../../server/doctor/visit/index.ts';
 import { openClient } from '../../../helpers/console-client.ts';
 import { findFreePort } from '../../../helpers/free-port.ts';
+import { lookupLoopback } from '../../../helpers/loopback.ts';
 import { describeRunNginxBrotli } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { ask, askEndpoint } from '../../../server/ask.ts';
@@ -22,17 +22,6 @@ import type { ExampleFile, Places } from '../../../helpers/nginx-example.ts';
 
 const trusted = { TRUSTED_PROXIES: '127.0.0.1' };
 const first = '/v1/blog/article?path=/blog/news/first';
-
-/** Resolves the name of this machine to both of its loopback addresses, whatever its hosts file says. */
-const lookup: LookupFunction = (_name, { family, all }, done) => {
-  const both = [
-    { address: '127.0.0.1', family: 4 },
-    { address: '::1', family: 6 },
-  ];
-  const found = both.filter((one) => !family || one.family === family);
-  if (all) done(null, found);
-  else done(null, found[0]!.address, found[0]!.family);
-};
 
 describeRunNginxBrotli((run) => {
   /** A server behind a copy of an example. */
@@ -52,7 +41,7 @@ describeRunNginxBrotli((run) => {
       const url = `http://localhost:${port}`;
       const limits = { RATELIMIT_RPS: '5', RATELIMIT_BURST: '500' };
       const { app } = await start(file, { port }, { ...limits, PUBLIC_URL: url });
-      const findings = await examine(new URL(url), { key: app.key, lookup });
+      const findings = await examine(new URL(url), { key: app.key, lookup: lookupLoopback });
       expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
       expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
     });

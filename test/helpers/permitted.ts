@@ -1,0 +1,20 @@
+import { spawnSync } from 'node:child_process';
+import { expect } from 'vitest';
+import type { TestContext } from 'vitest';
+
+/** Skips a test if this user may not run a command that it depends on, with the reason. On CI that is a failure. */
+export function skipWithout(
+  context: TestContext,
+  [program, ...args]: readonly [string, ...string[]],
+  onSkip?: () => void,
+): void {
+  const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
+  if (status === 0) return;
+  const reason = `not permitted here: ${error?.message ?? stderr.trim()}`;
+  expect({ CI: process.env.CI, reason }).not.toEqual({ CI: 'true', reason });
+  onSkip?.();
+  context.skip(reason);
+}
+
+/** A command that mounts a file system, for itself alone. */
+export const mountOne = ['unshare', '--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'] as const;
