@@ -111,9 +111,10 @@ const maxText = 200;
 /**
  * Formats a recorded exchange: status lines, all headers sorted by name, bodies and the state of the connection. Names
  * are in lower case, and lines with the same name are joined (RFC 9110 5.1, 5.3). Values that change in each run are
- * replaced: Date, generated request ids, the seconds of RateLimit, times in bodies.
+ * replaced: Date, generated request ids, the seconds of RateLimit, times in bodies. The `usual` header lines are left out,
+ * and those of them that an answer does not have are named, so that nothing is lost.
  */
-export function toRecord({ answers, connection }: Recorded, isVolatile = false): string {
+export function toRecord({ answers, connection }: Recorded, isVolatile = false, usual: readonly string[] = []): string {
   const texts = answers.map(({ statusLine, headers, body }) => {
     const byName = Map.groupBy(headers, ([name]) => name.toLowerCase());
     // Node.js adds its keep-alive timeout.
@@ -122,7 +123,11 @@ export function toRecord({ answers, connection }: Recorded, isVolatile = false):
       const values = fields.map(([, value]) => toStable(name, value, isVolatile));
       return `${name}: ${values.join(', ')}`;
     });
-    return [statusLine, ...lines.toSorted(), '', ...(body.length > 0 ? [toText(body, isVolatile)] : [])].join('\n');
+    const missing = usual.map((line) => line.split(':')[0]!).filter((name) => !byName.has(name));
+    const head = [statusLine, ...lines.filter((line) => !usual.includes(line)).toSorted()];
+    if (missing.length > 0) head.push(`(without ${missing.join(', ')})`);
+    const text = body.length > 0 ? [toText(body, isVolatile)] : [];
+    return [...head, ...(usual.length > 0 && text.length === 0 ? [] : ['']), ...text].join('\n');
   });
   return [...texts, `(${connection})`].join('\n');
 }
@@ -143,3 +148,14 @@ function toText(body: Buffer, isVolatile: boolean): string {
   if (isPlain) return text.endsWith('\n') ? text.slice(0, -1) : `${text}<no newline>`;
   return `<${body.length} bytes, sha256 ${hash('sha256', body)}>`;
 }
+
+/** Header lines that most answers have. */
+export const usualLines = [
+  'access-control-allow-origin: *',
+  'access-control-expose-headers: Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, ' +
+    'Idempotent-Request-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id',
+  'connection: keep-alive',
+  'date: <date>',
+  'x-content-type-options: nosniff',
+  'x-request-id: <id>',
+];
