@@ -43,7 +43,7 @@ export function listDocsFiles(): DocsFile[] {
     file(`${assets.style}.css`, () => style),
     file(`${assets.script}.js`, () => compileScript(script)),
     file(`${assets.viewerStyle}.css`, () => viewerStyle),
-    file(`${assets.viewer}.js`, readViewerScript),
+    file(`${assets.viewer}.js`, () => readViewer('swagger-ui-bundle.js')),
     file(`${assets.viewer}.txt`, readLicences),
   ];
 }
@@ -54,13 +54,6 @@ const toVersion = (text: string): string => hash('sha256', text).slice(0, 16);
 
 function versionOf(name: string): string {
   return (require(`${name}/package.json`) as { version: string }).version;
-}
-
-let viewerScript: Buffer | undefined;
-
-/** The same buffer each time, so that a process compresses it once. */
-function readViewerScript(): Buffer {
-  return (viewerScript ??= readViewer('swagger-ui-bundle.js'));
 }
 
 /** In a layer, so that the style of the page applies whatever the selectors of the viewer are. */
