@@ -1,16 +1,10 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  buildProject,
-  createProject,
-  runGenerator,
-  temporaryFolder,
-  validProject,
-  writeFiles,
-} from '../helpers/project.ts';
+import { buildProject, createProject, temporaryFolder, validProject, writeFiles } from '../helpers/project.ts';
 import type { CommandResult } from '../helpers/project.ts';
 import { problemsOf } from './problems.ts';
+import { runIn } from './run-command.ts';
 
 const addPlan = 'add a plan to services/<key>.yaml or games/<key>.yaml';
 const noPlans = `the catalog contains no plans (${addPlan})`;
@@ -47,9 +41,8 @@ async function buildErrors(root: string, options: Parameters<typeof buildProject
   return { errors, isBuilt: release !== undefined };
 }
 
-function runIn(root: string, command: string, ...args: string[]): Promise<CommandResult> {
-  return runGenerator([command, '--now', '2026-11-20', ...args], { cwd: root });
-}
+const runOn = (root: string, command: string, ...args: string[]): Promise<CommandResult> =>
+  runIn(root, command, '--now', '2026-11-20', ...args);
 
 describe('a catalog is refused, also with --allow-empty, if it', () => {
   test.each(emptyCatalogs)('%s', async (_, empty) => {
@@ -72,10 +65,10 @@ test.each(['build', 'check'])('%s refuses an empty catalog, and the release stay
   const root = createProject();
   const before = await buildProject(root);
   for (const folder of ['services', 'games']) rmSync(join(root, 'catalog', folder), { recursive: true });
-  const { status, stderr } = await runIn(root, command);
+  const { status, stderr } = await runOn(root, command);
   expect(stderr).toMatch(/^catalog:1:1 {2}the catalog contains no plans \(add [^\n]*\)\nfailed: 4 articles, /);
   expect(status).toBe(1);
-  const listed = await runGenerator(['releases', 'list', '--json'], { cwd: root });
+  const listed = await runIn(root, 'releases', 'list', '--json');
   expect(JSON.parse(listed.stdout)).toMatchObject([{ id: before.release!.id, current: true }]);
 });
 
@@ -150,7 +143,7 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
     await buildProject(root, { noCache: false });
     rmSync(join(root, 'content/blog'), { recursive: true });
     await buildProject(root, { noCache: false, allowEmpty: true });
-    expect((await runGenerator(['releases', 'rollback'], { cwd: root })).status).toBe(0);
+    expect((await runIn(root, 'releases', 'rollback')).status).toBe(0);
     expect(await buildErrors(root, { noCache: false })).toEqual({
       errors: ['2 blog articles are online, and this build has none'],
       isBuilt: false,
@@ -161,14 +154,14 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
   test('as options of build and check, each with the folder of releases that --out names', async () => {
     const root = createProject();
     const out = join(temporaryFolder(), 'dist');
-    expect((await runIn(root, 'build', '--out', out)).status).toBe(0);
+    expect((await runOn(root, 'build', '--out', out)).status).toBe(0);
     rmSync(join(root, 'content/blog'), { recursive: true });
     for (const command of ['check', 'build']) {
-      const refused = await runIn(root, command, '--out', out);
+      const refused = await runOn(root, command, '--out', out);
       expect(refused.stderr).toMatch(/^content\/blog:1:1 {2}2 blog articles are online, .*\(--allow-empty /);
       expect(refused.status).toBe(1);
-      expect((await runIn(root, command, '--out', out, '--allow-empty')).status).toBe(0);
+      expect((await runOn(root, command, '--out', out, '--allow-empty')).status).toBe(0);
     }
-    expect((await runIn(root, 'check', '--help')).stdout).toContain('--allow-empty');
+    expect((await runOn(root, 'check', '--help')).stdout).toContain('--allow-empty');
   });
 });

@@ -1,9 +1,17 @@
 import { appendFileSync, readdirSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { rollback } from '../../generator/release/releases.ts';
-import { article, buildProject, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
+import {
+  article,
+  buildProject,
+  createProject,
+  guide,
+  sharedFolder,
+  validProject,
+  writeFiles,
+} from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { flipBit } from './damage.ts';
 import { readTree } from './tree.ts';
@@ -23,6 +31,18 @@ async function buildAndRead(root: string, options: Options = cached) {
   const found = about.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
   return { id: release?.id, diagnostics: found, summary, tree: release && readTree(currentOf(root)) };
 }
+
+/** The first build of these files. */
+const buildFresh = (files: Files = {}, options: Options = {}) =>
+  buildAndRead(createProject(files), { noCache: true, ...options });
+
+const edited = { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') };
+let first: Awaited<ReturnType<typeof buildAndRead>>;
+let firstEdited: typeof first;
+beforeAll(async () => {
+  first = await buildAndRead(createProject({}, sharedFolder()), { noCache: true });
+  firstEdited = await buildAndRead(createProject(edited, sharedFolder()), { noCache: true });
+});
 
 /** Writes files, and removes those that are undefined. */
 function change(root: string, files: Files): void {
@@ -44,22 +64,21 @@ describe('a build without changes', () => {
   test('writes nothing, and reports the same', async () => {
     const files = { 'content/blog/news/third.md': article({ date: '2027-01-01' }, '[gone](gone.md)\n') };
     const root = createProject(files);
-    const first = await buildAndRead(root, { ...cached, lenient: true });
-    expect(first.diagnostics).toHaveLength(1);
+    const before = await buildAndRead(root, { ...cached, lenient: true });
+    expect(before.diagnostics).toHaveLength(1);
     const states = readStates(join(root, 'dist'));
-    expect(await buildAndRead(root, { ...cached, lenient: true })).toEqual(first);
+    expect(await buildAndRead(root, { ...cached, lenient: true })).toEqual(before);
     expect(readStates(join(root, 'dist'))).toEqual(states);
   });
 
   test('makes its release current again if another one was current', async () => {
     const root = createProject();
-    const first = await buildAndRead(root);
-    writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') });
-    const second = await buildAndRead(root);
+    await buildAndRead(root);
+    writeFiles(root, edited);
+    await buildAndRead(root);
     await rollback(join(root, 'dist'));
     expect(readTree(currentOf(root))).toEqual(first.tree);
-    expect(await buildAndRead(root)).toEqual(second);
-    expect(readTree(currentOf(root))).toEqual(second.tree);
+    expect(await buildAndRead(root)).toEqual(firstEdited);
   });
 
   test('publishes a scheduled article on its day, and removes it on an earlier day', async () => {
@@ -107,36 +126,35 @@ describe('a build after a change equals a first build to the byte:', () => {
     ['an added image', { 'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n' }],
     ['a plan', { 'catalog/games/minecraft.yaml': validProject['catalog/services/web.yaml'] }],
     ['removed domains', { 'catalog/domains.yaml': undefined }, { allowEmpty: true }],
-    ['another compression', {}, { compression: 'best' }],
     ['a dead link', { 'content/blog/news/second.md': article({}, '[x](first.md#no)\n') }, { lenient: true }],
     ['a link to a removed heading', { 'content/blog/news/first.md': article({}, 'No heading.\n') }, { lenient: true }],
     ['a link to a removed article', { 'content/blog/news/first.md': undefined }, { lenient: true }],
     ['a link to a draft', { 'content/blog/news/first.md': article({ draft: 'true' }, 'x\n') }],
     ['an error', { 'content/blog/news/second.md': article({ date: 'soon' }, 'Text.\n') }],
   ];
-  test.each(changes)('%s', async (_, files, options = {}) => {
-    const fresh = await buildAndRead(createProject(files), { noCache: true, ...options });
-    const root = createProject();
+  let root: string;
+  beforeAll(async () => {
+    root = createProject({}, sharedFolder());
     await buildAndRead(root);
+  });
+
+  test.each(changes)('%s', async (_, files, options = {}) => {
     change(root, files);
-    expect(await buildAndRead(root, { ...cached, ...options })).toEqual(fresh);
+    expect(await buildAndRead(root, { ...cached, ...options })).toEqual(await buildFresh(files, options));
     // And back again.
     change(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...validProject });
-    expect(await buildAndRead(root)).toEqual(await buildAndRead(createProject(), { noCache: true }));
+    expect(await buildAndRead(root)).toEqual(first);
   });
 
   test('a published article that is scheduled again, since the next build is for an earlier day', async () => {
-    const root = createProject();
-    await buildAndRead(root);
     const early = { now: '2026-02-01' };
-    const fresh = await buildAndRead(createProject(), { noCache: true, ...early });
+    const fresh = await buildFresh({}, early);
     expect(fresh.summary).toMatchObject({ scheduled: 1 });
     expect(await buildAndRead(root, { ...cached, ...early })).toEqual(fresh);
   });
 });
 
 describe('a file of the previous release', () => {
-  const edited = { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') };
   const unchanged = 'public/v1/kb/article/vps/ssh.json';
   const others = [unchanged, `${unchanged}.br`, 'public/v1/kb/list.json', 'public/media/kb/map.svg'];
 
@@ -160,20 +178,19 @@ describe('a file of the previous release', () => {
     ['has a flipped bit', flipBit],
     ['was touched', (file) => utimesSync(file, new Date(), new Date(Date.now() + 60_000))],
   ])('that %s is written again', async (_, damage) => {
-    for (const files of [{}, edited]) {
+    const root = createProject();
+    await buildAndRead(root);
+    for (const isEdited of [false, true]) {
       for (const file of [...others, 'public/v1/openapi.json']) {
-        const root = createProject();
-        // oxlint-disable no-await-in-loop -- One project after the other.
-        await buildAndRead(root);
         // A file system may count time in ticks of some milliseconds.
         const past = new Date(Date.now() - 60_000);
-        utimesSync(join(currentOf(root), 'manifest.json'), past, past);
         for (const path of Object.keys(readTree(currentOf(root)))) utimesSync(join(currentOf(root), path), past, past);
         damage(join(currentOf(root), file));
-        writeFiles(root, files);
+        if (isEdited) writeFiles(root, { 'content/blog/news/first.md': article({}, `## Details\n\n${file}\n`) });
+        // oxlint-disable-next-line no-await-in-loop -- One build after the other.
         const { id } = await buildAndRead(root);
-        expect((await verifyRelease(currentOf(root))).id).toBe(id);
-        // oxlint-enable no-await-in-loop
+        // oxlint-disable-next-line no-await-in-loop
+        expect((await verifyRelease(currentOf(root))).id, file).toBe(id);
       }
     }
   });
@@ -185,35 +202,39 @@ test.each<[string, (file: string) => void]>([
   ['ends early', (file) => writeFileSync(file, '{"basis":')],
   ['has other content', (file) => writeFileSync(file, '{}')],
 ])('if the record of the previous build %s, the next build is correct', async (_, damage) => {
-  for (const files of [{}, { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') }]) {
-    const root = createProject();
-    // oxlint-disable no-await-in-loop -- One project after the other.
-    await buildAndRead(root);
-    damage(join(root, 'dist/.cache/build.record'));
-    writeFiles(root, files);
-    const fresh = await buildAndRead(createProject(files), { noCache: true });
-    expect(await buildAndRead(root)).toEqual(fresh);
-    // oxlint-enable no-await-in-loop
-  }
+  const root = createProject();
+  await buildAndRead(root);
+  damage(join(root, 'dist/.cache/build.record'));
+  expect(await buildAndRead(root)).toEqual(first);
+  damage(join(root, 'dist/.cache/build.record'));
+  writeFiles(root, edited);
+  expect(await buildAndRead(root)).toEqual(firstEdited);
 });
 
-const [late, image] = ['content/knowledgebase/vps/ssh.md', 'content/media/kb/map.svg'];
+describe('if a source is changed during a build, the build fails, and the release stays as it was:', () => {
+  const [late, image] = ['content/knowledgebase/vps/ssh.md', 'content/media/kb/map.svg'];
+  const page = article({}, 'Text.\n');
+  let root: string;
+  beforeAll(async () => {
+    const pages = Array.from({ length: 90 }, (_, at): [string, string] => [`content/blog/news/page-${at}.md`, page]);
+    root = createProject(Object.fromEntries(pages), sharedFolder());
+    await buildProject(root);
+  });
 
-test.each<[string, string, (root: string) => void]>([
-  ['an article is changed', late, (root) => writeFiles(root, { [late]: guide('Connect with SSH', 'Meanwhile.\n') })],
-  ['an article is removed', late, (root) => rmSync(join(root, late), { force: true })],
-  ['an image is changed', image, (root) => writeFiles(root, { [image]: '<svg/>' })],
-  ['an image is removed', image, (root) => rmSync(join(root, image), { force: true })],
-])('if %s during a build, the build fails, and the release stays as it was', async (_, file, meanwhile) => {
-  const text = article({}, 'Text.\n');
-  const more = Object.fromEntries(Array.from({ length: 90 }, (_none, at) => [`content/blog/news/page-${at}.md`, text]));
-  const root = createProject(more);
-  const { id } = await buildAndRead(root);
-  const progress = (): void => meanwhile(root);
-  const { release, diagnostics } = await buildProject(root, { noCache: true, progress });
-  expect(release).toBeUndefined();
-  expect(diagnostics).toMatchObject([
-    { file: expect.stringContaining(file), line: 1, message: 'the file was changed while the build read it' },
-  ]);
-  expect((await verifyRelease(currentOf(root))).id).toBe(id);
+  test.each<[string, string, () => void]>([
+    ['an article', late, () => writeFiles(root, { [late]: guide('Connect with SSH', 'Meanwhile.\n') })],
+    ['an article that is removed', late, () => rmSync(join(root, late), { force: true })],
+    ['an image', image, () => writeFiles(root, { [image]: '<svg/>' })],
+    ['an image that is removed', image, () => rmSync(join(root, image), { force: true })],
+  ])('%s', async (_, file, progress) => {
+    writeFiles(root, { [file]: validProject[file] });
+    const { id } = await verifyRelease(currentOf(root));
+    const { release, diagnostics } = await buildProject(root, { progress });
+    writeFiles(root, { [file]: validProject[file] });
+    expect(release).toBeUndefined();
+    expect(diagnostics).toMatchObject([
+      { file: expect.stringContaining(file), line: 1, message: 'the file was changed while the build read it' },
+    ]);
+    expect((await verifyRelease(currentOf(root))).id).toBe(id);
+  });
 });

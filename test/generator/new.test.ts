@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { article, createProject, temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult, Files } from '../helpers/project.ts';
-import { runCommand } from './run-command.ts';
+import { runIn } from './run-command.ts';
 import { readTree } from './tree.ts';
 
 const today = new Date().toISOString().slice(0, 10);
@@ -27,17 +27,6 @@ function runNew(root: string, args: readonly string[], name = 'Aino Lehtinen'): 
 }
 
 const check = (root: string, ...args: string[]): Promise<CommandResult> => runIn(root, 'check', '--strict', ...args);
-
-/** Runs a command in this process, as in a working directory. */
-async function runIn(root: string, ...args: string[]): Promise<CommandResult> {
-  const cwd = vi.spyOn(process, 'cwd').mockReturnValue(root);
-  try {
-    const { stdout, stderr, failed } = await runCommand(...args);
-    return { status: failed ? 1 : 0, stdout, stderr };
-  } finally {
-    cwd.mockRestore();
-  }
-}
 
 test('a blog article gets an address, today, its author and a cover, and passes the check as a draft', async () => {
   const root = createSite();

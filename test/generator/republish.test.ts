@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readCurrent } from '../../generator/release/current.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
-import { article, buildProject, createProject, runGenerator, validProject, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
 import { flipBit } from './damage.ts';
+import { runIn } from './run-command.ts';
 import { readTree } from './tree.ts';
 
 describe('a release that is damaged on the disk', () => {
@@ -62,6 +63,6 @@ test.each([
   await buildProject(root, { noCache });
   expect(await readCurrent(join(root, 'dist'))).toBe(first.release!.id);
   expect(readTree(join(root, 'dist/releases'))).toEqual(before);
-  const { stdout } = await runGenerator(['releases', 'list', '--json'], { cwd: root });
+  const { stdout } = await runIn(root, 'releases', 'list', '--json');
   expect((JSON.parse(stdout) as { id: string }[]).map(({ id }) => id)).toEqual([first.release!.id, other.release!.id]);
 });

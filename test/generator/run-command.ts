@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { vi } from 'vitest';
 import { runGenerator } from '../../generator/commands/index.ts';
+import type { CommandResult } from '../helpers/project.ts';
 
-/** Runs a generator command in this process. In test/slow/ they run as child processes. */
+/** Runs a generator command in this process: another process takes half a second to load the program. */
 export async function runCommand(
   ...args: readonly string[]
 ): Promise<{ stdout: string; stderr: string; failed: boolean }> {
@@ -20,6 +21,17 @@ export async function runCommand(
   } finally {
     process.exitCode = undefined;
     for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/** Runs a generator command in this process as in a working directory. */
+export async function runIn(root: string, ...args: readonly string[]): Promise<CommandResult> {
+  const cwd = vi.spyOn(process, 'cwd').mockReturnValue(root);
+  try {
+    const { stdout, stderr, failed } = await runCommand(...args);
+    return { status: failed ? 1 : 0, stdout, stderr };
+  } finally {
+    cwd.mockRestore();
   }
 }
 

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { article, buildProject, createProject, guide, runGenerator } from '../helpers/project.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { article, buildProject, createProject, guide } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
+import { runIn } from './run-command.ts';
 
 interface Item {
   readonly title: string;
@@ -38,16 +39,22 @@ describe('a scheduled article', () => {
 
   test('is left out by the command until the day of --now', async () => {
     const root = createProject({ [file]: article({ date: '2026-11-21' }, 'Text.\n') });
-    const before = await runGenerator(['build', '--now', '2026-11-20'], { cwd: root });
+    const before = await runIn(root, 'build', '--now', '2026-11-20');
     expect(before.stderr).toMatch(/^release \w+ in dist: 4 articles, 1 scheduled \(next 2026-11-21\), 0 warnings, /);
-    const after = await runGenerator(['build', '--now', '2026-11-21'], { cwd: root });
+    const after = await runIn(root, 'build', '--now', '2026-11-21');
     expect(after.stderr).toMatch(/^release \w+ in dist: 5 articles, 0 warnings, /);
     expect(pathsIn(root)).toEqual(['/blog/news/later', ...valid]);
   });
 
   test('is due by the day in UTC, in any time zone of the machine', async () => {
     const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
-    for (const TZ of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
+    onTestFinished(() => void vi.unstubAllEnvs());
+    for (const [zone, offset] of [
+      ['Pacific/Kiritimati', -840],
+      ['Pacific/Pago_Pago', 660],
+    ] as const) {
+      vi.stubEnv('TZ', zone);
+      expect(new Date().getTimezoneOffset()).toBe(offset);
       let today: string;
       let root: string;
       do {
@@ -56,9 +63,9 @@ describe('a scheduled article', () => {
           'content/blog/news/due.md': article({ date: today }, 'Text.\n'),
           [file]: article({ date: day(1) }, 'Text.\n'),
         });
-        await runGenerator(['build'], { cwd: root, env: { TZ } });
+        await runIn(root, 'build');
       } while (today !== day(0));
-      expect(pathsIn(root), TZ).toEqual(['/blog/news/due', ...valid]);
+      expect(pathsIn(root), zone).toEqual(['/blog/news/due', ...valid]);
     }
   });
 

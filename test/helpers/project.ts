@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { build } from '../../generator/build.ts';
 import type { BuildOptions, BuildResult } from '../../generator/build-options.ts';
+import { ends } from './ends.ts';
 
 /** Files by path; undefined leaves out a file of the valid project. */
 export type Files = Readonly<Record<string, string | Buffer | undefined>>;
@@ -68,6 +69,13 @@ export function temporaryFolder(): string {
   return folder;
 }
 
+/** Creates an empty folder that is removed after all tests of the file. */
+export function sharedFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
+  ends.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+  return folder;
+}
+
 /** Writes files below a folder. */
 export function writeFiles(root: string, files: Files): void {
   for (const [path, content] of Object.entries(files)) {
@@ -78,8 +86,7 @@ export function writeFiles(root: string, files: Files): void {
 }
 
 /** Creates a folder with the valid project; the given files override it. */
-export function createProject(changes: Files = {}): string {
-  const root = temporaryFolder();
+export function createProject(changes: Files = {}, root: string = temporaryFolder()): string {
   writeFiles(root, { ...validProject, ...changes });
   return root;
 }
