@@ -8,5 +8,5 @@ import { readTree } from './tree.ts';
 export async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
   const { release, diagnostics } = await buildProject(root, options);
   expect(diagnostics).toEqual([]);
-  return { id: release!.id, tree: readTree(realpathSync(join(root, 'dist/current'))) };
+  return { id: release!.id, tree: readTree(realpathSync(join(options.out ?? join(root, 'dist'), 'current'))) };
 }

@@ -17,32 +17,10 @@ import { describe, expect, test } from 'vitest';
 import { readCurrent } from '../../generator/release/current.ts';
 import { makeCurrent } from '../../generator/release/history.ts';
 import { ReleasesError, listReleases, pruneReleases, rollback } from '../../generator/release/releases.ts';
-import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
-import type { Files } from '../helpers/project.ts';
+import { buildProject, createProject, writeFiles } from '../helpers/project.ts';
+import { at, createReleases, sourcesOf, writeHistory } from './releases.ts';
 
 const historyModule = new URL('../../generator/release/history.ts', import.meta.url).href;
-
-/** A minute of the day of these tests. */
-const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 0, minute));
-
-const sources = (number: number): Files => ({ 'content/blog/news/second.md': article({}, `Number ${number}.\n`) });
-
-/** Releases that were made current one after the other, ten minutes apart, the first at 0:00. */
-async function createReleases(count: number): Promise<{ root: string; dist: string; ids: string[] }> {
-  const root = createProject();
-  const dist = join(root, 'dist');
-  const ids: string[] = [];
-  for (let number = 0; number < count; number += 1) {
-    writeFiles(root, sources(number));
-    ids.push((await buildProject(root)).release!.id);
-  }
-  writeHistory(dist, ...ids.map((id, index): [number, string] => [index * 10, id]));
-  return { root, dist, ids };
-}
-
-function writeHistory(dist: string, ...lines: [minute: number, id: string][]): void {
-  writeFileSync(join(dist, 'history'), lines.map(([minute, id]) => `${at(minute).toISOString()} ${id}\n`).join(''));
-}
 
 function readHistory(dist: string): string[] {
   return readFileSync(join(dist, 'history'), 'utf8').split('\n');
@@ -55,7 +33,7 @@ describe('the history', () => {
     const root = createProject();
     const dist = join(root, 'dist');
     const started = Date.now();
-    const [first, second] = [sources(1), sources(2)];
+    const [first, second] = [sourcesOf(1), sourcesOf(2)];
     const ids: string[] = [];
     for (const [files, noCache] of [
       [first, true],
@@ -135,7 +113,7 @@ describe('the history', () => {
     const { root, dist, ids } = await createReleases(1);
     rmSync(join(dist, 'history'));
     symlinkSync('/nowhere/history', join(dist, 'history'));
-    writeFiles(root, sources(7));
+    writeFiles(root, sourcesOf(7));
     await expect(buildProject(root)).rejects.toThrow('history');
     expect(await readCurrent(dist)).toBe(ids[0]);
   });

@@ -1,65 +1,7 @@
-import remarkGfm from 'remark-gfm';
-import remarkParse from 'remark-parse';
-import { unified } from 'unified';
 import { expect, test } from 'vitest';
 import { parseMarkdown } from '../../generator/markdown/parse.ts';
 import { hostileMarkdown } from './hostile-markdown.ts';
-
-const reference = unified().use(remarkParse).use(remarkGfm).freeze();
-
-const texts = [
-  'a@b.c',
-  'a@.b.c x',
-  '+._-@-.a',
-  '/a@b.c',
-  'mailto:a@b.c xmpp:a@b.c/d',
-  'a&#64;b.c',
-  'a\\@b.c',
-  '(A@B.C)',
-  '@a.b',
-  'www.a.b',
-  'WWW.A.B',
-  '[www.a.b]',
-  '[www.a.b](c)',
-  '*www.a.b*',
-  '//www.a.b',
-  'http://a.b',
-  '"HTTPS://a.b/c?d=(e)."',
-  'http&#58;//a.b',
-  '<http://a.b>',
-  '[http://a.b](c)',
-  '[x](http://a.b)',
-  '`http://a.b www.a.b a@b.c`',
-  'a\n:-',
-  'a\n-:',
-  'a\n-|',
-  'a\n|-',
-  'a\n:-:',
-  'a\n-',
-  'a\n |:- ',
-  'a|b\n-|-',
-  'a|b\n- | -\nc|d',
-  '|a|\n|-|\n|a@b.c http://a.b www.a.b|',
-  'a|b\r\n:-|-:\r\n',
-  '> a|b\n> -|-\n> c|d',
-  '> > a\n> > :-',
-  '- a|b\n  -|-',
-  '- a|b\n-|-',
-  '1. a\n   :-',
-  '1) > a|b\n   > -|-',
-  'x\na|b\n-|-',
-  'a|b\n\t-|-',
-  'a|b\n    -|-',
-  'a\\|b\n-|-',
-  'a|b\n-|x',
-  'a|b\n',
-  '~~a~~ [^1] - [ ] x\n\n[^1]: a@b.c',
-  '- [x] a@b.c',
-  '# a@b.c | http://a.b',
-  '---',
-  '***',
-  '\t- | -',
-];
+import { compareRandom, reference, texts } from './parse-reference.ts';
 
 test.each([...texts, ...hostileMarkdown.map(([, markdown]) => markdown)])(
   'a text is parsed as remark-gfm parses it: %j',
@@ -68,26 +10,5 @@ test.each([...texts, ...hostileMarkdown.map(([, markdown]) => markdown)])(
   },
 );
 
-/** A seeded sequence of numbers below `limit` (mulberry32). */
-function createSequence(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = Math.trunc(state + 0x6d2b79f5);
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  };
-}
-
-test('random combinations of texts are parsed as remark-gfm parses them', () => {
-  const next = createSequence(1);
-  const joints = ['', ' ', '\n', '\n', '\n\n', '\n> ', '\n- ', '\n  ', '\n    ', '|', '*', '[', '](', '(', '\\', ': '];
-  const pick = (list: readonly string[]) => list[next(list.length)]!;
-  for (let count = 0; count < 3000; count += 1) {
-    let markdown = pick(joints);
-    for (let length = next(6); length >= 0; length -= 1) markdown += pick(texts) + pick(joints);
-    const at = next(markdown.length);
-    markdown = markdown.slice(0, at) + markdown.slice(at + next(4));
-    expect(JSON.stringify(parseMarkdown(markdown)), markdown).toBe(JSON.stringify(reference.parse(markdown)));
-  }
-});
+// test/slow/ compares ten times as many.
+test('random combinations of texts are parsed as remark-gfm parses them', () => compareRandom(300, 1));

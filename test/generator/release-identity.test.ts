@@ -1,25 +1,33 @@
-import { cpSync, realpathSync, renameSync, utimesSync } from 'node:fs';
+import { cpSync, realpathSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Manifest } from '#contract/release.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
-import { diffReleases } from '../../generator/release/releases.ts';
+import { diffReleases, rollback } from '../../generator/release/releases.ts';
 import {
   article,
   buildProject,
   createProject,
   guide,
   runGenerator,
+  sharedFolder,
   siteUrls,
   temporaryFolder,
-  writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { buildAndRead } from './build-and-read.ts';
+import { runIn } from './run-command.ts';
 import { changedPaths, readTree } from './tree.ts';
+
+let shared: string;
+let first: Awaited<ReturnType<typeof buildAndRead>>;
+beforeAll(async () => {
+  shared = createProject({}, sharedFolder());
+  first = await buildAndRead(shared);
+});
 
 describe('the same sources give the same release to the byte', () => {
   test('in another folder, with files written in another order and at another time', async () => {
-    const first = await buildAndRead(createProject());
     const root = temporaryFolder();
     const source = createProject();
     for (const path of Object.keys(readTree(source)).toReversed()) {
@@ -29,14 +37,14 @@ describe('the same sources give the same release to the byte', () => {
     expect(await buildAndRead(join(root, 'a folder with spaces'))).toEqual(first);
   });
 
+  let plain: ReturnType<typeof buildAndRead> | undefined;
   test.each([
     { TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' },
     { TZ: 'Pacific/Pago_Pago', LANG: 'C', LC_ALL: 'C' },
     { TZ: 'UTC', LANG: 'sv_SE.UTF-8', LC_ALL: 'sv_SE.UTF-8', UV_THREADPOOL_SIZE: '1' },
   ])('in the zone $TZ and the language $LANG', async (env) => {
     const root = createProject();
-    const { id, tree } = await buildAndRead(root, { urls: siteUrls });
-    renameSync(join(root, 'dist'), join(root, 'before'));
+    const { id, tree } = await (plain ??= buildAndRead(createProject(), { urls: siteUrls }));
     const urls = { SITE_URL: siteUrls.site, PUBLIC_URL: siteUrls.service };
     const { status, stderr } = await runGenerator(['build', '--now', '2026-11-20'], {
       cwd: root,
@@ -48,11 +56,9 @@ describe('the same sources give the same release to the byte', () => {
   });
 
   test('in a second build, which adds nothing', async () => {
-    const root = createProject();
-    await buildAndRead(root);
-    const before = readTree(join(root, 'dist'));
-    await buildAndRead(root);
-    expect(readTree(join(root, 'dist'))).toEqual(before);
+    const before = readTree(join(shared, 'dist'));
+    expect(await buildAndRead(shared)).toEqual(first);
+    expect(readTree(join(shared, 'dist'))).toEqual(before);
   });
 
   test('if an article is a draft or does not exist', async () => {
@@ -129,13 +135,12 @@ describe('a change of the sources changes', () => {
       withForms('private/status.json'),
     ],
   ])('%s, and the manifest', async (_, changes, files) => {
-    const root = createProject();
-    const before = await buildAndRead(root);
-    writeFiles(root, changes);
-    const after = await buildAndRead(root, { allowEmpty: true });
-    expect(after.id).not.toBe(before.id);
-    expect(changedPaths(before.tree, after.tree)).toEqual(['manifest.json', ...files].toSorted());
-    const { added, removed, changed } = await diffReleases(join(root, 'dist'), before.id, after.id);
+    await rollback(join(shared, 'dist'), first.id);
+    const root = createProject(changes);
+    const after = await buildAndRead(root, { out: join(shared, 'dist'), allowEmpty: true });
+    expect(after.id).not.toBe(first.id);
+    expect(changedPaths(first.tree, after.tree)).toEqual(['manifest.json', ...files].toSorted());
+    const { added, removed, changed } = await diffReleases(join(shared, 'dist'), first.id, after.id);
     expect({ added, removed, changed }).toEqual({
       added: [],
       removed: [],
@@ -146,15 +151,22 @@ describe('a change of the sources changes', () => {
 
 test('another compression level gives another release, and the previous one is unchanged', async () => {
   const root = createProject();
-  const fast = await buildProject(root);
-  const folder = join(root, 'dist/releases', fast.release!.id);
+  const build = async (level: string): Promise<Manifest> => {
+    expect((await runIn(root, 'build', '--now', '2026-11-20', '--compress', level)).status).toBe(0);
+    return verifyRelease(realpathSync(join(root, 'dist/current')));
+  };
+  const fast = await build('fast');
+  const folder = join(root, 'dist/releases', fast.id);
   const before = readTree(folder);
-  const best = await buildProject(root, { compression: 'best' });
-  expect(best.release!.id).not.toBe(fast.release!.id);
-  expect(best.release!.files['public/v1/openapi.json.br']!.bytes).toBeLessThan(
-    fast.release!.files['public/v1/openapi.json.br']!.bytes,
-  );
-  expect(best.release!.files['public/v1/openapi.json']).toEqual(fast.release!.files['public/v1/openapi.json']);
-  expect(await verifyRelease(realpathSync(join(root, 'dist/current')))).toEqual(best.release);
+  const best = await build('best');
+  expect(best.id).not.toBe(fast.id);
+  const isCompressed = (file: string): boolean => /\.(?:br|gz)$/.test(file);
+  const plain = ({ files }: Manifest) => Object.entries(files).filter(([file]) => !isCompressed(file));
+  expect(plain(best)).toEqual(plain(fast));
+  const openApi = 'public/v1/openapi.json.br';
+  expect(best.files[openApi]!.bytes).toBeLessThan(fast.files[openApi]!.bytes);
   expect(readTree(folder)).toEqual(before);
+  // With its files in the cache or not, the release is the same.
+  expect((await buildProject(createProject(), { compression: 'best' })).release).toEqual(best);
+  expect(await build('fast')).toEqual(fast);
 });

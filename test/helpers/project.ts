@@ -69,10 +69,13 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** Creates an empty folder that is removed after all tests of the file. */
-export function sharedFolder(): string {
+/** Creates an empty folder that is removed after all tests of the file; then `onEnd` is called. */
+export function sharedFolder(onEnd = (): void => undefined): string {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  ends.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+  ends.push(() => {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+    onEnd();
+  });
   return folder;
 }
 

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { article, buildProject, createProject, guide, runGenerator, writeFiles } from '../../helpers/project.ts';
-import type { Files } from '../../helpers/project.ts';
-import { readTree } from '../../generator/tree.ts';
+import { article, buildProject, createProject, guide, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { runIn } from './run-command.ts';
+import { readTree } from './tree.ts';
 
 /** Files with problems of the catalog, of file names, of front matter, of YAML and of links. */
 const broken: Files = {
@@ -42,7 +43,7 @@ function withoutDuration(text: string): string {
 describe('a build with problems in many files', () => {
   test('reports all of them in one run, ordered by file and line, and ends with status 1', async () => {
     const root = await createBroken();
-    const { status, stdout, stderr } = await runGenerator(['build'], { cwd: root });
+    const { status, stdout, stderr } = await runIn(root, 'build');
     expect(status).toBe(1);
     expect(stdout).toBe('');
     expect(withoutDuration(stderr)).toBe(`${problems.join('\n')}\nfailed: 2 articles, 0 warnings, 10 errors\n`);
@@ -51,20 +52,20 @@ describe('a build with problems in many files', () => {
   test('leaves every file of dist as it was', async () => {
     const root = await createBroken();
     const before = readTree(join(root, 'dist'));
-    await runGenerator(['build', '--no-cache'], { cwd: root });
+    await runIn(root, 'build', '--no-cache');
     expect(readTree(join(root, 'dist'))).toEqual(before);
   });
 
   test('reports the same in every working directory, with paths relative to it', async () => {
     const root = await createBroken();
     const args = ['--content', join(root, 'content'), '--catalog', join(root, 'catalog')];
-    const { stderr } = await runGenerator(['check', ...args], { cwd: join(root, 'dist') });
+    const { stderr } = await runIn(join(root, 'dist'), 'check', ...args);
     expect(stderr.split('\n').slice(0, -2)).toEqual(problems.map((line) => `../${line}`));
   });
 
   test('prints only one JSON document to stdout with --format json', async () => {
     const root = await createBroken();
-    const { status, stdout, stderr } = await runGenerator(['check', '--format', 'json'], { cwd: root });
+    const { status, stdout, stderr } = await runIn(root, 'check', '--format', 'json');
     expect(status).toBe(1);
     expect(stderr).toBe('');
     const { seconds, diagnostics, ...summary } = JSON.parse(stdout) as Record<string, unknown>;
@@ -100,7 +101,7 @@ describe('a build with problems in many files', () => {
 
   test('prints an annotation for each problem with --format github', async () => {
     const root = await createBroken();
-    const { status, stdout } = await runGenerator(['check', '--format', 'github'], { cwd: root });
+    const { status, stdout } = await runIn(root, 'check', '--format', 'github');
     expect(status).toBe(1);
     expect(stdout.split('\n').slice(0, -1)).toEqual(
       problems.map((line) => line.replace(/^(.*?):(\d+):(\d+) {2}/, '::error file=$1,line=$2,col=$3::')),
@@ -116,13 +117,13 @@ describe('the text of a source file', () => {
   const escaped = String.raw`\u001b[31m\u009b2J\u000d\u000a::error::x%0A\u202e`;
 
   test('never reaches a terminal as control characters', async () => {
-    const { stderr } = await runGenerator(['check'], { cwd: createProject(hostile) });
+    const { stderr } = await runIn(createProject(hostile), 'check');
     expect(stderr).toContain(`content/blog/news/a.md:7:1  unknown field "${escaped}" (the fields are `);
     expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202E]/u);
   });
 
   test('cannot end an annotation, begin another or change its file', async () => {
-    const { stdout } = await runGenerator(['check', '--format', 'github'], { cwd: createProject(hostile) });
+    const { stdout } = await runIn(createProject(hostile), 'check', '--format', 'github');
     const [first, second, ...others] = stdout.split('\n').slice(0, -1);
     expect(first).toMatch(/^::error file=content\/blog\/news\/a\.md,line=7,col=1::/);
     expect(first).toContain(escaped.replaceAll('%', '%25'));
@@ -131,7 +132,7 @@ describe('the text of a source file', () => {
   });
 
   test('is escaped in JSON', async () => {
-    const { stdout } = await runGenerator(['check', '--format', 'json'], { cwd: createProject(hostile) });
+    const { stdout } = await runIn(createProject(hostile), 'check', '--format', 'json');
     expect(stdout).not.toContain('\u001B');
     const { diagnostics } = JSON.parse(stdout) as { diagnostics: { message: string }[] };
     expect(diagnostics[0]!.message).toBe('unknown field "\u001B[31m\u009B2J\r\n::error::x%0A\u202E"');

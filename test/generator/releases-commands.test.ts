@@ -1,35 +1,21 @@
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { readCurrent } from '../../../generator/release/current.ts';
-import { verifyRelease } from '../../../generator/release/publish.ts';
-import { article, buildProject, createProject, runGenerator, validProject, writeFiles } from '../../helpers/project.ts';
-import { flipBit } from '../../generator/damage.ts';
-import { readTree } from '../../generator/tree.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { readCurrent } from '../../generator/release/current.ts';
+import { verifyRelease } from '../../generator/release/publish.ts';
+import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
+import { flipBit } from './damage.ts';
+import { at, createReleases as createDatedReleases } from './releases.ts';
+import { runIn } from './run-command.ts';
+import { readTree } from './tree.ts';
 
-interface Releases {
-  readonly root: string;
-  /** Ids, latest first. */
-  readonly ids: readonly string[];
+/** A project whose releases were published long ago; their ids, latest first. An article of each has its number. */
+async function createReleases(count: number): Promise<{ root: string; ids: string[] }> {
+  const { root, ids } = await createDatedReleases(count);
+  return { root, ids: ids.toReversed() };
 }
 
-/** A project that was published several times long ago, a minute apart; an article of each release has its number. */
-async function createReleases(count: number): Promise<Releases> {
-  const root = createProject();
-  const ids: string[] = [];
-  for (let number = 1; number <= count; number += 1) {
-    writeFiles(root, { 'content/blog/news/second.md': article({}, `Number ${number}.\n`) });
-    const { release } = await buildProject(root);
-    ids.unshift(release!.id);
-  }
-  const lines = ids.toReversed().map((id, index) => `2025-01-01T00:0${index + 1}:00.000Z ${id}\n`);
-  writeFileSync(join(root, 'dist/history'), lines.join(''));
-  return { root, ids };
-}
-
-function releases(root: string, ...args: string[]) {
-  return runGenerator(['releases', ...args], { cwd: root });
-}
+const releases = (root: string, ...args: string[]) => runIn(root, 'releases', ...args);
 
 const out = (...lines: string[]) => ({ status: 0, stdout: lines.map((line) => `${line}\n`).join(''), stderr: '' });
 const refusal = (message: string) => ({ status: 1, stdout: '', stderr: `${message}\n` });
@@ -45,8 +31,8 @@ describe('releases list', () => {
     });
     expect(await releases(root, 'list')).toEqual(
       out(
-        `* ${ids[0]}  2025-01-01T00:02:00.000Z  4 articles  ${kilobytes[0]} kB`,
-        `  ${ids[1]}  2025-01-01T00:01:00.000Z  4 articles  ${kilobytes[1]} kB`,
+        `* ${ids[0]}  2025-01-01T00:10:00.000Z  4 articles  ${kilobytes[0]} kB`,
+        `  ${ids[1]}  2025-01-01T00:00:00.000Z  4 articles  ${kilobytes[1]} kB`,
       ),
     );
   });
@@ -58,14 +44,14 @@ describe('releases list', () => {
     expect(JSON.parse(stdout)).toEqual([
       {
         id: ids[0],
-        madeCurrentAt: '2025-01-01T00:02:00.000Z',
+        madeCurrentAt: '2025-01-01T00:10:00.000Z',
         current: true,
         articles: 4,
         bytes: expect.any(Number) as number,
       },
       {
         id: ids[1],
-        madeCurrentAt: '2025-01-01T00:01:00.000Z',
+        madeCurrentAt: '2025-01-01T00:00:00.000Z',
         current: false,
         articles: 4,
         bytes: expect.any(Number) as number,
@@ -93,7 +79,8 @@ describe('releases list', () => {
     const { root, ids } = await createReleases(1);
     const elsewhere = createProject();
     const byFlag = await releases(elsewhere, 'list', '--out', join(root, 'dist'));
-    const byEnv = await runGenerator(['releases', 'list'], { cwd: elsewhere, env: { DIST_DIR: join(root, 'dist') } });
+    vi.stubEnv('DIST_DIR', join(root, 'dist'));
+    const byEnv = await releases(elsewhere, 'list').finally(() => vi.unstubAllEnvs());
     expect(byFlag.stdout).toContain(ids[0]);
     expect(byEnv.stdout).toBe(byFlag.stdout);
   });
@@ -269,7 +256,7 @@ describe('releases prune', () => {
 
   test('never removes the current release, however old it is', async () => {
     const { root, ids } = await createReleases(3);
-    writeFileSync(join(root, 'dist/history'), `2025-01-01T00:04:00.000Z ${ids[2]}\n`, { flag: 'a' });
+    writeFileSync(join(root, 'dist/history'), `${at(40).toISOString()} ${ids[2]}\n`, { flag: 'a' });
     symlinkSync(`releases/${ids[2]}`, join(root, 'dist/next'));
     renameSync(join(root, 'dist/next'), join(root, 'dist/current'));
     expect(await releases(root, 'prune', '--keep', '1')).toEqual(out(`removed ${ids[0]}`, `removed ${ids[1]}`));
@@ -277,7 +264,7 @@ describe('releases prune', () => {
     expect((await verifyRelease(join(root, 'dist/current'))).id).toBe(ids[2]);
   });
 
-  test.each(['0', '-1', '1.5'])('refuses to keep "%s"', async (keep) => {
+  test.each(['0', '-1', '1.5', 'all'])('refuses to keep "%s"', async (keep) => {
     const { root } = await createReleases(1);
     const refused = refusal('--keep must be a whole number, at least 1');
     expect(await releases(root, 'prune', `--keep=${keep}`)).toEqual(refused);
