@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import matter from 'gray-matter';
 import { afterEach, describe, expect, test } from 'vitest';
 import { article, createProject, temporaryFolder } from '../helpers/project.ts';
-import { problemsOf } from './problems.ts';
+import { problemsOf, testProblems, testTexts } from './problems.ts';
+import type { Problems } from './problems.ts';
 
 const file = 'content/blog/news/broken.md';
 
@@ -17,52 +18,36 @@ function withYaml(yaml: string): string {
 }
 
 describe('the front matter of an article', () => {
+  const testArticles = (rows: Problems): void => testProblems('content/blog/news/broken-#.md', (text) => text, rows);
   const onlyYaml =
     '1:1  the first line must be exactly ---; only YAML front matter is allowed ' +
     '(begin the file with ---, its fields, and --- again)';
   const none = '1:1  there is no front matter (begin the file with ---, its fields, and --- again)';
   const unclosed = 'the front matter is not closed (end it with a line of exactly ---)';
 
-  test.each([
-    '----',
-    '--- ',
-    '---yaml',
-    '---json',
-    '---toml',
-    '---coffee',
-    '---js',
-    '---js ',
-    '--- js',
-    '---JS',
-    '---javascript',
-    '---Javascript',
-  ])('is refused if the first line is "%s"', async (line) => {
-    const text = `${line}\ntitle: A\n${line}\n\nText.\n`;
-    expect(await problemsOfArticle(text)).toEqual([`${file}:${onlyYaml}`]);
+  const lines =
+    '----|--- |---yaml|---json|---toml|---coffee|---js|---js |--- js|---JS|---javascript|---Javascript'.split('|');
+  testArticles(Object.fromEntries(lines.map((line) => [`${line}\ntitle: A\n${line}\n\nText.\n`, onlyYaml])));
+
+  testArticles({
+    '': none,
+    'Text.\n': none,
+    ' ---\ntitle: A\n---\n\nText.\n': none,
+    '---': `1:1  ${unclosed}`,
+    '---\ntitle: A\n\nText.\n': `1:1  ${unclosed}`,
+    '---\ntitle: A\n----\n\nText.\n': `3:1  ${unclosed}`,
+    '---\ntitle: A\n--- yes\n\nText.\n': `3:1  ${unclosed}`,
+    '---\n---\n\nText.\n': '1:1  the YAML must be a mapping of fields, not empty',
+    [withYaml('- title: A')]: '2:1  the YAML must be a mapping of fields, not a list',
+    [withYaml('Hello there')]: '2:1  the YAML must be a mapping of fields, not text',
   });
 
-  test.each([
-    ['the file is empty', '', none],
-    ['the file begins with its text', 'Text.\n', none],
-    ['the first line is indented', ' ---\ntitle: A\n---\n\nText.\n', none],
-    ['the first line is the only one', '---', `1:1  ${unclosed}`],
-    ['no line closes it', '---\ntitle: A\n\nText.\n', `1:1  ${unclosed}`],
-    ['it is closed with ----', '---\ntitle: A\n----\n\nText.\n', `3:1  ${unclosed}`],
-    ['text follows the closing ---', '---\ntitle: A\n--- yes\n\nText.\n', `3:1  ${unclosed}`],
-    ['it is empty', '---\n---\n\nText.\n', '1:1  the YAML must be a mapping of fields, not empty'],
-    ['it is a list', withYaml('- title: A'), '2:1  the YAML must be a mapping of fields, not a list'],
-    ['it is a sentence', withYaml('Hello there'), '2:1  the YAML must be a mapping of fields, not text'],
-  ])('is refused if %s', async (_, text, problem) => {
-    expect(await problemsOfArticle(text)).toEqual([`${file}:${problem}`]);
-  });
-
-  test.each([
-    ['no text', '', '9:1  the article has no text'],
-    ['only a comment', '<!-- later -->\n', '9:1  the article has no text'],
-    ['only HTML that is removed', '<script>alert(1)</script>\n', '9:1  the article has no text'],
-  ])('must be followed by text, not by %s', async (_, body, problem) => {
-    expect(await problemsOfArticle(article({}, body))).toEqual([`${file}:${problem}`]);
-  });
+  describe('must be followed by text', () =>
+    testTexts({
+      '': '9:1  the article has no text',
+      '<!-- later -->\n': '9:1  the article has no text',
+      '<script>alert(1)</script>\n': '9:1  the article has no text',
+    }));
 });
 
 describe('code in front matter', () => {

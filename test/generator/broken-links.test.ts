@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { article, createProject, guide } from '../helpers/project.ts';
-import { problemsOf } from './problems.ts';
+import { problemsOf, testTexts } from './problems.ts';
 
 const file = 'content/blog/news/links.md';
 
@@ -9,63 +9,27 @@ function problemsOfMarkdown(markdown: string): Promise<string[]> {
 }
 
 describe('a link is an error if', () => {
-  test.each([
-    ['the file does not exist in the same folder', 'See [x](none.md).', '9:5  there is no article /blog/news/none'],
-    ['no article has the path', '[x](/blog/news/none)', '9:1  there is no article /blog/news/none'],
-    [
-      'the name is mistyped',
-      '[x](frist.md)',
-      '9:1  there is no article /blog/news/frist (did you mean "/blog/news/first"?)',
-    ],
-    [
-      'its case is wrong',
-      '[x](First.md)',
-      '9:1  there is no article /blog/news/First (did you mean "/blog/news/first"?)',
-    ],
-    [
-      'the article is in another category',
-      '[x](ssh.md)',
-      '9:1  there is no article /blog/news/ssh (did you mean "/knowledgebase/vps/ssh"?)',
-    ],
-    [
-      'a slash follows the path',
-      '[x](/blog/news/first/)',
-      '9:1  there is no article /blog/news/first/ (did you mean "/blog/news/first"?)',
-    ],
-    [
-      'the heading is mistyped',
-      '[x](first.md#detials)',
+  testTexts({
+    'See [x](none.md).': '9:5  there is no article /blog/news/none',
+    '[x](/blog/news/none)': '9:1  there is no article /blog/news/none',
+    '[x](frist.md)': '9:1  there is no article /blog/news/frist (did you mean "/blog/news/first"?)',
+    '[x](First.md)': '9:1  there is no article /blog/news/First (did you mean "/blog/news/first"?)',
+    '[x](ssh.md)': '9:1  there is no article /blog/news/ssh (did you mean "/knowledgebase/vps/ssh"?)',
+    '[x](/blog/news/first/)': '9:1  there is no article /blog/news/first/ (did you mean "/blog/news/first"?)',
+    '[x](first.md#detials)':
       '9:1  there is no heading or anchor #detials in /blog/news/first (did you mean "details"?)',
-    ],
-    [
-      'no heading is similar',
-      '[x](first.md#installation)',
-      '9:1  there is no heading or anchor #installation in /blog/news/first',
-    ],
-    ['its own page has no such heading', '[x](#nope)', '9:1  there is no heading or anchor #nope in /blog/news/links'],
-    ['it leaves content/', '[x](../../../etc/passwd)', '9:1  the link "../../../etc/passwd" leads out of content/'],
-    [
-      'it leads to a file outside the articles',
-      '[x](../../README.md)',
-      '9:1  the link "../../README.md" leads out of content/',
-    ],
-    [
-      'it leaves content/ through media/',
-      '[x](../../media/../../catalog/domains.yaml)',
+    '[x](first.md#installation)': '9:1  there is no heading or anchor #installation in /blog/news/first',
+    '[x](#nope)': '9:1  there is no heading or anchor #nope in /blog/news/page-#',
+    '[x](../../../etc/passwd)': '9:1  the link "../../../etc/passwd" leads out of content/',
+    '[x](../../README.md)': '9:1  the link "../../README.md" leads out of content/',
+    '[x](../../media/../../catalog/domains.yaml)':
       '9:1  the link "../../media/../../catalog/domains.yaml" leads out of content/',
-    ],
-    [
-      'it leaves content/ by percent-encoding',
-      '[x](%2e%2e/%2e%2e/x.md)',
-      '9:1  the link "%2e%2e/%2e%2e/x.md" leads out of content/',
-    ],
-    ['the category does not exist', '[x](/blog/nwes)', '9:1  there is no article /blog/nwes'],
-    ['it is in raw HTML', '<a href="none.md">x</a>', '9:1  there is no article /blog/news/none'],
-    ['it is in a list', 'Text.\n\n- one\n- [x](none.md)', '12:3  there is no article /blog/news/none'],
-    ['it is in a table', '| a |\n|-|\n| [x](none.md) |', '11:3  there is no article /blog/news/none'],
-    ['its target is in a definition', 'See [x].\n\n[x]: none.md', '9:5  there is no article /blog/news/none'],
-  ])('%s', async (_, markdown, problem) => {
-    expect(await problemsOfMarkdown(`${markdown}\n`)).toEqual([`${file}:${problem}`]);
+    '[x](%2e%2e/%2e%2e/x.md)': '9:1  the link "%2e%2e/%2e%2e/x.md" leads out of content/',
+    '[x](/blog/nwes)': '9:1  there is no article /blog/nwes',
+    '<a href="none.md">x</a>': '9:1  there is no article /blog/news/none',
+    'Text.\n\n- one\n- [x](none.md)': '12:3  there is no article /blog/news/none',
+    '| a |\n|-|\n| [x](none.md) |': '11:3  there is no article /blog/news/none',
+    'See [x].\n\n[x]: none.md': '9:5  there is no article /blog/news/none',
   });
 
   test.each([
@@ -89,39 +53,25 @@ describe('a link is an error if', () => {
 });
 
 describe('media is an error if', () => {
-  test.each([
-    ['it does not exist', '![x](/media/kb/none.png)', '9:1  there is no /media/kb/none.png in content/'],
-    [
-      'its name is mistyped',
-      '![x](../../media/kb/mpa.svg)',
+  testTexts({
+    '![x](/media/kb/none.png)': '9:1  there is no /media/kb/none.png in content/',
+    '![x](../../media/kb/mpa.svg)':
       '9:1  there is no /media/kb/mpa.svg in content/ (did you mean "/media/kb/map.svg"?)',
-    ],
-    ['it is the target of a link', '[x](/media/kb/none.pdf)', '9:1  there is no /media/kb/none.pdf in content/'],
-    ['it is in raw HTML', '<img src="/media/kb/none.png" alt="">', '9:1  there is no /media/kb/none.png in content/'],
-    [
-      'it is the source of a picture',
-      '<picture><source srcset="/media/kb/none.webp"><img src="/media/kb/map.svg" alt=""></picture>',
+    '[x](/media/kb/none.pdf)': '9:1  there is no /media/kb/none.pdf in content/',
+    '<img src="/media/kb/none.png" alt="">': '9:1  there is no /media/kb/none.png in content/',
+    '<picture><source srcset="/media/kb/none.webp"><img src="/media/kb/map.svg" alt=""></picture>':
       '9:10  there is no /media/kb/none.webp in content/',
-    ],
-    [
-      'its path is relative to the article',
-      '![x](map.svg)',
-      '9:1  the image "map.svg" is not in content/media/ (did you mean "/media/kb/map.svg"?)',
-    ],
-  ])('%s', async (_, markdown, problem) => {
-    expect(await problemsOfMarkdown(`${markdown}\n`)).toEqual([`${file}:${problem}`]);
+    '![x](map.svg)': '9:1  the image "map.svg" is not in content/media/ (did you mean "/media/kb/map.svg"?)',
   });
 });
 
 describe('a link is not an error if', () => {
-  test.each([
-    ['it leads to the list of a collection', '[x](/blog) [y](/knowledgebase/)'],
-    ['it leads to a category', '[x](/blog/news) [y](/knowledgebase/vps/) [z](.)'],
-    ['it leads to another page of the site', '[x](/pricing) [y](/#top)'],
-    ['it leads to another site', '[x](https://example.com/none.md) [y](//example.com) [z](mailto:a@example.com)'],
-    ['it leads to the top of a page', '[x](#) [y](#top) [z](first.md#top)'],
-  ])('%s', async (_, markdown) => {
-    expect(await problemsOfMarkdown(`${markdown}\n`)).toEqual([]);
+  testTexts({
+    '[x](/blog) [y](/knowledgebase/)': [],
+    '[x](/blog/news) [y](/knowledgebase/vps/) [z](.)': [],
+    '[x](/pricing) [y](/#top)': [],
+    '[x](https://example.com/none.md) [y](//example.com) [z](mailto:a@example.com)': [],
+    '[x](#) [y](#top) [z](first.md#top)': [],
   });
 
   test('it is in a draft, since its target may not exist yet', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { article, createProject, runGenerator } from '../helpers/project.ts';
-import { problemsOf } from './problems.ts';
+import { problemsOf, testFrontMatter } from './problems.ts';
 
 const file = 'content/blog/news/broken.md';
 const noAlias =
@@ -24,61 +24,27 @@ function billionLaughs(): string {
   return ['a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]', ...lines].join('\n');
 }
 
-describe('YAML is refused with line and column if', () => {
-  test.each([
-    [
-      'a quote is never closed',
-      'title: "unfinished\ndescription: x',
-      ['2:8  this quote is not closed (add " at the end of the text)'],
-    ],
-    [
-      'an unquoted text contains a colon',
-      'title: News: the second',
-      ['2:8  a text that contains ": " must be in quotes (write "News: the second")'],
-    ],
-    [
-      'a text begins with @',
-      'title: "@"\nauthor: @marit',
-      ['3:9  a text that begins with @ must be in quotes (write "@marit")'],
-    ],
-    [
-      'a text begins with a backtick',
-      'title: `ssh` explained',
-      ['2:8  a text that begins with ` must be in quotes (write "`ssh` explained")'],
-    ],
-    ['a text begins with %', 'title: %d days', ['2:8  a text that begins with % must be in quotes (write "%d days")']],
-    ['a bracket is never closed', 'title: [a', ['2:8  this [ is not closed (end it with ])']],
-    ['a key is given twice', 'title: A\ntitle: B', ['3:1  "title" is given twice (keep one of the two)']],
-    [
-      'a line is indented with a tab',
-      'title:\n\tname: A',
-      ['3:1  this line is indented with a tab (indent with spaces, here and below)'],
-    ],
-    ['a value is an alias', 'title: &a A\ndescription: *a', [`3:14  ${noAlias}`]],
-    ['a value is an alias without an anchor', 'title: *a', [`2:8  ${noAlias}`]],
-    ['a mapping is merged', 'base: &b { title: A }\n<<: *b', [`3:5  ${noAlias}`]],
-    [
-      'a value has a custom tag',
-      'title: !upper a',
-      ['2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)'],
-    ],
-    [
-      'a value has a tag of YAML 1.1',
-      'title: !!binary aGk=',
-      ['2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)'],
-    ],
-    ['a key is __proto__', '__proto__: { draft: true }', ['2:1  the key "__proto__" is not allowed']],
-    ['a key is constructor', 'constructor: x', ['2:1  the key "constructor" is not allowed']],
-    ['a nested key is prototype', 'title: { prototype: x }', ['2:10  the key "prototype" is not allowed']],
-    ['a key is __proto__ in quotes', '"__proto__": x', ['2:1  the key "__proto__" is not allowed']],
-    ['there is more than one document', 'title: A\n...\ntitle: B', ['4:1  there is more than one YAML document']],
-    [
-      'it has a directive',
-      '%YAML 1.1',
-      ['2:10  this does not belong here (remove it, or put the whole text in quotes)'],
-    ],
-  ])('%s', async (_, yaml, problems) => {
-    expect(await problemsOfYaml(yaml)).toEqual(at(problems));
+describe('YAML is refused with line and column', () => {
+  testFrontMatter({
+    'title: "unfinished\ndescription: x': '2:8  this quote is not closed (add " at the end of the text)',
+    'title: News: the second': '2:8  a text that contains ": " must be in quotes (write "News: the second")',
+    'title: "@"\nauthor: @marit': '3:9  a text that begins with @ must be in quotes (write "@marit")',
+    'title: `ssh` explained': '2:8  a text that begins with ` must be in quotes (write "`ssh` explained")',
+    'title: %d days': '2:8  a text that begins with % must be in quotes (write "%d days")',
+    'title: [a': '2:8  this [ is not closed (end it with ])',
+    'title: A\ntitle: B': '3:1  "title" is given twice (keep one of the two)',
+    'title:\n\tname: A': '3:1  this line is indented with a tab (indent with spaces, here and below)',
+    'title: &a A\ndescription: *a': `3:14  ${noAlias}`,
+    'title: *a': `2:8  ${noAlias}`,
+    'base: &b { title: A }\n<<: *b': `3:5  ${noAlias}`,
+    'title: !upper a': '2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)',
+    'title: !!binary aGk=': '2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)',
+    '__proto__: { draft: true }': '2:1  the key "__proto__" is not allowed',
+    'constructor: x': '2:1  the key "constructor" is not allowed',
+    'title: { prototype: x }': '2:10  the key "prototype" is not allowed',
+    '"__proto__": x': '2:1  the key "__proto__" is not allowed',
+    'title: A\n...\ntitle: B': '4:1  there is more than one YAML document',
+    '%YAML 1.1': '2:10  this does not belong here (remove it, or put the whole text in quotes)',
   });
 
   test('it has thousands of nested levels in one line', async () => {

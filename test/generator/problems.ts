@@ -1,7 +1,9 @@
 import { join, relative } from 'node:path';
+import { expect, test } from 'vitest';
 import { build } from '../../generator/build.ts';
 import type { BuildOptions } from '../../generator/build-options.ts';
 import { formatDiagnostic } from '../../generator/source/diagnostics.ts';
+import { article, createProject } from '../helpers/project.ts';
 
 /** Checks a project; returns its problems, one a line as `check` prints them, with paths relative to the project. */
 export async function problemsOf(
@@ -21,4 +23,54 @@ export async function problemsOf(
   });
   const prefix = `${relative(process.cwd(), root)}/`;
   return diagnostics.map((diagnostic) => formatDiagnostic(diagnostic, 'text').replaceAll(prefix, ''));
+}
+
+/** Inputs, and the problems of each, without the name of the file. */
+export type Problems = Readonly<Record<string, string | readonly string[]>>;
+
+/**
+ * A test for each input: a project in which `file` has the text of the input has exactly these problems. With a # in its
+ * name, each input has a file of its own, and one check is for all of them.
+ */
+export function testProblems(file: string, toText: (input: string) => string | Buffer, rows: Problems): void {
+  const inputs = Object.keys(rows);
+  const toFile = (index: number): string => file.replace('#', String(index));
+  const check = (indexes: Iterable<number>): Promise<string[]> => {
+    const files = Object.fromEntries([...indexes].map((index) => [toFile(index), toText(inputs[index]!)]));
+    return problemsOf(createProject(files));
+  };
+  const isRow = (problem: string): boolean => inputs.some((_, index) => problem.startsWith(`${toFile(index)}:`));
+  let ofAll: Promise<string[]> | undefined;
+  test.each(inputs.map((input, index) => [input, index] as const))('%j', async (input, index) => {
+    const found = await (file.includes('#') ? (ofAll ??= check(inputs.keys())) : check([index]));
+    const expected = [rows[input]!]
+      .flat()
+      .map((problem) => `${toFile(index)}:${problem.replace('page-#', `page-${index}`)}`);
+    expect(found.filter((problem) => problem.startsWith(`${toFile(index)}:`) || !isRow(problem))).toEqual(expected);
+  });
+}
+
+/** A test for each text of a blog article, which begins on line 9. */
+export const testTexts = (rows: Problems): void =>
+  testProblems('content/blog/news/page-#.md', (markdown) => article({}, markdown), rows);
+
+/**
+ * A test for each field of a blog article as in `title: A`; without a value, the article lacks it. An added field is on
+ * line 7.
+ */
+export const testFields = (rows: Problems): void =>
+  testProblems('content/blog/news/page-#.md', (field) => article(toFields(field), 'Text.\n'), rows);
+
+/** A test for each front matter of a blog article, which begins on line 2. */
+export const testFrontMatter = (rows: Problems): void =>
+  testProblems('content/blog/news/page-#.md', (yaml) => `---\n${yaml}\n---\n\nText.\n`, rows);
+
+/** Fields that are written `name: value`, several with `; ` between them. */
+export function toFields(text: string): Record<string, string | undefined> {
+  return Object.fromEntries(
+    text.split('; ').map((field) => {
+      const [, name = '', value] = /^([^:]+?)(?:: ?(.*))?$/s.exec(field) ?? [];
+      return [name, value];
+    }),
+  );
 }

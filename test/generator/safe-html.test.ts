@@ -5,12 +5,9 @@ import { publish, publishTable } from './render.ts';
 
 const toText = (markdown: string) => `The text begins.\n\n${markdown}\n`;
 // The targets of their links do not exist, which is only a warning in a lenient build.
-const pages = publishTable(
-  hostileMarkdown.map(([, markdown]) => toText(markdown)),
-  { lenient: true },
-);
+const pages = publishTable(Object.values(hostileMarkdown).map(toText), { lenient: true });
 
-test.each(hostileMarkdown)('the HTML is safe for %s', async (_, markdown) => {
+test.each(Object.entries(hostileMarkdown))('the HTML is safe for %s', async (_, markdown) => {
   const { html } = await pages(toText(markdown));
   expect(html).toMatch(/^<p>The text begins\.<\/p>/);
   expect(findDangers(html), html).toEqual([]);
