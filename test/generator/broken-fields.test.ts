@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { article, createProject } from '../helpers/project.ts';
 import { problemsOf, testFields, testProblems } from './problems.ts';
+import type { Problems } from './problems.ts';
 
 const file = 'content/blog/news/broken.md';
 const guide = 'content/knowledgebase/vps/broken.md';
@@ -10,6 +11,7 @@ const noMedia = '"cover" must be a path that begins with /media/, of letters, di
 
 describe('a field is refused', () => {
   testFields({
+    'title; author; titel: A': ['2:1  missing field "author"', '5:1  unknown field "titel" (did you mean "title"?)'],
     title: '2:1  missing field "title"',
     'title; titel: A': '6:1  unknown field "titel" (did you mean "title"?)',
     'Draft: true': '7:1  unknown field "Draft" (did you mean "draft"?)',
@@ -60,6 +62,51 @@ describe('a field is refused', () => {
     expect(await problemsOf(root)).toEqual([
       `${guide}:4:1  unknown field "author" (the fields are title, description, category, draft, updated, tags, aliases)`,
     ]);
+  });
+});
+
+describe('the message about a value says what to write', () => {
+  const testHints = (name: string, problem: string, hints: Readonly<Record<string, string | undefined>>): void => {
+    const toProblem = (hint: string | undefined) => problem + (hint === undefined ? '' : ` (write ${hint})`);
+    const rows = Object.entries(hints).map(([value, hint]) => [`${name}: ${value}`, toProblem(hint)]);
+    testFields(Object.fromEntries(rows) as Problems);
+  };
+  testHints('date', `4:7  "date" ${noDate}`, {
+    '18.11.2026': '2026-11-18',
+    '3.2.2026': '2026-02-03',
+    '2026-2-3': '2026-02-03',
+    '2026/11/18': '2026-11-18',
+    '2026.11.18': '2026-11-18',
+    '18-11-2026': '2026-11-18',
+    '11/18/2026': '2026-11-18',
+    '18/11/2026': '2026-11-18',
+    '03/04/2026': '2026-03-04 or 2026-04-03',
+    '04/04/2026': '2026-04-04',
+    '2026-11-18T10:00': '2026-11-18',
+    '2026-11-18 10:00:00 +01:00': '2026-11-18',
+    '2026-11-18T10:00:00.000Z': '2026-11-18',
+    // Not certain.
+    '31.02.2026': undefined,
+    '18. November 2026': undefined,
+    '2026-11': undefined,
+    '18.11.': undefined,
+    '1/2/3': undefined,
+  });
+  testHints('date', '4:7  "date" must be text, not a number', { 20261118: '2026-11-18', 2026: undefined });
+  testHints('aliases', '7:10  "aliases" must be a list, not text', {
+    '/x': '[/x]',
+    '/blog/a, /blog/b': '[/blog/a, /blog/b]',
+    '"/blog/a: b"': '["/blog/a: b"]',
+  });
+  testHints('draft', '7:8  "draft" must be true or false, not text', {
+    '"true"': 'true without quotes',
+    ja: 'true',
+    No: 'false',
+    '"off"': 'false without quotes',
+  });
+  testHints('cover', `6:8  ${noMedia}`, {
+    'media/covers/cover.svg': '/media/covers/cover.svg',
+    '/media/covers/Bild 1.png': '/media/covers/bild-1.png',
   });
 });
 

@@ -4,42 +4,69 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { mediaSamples } from '../helpers/media.ts';
 import { article, createProject, guide } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
 import { problemsOf } from './problems.ts';
 
 const valid = article({}, 'Text.\n');
 
-describe('the name of an article', () => {
-  const bad = 'must contain only lower-case letters, digits and hyphens';
+const slug = 'must contain only lower-case letters, digits and hyphens';
 
-  test.each([
-    ['content/blog/news/Upper.md', `"Upper" ${bad} (rename it to "upper.md")`],
-    ['content/blog/news/two words.md', `"two words" ${bad} (rename it to "two-words.md")`],
-    ['content/blog/news/größe.md', `"größe" ${bad} (rename it to "groesse.md")`],
-    ['content/blog/news/über-uns.md', `"über-uns" ${bad} (rename it to "ueber-uns.md")`],
-    ['content/blog/news/under_score.md', `"under_score" ${bad} (rename it to "under-score.md")`],
-    ['content/blog/news/2.0.md', `"2.0" ${bad} (rename it to "2-0.md")`],
-    ['content/blog/news/日本.md', `"日本" ${bad}`],
-    ['content/blog/news/README.md', `"README" ${bad} (rename it to "readme.md")`],
-    ['content/blog/Our News/a.md', `"Our News" ${bad} (rename it to "our-news")`],
-  ])('is refused if it is not a valid path: %s', async (file, problem) => {
-    expect(await problemsOf(createProject({ [file]: valid }))).toEqual([`${file}:1:1  ${problem}`]);
+/** A test for each path of a file, which is refused for the reason. */
+function testNames(reasons: Readonly<Record<string, string>>, changes: Files = {}): void {
+  test.each(Object.entries(reasons))('%s', async (file, reason) => {
+    expect(await problemsOf(createProject({ ...changes, [file]: valid }))).toEqual([`${file}:1:1  ${reason}`]);
+  });
+}
+
+describe('the name of an article is refused, with the name to use:', () => {
+  testNames({
+    'content/blog/news/Upper.md': `"Upper" ${slug} (rename it to "upper.md")`,
+    'content/blog/news/two words.md': `"two words" ${slug} (rename it to "two-words.md")`,
+    'content/blog/news/größe.md': `"größe" ${slug} (rename it to "groesse.md")`,
+    'content/blog/news/über-uns.md': `"über-uns" ${slug} (rename it to "ueber-uns.md")`,
+    'content/blog/news/under_score.md': `"under_score" ${slug} (rename it to "under-score.md")`,
+    'content/blog/news/2.0.md': `"2.0" ${slug} (rename it to "2-0.md")`,
+    'content/blog/news/日本.md': `"日本" ${slug}`,
+    'content/blog/news/README.md': `"README" ${slug} (rename it to "readme.md")`,
+    'content/blog/Our News/a.md': `"Our News" ${slug} (rename it to "our-news")`,
+    'content/blog/news/Bild 1.md': `"Bild 1" ${slug} (rename it to "bild-1.md")`,
+    'content/blog/news/Über uns.md': `"Über uns" ${slug} (rename it to "ueber-uns.md")`,
+    'content/blog/news/éclair.md': `"éclair" ${slug} (rename it to "eclair.md")`,
+    'content/blog/news/Łódź.md': `"Łódź" ${slug} (rename it to "lodz.md")`,
+    'content/blog/Größen & Maße/a.md': `"Größen & Maße" ${slug} (rename it to "groessen-and-masse")`,
+    'content/blog/news/x.MD': 'the name of an article ends in .md (rename it to "x.md")',
+    'content/blog/news/Bild 1.MD': 'the name of an article ends in .md (rename it to "bild-1.md")',
+    'content/blog/news/x.markdown': 'the name of an article ends in .md (rename it to "x.md")',
+    'content/blog/news/category.yml': 'the settings of a category are in category.yaml (rename it to "category.yaml")',
+    'content/blog/news/Category.yaml': 'the settings of a category are in category.yaml (rename it to "category.yaml")',
   });
 
-  test('is refused if it differs from another only in case', async () => {
+  test('it differs from another only in case', async () => {
     const root = createProject({ 'content/blog/news/Second.md': valid });
     expect(await problemsOf(root)).toEqual([
-      `content/blog/news/Second.md:1:1  "Second" ${bad} (rename it to "second.md")`,
+      `content/blog/news/Second.md:1:1  "Second" ${slug} (rename it to "second.md")`,
       'content/blog/news/second.md:1:1  the path differs from content/blog/news/Second.md only in case or Unicode form ' +
         '(rename one of the two)',
     ]);
   });
 
-  test('is refused if it differs from another only in Unicode form', async () => {
+  test('it differs from another only in Unicode form', async () => {
     const [composed, decomposed] = ['content/blog/news/\u00E4.md', 'content/blog/news/a\u0308.md'];
     expect(await problemsOf(createProject({ [composed]: valid, [decomposed]: valid }))).toEqual([
-      `${decomposed}:1:1  "a\u0308" ${bad} (rename it to "ae.md")`,
+      `${decomposed}:1:1  "a\u0308" ${slug} (rename it to "ae.md")`,
       `${composed}:1:1  the path differs from ${decomposed} only in case or Unicode form (rename one of the two)`,
     ]);
+  });
+
+  test('once for a folder, not for each of its files', async () => {
+    const root = createProject({ 'content/blog/Our News/a.md': valid, 'content/blog/Our News/b.md': valid });
+    expect(await problemsOf(root)).toEqual([
+      `content/blog/Our News/a.md:1:1  "Our News" ${slug} (rename it to "our-news")`,
+    ]);
+  });
+
+  test('but an article may be called like the settings of its category', async () => {
+    expect(await problemsOf(createProject({ 'content/blog/news/category.md': valid }))).toEqual([]);
   });
 });
 
@@ -47,42 +74,36 @@ describe('a file in the wrong folder is refused:', () => {
   const articles = 'articles are blog/<category>/<slug>.md or knowledgebase/<category>/<slug>.md';
   const others = 'images and other files for readers belong in media/';
 
-  test.each([
-    ['content/blog/a.md', articles],
-    ['content/blog/a/b/c.md', articles],
-    ['content/a.md', articles],
-    ['content/readme.md', articles],
-    ['content/pages/a/b.md', articles],
-    ['content/Blog/news/a.md', articles],
-    ['content/knowledgebase/README.md', articles],
-    ['content/picture.png', others],
-    ['content/blog/news/picture.png', others],
-    ['content/blog/news/pictures/a.png', others],
-    ['content/knowledgebase/category.yaml', others],
-  ])('%s', async (file, hint) => {
-    expect(await problemsOf(createProject({ [file]: valid }))).toEqual([
-      `${file}:1:1  this file is out of place (${hint})`,
-    ]);
+  const toReason = (hint: string): string => `this file is out of place (${hint})`;
+  testNames({
+    'content/blog/a.md': toReason(articles),
+    'content/blog/a/b/c.md': toReason(articles),
+    'content/a.md': toReason(articles),
+    'content/readme.md': toReason(articles),
+    'content/pages/a/b.md': toReason(articles),
+    'content/Blog/news/a.md': toReason(articles),
+    'content/knowledgebase/README.md': toReason(articles),
+    'content/picture.png': toReason(others),
+    'content/blog/news/picture.png': toReason(others),
+    'content/blog/news/pictures/a.png': toReason(others),
+    'content/knowledgebase/category.yaml': toReason(others),
   });
 });
 
-describe('a media file is refused if', () => {
+describe('a media file is refused, with the name to use:', () => {
   const types = 'avif, gif, jpeg, jpg, m4a, mp3, mp4, ogg, opus, pdf, png, svg, wav, webm, webp';
   const badPath = 'a media path may contain only letters, digits, dots, hyphens and underscores';
-
-  test.each([
-    ['its type is unknown', 'content/media/kb/setup.exe', `".exe" is not a media type (use ${types})`],
-    ['a browser would execute it', 'content/media/kb/page.html', `".html" is not a media type (use ${types})`],
-    [
-      'its type is in upper case',
-      'content/media/kb/photo.PNG',
-      '".PNG" is not a media type (rename it to "photo.png")',
-    ],
-    ['it has no type', 'content/media/kb/photo', `"" is not a media type (use ${types})`],
-    ['its name has a space', 'content/media/kb/my photo.png', `${badPath} (rename it to "my-photo.png")`],
-    ['its name has an umlaut', 'content/media/kb/größe.png', `${badPath} (rename it to "groesse.png")`],
-  ])('%s', async (_, file, problem) => {
-    expect(await problemsOf(createProject({ [file]: 'x' }))).toEqual([`${file}:1:1  ${problem}`]);
+  testNames({
+    'content/media/kb/setup.exe': `".exe" is not a media type (use ${types})`,
+    'content/media/kb/page.html': `".html" is not a media type (use ${types})`,
+    'content/media/kb/photo.PNG': '".PNG" is not a media type (rename it to "photo.png")',
+    'content/media/kb/photo': `"" is not a media type (use ${types})`,
+    'content/media/kb/Photo_1.JPEG': '".JPEG" is not a media type (rename it to "Photo_1.jpeg")',
+    'content/media/kb/Bild 1.png': `${badPath} (rename it to "bild-1.png")`,
+    'content/media/kb/Bild 1.PNG': `${badPath} (rename it to "bild-1.png")`,
+    'content/media/kb/größe 2.0.png': `${badPath} (rename it to "groesse-2-0.png")`,
+    'content/media/Meine Bilder/a.png': `${badPath} (rename the folder "Meine Bilder" to "meine-bilder")`,
+    'content/media/kb/日本.png': badPath,
   });
 
   test('it differs from another only in case', async () => {
@@ -94,6 +115,28 @@ describe('a media file is refused if', () => {
     expect(await problemsOf(root)).toEqual([
       'content/media/kb/plan.svg:1:1  the path differs from content/media/kb/Plan.svg only in case or Unicode form ' +
         '(rename one of the two)',
+    ]);
+  });
+});
+
+describe('a file of the catalog is refused, with the name to use:', () => {
+  testNames({
+    'catalog/games/rust.yml': 'the files of the catalog end in .yaml (rename it to "rust.yaml")',
+    'catalog/games/Rust Server.yml': 'the files of the catalog end in .yaml (rename it to "rust-server.yaml")',
+    'catalog/services/Mail.YAML': 'the files of the catalog end in .yaml (rename it to "mail.yaml")',
+  });
+  testNames(
+    {
+      'catalog/domains.yml': 'the files of the catalog end in .yaml (rename it to "domains.yaml")',
+    },
+    { 'catalog/domains.yaml': undefined },
+  );
+
+  test('also if its plans are valid', async () => {
+    const plans = 'name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n';
+    const file = 'catalog/games/Spiel für Größen.yaml';
+    expect(await problemsOf(createProject({ [file]: plans }))).toEqual([
+      `${file}:1:1  the file name ${slug} (rename it to "spiel-fuer-groessen.yaml")`,
     ]);
   });
 });

@@ -25,6 +25,9 @@ describe('a monitor is refused', () => {
 
   const toYaml = (fields: string): string => `monitors:\n  - { ${fields} }\nmaintenance: []\n`;
   testProblems(file, toYaml, {
+    'nmae: A, url: "https://a.example"': '2:7  unknown field "monitors[0].nmae" (did you mean "name"?)',
+    [`name: A, ${url}, interval_seconds: 60s`]:
+      '2:60  "monitors[0].interval_seconds" must be a number, not text (write 60)',
     [`name: A, ${url}, tcp: "a.example:1"`]: '2:47  "monitors[0].tcp" stands beside "url"; keep one of the two',
     'name: A': '2:5  "monitors[0]" needs url: "https://..." or tcp: "host:port"',
     [url]: '2:5  missing field "monitors[0].name"',
@@ -82,6 +85,15 @@ describe('maintenance is refused', () => {
     'timezone: ""': `8:15  "" ${zone}`,
     'title: ""': '4:12  "maintenance[0].title" must not be empty',
     'titel: x': '9:5  unknown field "maintenance[0].titel" (did you mean "title"?)',
+  });
+});
+
+describe('the message about the start of a maintenance says what to write', () => {
+  const start = '6:12  "maintenance[0].start" must be a local time of the form YYYY-MM-DDTHH:MM';
+  const toStart = (fields: string): string => toMaintenance(`end: 2026-12-03T02:00; ${fields}`);
+  testProblems(file, toStart, {
+    'start: 2026-12-1T9:30': `${start} (write 2026-12-01T09:30)`,
+    'start: 01.12.2026 22:00': `${start} (write 2026-12-01T22:00)`,
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { article, buildProject, createProject } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { problemsOf } from './problems.ts';
+import { problemsOf, testFields } from './problems.ts';
 
 const file = 'content/blog/news/broken.md';
 const guide = 'content/knowledgebase/vps/broken.md';
@@ -14,20 +14,18 @@ describe('a text that YAML cuts off at a # is a warning', () => {
   const cut = (field: string, rest: string, write: string): string =>
     `warning: "${field}" ends before ${rest}, which YAML reads as a comment (write ${write})`;
 
-  test.each([
-    ['title', 'We are #1 choice', `2:15  ${cut('title', '#1 choice', '"We are #1 choice"')}`],
-    ['title', 'Our "best" #1', `2:19  ${cut('title', '#1', `'Our "best" #1'`)}`],
-    ['title', '"We are" #foo', undefined],
-    ['description', 'Tags such as #foo', `3:27  ${cut('description', '#foo', '"Tags such as #foo"')}`],
-    ['author', 'Marit #2', `5:15  ${cut('author', '#2', '"Marit #2"')}`],
-    ['author', 'Marit # an editor', undefined],
-    ['author', 'Marit ## an editor', undefined],
-    ['author', 'Marit#2', undefined],
-    ['date', '2026-01-01 #fixed', undefined],
-    ['cover', '/media/covers/cover.svg #old', undefined],
-    ['draft', 'false #todo', undefined],
-  ])('%s: %s', async (field, text, problem) => {
-    expect(await problemsOfFields({ [field]: text })).toEqual(problem === undefined ? [] : [`${file}:${problem}`]);
+  testFields({
+    'title: We are #1 choice': `2:15  ${cut('title', '#1 choice', '"We are #1 choice"')}`,
+    'title: Our "best" #1': `2:19  ${cut('title', '#1', `'Our "best" #1'`)}`,
+    'title: "We are" #foo': [],
+    'description: Tags such as #foo': `3:27  ${cut('description', '#foo', '"Tags such as #foo"')}`,
+    'author: Marit #2': `5:15  ${cut('author', '#2', '"Marit #2"')}`,
+    'author: Marit # an editor': [],
+    'author: Marit ## an editor': [],
+    'author: Marit#2': [],
+    'date: 2026-01-01 #fixed': [],
+    'cover: /media/covers/cover.svg #old': [],
+    'draft: false #todo': [],
   });
 
   test('or an error if nothing is left', async () => {
@@ -80,19 +78,15 @@ describe('the fields updated and tags', () => {
     expect(await problemsOf(root)).toEqual([]);
   });
 
-  test.each([
-    ['tags', 'vps, linux', '7:7  "tags" must be a list, not text (write [vps, linux])'],
-    ['tags', '[vps, Linux]', '7:13  "tags[1]" must contain only lower-case letters, digits and hyphens (write linux)'],
-    ['tags', '[game servers]', '7:8  "tags[0]" must contain only lower-case letters, digits and hyphens'],
-    ['updated', '18.11.2026', '7:10  "updated" must be a calendar date of the form YYYY-MM-DD (write 2026-11-18)'],
-    [
-      'updated',
-      '2025-12-31',
-      '7:10  warning: "updated" is before "date" (write the day of the last change, or remove the line)',
-    ],
-  ])('are checked: %s: %s', async (field, text, problem) => {
-    expect(await problemsOfFields({ [field]: text })).toEqual([`${file}:${problem}`]);
-  });
+  describe('are checked', () =>
+    testFields({
+      'tags: vps, linux': '7:7  "tags" must be a list, not text (write [vps, linux])',
+      'tags: [vps, Linux]': '7:13  "tags[1]" must contain only lower-case letters, digits and hyphens (write linux)',
+      'tags: [game servers]': '7:8  "tags[0]" must contain only lower-case letters, digits and hyphens',
+      'updated: 18.11.2026': '7:10  "updated" must be a calendar date of the form YYYY-MM-DD (write 2026-11-18)',
+      'updated: 2025-12-31':
+        '7:10  warning: "updated" is before "date" (write the day of the last change, or remove the line)',
+    }));
 });
 
 describe('invalid front matter hides no other problem:', () => {

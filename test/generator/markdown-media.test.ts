@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { mediaSamples } from '../helpers/media.ts';
 import { createProject, guide } from '../helpers/project.ts';
-import { problemsOf } from './problems.ts';
-import { publish, publishTable } from './render.ts';
+import { problemsOf, testProblems } from './problems.ts';
+import { publish, testHtml } from './render.ts';
 
 const files = {
   'content/media/films/tour.mp4': mediaSamples['mp4'],
@@ -12,44 +12,23 @@ const files = {
 };
 
 describe('raw HTML keeps', () => {
-  const kept: [string, string, string][] = [
-    [
-      'a figure',
-      '<figure>\n\n![A tour](/media/films/tour.png)\n\n<figcaption>The *hall*</figcaption>\n</figure>\n',
-      '<figure>\n<p><img src="/media/films/tour.png" alt="A tour" width="12" height="8" loading="lazy" decoding="async"></p>\n' +
+  testHtml(
+    {
+      '<figure>\n\n![A tour](/media/films/tour.png)\n\n<figcaption>The *hall*</figcaption>\n</figure>\n':
+        '<figure>\n<p><img src="/media/films/tour.png" alt="A tour" width="12" height="8" loading="lazy" decoding="async"></p>\n' +
         '<figcaption>The *hall*</figcaption>\n</figure>',
-    ],
-    [
-      'marks and abbreviations',
-      'A <mark>new</mark> <abbr title="Domain Name System" class="x">DNS</abbr>.\n',
-      '<p>A <mark>new</mark> <abbr title="Domain Name System">DNS</abbr>.</p>',
-    ],
-    [
-      'an own video, always with controls and never started by itself',
-      '<video src="../../media/films/tour.mp4#t=10,20" poster="/media/films/tour.png" width="640" autoplay muted></video>\n',
-      '<p><video src="/media/films/tour.mp4#t=10,20" poster="/media/films/tour.png" width="640" controls></video></p>',
-    ],
-    [
-      'the own sources of a video',
-      '<video>\n<source src="/media/films/tour.webm" type="video/webm">\n<source src="https://example.com/a.mp4">' +
-        '\n<source src="/media/films/tour.mp4" type="video/mp4">\n<a href="/media/films/tour.mp4">Download</a></video>\n',
-      '<video controls>\n<source src="/media/films/tour.webm" type="video/webm">\n\n' +
+      'A <mark>new</mark> <abbr title="Domain Name System" class="x">DNS</abbr>.\n':
+        '<p>A <mark>new</mark> <abbr title="Domain Name System">DNS</abbr>.</p>',
+      '<video src="../../media/films/tour.mp4#t=10,20" poster="/media/films/tour.png" width="640" autoplay muted></video>\n':
+        '<p><video src="/media/films/tour.mp4#t=10,20" poster="/media/films/tour.png" width="640" controls></video></p>',
+      ['<video>\n<source src="/media/films/tour.webm" type="video/webm">\n<source src="https://example.com/a.mp4">' +
+      '\n<source src="/media/films/tour.mp4" type="video/mp4">\n<a href="/media/films/tour.mp4">Download</a></video>\n']:
+        '<video controls>\n<source src="/media/films/tour.webm" type="video/webm">\n\n' +
         '<source src="/media/films/tour.mp4" type="video/mp4">\n<a href="/media/films/tour.mp4">Download</a></video>',
-    ],
-    [
-      'an own sound',
-      '<audio src="/media/sounds/beep.mp3"></audio>\n',
-      '<p><audio src="/media/sounds/beep.mp3" controls></audio></p>',
-    ],
-  ];
-  const pages = publishTable(
-    kept.map(([, markdown]) => markdown),
+      '<audio src="/media/sounds/beep.mp3"></audio>\n': '<p><audio src="/media/sounds/beep.mp3" controls></audio></p>',
+    },
     { files },
   );
-
-  test.each(kept)('%s', async (_, markdown, html) => {
-    expect((await pages(markdown)).html).toBe(html);
-  });
 });
 
 test('a video and its text are removed if it plays no own file', async () => {
@@ -57,71 +36,43 @@ test('a video and its text are removed if it plays no own file', async () => {
   expect((await publish(text)).html).toBe('<p>One.</p>\n<p></p>\n<p>Two.</p>');
 });
 
-/** Checks a project with an article and the media above, all of which it uses. */
-async function problemsOfText(markdown: string): Promise<string[]> {
-  const uses = Object.keys(files).map((path) => `[x](${path.replace('content', '')})\n`);
-  const root = createProject({
-    ...files,
-    'content/knowledgebase/vps/uses.md': guide('Uses', `${markdown}\n\n${uses.join('')}`),
-  });
-  const problems = await problemsOf(root);
-  return problems.map((problem) => problem.replace('content/knowledgebase/vps/uses.md:', ''));
-}
+/** An article that uses all media above. */
+const withMedia = (markdown: string): string =>
+  guide(
+    'Uses',
+    `${markdown}\n\n${Object.keys(files)
+      .map((path) => `[x](${path.replace('content', '')})\n`)
+      .join('')}`,
+  );
 
-test.each([
-  [
-    'a missing video',
-    '<video src="/media/films/tuor.mp4"></video>',
-    '6:1  there is no /media/films/tuor.mp4 in content/ (did you mean "/media/films/tour.mp4"?)',
-  ],
-  [
-    'a missing source',
-    '<video><source src="/media/films/tuor.webm"></video>',
-    '6:8  there is no /media/films/tuor.webm in content/ (did you mean "/media/films/tour.webm"?)',
-  ],
-  [
-    'a missing poster',
-    '<video src="/media/films/tour.mp4" poster="/media/none.png"></video>',
-    '6:1  there is no /media/none.png in content/',
-  ],
-  [
-    'a picture as a video',
-    '<video src="/media/films/tour.png"></video>',
-    '6:1  /media/films/tour.png is neither a video nor a sound (write ![what it shows](/media/films/tour.png))',
-  ],
-  [
-    'a video as a picture',
-    '![A tour](/media/films/tour.mp4)',
-    '6:1  /media/films/tour.mp4 is not a picture (write <video src="/media/films/tour.mp4"></video>)',
-  ],
-  [
-    'a sound as a picture',
-    '![A beep](/media/sounds/beep.mp3)',
-    '6:1  /media/sounds/beep.mp3 is not a picture (write <audio src="/media/sounds/beep.mp3"></audio>)',
-  ],
-  [
-    'a player without a file',
-    '<audio controls></audio>',
-    '6:1  warning: <audio> is removed with all that is in it: it plays no file of content/media/ (save the file there)',
-  ],
-  [
-    'a foreign source beside an own one',
-    '<video src="/media/films/tour.mp4"><source src="//example.com/a.mp4"></video>',
-    '6:49  warning: "//example.com/a.mp4" is removed (save the file in content/media/)',
-  ],
-  [
-    'a foreign poster',
-    '<video poster="https://example.com/a.png" src="/media/films/tour.mp4"></video>',
-    '6:16  warning: "https://example.com/a.png" is removed (save the file in content/media/)',
-  ],
-  [
-    'a video that is not closed',
-    '<video src="/media/films/tour.mp4">',
-    '6:1  warning: <video> is never closed: all text after it is hidden (write </video> where it ends)',
-  ],
-])('%s is reported', async (_, markdown, problem) => {
-  expect(await problemsOfText(markdown)).toEqual([problem]);
-});
+describe('a wrong use of media is reported:', () =>
+  testProblems(
+    'content/knowledgebase/vps/uses-#.md',
+    withMedia,
+    {
+      '<video src="/media/films/tuor.mp4"></video>':
+        '6:1  there is no /media/films/tuor.mp4 in content/ (did you mean "/media/films/tour.mp4"?)',
+      '<video><source src="/media/films/tuor.webm"></video>':
+        '6:8  there is no /media/films/tuor.webm in content/ (did you mean "/media/films/tour.webm"?)',
+      '<video src="/media/films/tour.mp4" poster="/media/none.png"></video>':
+        '6:1  there is no /media/none.png in content/',
+      '<video src="/media/films/tour.png"></video>':
+        '6:1  /media/films/tour.png is neither a video nor a sound (write ![what it shows](/media/films/tour.png))',
+      '![A tour](/media/films/tour.mp4)':
+        '6:1  /media/films/tour.mp4 is not a picture (write <video src="/media/films/tour.mp4"></video>)',
+      '![A beep](/media/sounds/beep.mp3)':
+        '6:1  /media/sounds/beep.mp3 is not a picture (write <audio src="/media/sounds/beep.mp3"></audio>)',
+      '<audio controls></audio>':
+        '6:1  warning: <audio> is removed with all that is in it: it plays no file of content/media/ (save the file there)',
+      '<video src="/media/films/tour.mp4"><source src="//example.com/a.mp4"></video>':
+        '6:49  warning: "//example.com/a.mp4" is removed (save the file in content/media/)',
+      '<video poster="https://example.com/a.png" src="/media/films/tour.mp4"></video>':
+        '6:16  warning: "https://example.com/a.png" is removed (save the file in content/media/)',
+      '<video src="/media/films/tour.mp4">':
+        '6:1  warning: <video> is never closed: all text after it is hidden (write </video> where it ends)',
+    },
+    files,
+  ));
 
 test('own players, figures, marks and abbreviations are no problem, and use their media', async () => {
   const body =

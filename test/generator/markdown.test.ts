@@ -1,60 +1,35 @@
 import { describe, expect, test } from 'vitest';
-import { publish, publishTable } from './render.ts';
+import { publish, publishTable, testHtml } from './render.ts';
 
 async function render(markdown: string): Promise<string> {
   return (await publish(markdown)).html;
 }
 
 describe('GitHub-flavoured Markdown', () => {
-  const cases = [
-    [
-      'a table with aligned columns',
-      '| a | b | c |\n|:--|--:|:-:|\n| 1 | `x\\|y` | **3** |\n',
+  testHtml({
+    '| a | b | c |\n|:--|--:|:-:|\n| 1 | `x\\|y` | **3** |\n':
       '<table tabindex="0">\n<thead>\n<tr>\n<th align="left">a</th>\n<th align="right">b</th>\n<th align="center">c</th>\n</tr>\n</thead>\n' +
-        '<tbody>\n<tr>\n<td align="left">1</td>\n<td align="right"><code>x|y</code></td>\n' +
-        '<td align="center"><strong>3</strong></td>\n</tr>\n</tbody>\n</table>',
-    ],
-    ['struck text', '~~gone~~ and ~too~\n', '<p><del>gone</del> and <del>too</del></p>'],
-    [
-      'a list of tasks',
-      '- [x] done\n- [ ] open\n- plain\n',
+      '<tbody>\n<tr>\n<td align="left">1</td>\n<td align="right"><code>x|y</code></td>\n' +
+      '<td align="center"><strong>3</strong></td>\n</tr>\n</tbody>\n</table>',
+    '~~gone~~ and ~too~\n': '<p><del>gone</del> and <del>too</del></p>',
+    '- [x] done\n- [ ] open\n- plain\n':
       '<ul class="contains-task-list">\n' +
-        '<li class="task-list-item"><input type="checkbox" checked disabled aria-label="Completed task"> done</li>\n' +
-        '<li class="task-list-item"><input type="checkbox" disabled aria-label="Incomplete task"> open</li>\n' +
-        '<li>plain</li>\n</ul>',
-    ],
-    [
-      'addresses in the text',
-      'See www.example.com, https://example.com/a?b=c#d and mail@example.com.\n',
+      '<li class="task-list-item"><input type="checkbox" checked disabled aria-label="Completed task"> done</li>\n' +
+      '<li class="task-list-item"><input type="checkbox" disabled aria-label="Incomplete task"> open</li>\n' +
+      '<li>plain</li>\n</ul>',
+    'See www.example.com, https://example.com/a?b=c#d and mail@example.com.\n':
       '<p>See <a href="http://www.example.com">www.example.com</a>, ' +
-        '<a href="https://example.com/a?b=c#d">https://example.com/a?b=c#d</a> and ' +
-        '<a href="mailto:mail@example.com">mail@example.com</a>.</p>',
-    ],
-    [
-      'an address in brackets',
-      '<https://example.com>\n',
-      '<p><a href="https://example.com">https://example.com</a></p>',
-    ],
-    ['hard breaks', 'a  \nb\\\nc\n', '<p>a<br>\nb<br>\nc</p>'],
-    ['a list that begins with 3', '3. a\n4. b\n', '<ol start="3">\n<li>a</li>\n<li>b</li>\n</ol>'],
-    ['a quote that is not an alert', '> a\n> b\n', '<blockquote>\n<p>a\nb</p>\n</blockquote>'],
-    ['safe raw HTML', 'Press <kbd>Ctrl</kbd> on H<sub>2</sub>O.\n', '<p>Press <kbd>Ctrl</kbd> on H<sub>2</sub>O.</p>'],
-    [
-      'a details element',
-      '<details open><summary>More</summary>\n\n**Text.**\n\n</details>\n',
+      '<a href="https://example.com/a?b=c#d">https://example.com/a?b=c#d</a> and ' +
+      '<a href="mailto:mail@example.com">mail@example.com</a>.</p>',
+    '<https://example.com>\n': '<p><a href="https://example.com">https://example.com</a></p>',
+    'a  \nb\\\nc\n': '<p>a<br>\nb<br>\nc</p>',
+    '3. a\n4. b\n': '<ol start="3">\n<li>a</li>\n<li>b</li>\n</ol>',
+    '> a\n> b\n': '<blockquote>\n<p>a\nb</p>\n</blockquote>',
+    'Press <kbd>Ctrl</kbd> on H<sub>2</sub>O.\n': '<p>Press <kbd>Ctrl</kbd> on H<sub>2</sub>O.</p>',
+    '<details open><summary>More</summary>\n\n**Text.**\n\n</details>\n':
       '<details open><summary>More</summary>\n<p><strong>Text.</strong></p>\n</details>',
-    ],
-    [
-      'Markdown in raw HTML',
-      '<div align="center">\n\n*a*\n\n</div>\n',
-      '<div align="center">\n<p><em>a</em></p>\n</div>',
-    ],
-    ['reserved characters of HTML', 'a < b & "c"\n', '<p>a &#x3C; b &#x26; "c"</p>'],
-  ] as const;
-  const pages = publishTable(cases.map(([, markdown]) => markdown));
-
-  test.each(cases)('supports %s', async (_, markdown, html) => {
-    expect((await pages(markdown)).html).toBe(html);
+    '<div align="center">\n\n*a*\n\n</div>\n': '<div align="center">\n<p><em>a</em></p>\n</div>',
+    'a < b & "c"\n': '<p>a &#x3C; b &#x26; "c"</p>',
   });
 
   test('is in the field body without front matter and surrounding blank lines', async () => {
@@ -123,27 +98,24 @@ describe('alerts', () => {
     );
   });
 
-  const texts = [
-    ['bold text', '**Bold** text.', '<p><strong>Bold</strong> text.</p>'],
-    ['a link', '[first](first.md) is first.', '<p><a href="/blog/news/first">first</a> is first.</p>'],
-    ['code', '`ls` lists.', '<p><code>ls</code> lists.</p>'],
-    [
-      'an image',
-      '![x](/media/kb/map.svg)',
-      '<p><img src="/media/kb/map.svg" alt="x" loading="lazy" decoding="async"></p>',
-    ],
-    ['a list', '- a', '<ul>\n<li>a</li>\n</ul>'],
-    ['a paragraph of its own', '\n> Text.', '<p>Text.</p>'],
-    ['another quote', '> Text.', '<blockquote>\n<p>Text.</p>\n</blockquote>'],
-    ['a block of code', '```\n> x\n> ```', '<pre tabindex="0"><code>x\n</code></pre>'],
-  ] as const;
-  const notes = publishTable(texts.map(([, text]) => `> [!NOTE]\n> ${text}\n`));
-
-  test.each(texts)('may begin their text with %s', async (_, text, html) => {
-    expect((await notes(`> [!NOTE]\n> ${text}\n`)).html).toBe(
-      `<div class="markdown-alert markdown-alert-note">\n<p class="markdown-alert-title">Note</p>\n${html}\n</div>`,
-    );
-  });
+  describe('may begin their text with', () =>
+    testHtml(
+      {
+        '**Bold** text.': '<p><strong>Bold</strong> text.</p>',
+        '[first](first.md) is first.': '<p><a href="/blog/news/first">first</a> is first.</p>',
+        '`ls` lists.': '<p><code>ls</code> lists.</p>',
+        '![x](/media/kb/map.svg)': '<p><img src="/media/kb/map.svg" alt="x" loading="lazy" decoding="async"></p>',
+        '- a': '<ul>\n<li>a</li>\n</ul>',
+        '\n> Text.': '<p>Text.</p>',
+        '> Text.': '<blockquote>\n<p>Text.</p>\n</blockquote>',
+        '```\n> x\n> ```': '<pre tabindex="0"><code>x\n</code></pre>',
+      },
+      {
+        toMarkdown: (text) => `> [!NOTE]\n> ${text}\n`,
+        toHtml: (html) =>
+          `<div class="markdown-alert markdown-alert-note">\n<p class="markdown-alert-title">Note</p>\n${html}\n</div>`,
+      },
+    ));
 
   test('may be in a list, and have no text', async () => {
     expect(await render('- > [!TIP]\n')).toBe(
@@ -151,19 +123,15 @@ describe('alerts', () => {
     );
   });
 
-  const nearMisses = [
-    ['the kind is unknown', '> [!INFO]\n> Text.\n', '<blockquote>\n<p>[!INFO]\nText.</p>\n</blockquote>'],
-    ['text follows the marker', '> [!NOTE] Text.\n', '<blockquote>\n<p>[!NOTE] Text.</p>\n</blockquote>'],
-    ['bold text follows it', '> [!NOTE] **a**\n', '<blockquote>\n<p>[!NOTE] <strong>a</strong></p>\n</blockquote>'],
-    ['the marker is not first', '> a\n> [!NOTE]\n', '<blockquote>\n<p>a\n[!NOTE]</p>\n</blockquote>'],
-    ['the marker is bold', '> **[!NOTE]**\n> a\n', '<blockquote>\n<p><strong>[!NOTE]</strong>\na</p>\n</blockquote>'],
-    ['the marker has a space', '> [! NOTE]\n> a\n', '<blockquote>\n<p>[! NOTE]\na</p>\n</blockquote>'],
-    ['the marker is escaped', '> \\[!NOTE]\n> a\n', '<blockquote>\n<p>[!NOTE]\na</p>\n</blockquote>'],
-    ['there is no quote', '[!NOTE]\na\n', '<p>[!NOTE]\na</p>'],
-  ] as const;
-  const quotes = publishTable(nearMisses.map(([, markdown]) => markdown));
-
-  test.each(nearMisses)('are quotes or text if %s', async (_, markdown, html) => {
-    expect((await quotes(markdown)).html).toBe(html);
-  });
+  describe('are quotes or text after a near miss', () =>
+    testHtml({
+      '> [!INFO]\n> Text.\n': '<blockquote>\n<p>[!INFO]\nText.</p>\n</blockquote>',
+      '> [!NOTE] Text.\n': '<blockquote>\n<p>[!NOTE] Text.</p>\n</blockquote>',
+      '> [!NOTE] **a**\n': '<blockquote>\n<p>[!NOTE] <strong>a</strong></p>\n</blockquote>',
+      '> a\n> [!NOTE]\n': '<blockquote>\n<p>a\n[!NOTE]</p>\n</blockquote>',
+      '> **[!NOTE]**\n> a\n': '<blockquote>\n<p><strong>[!NOTE]</strong>\na</p>\n</blockquote>',
+      '> [! NOTE]\n> a\n': '<blockquote>\n<p>[! NOTE]\na</p>\n</blockquote>',
+      '> \\[!NOTE]\n> a\n': '<blockquote>\n<p>[!NOTE]\na</p>\n</blockquote>',
+      '[!NOTE]\na\n': '<p>[!NOTE]\na</p>',
+    }));
 });

@@ -4,6 +4,7 @@ import { build } from '../../generator/build.ts';
 import type { BuildOptions } from '../../generator/build-options.ts';
 import { formatDiagnostic } from '../../generator/source/diagnostics.ts';
 import { article, createProject } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
 
 /** Checks a project; returns its problems, one a line as `check` prints them, with paths relative to the project. */
 export async function problemsOf(
@@ -32,12 +33,12 @@ export type Problems = Readonly<Record<string, string | readonly string[]>>;
  * A test for each input: a project in which `file` has the text of the input has exactly these problems. With a # in its
  * name, each input has a file of its own, and one check is for all of them.
  */
-export function testProblems(file: string, toText: (input: string) => string | Buffer, rows: Problems): void {
+export function testProblems(file: string, toText: (input: string) => string, rows: Problems, more: Files = {}): void {
   const inputs = Object.keys(rows);
   const toFile = (index: number): string => file.replace('#', String(index));
   const check = (indexes: Iterable<number>): Promise<string[]> => {
     const files = Object.fromEntries([...indexes].map((index) => [toFile(index), toText(inputs[index]!)]));
-    return problemsOf(createProject(files));
+    return problemsOf(createProject({ ...more, ...files }));
   };
   const isRow = (problem: string): boolean => inputs.some((_, index) => problem.startsWith(`${toFile(index)}:`));
   let ofAll: Promise<string[]> | undefined;

@@ -1,8 +1,8 @@
 import { closeSync, cpSync, mkdirSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test } from 'vitest';
-import { article, createProject, guide } from '../helpers/project.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { article, createProject, guide, sharedFolder } from '../helpers/project.ts';
 import { buildAndRead } from './build-and-read.ts';
 
 const cacheFile = 'dist/.cache/renders.sqlite';
@@ -22,27 +22,40 @@ function overwrite(file: string, position: number): void {
   closeSync(descriptor);
 }
 
-test('a release is the same if the render cache is empty, filled, or from another build', async () => {
-  const plain = await buildAndRead(createProject());
+let built: string;
+let plain: Awaited<ReturnType<typeof buildAndRead>>;
+let sound: unknown[];
+beforeAll(async () => {
+  built = createProject({}, sharedFolder());
+  plain = await buildAndRead(built, { noCache: false });
+  sound = readCache(built);
+});
+
+/** A project whose cache is that of its release, which is gone. */
+function createCached(): string {
   const root = createProject();
+  cpSync(join(built, 'dist/.cache'), join(root, 'dist/.cache'), { recursive: true });
+  return root;
+}
+
+test('a release is the same if the render cache is empty, filled, or from another build', async () => {
+  expect(await buildAndRead(createProject())).toEqual(plain);
+  expect(sound).toHaveLength(5);
+  const root = createCached();
   expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-  const entries = readCache(root);
-  expect(entries).toHaveLength(5);
-  rmSync(join(root, 'dist/releases'), { recursive: true });
-  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-  expect(readCache(root)).toEqual(entries);
+  expect(readCache(root)).toEqual(sound);
   const other = createProject({ 'content/blog/news/first.md': article({}, '## Details\n') });
-  cpSync(join(root, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
+  cpSync(join(built, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
   expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
 });
 
 test('the render cache distinguishes articles with the same text in different folders', async () => {
   const text = guide('Same', '[here](same.md) ![map](../../media/kb/map.svg) [there](../dns/records.md)\n');
   const files = { 'content/knowledgebase/vps/same.md': text, 'content/knowledgebase/dns/same.md': text };
-  const plain = await buildAndRead(createProject(files));
+  const fresh = await buildAndRead(createProject(files));
   const root = createProject(files);
-  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
-  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  expect(await buildAndRead(root, { noCache: false })).toEqual(fresh);
+  expect(await buildAndRead(root, { noCache: false })).toEqual(fresh);
 });
 
 test.each([
@@ -64,12 +77,9 @@ test.each([
     'UPDATE entries SET text = (SELECT text FROM entries AS other ORDER BY name LIMIT 1)',
   ],
 ])('entries of the render cache %s are rendered again', async (_, damage) => {
-  const root = createProject();
-  const plain = await buildAndRead(root, { noCache: false });
-  const sound = readCache(root);
+  const root = createCached();
   openCache(root).exec(damage);
   expect(readCache(root)).not.toEqual(sound);
-  rmSync(join(root, 'dist/releases'), { recursive: true });
   expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
   expect(readCache(root)).toEqual(sound);
 });
@@ -88,12 +98,10 @@ test.each<[string, (file: string) => void]>([
     },
   ],
 ])('a render cache %s is created again', async (_, damage) => {
-  const root = createProject();
-  const plain = await buildAndRead(root, { noCache: false });
-  const sound = readCache(root);
+  const root = createCached();
   damage(join(root, cacheFile));
   for (const attempt of ['damage detected', 'filled again']) {
-    rmSync(join(root, 'dist/releases'), { recursive: true });
+    rmSync(join(root, 'dist/releases'), { recursive: true, force: true });
     // oxlint-disable-next-line no-await-in-loop -- One build after the other.
     expect(await buildAndRead(root, { noCache: false }), attempt).toEqual(plain);
   }
@@ -103,5 +111,5 @@ test.each<[string, (file: string) => void]>([
 test('if the render cache cannot be written, the release is the same', async () => {
   const root = createProject();
   mkdirSync(join(root, cacheFile), { recursive: true });
-  expect(await buildAndRead(root, { noCache: false })).toEqual(await buildAndRead(createProject()));
+  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect, test } from 'vitest';
 import { article, buildProject, createProject } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
@@ -35,6 +36,17 @@ export function publishTable(
     return new Map(markdowns.map((markdown, index) => [markdown, readPublished(root, `/blog/news/page-${index}`)]));
   };
   return async (markdown) => (await (published ??= publishAll())).get(markdown)!;
+}
+
+/** A test for each text: an article with its Markdown has this HTML. */
+export function testHtml(
+  rows: Readonly<Record<string, string>>,
+  { toMarkdown = (text: string) => text, toHtml = (html: string) => html, files = {} as Files } = {},
+): void {
+  const pages = publishTable(Object.keys(rows).map(toMarkdown), { files });
+  test.each(Object.entries(rows))('%j', async (text, html) => {
+    expect((await pages(toMarkdown(text))).html).toBe(toHtml(html));
+  });
 }
 
 /** An article of the current release of a project folder, by its site path. */
