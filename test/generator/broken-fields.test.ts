@@ -128,11 +128,12 @@ describe('the name of a category', () => {
     ]);
   });
 
-  describe('is refused in category.yaml', () =>
+  describe('is refused in category.yaml', () => {
     testProblems('content/knowledgebase/vps/category.yaml', (yaml) => yaml, {
       'nam: VPS\n': '1:1  unknown field "nam" (did you mean "name"?)',
       '': '1:1  the YAML must be a mapping of fields, not empty',
       'name: ""\n': '1:7  "name" must not be empty',
       'name: A\nname: B\n': '2:1  "name" is given twice (keep one of the two)',
-    }));
+    });
+  });
 });

@@ -42,12 +42,13 @@ describe('the front matter of an article', () => {
     [withYaml('Hello there')]: '2:1  the YAML must be a mapping of fields, not text',
   });
 
-  describe('must be followed by text', () =>
+  describe('must be followed by text', () => {
     testTexts({
       '': '9:1  the article has no text',
       '<!-- later -->\n': '9:1  the article has no text',
       '<script>alert(1)</script>\n': '9:1  the article has no text',
-    }));
+    });
+  });
 });
 
 describe('code in front matter', () => {

@@ -112,8 +112,9 @@ describe('a time of a maintenance that does not exist is a warning', () => {
   });
 });
 
-describe('status.yaml is refused without', () =>
+describe('status.yaml is refused without', () => {
   testProblems(file, (field) => `${field}: []\n`, {
     monitors: '1:1  missing field "maintenance"',
     maintenance: '1:1  missing field "monitors"',
-  }));
+  });
+});

@@ -88,7 +88,7 @@ describe('a command refuses', () => {
   ])('%s', async (line, message) => {
     const root = createProject();
     const before = readTree(root);
-    expect(await runIn(root, ...line!.split(' '))).toEqual(refusal(message!));
+    expect(await runIn(root, ...line.split(' '))).toEqual(refusal(message));
     expect(readTree(root)).toEqual(before);
   });
 

@@ -78,7 +78,7 @@ describe('the fields updated and tags', () => {
     expect(await problemsOf(root)).toEqual([]);
   });
 
-  describe('are checked', () =>
+  describe('are checked', () => {
     testFields({
       'tags: vps, linux': '7:7  "tags" must be a list, not text (write [vps, linux])',
       'tags: [vps, Linux]': '7:13  "tags[1]" must contain only lower-case letters, digits and hyphens (write linux)',
@@ -86,7 +86,8 @@ describe('the fields updated and tags', () => {
       'updated: 18.11.2026': '7:10  "updated" must be a calendar date of the form YYYY-MM-DD (write 2026-11-18)',
       'updated: 2025-12-31':
         '7:10  warning: "updated" is before "date" (write the day of the last change, or remove the line)',
-    }));
+    });
+  });
 });
 
 describe('invalid front matter hides no other problem:', () => {

@@ -88,7 +88,7 @@ describe('media', () => {
 });
 
 describe('a heading', () => {
-  describe('gets an id', () =>
+  describe('gets an id', () => {
     testHtml({
       '# Set up': '<h1 id="set-up">Set up</h1>',
       'Set up\n===': '<h1 id="set-up">Set up</h1>',
@@ -103,7 +103,8 @@ describe('a heading', () => {
       '# \\_\\_proto\\_\\_': '<h1 id="user-content-__proto__">__proto__</h1>',
       '<h2 id="mine">Mine</h2>': '<h2 id="user-content-mine">Mine</h2>',
       '<h2>Mine</h2>': '<h2 id="mine">Mine</h2>',
-    }));
+    });
+  });
 
   test('has a unique id, also if other headings have the same text', async () => {
     const { html } = await publish('# A\n\n# A\n\n# A-1\n\n# A\n\n# Name\n\n# Name\n');

@@ -45,7 +45,7 @@ const withMedia = (markdown: string): string =>
       .join('')}`,
   );
 
-describe('a wrong use of media is reported:', () =>
+describe('a wrong use of media is reported:', () => {
   testProblems(
     'content/knowledgebase/vps/uses-#.md',
     withMedia,
@@ -72,7 +72,8 @@ describe('a wrong use of media is reported:', () =>
         '6:1  warning: <video> is never closed: all text after it is hidden (write </video> where it ends)',
     },
     files,
-  ));
+  );
+});
 
 test('own players, figures, marks and abbreviations are no problem, and use their media', async () => {
   const body =

@@ -5,7 +5,7 @@ import { problemsOf, testTexts } from './problems.ts';
 const conflict =
   'a merge conflict is not resolved (keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>)';
 
-describe('a mistake in the text is reported at its line and column:', () =>
+describe('a mistake in the text is reported at its line and column:', () => {
   testTexts({
     'One.\n\n<<<<<<< HEAD\nTwo.\n=======\nThree.\n>>>>>>> other\n': `11:1  ${conflict}`,
     '<<<<<<< a\n=======\n>>>>>>> b\n\nOne.\n\n<<<<<<< a\n# Two\n=======\n>>>>>>> b\n': [
@@ -126,9 +126,10 @@ describe('a mistake in the text is reported at its line and column:', () =>
       '9:5  the link "www.example.com/x" has no scheme (write https://www.example.com/x)',
     '![two](data:image/png;base64,AAAA)\n':
       '9:8  warning: pictures with "data:" are removed (save the picture in content/media/)',
-  }));
+  });
+});
 
-describe('nothing is reported for', () =>
+describe('nothing is reported for', () => {
   testTexts(
     Object.fromEntries(
       [
@@ -162,7 +163,8 @@ describe('nothing is reported for', () =>
         '[x](/pricing) [x](/bot/x) [x](//www.example.com) [x](#) [x](https://www.example.com) [x](mailto:a@b.c) www.example.com\n',
       ].map((markdown) => [markdown, []]),
     ),
-  ));
+  );
+});
 
 test('mistakes in drafts, scheduled and broken articles are reported, and in cached articles again', async () => {
   const names = ['published', 'draft', 'scheduled', 'broken'];

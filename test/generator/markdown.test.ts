@@ -98,7 +98,7 @@ describe('alerts', () => {
     );
   });
 
-  describe('may begin their text with', () =>
+  describe('may begin their text with', () => {
     testHtml(
       {
         '**Bold** text.': '<p><strong>Bold</strong> text.</p>',
@@ -115,7 +115,8 @@ describe('alerts', () => {
         toHtml: (html) =>
           `<div class="markdown-alert markdown-alert-note">\n<p class="markdown-alert-title">Note</p>\n${html}\n</div>`,
       },
-    ));
+    );
+  });
 
   test('may be in a list, and have no text', async () => {
     expect(await render('- > [!TIP]\n')).toBe(
@@ -123,7 +124,7 @@ describe('alerts', () => {
     );
   });
 
-  describe('are quotes or text after a near miss', () =>
+  describe('are quotes or text after a near miss', () => {
     testHtml({
       '> [!INFO]\n> Text.\n': '<blockquote>\n<p>[!INFO]\nText.</p>\n</blockquote>',
       '> [!NOTE] Text.\n': '<blockquote>\n<p>[!NOTE] Text.</p>\n</blockquote>',
@@ -133,5 +134,6 @@ describe('alerts', () => {
       '> [! NOTE]\n> a\n': '<blockquote>\n<p>[! NOTE]\na</p>\n</blockquote>',
       '> \\[!NOTE]\n> a\n': '<blockquote>\n<p>[!NOTE]\na</p>\n</blockquote>',
       '[!NOTE]\na\n': '<p>[!NOTE]\na</p>',
-    }));
+    });
+  });
 });

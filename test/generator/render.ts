@@ -41,8 +41,9 @@ export function publishTable(
 /** A test for each text: an article with its Markdown has this HTML. */
 export function testHtml(
   rows: Readonly<Record<string, string>>,
-  { toMarkdown = (text: string) => text, toHtml = (html: string) => html, files = {} as Files } = {},
+  options: { toMarkdown?: (text: string) => string; toHtml?: (html: string) => string; files?: Files } = {},
 ): void {
+  const { toMarkdown = (text) => text, toHtml = (html) => html, files = {} } = options;
   const pages = publishTable(Object.keys(rows).map(toMarkdown), { files });
   test.each(Object.entries(rows))('%j', async (text, html) => {
     expect((await pages(toMarkdown(text))).html).toBe(toHtml(html));

@@ -40,10 +40,11 @@ describe('a merge conflict is one problem, at its first line', () => {
     'title: A\n>>>>>>> branch': `3:1  ${conflict}`,
   });
 
-  describe('in the catalog', () =>
+  describe('in the catalog', () => {
     testProblems('catalog/games/broken.yaml', toGame, {
       '<<<<<<< HEAD\n  - name: S\n    ram: 1\n=======\n  - name: T\n    ram: 1\n>>>>>>> branch': `5:1  ${conflict}`,
-    }));
+    });
+  });
 
   test('before the front matter', async () => {
     const text = `<<<<<<< HEAD\n${article({}, 'Text.\n')}`;
@@ -116,11 +117,12 @@ describe('other mistakes in YAML are reported in plain words:', () => {
     ]);
   });
 
-  describe('also two that do not depend on each other', () =>
+  describe('also two that do not depend on each other', () => {
     testFrontMatter({
       'title: News: two\nauthor: @marit\ndescription: B': [
         '2:8  a text that contains ": " must be in quotes (write "News: two")',
         '3:9  a text that begins with @ must be in quotes (write "@marit")',
       ],
-    }));
+    });
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createProject, guide } from '../../helpers/project.ts';
+import { buildProject, createProject, guide } from '../../helpers/project.ts';
 import { measureGenerator } from '../../generator/measure.ts';
 
 const file = 'content/knowledgebase/vps/hostile.md';
@@ -28,6 +28,13 @@ describe('a check ends within 10 s of CPU and 1 GiB if the Markdown is', () => {
       '20 MB long',
       guide('A', 'Lorem ipsum dolor sit amet.\n\n'.repeat(700_000)),
       '1:1  the file has 20300047 bytes, more than the limit of 524288 (split it up)',
+    ],
+    ['101 nested lists', guide('A', `${'- '.repeat(101)}x\n`), `6:1  ${tooNested}`],
+    ['101 nested quotes below a text', guide('A', `Text.\n\n${'>'.repeat(101)} x\n`), `8:1  ${tooNested}`],
+    [
+      '60,001 lines',
+      guide('A', 'a\n'.repeat(60_001)),
+      '6:1  the article has 60001 lines and marks of Markdown, more than the limit of 60000 (split it up)',
     ],
     ['1,500 nested lists on one line', guide('A', `${'- '.repeat(1500)}x\n`), `6:1  ${tooNested}`],
     [
@@ -154,4 +161,25 @@ describe('a check ends within 10 s of CPU and 1 GiB if a picture is', () => {
     expect(cpuSeconds).toBeLessThan(10);
     expect(peakMebibytes).toBeLessThan(1024);
   });
+});
+
+test.each([
+  ['100 nested lists', `${'- '.repeat(100)}x\n`],
+  ['a code block with a line of marks', `\`\`\`text\n${'>'.repeat(200)}\n\`\`\`\n`],
+  ['a table of 100 columns and 100 rows', `${'|a'.repeat(100)}|\n${'|-'.repeat(100)}|\n${'|a\n'.repeat(99)}`],
+])('an article of %s is published', async (_, markdown) => {
+  const root = createProject({ 'content/knowledgebase/vps/large.md': guide('Large', markdown) });
+  expect((await buildProject(root)).diagnostics).toEqual([]);
+});
+
+test('an article that takes too long is refused, and articles of the same batch are not', async () => {
+  const root = createProject({
+    'content/knowledgebase/vps/a-slow.md': guide('Slow', `${'*a_'.repeat(900)}\n`),
+    'content/knowledgebase/vps/b-too-slow.md': guide('Too slow', `${'*a_'.repeat(20_000)}\n`),
+    'content/knowledgebase/vps/c-slow.md': guide('Slow too', `${'*a_'.repeat(700)}\n`),
+  });
+  const { diagnostics } = await buildProject(root);
+  expect(diagnostics.map((found) => [found.file.split('/').at(-1), found.message])).toEqual([
+    ['b-too-slow.md', 'the article takes more than 5 s to render'],
+  ]);
 });

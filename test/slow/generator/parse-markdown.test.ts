@@ -1,4 +1,6 @@
-import { test } from 'vitest';
-import { compareRandom } from '../../generator/parse-reference.ts';
+import { expect, test } from 'vitest';
+import { findDifferences } from '../../generator/parse-reference.ts';
 
-test('3,000 random combinations of texts are parsed as remark-gfm parses them', () => compareRandom(3000, 2));
+test('3,000 random combinations of texts are parsed as remark-gfm parses them', () => {
+  expect(findDifferences(3000, 2)).toEqual([]);
+});
