@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { onTestFinished } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
 import { createApiKey } from '../../server/keys/key.ts';
@@ -23,6 +24,10 @@ export interface HostingWorld {
   readonly issueKey: (fields?: Partial<ApiKeyRecord>) => Promise<string>;
   /** Writes an accepted action of a key to the audit log; its request id is `mine`, as in the targets of `requestOf`. */
   readonly addAction: (key: string, fields?: Partial<AuditEntry>) => Promise<void>;
+  /** Runs SQL in the SQLite file, past the store. */
+  readonly change: (sql: string) => void;
+  /** Returns a function that gives the SQLite file and the stand-ins the content that they have now. */
+  readonly save: () => () => void;
 }
 
 /** The servers of the first customer; the other customer's are named `theirs`. */
@@ -54,10 +59,23 @@ export async function createHostingWorld(
     await store.servers.put({ server: `game:${id}`, provider: 'panel', ref: panel.wings.uuid, logFile: null });
     await store.servers.put({ server: `vps:${id}`, provider: 'cloud', ref: '42', logFile: null });
   }
+  const file = join(dataDir, 'hosting.sqlite');
+  const change = (sql: string): void => {
+    using database = new DatabaseSync(file);
+    database.exec(sql);
+  };
   return {
     panel,
     hetzner,
     store,
+    change,
+    save() {
+      change(`VACUUM INTO '${folder}/saved.sqlite'`);
+      return () => {
+        restoreTables(file, join(folder, 'saved.sqlite'));
+        for (const upstream of [panel, hetzner]) upstream.forget();
+      };
+    },
     settings: {
       DATA_DIR: dataDir,
       PROVIDERS_FILE: providersFile,
@@ -82,4 +100,19 @@ export async function createHostingWorld(
       await store.audit.append({ ...entry, at: entry.at + 412, phase: 'finished', outcome: 'ok', ms: 412 });
     },
   };
+}
+
+/** Gives a SQLite file the tables of another one, while a server uses it. */
+function restoreTables(file: string, saved: string): void {
+  using database = new DatabaseSync(file);
+  const schemaOf = (name: string) =>
+    database.prepare(`SELECT type, name, sql FROM ${name}.sqlite_schema WHERE sql NOTNULL AND name NOT LIKE 'sqlite%'`);
+  database.exec(`ATTACH '${saved}' AS saved; BEGIN IMMEDIATE`);
+  for (const { type, name } of schemaOf('main').all())
+    if (type === 'table') database.exec(`DROP TABLE "${String(name)}"`);
+  for (const { type, name, sql } of schemaOf('saved').all()) {
+    database.exec(String(sql));
+    if (type === 'table') database.exec(`INSERT INTO main."${String(name)}" SELECT * FROM saved."${String(name)}"`);
+  }
+  database.exec('COMMIT');
 }

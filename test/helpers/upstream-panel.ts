@@ -182,7 +182,12 @@ export async function createPanelUpstream({
   );
   const wings = createWings(upstream.server, { uuid, origin: () => upstream.url, tickMs, autoPong, onEnd });
   if (isSteady) wings.become('running');
-  return Object.assign(panel, upstream, { wings });
+  const forget = (): void => {
+    upstream.forget();
+    panel.signals.length = 0;
+    panel.commands.length = 0;
+  };
+  return Object.assign(panel, upstream, { wings, forget });
 }
 
 /** An error in the panel's format. */

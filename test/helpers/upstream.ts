@@ -43,6 +43,8 @@ export interface Upstream {
   wasLeft(): boolean;
   /** Fails all following requests that match. */
   fail(fault: Fault | undefined, matches?: (request: Seen) => boolean): void;
+  /** Forgets the received requests, and fails none. */
+  forget(): void;
   /** Stops at once; the port refuses connections from then on. */
   stop(): Promise<void>;
 }
@@ -95,6 +97,10 @@ export async function createUpstream(
     fail(next, which = always) {
       fault = next;
       matches = which;
+    },
+    forget() {
+      seen.length = 0;
+      fault = undefined;
     },
     stop,
   };

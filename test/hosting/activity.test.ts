@@ -1,29 +1,12 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
-import { createTestApp } from '../helpers/app.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
-import type { HostingWorld } from '../helpers/hosting.ts';
-import { temporaryFolder } from '../helpers/project.ts';
 import type { Seen } from '../helpers/upstream.ts';
 import { runHere } from '../commands/run-command.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { eventually, sharedProject } from '../server/shared.ts';
+import { borrowHosting, eventually } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { openStream } from './instances.ts';
-
-interface Served {
-  readonly app: SharedApp;
-  readonly world: HostingWorld;
-}
-
-async function serve(settings: Record<string, string> = {}): Promise<Served> {
-  const world = await createHostingWorld(temporaryFolder());
-  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
-  return { app: { ...app, key: await world.issueKey() }, world };
-}
 
 const isAction = ({ method }: Seen): boolean => method === 'POST';
 const withKey = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
@@ -44,12 +27,6 @@ function act(app: SharedApp, name: 'startVps' | 'killGameServer' | 'sendGameComm
   return askEndpoint(app, name, { headers: { 'X-Request-Id': requestId, ...more } });
 }
 
-function change({ settings }: HostingWorld, sql: string): void {
-  const database = new DatabaseSync(join(settings.DATA_DIR!, 'hosting.sqlite'));
-  database.exec(sql);
-  database.close();
-}
-
 const noAction = renderProblem('json', 'not_found', 'This API key has no action with this request ID');
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -59,7 +36,7 @@ describe('the outcome of an action', () => {
     ['killGameServer', 'kill', 'game:mine'],
     ['sendGameCommand', 'command', 'game:mine'],
   ] as const)('that was accepted: %s', async (name, action, server) => {
-    const { app } = await serve();
+    const { app } = await borrowHosting();
     const before = Date.now();
     expect((await act(app, name, 'order-4711')).status).toBe(200);
     const { status, headers, action: found } = await actionOf(app, 'order-4711');
@@ -80,14 +57,14 @@ describe('the outcome of an action', () => {
   });
 
   test('that the panel refused is failed', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     world.panel.fail({ status: 422 }, isAction);
     expect((await act(app, 'killGameServer', 'order-4711')).status).toBe(502);
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ action: 'kill', status: 'failed' });
   });
 
   test('that waited, and was not sent since its key was revoked, is failed', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     world.panel.fail('hang', isAction);
     const first = act(app, 'killGameServer', 'first-of-two');
     await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
@@ -104,7 +81,7 @@ describe('the outcome of an action', () => {
   test.each(['drop', 'garbage'] as const)(
     'whose panel answer was lost is unknown, with the time of the 502 (%s)',
     async (fault) => {
-      const { app, world } = await serve();
+      const { app, world } = await borrowHosting();
       world.panel.fail(fault, isAction);
       expect((await act(app, 'killGameServer', 'order-4711')).status).toBe(502);
       expect((await actionOf(app, 'order-4711')).action).toMatchObject({
@@ -115,7 +92,7 @@ describe('the outcome of an action', () => {
   );
 
   test('that runs is running, and then what it became', async () => {
-    const { app, world } = await serve({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+    const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     world.panel.fail('hang', isAction);
     const answer = act(app, 'killGameServer', 'order-4711');
     await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
@@ -126,16 +103,16 @@ describe('the outcome of an action', () => {
   });
 
   test('without an end is unknown once it can no longer run', async () => {
-    const { app, world } = await serve({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+    const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     await act(app, 'killGameServer', 'order-4711');
-    change(world, `DELETE FROM hosting_audit WHERE phase = 'finished'`);
+    world.change(`DELETE FROM hosting_audit WHERE phase = 'finished'`);
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'running', finished_at: null });
-    change(world, 'UPDATE hosting_audit SET logged_at = logged_at - 33000');
+    world.change('UPDATE hosting_audit SET logged_at = logged_at - 33000');
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'unknown', finished_at: null });
   });
 
   test('of a request that never became one is 404, as that of an unknown id and of another key', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     const reader = await world.issueKey({ scopes: ['game-power:read'] });
     const refused = { headers: { Authorization: `Bearer ${reader}`, 'X-Request-Id': 'refused-4711' } };
     expect((await askEndpoint(app, 'killGameServer', refused)).status).toBe(403);
@@ -160,7 +137,7 @@ describe('the outcome of an action', () => {
   });
 
   test('is that of the newest action, if several have the same request id', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     await act(app, 'startVps', 'order-4711');
     world.panel.fail({ status: 422 }, isAction);
     await act(app, 'killGameServer', 'order-4711');
@@ -173,7 +150,7 @@ describe('the outcome of an action', () => {
   });
 
   test('of a command of a stream is found by the request id of the stream', async () => {
-    const { app } = await serve();
+    const { app } = await borrowHosting();
     const stream = await openStream(app);
     stream.send('send command', 'say hello');
     await expect.poll(async () => (await pageOf(app)).activity, eventually).toMatchObject([{ status: 'accepted' }]);
@@ -182,7 +159,7 @@ describe('the outcome of an action', () => {
   });
 
   test('is gone when the audit log is cut', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     await act(app, 'killGameServer', 'order-4711');
     await world.store.audit.purge(Date.now() + 1);
     expect((await actionOf(app, 'order-4711')).status).toBe(404);
@@ -195,7 +172,7 @@ describe('a replay names the first request', () => {
   const firstOf = (answer: Answer) => answer.headers['idempotent-request-id'];
 
   test('after it was accepted, and is itself no action', async () => {
-    const { app } = await serve();
+    const { app } = await borrowHosting();
     expect(firstOf(await act(app, 'killGameServer', 'first-request', headers))).toBeUndefined();
     const again = await act(app, 'killGameServer', 'second-request', headers);
     expect(again.headers).toMatchObject({ 'x-request-id': 'second-request', 'idempotent-replayed': 'true' });
@@ -205,7 +182,7 @@ describe('a replay names the first request', () => {
   });
 
   test('while it runs, and after its outcome is unknown', async () => {
-    const { app, world } = await serve({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+    const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     world.panel.fail('hang', isAction);
     const first = act(app, 'killGameServer', 'first-request', headers);
     await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
@@ -218,9 +195,9 @@ describe('a replay names the first request', () => {
   });
 
   test('but not one that an earlier version stored without its id', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     await act(app, 'killGameServer', 'first-request', headers);
-    change(world, 'UPDATE hosting_idempotency SET request_id = NULL');
+    world.change('UPDATE hosting_idempotency SET request_id = NULL');
     const again = await act(app, 'killGameServer', 'second-request', headers);
     expect(again.headers['idempotent-replayed']).toBe('true');
     expect(firstOf(again)).toBeUndefined();
@@ -229,7 +206,7 @@ describe('a replay names the first request', () => {
 
 describe('the activity of a key', () => {
   test('is its own actions alone, in pages, newest first, and without addresses and texts', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     const other = await world.issueKey();
     const ids = Array.from({ length: 25 }, (_, at) => `order-${1000 + at}`);
     for (const id of ids) {
@@ -252,7 +229,7 @@ describe('the activity of a key', () => {
   });
 
   test('can be read on with a new secret of the key, and not with another key', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     for (const id of ['order-4711', 'order-4712', 'order-4713']) await act(app, 'startVps', id);
     const { next } = await pageOf(app, '?limit=1');
     const { stdout } = await runHere(['keys', 'rotate', app.key.split('_')[1]!], world.settings);
@@ -287,7 +264,7 @@ describe('the activity of a key', () => {
     ['after=CHANGED', 'after', ofAfter],
     ['after=NEXT&after=CHANGED', 'after', twice],
   ])('refuses %s, and names the parameter', async (query, name, message) => {
-    const { app } = await serve();
+    const { app } = await borrowHosting();
     for (const id of ['order-4711', 'order-4712']) await act(app, 'startVps', id);
     const { next } = await pageOf(app, '?limit=1');
     const changed = `${next!.slice(0, 5)}${next![5] === 'A' ? 'B' : 'A'}${next!.slice(6)}`;
@@ -298,7 +275,7 @@ describe('the activity of a key', () => {
   });
 
   test('takes an empty parameter as a missing one, and the limits 1 and 100', async () => {
-    const { app } = await serve();
+    const { app } = await borrowHosting();
     await act(app, 'startVps', 'order-4711');
     for (const query of ['?limit=&after=', '?limit=1', '?limit=100']) {
       expect((await pageOf(app, query)).activity).toHaveLength(1);
@@ -307,7 +284,7 @@ describe('the activity of a key', () => {
 });
 
 test('both count as reads of the key, not as actions', async () => {
-  const { app } = await serve();
+  const { app } = await borrowHosting();
   for (const target of ['/v1/hosting/activity', '/v1/hosting/actions/order-4711']) {
     const { headers } = await ask(app, target, withKey(app.key));
     expect(headers['ratelimit-policy']).toMatch(/^"default";.*, "reads";/);

@@ -1,8 +1,5 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
-import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -10,7 +7,7 @@ import type { Seen } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { createServable, startProcess } from '../server/process.ts';
-import { eventually, sharedProject } from '../server/shared.ts';
+import { borrowHosting, eventually } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 const target = '/v1/hosting/game/power/mine/start';
@@ -19,22 +16,9 @@ const failed = renderProblem('json', 'provider_error', 'Failed to send the power
 const isPower = ({ path }: Seen): boolean => path.endsWith('/power');
 const powerCalls = ({ panel }: HostingWorld): number => panel.seen.filter(isPower).length;
 
-async function serve(settings: Record<string, string> = {}): Promise<{ app: SharedApp; world: HostingWorld }> {
-  const world = await createHostingWorld(temporaryFolder());
-  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
-  return { app: { ...app, key: await world.issueKey() }, world };
-}
-
 function start(app: SharedApp, idempotencyKey: string, other: { target?: string; body?: string; key?: string } = {}) {
   const headers = { Authorization: `Bearer ${other.key ?? app.key}`, 'Idempotency-Key': idempotencyKey };
   return ask(app, other.target ?? target, { method: 'POST', headers, body: other.body });
-}
-
-/** Expires all claims at once, instead of after a minute. */
-function expireClaims({ settings }: HostingWorld): void {
-  const database = new DatabaseSync(join(settings.DATA_DIR!, 'hosting.sqlite'));
-  database.exec('UPDATE hosting_idempotency SET deadline = 0');
-  database.close();
 }
 
 function isReplayed({ headers }: Answer): boolean {
@@ -42,7 +26,7 @@ function isReplayed({ headers }: Answer): boolean {
 }
 
 test('of 100 concurrent requests with one Idempotency-Key one runs, and the others get its answer or 409', async () => {
-  const { app, world } = await serve();
+  const { app, world } = await borrowHosting();
   const answers = await Promise.all(Array.from({ length: 100 }, () => start(app, 'order-4711')));
   expect(powerCalls(world)).toBe(1);
   expect(new Set(answers.map(({ status }) => status))).toEqual(
@@ -60,7 +44,7 @@ test('of 100 concurrent requests with one Idempotency-Key one runs, and the othe
 });
 
 test('100 requests with different keys all run', async () => {
-  const { app, world } = await serve();
+  const { app, world } = await borrowHosting();
   const answers = await Promise.all(Array.from({ length: 100 }, (_, at) => start(app, `order-${at}`)));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   expect(answers.some(isReplayed)).toBe(false);
@@ -72,7 +56,7 @@ describe('the same Idempotency-Key', () => {
     ['another path', { target: target.replace('start', 'stop') }],
     ['a body', { body: '{"x":1}' }],
   ])('with %s is refused with 422', async (_, other) => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     await start(app, 'order-4711');
     const { status, text } = await start(app, 'order-4711', other);
     expect({ status, text }).toEqual({ status: 422, text: renderProblem('json', 'idempotency_mismatch') });
@@ -83,14 +67,14 @@ describe('the same Idempotency-Key', () => {
     ['another query', `${target}?utm_source=mail`],
     ['another spelling', target.replace('/mine/', '/%6Dine/')],
   ])('with %s of the same path is the same request', async (_, other) => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     await start(app, 'order-4711');
     expect(isReplayed(await start(app, 'order-4711', { target: other }))).toBe(true);
     expect(powerCalls(world)).toBe(1);
   });
 
   test('with another body of a command is refused with 422', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     const headers = { 'Idempotency-Key': 'order-4711' };
     await askEndpoint(app, 'sendGameCommand', { headers, body: '{"command":"say a"}' });
     const { status } = await askEndpoint(app, 'sendGameCommand', { headers, body: '{"command":"say b"}' });
@@ -99,7 +83,7 @@ describe('the same Idempotency-Key', () => {
   });
 
   test('of another API key is independent', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     await start(app, 'order-4711');
     const other = await start(app, 'order-4711', { key: await world.issueKey() });
     expect(other.status).toBe(200);
@@ -108,7 +92,7 @@ describe('the same Idempotency-Key', () => {
   });
 
   test('grants no access without permission', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     await start(app, 'order-4711');
     const reader = await world.issueKey({ scopes: ['game-power:read'] });
     expect((await start(app, 'order-4711', { key: reader })).status).toBe(403);
@@ -116,7 +100,7 @@ describe('the same Idempotency-Key', () => {
   });
 
   test('can be used again after a definite failure', async () => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     world.panel.fail({ status: 422 }, isPower);
     expect((await start(app, 'order-4711')).status).toBe(502);
     world.panel.fail(undefined);
@@ -127,7 +111,7 @@ describe('the same Idempotency-Key', () => {
   });
 
   test('can be used again after a request that was refused before it ran', async () => {
-    const { app } = await serve();
+    const { app } = await borrowHosting();
     const headers = { 'Idempotency-Key': 'order-4711' };
     expect((await askEndpoint(app, 'killGameServer', { headers, body: '{"force":false}' })).status).toBe(400);
     expect((await askEndpoint(app, 'killGameServer', { headers })).status).toBe(200);
@@ -136,7 +120,7 @@ describe('the same Idempotency-Key', () => {
   test.each(['drop', 'garbage', 'huge'] as const)(
     'never repeats the action after an unknown outcome (%s)',
     async (fault) => {
-      const { app, world } = await serve();
+      const { app, world } = await borrowHosting();
       world.panel.fail(fault, isPower);
       const first = await start(app, 'order-4711');
       expect(first).toMatchObject({ status: 502, text: failed });
@@ -153,7 +137,7 @@ describe('the same Idempotency-Key', () => {
 
 describe('an Idempotency-Key', () => {
   test.each(['', 'with blank', 'x'.repeat(256), 'ä', 'tab\there'])('that is %j is refused', async (key) => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     const { status, text } = await start(app, key);
     expect({ status, error: (JSON.parse(text) as { error: string }).error }).toEqual({
       status: 400,
@@ -163,13 +147,13 @@ describe('an Idempotency-Key', () => {
   });
 
   test.each(['x', 'x'.repeat(255), '"8e03978e-40d5-43dd-bc93-6894a57f9324"', '!~'])('may be %s', async (key) => {
-    const { app } = await serve();
+    const { app } = await borrowHosting();
     expect((await start(app, key)).status).toBe(200);
     expect(isReplayed(await start(app, key))).toBe(true);
   });
 
   test('is ignored by read endpoints', async () => {
-    const { app } = await serve();
+    const { app } = await borrowHosting();
     const headers = { 'Idempotency-Key': 'with blank' };
     for (let time = 0; time < 2; time += 1) {
       const answer = await askEndpoint(app, 'getLatestGameLog', { headers });
@@ -198,7 +182,8 @@ test('an action of a killed process runs at most once', async () => {
   // The claim is still valid, since another instance may run the request.
   const early = await start(app, 'order-4711');
   expect(early).toMatchObject({ status: 409, text: renderProblem('json', 'in_progress') });
-  expireClaims(world);
+  // Instead of after a minute.
+  world.change('UPDATE hosting_idempotency SET deadline = 0');
   for (let time = 0; time < 3; time += 1) {
     const late = await start(app, 'order-4711');
     expect(late).toMatchObject({ status: 502, text: failed });

@@ -1,17 +1,11 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { runHere } from '../commands/run-command.ts';
-import { createTestApp } from '../helpers/app.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
-import { temporaryFolder } from '../helpers/project.ts';
 import type { Seen } from '../helpers/upstream.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { eventually, sharedProject } from '../server/shared.ts';
-import type { SharedApp } from '../server/shared.ts';
+import { borrowHosting, eventually } from '../server/shared.ts';
 import { openStream } from './instances.ts';
 
 const isAction = ({ method }: Seen): boolean => method === 'POST';
@@ -27,11 +21,8 @@ interface Waiting {
 type Kind = 'game' | 'vps';
 
 async function waitForTurn(kind: Kind): Promise<Waiting> {
-  const world = await createHostingWorld(temporaryFolder());
+  const { app, world } = await borrowHosting();
   const upstream = kind === 'game' ? world.panel : world.hetzner;
-  const key = await world.issueKey();
-  const started = await createTestApp({ root: await sharedProject(), settings: world.settings });
-  const app: SharedApp = { ...started, key };
   upstream.fail('hang', isAction);
   const first = askEndpoint(app, kind === 'game' ? 'startGameServer' : 'startVps');
   await expect.poll(() => upstream.seen.filter(isAction), eventually).toHaveLength(1);
@@ -40,7 +31,7 @@ async function waitForTurn(kind: Kind): Promise<Waiting> {
   await expect.poll(() => Array.fromAsync(world.store.audit.entries({})), eventually).toHaveLength(2);
   return {
     world,
-    keyId: key.split('_')[1]!,
+    keyId: app.key.split('_')[1]!,
     async finish() {
       upstream.server.closeAllConnections();
       expect((await first).status).toBe(502);
@@ -57,12 +48,6 @@ function sentAfter({ panel, hetzner }: HostingWorld): Seen[] {
 
 async function run({ settings }: HostingWorld, ...args: string[]): Promise<void> {
   expect(await runHere(args, settings)).toMatchObject({ status: 0 });
-}
-
-function change({ settings }: HostingWorld, sql: string): void {
-  const database = new DatabaseSync(join(settings.DATA_DIR!, 'hosting.sqlite'));
-  database.exec(sql);
-  database.close();
 }
 
 const invalidToken = 'Bearer error="invalid_token"';
@@ -86,21 +71,21 @@ describe.each<Kind>(['game', 'vps'])('an action on a %s server that waits for an
     ],
     [
       'its key expires',
-      ({ world }) => change(world, 'UPDATE hosting_api_keys SET expires_at = 1'),
+      ({ world }) => world.change('UPDATE hosting_api_keys SET expires_at = 1'),
       401,
       renderProblem('json', 'unauthorized'),
       invalidToken,
     ],
     [
       'its key loses the scope',
-      ({ world }) => change(world, `UPDATE hosting_api_keys SET scopes = '["${kind}-power:read"]'`),
+      ({ world }) => world.change(`UPDATE hosting_api_keys SET scopes = '["${kind}-power:read"]'`),
       403,
       renderProblem('json', 'insufficient_scope', 'This API key only has read scope'),
       `Bearer error="insufficient_scope", scope="${kind}-power:read_write"`,
     ],
     [
       'its key loses the server',
-      ({ world }) => change(world, `UPDATE hosting_api_keys SET servers = '["${kind}:theirs"]'`),
+      ({ world }) => world.change(`UPDATE hosting_api_keys SET servers = '["${kind}:theirs"]'`),
       403,
       renderProblem(
         'json',
@@ -148,16 +133,13 @@ test('an action that waits is sent to the place that the record names when its t
 
 test('a store that cannot be read when the turn of an action comes is a 500, and nothing is sent', async () => {
   const waiting = await waitForTurn('game');
-  change(waiting.world, 'DROP TABLE hosting_api_keys');
+  waiting.world.change('DROP TABLE hosting_api_keys');
   expect(await waiting.finish()).toMatchObject({ status: 500, text: renderProblem('json', 'internal_error') });
   expect(sentAfter(waiting.world)).toEqual([]);
 });
 
 test('an action that waits for a connection to the panel is not sent if its key is revoked', async () => {
-  const world = await createHostingWorld(temporaryFolder());
-  const key = await world.issueKey();
-  const started = await createTestApp({ root: await sharedProject(), settings: world.settings });
-  const app: SharedApp = { ...started, key };
+  const { app, world } = await borrowHosting();
   world.panel.fail('hang', isAction);
   // As many as there are connections to a panel.
   const commands = Array.from({ length: 32 }, () => askEndpoint(app, 'sendGameCommand'));
@@ -167,7 +149,7 @@ test('an action that waits for a connection to the panel is not sent if its key 
     (await Array.fromAsync(world.store.audit.entries({}))).some(({ action }) => action === 'kill');
   await expect.poll(isWaiting, eventually).toBe(true);
   await sleep(700);
-  await run(world, 'keys', 'revoke', key.split('_')[1]!);
+  await run(world, 'keys', 'revoke', app.key.split('_')[1]!);
   world.panel.fail(undefined);
   world.panel.server.closeAllConnections();
   expect(await power).toMatchObject({ status: 401, text: renderProblem('json', 'unauthorized') });
@@ -176,15 +158,13 @@ test('an action that waits for a connection to the panel is not sent if its key 
 });
 
 test('a command of a stream that waits for another one is not sent if its key is rotated', async () => {
-  const world = await createHostingWorld(temporaryFolder());
-  const key = await world.issueKey();
-  const started = await createTestApp({ root: await sharedProject(), settings: world.settings });
-  const stream = await openStream({ ...started, key });
+  const { app, world } = await borrowHosting();
+  const stream = await openStream(app);
   world.panel.fail('hang', isAction);
   stream.send('send command', 'first');
   stream.send('send command', 'second');
   await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
-  await run(world, 'keys', 'rotate', key.split('_')[1]!);
+  await run(world, 'keys', 'rotate', app.key.split('_')[1]!);
   world.panel.fail(undefined);
   world.panel.server.closeAllConnections();
   expect(await stream.ended).toMatchObject({ code: 4003 });

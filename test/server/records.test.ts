@@ -1,28 +1,13 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import type { ServerName } from '#contract/api-keys.ts';
 import { messageOf } from '#contract/endpoint.ts';
 import { renderProblem } from '#contract/problem.ts';
-import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { ask, askEndpoint } from './ask.ts';
-import { sharedProject } from './shared.ts';
+import { borrowHosting } from './shared.ts';
 import { describeEndpoint, requestOf, serverAccessOf, serverNames } from './targets.ts';
-
-async function serve() {
-  const world = await createHostingWorld(temporaryFolder());
-  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
-  return { world, app: { ...app, key: await world.issueKey() } };
-}
-
-function damage({ settings }: HostingWorld, sql: string): void {
-  const database = new DatabaseSync(join(settings.DATA_DIR!, 'hosting.sqlite'));
-  database.exec(sql);
-  database.close();
-}
 
 describe.each(serverNames)('%s', (name) => {
   const { kind } = serverAccessOf(name);
@@ -42,10 +27,10 @@ describe.each(serverNames)('%s', (name) => {
         return world.store.servers.put({ server, provider, ref: '42', logFile: null });
       },
     ],
-    ['is empty', (world) => damage(world, "UPDATE hosting_servers SET ref = '', provider = ''")],
-    ['is missing with its table', (world) => damage(world, 'DROP TABLE hosting_servers')],
+    ['is empty', (world) => world.change("UPDATE hosting_servers SET ref = '', provider = ''")],
+    ['is missing with its table', (world) => world.change('DROP TABLE hosting_servers')],
   ])('whose record %s gets the documented error without an upstream request', async (_, harm) => {
-    const { app, world } = await serve();
+    const { app, world } = await borrowHosting();
     await harm(world);
     const answer = await askEndpoint(app, name);
     expect(answer).toMatchObject({
@@ -54,16 +39,16 @@ describe.each(serverNames)('%s', (name) => {
     });
     const sent = [...world.panel.seen, ...world.hetzner.seen];
     expect(sent.filter(({ method, path }) => method === 'POST' || path.includes('/files/'))).toEqual([]);
-    const log = app.log().find(({ msg }) => msg === 'request failed');
+    const log = app.log().findLast(({ msg }) => msg === 'request failed');
     expect(log).toMatchObject({ level: 'error', status });
   });
 
   test('answers 500 if the record of the key is damaged or the store is missing', async () => {
-    const { app, world } = await serve();
-    damage(world, "UPDATE hosting_api_keys SET scopes = 'nonsense'");
+    const { app, world } = await borrowHosting();
+    world.change("UPDATE hosting_api_keys SET scopes = 'nonsense'");
     const internal = { status: 500, text: renderProblem('json', 'internal_error') };
     expect(await askEndpoint(app, name)).toMatchObject(internal);
-    damage(world, 'DROP TABLE hosting_api_keys');
+    world.change('DROP TABLE hosting_api_keys');
     expect(await askEndpoint(app, name)).toMatchObject(internal);
     expect((await ask(app, '/v1/plans')).status).toBe(200);
     expect((await ask(app, '/health')).status).toBe(200);
@@ -71,18 +56,18 @@ describe.each(serverNames)('%s', (name) => {
 });
 
 test('an action that cannot be audited does not run, and can be retried', async () => {
-  const { app, world } = await serve();
+  const { app, world } = await borrowHosting();
   const headers = { 'Idempotency-Key': 'order-4711' };
-  damage(world, 'ALTER TABLE hosting_audit RENAME TO elsewhere');
+  world.change('ALTER TABLE hosting_audit RENAME TO elsewhere');
   expect((await askEndpoint(app, 'startGameServer', { headers })).status).toBe(500);
   expect(world.panel.signals).toEqual([]);
-  damage(world, 'ALTER TABLE elsewhere RENAME TO hosting_audit');
+  world.change('ALTER TABLE elsewhere RENAME TO hosting_audit');
   expect((await askEndpoint(app, 'startGameServer', { headers })).status).toBe(200);
   expect(world.panel.signals).toEqual(['start']);
 });
 
 test('a server that moves to another provider is used there by the next request', async () => {
-  const { app, world } = await serve();
+  const { app, world } = await borrowHosting();
   const other = await createHostingWorld(temporaryFolder());
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
   await world.store.servers.put({
@@ -98,7 +83,7 @@ test('a server that moves to another provider is used there by the next request'
 });
 
 test('every action is audited before and after, with key, action and server', async () => {
-  const { app, world } = await serve();
+  const { app, world } = await borrowHosting();
   const started = Date.now();
   const actions: Record<string, string> = {
     startVps: 'start',
@@ -136,7 +121,7 @@ test('every action is audited before and after, with key, action and server', as
 });
 
 test('the audit log distinguishes refused and unknown outcomes', async () => {
-  const { app, world } = await serve();
+  const { app, world } = await borrowHosting();
   const outcomes = async () =>
     (await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome).filter(Boolean);
   world.panel.fail({ status: 422 });
@@ -149,7 +134,7 @@ test('the audit log distinguishes refused and unknown outcomes', async () => {
 });
 
 test('a command is audited with its first 64 characters', async () => {
-  const { app, world } = await serve();
+  const { app, world } = await borrowHosting();
   await askEndpoint(app, 'sendGameCommand', { body: JSON.stringify({ command: `say ${'x'.repeat(1000)}` }) });
   const details = (await Array.fromAsync(world.store.audit.entries({}))).map(({ detail }) => detail);
   expect(details).toEqual(Array(2).fill(`say ${'x'.repeat(60)}`));
@@ -158,7 +143,7 @@ test('a command is audited with its first 64 characters', async () => {
 });
 
 test('reads and unauthorised requests are not audited', async () => {
-  const { app, world } = await serve();
+  const { app, world } = await borrowHosting();
   await askEndpoint(app, 'getLatestGameLog');
   await askEndpoint(app, 'openGameConsole');
   await askEndpoint(app, 'startGameServer', { headers: { Authorization: 'Bearer nonsense' } });

@@ -8,7 +8,11 @@ import { schemas } from '#contract/primitives.ts';
 import { Manifest } from '#contract/release.ts';
 import { matchResource } from '#contract/resources.ts';
 
-const allNames = Object.keys(endpoints) as EndpointName[];
+const isGet = (name: EndpointName): boolean => endpoints[name].method === 'GET';
+// Actions come last: a read of a state waits until it is newer than the last action.
+const allNames = (Object.keys(endpoints) as EndpointName[]).toSorted(
+  (one, other) => Number(isGet(other)) - Number(isGet(one)),
+);
 
 /** Every operation of the machine description, for test tables. The pages for people have tests of their own. */
 export const endpointNames = allNames.filter((name) => !describeEndpoint(name).isPage);
