@@ -11,7 +11,7 @@ import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer, Question } from '../server/ask.ts';
-import { copyProject, serveShared, sharedApp, sharedProject } from '../server/shared.ts';
+import { copyProject, serveShared, sharedApp, sharedProject, stopClock } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import {
   describeEndpoint,
@@ -92,6 +92,7 @@ test('200, 304 and 405', async () => {
 });
 
 test('429', async () => {
+  stopClock();
   const app = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1', RATELIMIT_BLOCK_SECONDS: '60' });
   const limited = endpointNames.filter((name) => isLimited(describeEndpoint(name).path));
   // The first request is answered, the second begins the block.

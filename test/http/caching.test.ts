@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ask, askEndpoint } from '../server/ask.ts';
-import { serveShared, sharedApp } from '../server/shared.ts';
+import { serveShared, sharedApp, stopClock } from '../server/shared.ts';
 import { describeEndpoint, endpointNames, limitedNames, methodsOf, requestOf } from '../server/targets.ts';
 
 /** Whether a response has the headers of the rate limit; a response that caches may keep must not. */
@@ -64,6 +64,7 @@ test.each([
 });
 
 test('every 429 names the limit, and no cache keeps it', async () => {
+  stopClock();
   const app = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1', RATELIMIT_BLOCK_SECONDS: '60' });
   for (let time = 0; time < 2; time += 1) await ask(app, '/v1/info');
   for (const target of ['/v1/blog/list', '/v1/blog/article?path=/blog/news/none', '/v1/domains/tlds', '/v1/nothing']) {

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
 import { createIdentify } from '../../server/http/identify.ts';
 import { ask } from '../server/ask.ts';
-import { eventually, serveShared } from '../server/shared.ts';
+import { eventually, serveShared, stopClock } from '../server/shared.ts';
 
 function findClient(trusted: string, socket: string | undefined, forwardedFor?: string | string[]) {
   const identify = createIdentify(readEnv({ TRUSTED_PROXIES: trusted }).TRUSTED_PROXIES);
@@ -76,6 +76,7 @@ describe('the key of a limit', () => {
 describe('end to end', () => {
   const settings = { RATELIMIT_BURST: '2', RATELIMIT_RPS: '1' };
   const proxied = { ...settings, TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8' };
+  beforeEach(() => void stopClock());
   /** The statuses of two requests that use up the burst, and of a third. */
   const exhausted = [200, 200, 429];
 

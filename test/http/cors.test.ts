@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared, sharedApp } from '../server/shared.ts';
+import { sharedApp, stopClock } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { describeEndpoint, endpointNames, keyedNames, requestOf } from '../server/targets.ts';
 
@@ -60,7 +60,7 @@ describe('with a list of origins', () => {
   const settings = { CORS_ORIGINS: `${site}, http://shop.example.com:8080` };
 
   test.each([site, 'http://shop.example.com:8080'])('a listed origin may read every answer (%s)', async (origin) => {
-    const app = await serveShared(settings);
+    const app = await sharedApp(settings);
     for (const answer of await askAll(app, origin)) {
       expect(answer.headers['access-control-allow-origin']).toBe(origin);
       expect(answer.headers['access-control-expose-headers']).toBe(exposed);
@@ -82,7 +82,7 @@ describe('with a list of origins', () => {
     'null',
     'http://localhost:3000',
   ])('%s may read no answer and is not echoed', async (origin) => {
-    const app = await serveShared(settings);
+    const app = await sharedApp(settings);
     for (const { headers } of await askAll(app, origin)) {
       for (const name of ['allow-origin', 'allow-credentials', 'expose-headers']) {
         expect(headers).not.toHaveProperty(`access-control-${name}`);
@@ -93,13 +93,13 @@ describe('with a list of origins', () => {
   test.each([undefined, site, 'https://evil.example'])(
     'every answer has Vary: Origin, so that caches keep origins apart (%s)',
     async (origin) => {
-      const app = await serveShared(settings);
+      const app = await sharedApp(settings);
       for (const answer of await askAll(app, origin)) expect(variesBy(answer)).toContain('origin');
     },
   );
 
   test.each(['/v1/plans', '/v1/plans?other=1'])('%s also varies by encoding', async (target) => {
-    const app = await serveShared(settings);
+    const app = await sharedApp(settings);
     const answer = await ask(app, target, { headers: { Origin: site } });
     expect(variesBy(answer).toSorted()).toEqual(['accept-encoding', 'origin']);
   });
@@ -108,7 +108,7 @@ describe('with a list of origins', () => {
     [site, site],
     ['https://evil.example', undefined],
   ])('the preflight of %s is answered 204', async (origin, allowed) => {
-    const app = await serveShared(settings);
+    const app = await sharedApp(settings);
     const headers = {
       Origin: origin,
       'Access-Control-Request-Method': 'GET',
@@ -139,7 +139,7 @@ describe('ALLOW_LOCAL_ORIGINS', () => {
   ];
 
   test('allows every port of this machine, in addition to the list', async () => {
-    const app = await serveShared({ CORS_ORIGINS: site, ALLOW_LOCAL_ORIGINS: 'true' });
+    const app = await sharedApp({ CORS_ORIGINS: site, ALLOW_LOCAL_ORIGINS: 'true' });
     for (const origin of [...local, site]) {
       const { headers } = await ask(app, '/v1/plans', { headers: { Origin: origin } });
       expect(headers['access-control-allow-origin']).toBe(origin);
@@ -151,7 +151,7 @@ describe('ALLOW_LOCAL_ORIGINS', () => {
   });
 
   test('is off by default', async () => {
-    const app = await serveShared({ CORS_ORIGINS: site });
+    const app = await sharedApp({ CORS_ORIGINS: site });
     for (const origin of local) {
       const { headers } = await ask(app, '/v1/plans', { headers: { Origin: origin } });
       expect([origin, headers['access-control-allow-origin']]).toEqual([origin, undefined]);
@@ -160,7 +160,8 @@ describe('ALLOW_LOCAL_ORIGINS', () => {
 });
 
 test('a browser can read a 429 answer and its Retry-After', async () => {
-  const app = await serveShared({ CORS_ORIGINS: site, RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
+  stopClock();
+  const app = await sharedApp({ CORS_ORIGINS: site, RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
   await ask(app, '/v1/plans');
   const answer = await ask(app, '/v1/plans', { headers: { Origin: site } });
   expect(answer.status).toBe(429);
@@ -170,7 +171,7 @@ test('a browser can read a 429 answer and its Retry-After', async () => {
 
 describe.each(keyedNames)('%s', (name) => {
   test.each(['*', site, `*, ${site}`])('allows listed origins only, with CORS_ORIGINS=%s', async (listed) => {
-    const app = await serveShared({ CORS_ORIGINS: listed });
+    const app = await sharedApp({ CORS_ORIGINS: listed });
     for (const Authorization of [`Bearer ${app.key}`, 'Bearer nonsense']) {
       for (const origin of [undefined, 'https://evil.example', 'null', '*']) {
         const { headers } = await askEndpoint(app, name, {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared, sharedApp } from '../server/shared.ts';
+import { serveShared, sharedApp, stopClock } from '../server/shared.ts';
 import { describeEndpoint, endpointNames, limitedNames, methodsOf, requestOf, storedNames } from '../server/targets.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -134,6 +134,7 @@ describe('every answer carries a request id and nosniff', () => {
   });
 
   test.each([list, '/v1/info'])('429 to GET %s', async (target) => {
+    stopClock();
     const app = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
     await ask(app, target);
     const answer = await ask(app, target, { headers: { 'X-Request-Id': 'order-4711' } });

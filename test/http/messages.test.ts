@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { document } from '../contract/document.ts';
-import { createTestApp } from '../helpers/app.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
-import { temporaryFolder } from '../helpers/project.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
-import { sharedApp, sharedProject } from '../server/shared.ts';
+import { borrowHosting, sharedApp } from '../server/shared.ts';
 import { describeEndpoint, serverAccessOf, serverNames } from '../server/targets.ts';
 
 /** What the schema library would say. */
@@ -111,11 +108,7 @@ describe.each(serverNames)('%s', (name) => {
   const message = failureTexts[name]!;
 
   test('says in its 502 which action failed, also when it is replayed', async () => {
-    const world = await createHostingWorld(temporaryFolder());
-    const app = {
-      ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
-      key: await world.issueKey(),
-    };
+    const { app, world } = await borrowHosting();
     const expected = { status: 502, text: `${JSON.stringify({ success: false, error: 'provider_error', message })}\n` };
     if (name === 'openGameConsole') await world.store.servers.remove('game:mine');
     for (const fault of [{ status: 500 }, 'drop'] as const) {

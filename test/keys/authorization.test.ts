@@ -7,7 +7,7 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
+import { serveShared, sharedApp, sharedHosting, stopClock } from '../server/shared.ts';
 import {
   describeEndpoint,
   endpointNames,
@@ -257,6 +257,7 @@ describe('if a request has several problems, the response names the first:', () 
   });
 
   test('the rate limit of the IP address, before the key', async () => {
+    stopClock();
     const app = await serveShared({ RATELIMIT_RPS: '1', RATELIMIT_BURST: '1' });
     const target = '/v1/hosting/vps-custom/mine/start';
     const statuses = await Promise.all(

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
+import { serveShared, sharedApp, sharedHosting, stopClock } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 function askKey(app: SharedApp, key: string, method = 'GET', headers: Record<string, string> = {}): Promise<Answer> {
@@ -55,6 +55,7 @@ test('what an operator changes is in the next answer, and a revoked key gets non
 
 test('HEAD has the headers of GET, and counts as a read', async () => {
   const { issueKey } = await sharedHosting();
+  stopClock();
   const app = await serveShared({ READ_RATELIMIT_RPS: '1', READ_RATELIMIT_BURST: '2' });
   const key = await issueKey();
   const [got, head] = [await askKey(app, key), await askKey(app, key, 'HEAD')];
