@@ -52,16 +52,16 @@ describe.each(limitedNames)('%s', (name) => {
     }
   });
 
-  test('allows exactly the burst of 64 concurrent requests', async () => {
+  test('allows exactly the burst of 24 concurrent requests', async () => {
     const [app, from] = [await limitedApp(), newClient()];
     const { target, ...usual } = requestOf(name, app);
     const other = `${target}${target.includes('?') ? '&' : '?'}other=1`;
     // Half use the stored spelling, half one outside of the fast path: both share one limit.
     const answers = await Promise.all(
-      Array.from({ length: 64 }, (_, at) => ask(app, at % 2 === 0 ? target : other, { ...usual, from })),
+      Array.from({ length: 24 }, (_, at) => ask(app, at % 2 === 0 ? target : other, { ...usual, from })),
     );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(burst);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(64 - burst);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(24 - burst);
   });
 });
 
