@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest';
 import { toLogEnd } from '../../server/hosting/game-log.ts';
 import { toLogText } from '../../server/hosting/game-log.ts';
-import { createTestApp } from '../helpers/app.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
-import { temporaryFolder } from '../helpers/project.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { sharedProject } from '../server/shared.ts';
+import { borrowHosting } from '../server/shared.ts';
 
 const mebibyte = 1024 * 1024;
 const esc = '\u001B';
@@ -91,13 +88,11 @@ test('a cut inside a code or character leaves no part of it', () => {
 });
 
 test('an API key gets the end of a long log from a line start, without codes', async () => {
-  const world = await createHostingWorld(temporaryFolder());
-  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
-  const key = await world.issueKey();
+  const { app, world } = await borrowHosting();
   const lineAt = (index: number): string => `[INFO] Player number ${index} joined the game\n`;
   const lines = Array.from({ length: 40_000 }, (_, index) => lineAt(index));
   world.panel.files.set('/logs/latest.log', lines.map((line) => `${esc}[33m${line}${esc}[0m`).join(''));
-  const { status, text } = await askEndpoint({ ...app, key }, 'getLatestGameLog');
+  const { status, text } = await askEndpoint(app, 'getLatestGameLog');
   const { content } = JSON.parse(text) as { content: string };
   const first = Number(/^\[INFO\] Player number (\d+) joined/.exec(content)?.[1]);
   expect({ status, isEnd: content === lines.slice(first).join('') }).toEqual({ status: 200, isEnd: true });

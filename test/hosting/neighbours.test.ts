@@ -1,13 +1,11 @@
 import { expect, test } from 'vitest';
 import type { TestApp } from '../helpers/app.ts';
 import { createTestApp } from '../helpers/app.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
-import { temporaryFolder } from '../helpers/project.ts';
 import { until } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { sharedProject } from '../server/shared.ts';
+import { serveHosting, sharedProject } from '../server/shared.ts';
 
 const log = (id: string) => `/v1/hosting/game/logs/${id}/latest`;
 const bootstrap = '/v1/hosting/game/console/mine/websocket';
@@ -16,8 +14,7 @@ const stop = '/v1/hosting/game/power/theirs/stop';
 
 /** A service with two customers, whose servers are on one panel. */
 async function serve(settings: Record<string, string> = {}): Promise<HostingWorld & { app: TestApp }> {
-  const world = await createHostingWorld(temporaryFolder());
-  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+  const { app, world } = await serveHosting(settings);
   await checked(app);
   return { ...world, app };
 }

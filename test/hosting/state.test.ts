@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
-import { createTestApp } from '../helpers/app.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
-import { temporaryFolder } from '../helpers/project.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { eventually, sharedProject } from '../server/shared.ts';
+import { eventually, serveHosting } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { createInstances, openStream } from './instances.ts';
 
@@ -23,12 +20,8 @@ async function readState(app: SharedApp, name: StateEndpoint): Promise<State> {
 
 /** One service; its game server is running, and changes its state by power actions. */
 async function serve() {
-  const world = await createHostingWorld(temporaryFolder());
+  const { app, world } = await serveHosting();
   const { panel, hetzner } = world;
-  const app = {
-    ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
-    key: await world.issueKey(),
-  };
   const reads = () => panel.seen.filter(({ path }) => path.endsWith('/resources')).length;
   const lists = () => hetzner.seen.filter(({ path }) => path.includes('page=1') && path.includes('per_page=50')).length;
   return { ...world, app, reads, lists };

@@ -4,24 +4,21 @@ import { expect, test } from 'vitest';
 import { ConsoleStats } from '#contract/console-stream.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { linesOf, openClient } from '../helpers/console-client.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
 import { until } from '../helpers/upstream.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { sharedProject } from '../server/shared.ts';
+import { serveHosting, sharedProject } from '../server/shared.ts';
 import { bootstrap, openStream } from './instances.ts';
 
 /** The service before a panel with one running server, and a key for it. */
 async function serve(settings: Record<string, string> = {}, fields: { scopes?: ['game-console:read'] } = {}) {
-  const world = await createHostingWorld(temporaryFolder());
-  const key = await world.issueKey(fields);
-  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+  const { app, world } = await serveHosting(settings, { fields });
   const outcomes = async (): Promise<(string | null)[]> => {
     const entries = await Array.fromAsync(world.store.audit.entries({}));
     return entries.filter(({ phase }) => phase === 'finished').map(({ detail, outcome }) => `${detail}: ${outcome}`);
   };
-  return { world, panel: world.panel, wings: world.panel.wings, app: { ...app, key }, outcomes };
+  return { world, panel: world.panel, wings: world.panel.wings, app, outcomes };
 }
 
 test('the first viewer of a console gets the lines of the panel once, and then logs end', async () => {

@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest';
-import { createTestApp } from '../helpers/app.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
-import { temporaryFolder } from '../helpers/project.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { Seen } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
-import { eventually, sharedProject } from '../server/shared.ts';
+import { eventually, serveHosting } from '../server/shared.ts';
 
 const id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const span = '00f067aa0ba902b7';
@@ -13,10 +10,10 @@ const valid = `00-${id}-${span}-01`;
 
 /** A server with real upstreams, and what they get after the checks of the start. */
 async function serve() {
-  const world = await createHostingWorld(temporaryFolder());
   const chat = await createUpstream(() => ({ status: 200, body: '{}' }));
-  const settings = { ...world.settings, CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/token-of-the-tests` };
-  const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+  const { app, world } = await serveHosting({
+    CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/token-of-the-tests`,
+  });
   const { panel, hetzner } = world;
   await expect.poll(() => panel.seen.length >= 4 && hetzner.seen.length > 0, eventually).toBe(true);
   const marks = new Map([panel, hetzner, chat].map((upstream) => [upstream, upstream.seen.length]));
