@@ -1,8 +1,9 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
 /**
- * Prints how many answers were compared with the machine description, how many frames of console streams with their table, and as the last line of a run `N passed, N failed`, and
- * `, N skipped` if tests were skipped.
+ * Prints which programs are not installed, how many answers were compared with the machine description, how many frames
+ * of console streams with their table, and as the last line of a run `N passed, N failed`, and `, N skipped` if tests
+ * were skipped.
  */
 export default class SummaryReporter implements Reporter {
   #line = '';
@@ -12,6 +13,7 @@ export default class SummaryReporter implements Reporter {
     const counts = { passed: 0, failed: unhandled.length, skipped: 0 };
     let compared = 0;
     let frames = 0;
+    const missing = new Set<string>();
     for (const module of modules) {
       // A file that cannot be loaded has no tests, so it counts as one failure.
       if (module.errors().length > 0) counts.failed += 1;
@@ -21,10 +23,14 @@ export default class SummaryReporter implements Reporter {
         const { state } = test.result();
         compared += test.meta().compared ?? 0;
         frames += test.meta().frames ?? 0;
+        if (test.meta().missing !== undefined) missing.add(test.meta().missing!);
         if (state !== 'pending') counts[state] += 1;
       }
     }
-    this.#line = `${compared} answers compared with the machine description, ${frames} frames with the table of streams\n${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
+    const skipped = [...missing].map(
+      (program) => `the tests of a program that is not installed are skipped: ${program}\n`,
+    );
+    this.#line = `${skipped.join('')}${compared} answers compared with the machine description, ${frames} frames with the table of streams\n${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
     process.once('exit', () => process.stdout.write(`${this.#line}\n`));
   }
 }

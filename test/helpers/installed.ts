@@ -19,13 +19,11 @@ export interface Installed<T> {
   readonly stop: (started: T) => unknown;
 }
 
-/** A group of tests with its own running program. Without the program they are skipped, which fails on CI. */
+/** A group of tests with its own running program. Without the program they are skipped, which the last lines of a run say, and which fails on CI. */
 export function describeInstalled<T>(program: Installed<T>, body: (started: () => T) => void): void {
   const folder = findFolder(program);
-  if (folder === undefined) {
-    process.stderr.write(`the ${program.name} tests are skipped: apt-get install ${program.package}\n`);
-  }
-  test(`${program.name} is installed on CI`, () => {
+  test(`${program.name} is installed on CI`, ({ task }) => {
+    if (folder === undefined) task.meta.missing = `${program.name}: apt-get install ${program.package}`;
     expect({ CI: process.env.CI, folder }).not.toEqual({ CI: 'true', folder: undefined });
   });
   describe.skipIf(folder === undefined)(`in ${program.name}`, () => {

@@ -53,6 +53,8 @@ export function sharedProject(): Promise<string> {
 async function buildShared(): Promise<string> {
   const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
   process.once('exit', () => rmSync(root, { recursive: true, force: true }));
+  // Vitest ends its workers so, and a process that a signal ends has no exit event.
+  process.once('SIGTERM', () => process.exit());
   const rdap = await createRdapUpstream({ onEnd: forever });
   rdap.server.unref();
   const catalog = String(validProject['catalog/domains.yaml']);
