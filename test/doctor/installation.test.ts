@@ -40,7 +40,6 @@ test('an installation whose server runs has no fault, and the table says what wa
   const installation = await createInstallation();
   await installation.start();
   await expect.poll(() => existsSync(installation.settings['STATUS_FILE']!), eventually).toBe(true);
-  await expect.poll(async () => (await installation.examine()).faults, eventually).toEqual([]);
   const { status, findings, stderr } = await installation.examine();
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(findings.map(({ check, state, seen }) => `${check}: ${state}: ${seen.replaceAll(/\d+/g, 'N')}`)).toEqual([
@@ -273,7 +272,7 @@ const faults: Readonly<Record<string, Fault>> = {
   'a server that runs without its metrics': {
     async make(installation) {
       await installation.start();
-      return { METRICS_PORT: String(await findFreePort()) };
+      return { METRICS_PORT: '3' };
     },
     check: 'metrics',
     seen: /^the server has no metrics on port \d+$/,
@@ -322,6 +321,8 @@ const faults: Readonly<Record<string, Fault>> = {
     check: 'provider panel',
     seen: 'The panel cannot be reached with the token',
     advice: /connect/,
+    // On a busy machine a second is too short for the others too.
+    also: ['provider cloud', 'refs of cloud', 'refs of panel'],
   },
   'servers without providers': {
     make: () => ({ PROVIDERS_FILE: '' }),

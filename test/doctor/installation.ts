@@ -6,7 +6,6 @@ import type { Finding } from '../../server/doctor/finding.ts';
 import { runHere } from '../commands/run-command.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
-import { findFreePort } from '../helpers/free-port.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
@@ -27,7 +26,7 @@ export interface Installation {
   readonly world: HostingWorld;
   readonly kuma: KumaUpstream;
   readonly chat: Upstream;
-  /** Starts its server. */
+  /** Starts its server on free ports, which the doctor then looks at. */
   readonly start: () => Promise<TestApp>;
   /** Runs the doctor with changed settings; an empty one is not set. */
   readonly examine: (changes?: Readonly<Record<string, string>>) => Promise<Report>;
@@ -52,8 +51,9 @@ export async function createInstallation(databaseUrl?: string): Promise<Installa
   const settings = {
     ...world.settings,
     ...kuma.settings,
-    PORT: String(await findFreePort()),
-    METRICS_PORT: String(await findFreePort()),
+    // Nothing listens there, and no other test gets them.
+    PORT: '2',
+    METRICS_PORT: '3',
     DIST_DIR: join(root, 'dist'),
     PUBLIC_URL: 'https://api.example.com',
     TRUSTED_PROXIES: '127.0.0.1,::1',
@@ -70,7 +70,11 @@ export async function createInstallation(databaseUrl?: string): Promise<Installa
     world,
     kuma,
     chat,
-    start: () => createTestApp({ root, settings }),
+    async start() {
+      const app = await createTestApp({ root, settings: { ...settings, PORT: '0', METRICS_PORT: '0' } });
+      Object.assign(settings, { PORT: String(app.port), METRICS_PORT: String(app.metricsPort) });
+      return app;
+    },
     examine: (changes = {}) => examine({ ...settings, ...changes }, secrets),
   };
 }

@@ -13,6 +13,8 @@ import type { OnEnd } from './upstream.ts';
 export interface TestApp {
   readonly url: string;
   readonly port: number;
+  /** The port of the metrics, if METRICS_PORT is set. */
+  readonly metricsPort: number | undefined;
   /** Reads the metrics; rejects without METRICS_PORT. */
   metrics(): Promise<string>;
   /** The project folder whose `dist` is served. */
@@ -62,6 +64,7 @@ export async function createTestApp({
     port,
     root: project,
     stop,
+    metricsPort: server.metricsUrl === undefined ? undefined : Number(new URL(server.metricsUrl).port),
     metrics: async () => (await fetch(server.metricsUrl!)).text(),
     drain: () => server.drain(),
     request: (path, init) => fetch(url + path, { redirect: 'manual', ...init }),
