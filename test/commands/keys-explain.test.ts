@@ -1,5 +1,3 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
@@ -9,7 +7,7 @@ import { temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import { serveShared, sharedHosting } from '../server/shared.ts';
 import { describeEndpoint, endpointNames, methodsOf, requestOf } from '../server/targets.ts';
-import { createCommandLine, createKey, runHere } from './run-command.ts';
+import { createCommandLine, createKey, damage, runHere } from './run-command.ts';
 
 test('agrees with the server about every endpoint, key and server', async () => {
   const world = await sharedHosting();
@@ -138,9 +136,7 @@ test('changes nothing, and sends nothing', async () => {
 test('a store that cannot be read is an error, not an answer', async () => {
   const line = await createCommandLine();
   const { id } = await createKey(line);
-  const database = new DatabaseSync(join(line.env.DATA_DIR!, 'hosting.sqlite'));
-  database.exec(`UPDATE hosting_api_keys SET scopes = 'damaged'`);
-  database.close();
+  damage(line, `UPDATE hosting_api_keys SET scopes = 'damaged'`);
   expect(await line.run('keys', 'explain', id, 'GET', '/v1/hosting/activity')).toEqual({
     status: 1,
     stdout: '',

@@ -6,25 +6,22 @@ import { createProviders } from '../../server/hosting/providers/index.ts';
 import { countCalls } from '../../server/metrics/upstreams.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { createTestApp } from '../helpers/app.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
 import { changesOf, parseSeries } from '../helpers/metrics.ts';
-import { article, buildProject, createProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
 import { createTestLog } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
-import { copyProject, eventually, serveShared, sharedProject } from '../server/shared.ts';
+import { copyProject, eventually, serveHosting, serveShared } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { readManifest } from '../server/targets.ts';
 
 /** A server with metrics, and customers of its own. */
 async function serveWorld(settings: Record<string, string> = {}) {
-  const world = await createHostingWorld(temporaryFolder());
-  const all = { ...world.settings, METRICS_PORT: '0', ...settings };
-  const app = await createTestApp({ root: await sharedProject(), settings: all });
+  const { app, world } = await serveHosting({ METRICS_PORT: '0', ...settings });
   // The check of the credentials at the start: two of the panel, one of the cloud.
   const checks = async () => parseSeries(await app.metrics()).get(calls('panel', 'ok')) ?? 0;
   await expect.poll(checks, eventually).toBeGreaterThanOrEqual(4);
-  return { world, app: { ...app, key: await world.issueKey() } };
+  return { world, app };
 }
 
 const calls = (upstream: string, outcome: string): string =>
