@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
-import { examineInstallation } from '../doctor/local/index.ts';
-import { examine } from '../doctor/visit/index.ts';
-import type { Finding } from '../doctor/finding.ts';
+import { examineInstallation } from '../doctor/local.ts';
+import { examine } from '../doctor/visit.ts';
+import type { Finding } from '../doctor/run.ts';
 import { parseApiKey } from '../keys/key.ts';
 import type { Context } from './context.ts';
 import { formatTable } from './table.ts';

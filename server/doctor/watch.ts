@@ -1,22 +1,15 @@
-import type { Env } from '../env.ts';
 import type { Environment } from '#common/environment.ts';
+import type { Env } from '../env.ts';
 import type { Provider } from '../hosting/providers/types.ts';
 import type { Logger } from '../log.ts';
-import type { Releases } from '../releases/service.ts';
+import type { Release } from '../releases/load.ts';
 import type { Store } from '../store/types.ts';
 import { createPoller } from '../upstream/poller.ts';
-import { toFirstState, toNextState as toNextClock, toOutcome } from './clock-state.ts';
-import type { ClockReading } from './clock-state.ts';
-import type { Finding } from './finding.ts';
-import { checkClock } from './local/clock.ts';
-import { checkDisks } from './local/disk.ts';
-import { checkCredentials, checkProviders } from './local/providers.ts';
-import { checkReleaseAge } from './local/release.ts';
-import { checkRights } from './local/rights.ts';
-import { checkServers } from './local/servers.ts';
-import { checkSettings } from './local/settings.ts';
-import { noFaults, toNextState } from './watch-state.ts';
-import type { WatchLine } from './watch-state.ts';
+import { askProviders } from './installation.ts';
+import type { Installation, ProviderReport } from './installation.ts';
+import { watchedChecks } from './local.ts';
+import { runChecks, skipped } from './run.ts';
+import type { Finding } from './run.ts';
 
 /** What a running server is made of. */
 export interface Watched {
@@ -24,94 +17,104 @@ export interface Watched {
   readonly environment: Environment;
   readonly log: Logger;
   readonly store: Pick<Store, 'servers'>;
-  readonly releases: Pick<Releases, 'current'>;
+  readonly releases: { readonly current: () => Release };
   readonly providers: ReadonlyMap<string, Provider>;
-  /** Whether `npm run dev` runs it, whose release is rebuilt at each save. */
+  /** Whether `npm run dev` runs it, whose release is rebuilt at each save: then only the settings are checked, once. */
   readonly isPreview: boolean;
-  /** The clocks; the default is those of the machine. */
-  readonly readClocks?: () => ClockReading;
-  /** The pause between looks; a default for each. */
+  /** The time of day, and the time since the start, which no one sets, in milliseconds; the default is the machine's. */
+  readonly readClocks?: () => { readonly wall: number; readonly monotonic: number };
+  /** The pause between looks. */
   readonly pauseMs?: number;
 }
 
-const minuteMs = 60_000;
+const lookMs = 5 * 60_000;
 
-const machineClocks = (): ClockReading => ({ wall: Date.now(), monotonic: performance.now() });
+/** While a fault lasts, it is logged again after this time. */
+const repeatMs = 24 * 3_600_000;
+
+/** What is seen of a fault changes from look to look, what to do about it does not. */
+const identify = ({ check, advice = '' }: Finding): string => `${check}: ${advice}`;
+
+/** After the start, an upstream that does not answer says nothing about its credential. */
+function toLater(report: ProviderReport): ProviderReport {
+  if (report.answers) return report;
+  return { ...report, outcomes: [{ check: `provider ${report.name}`, ...skipped('its upstream does not answer') }] };
+}
 
 /**
- * Logs once what is wrong with an installation at its start, and from then on what goes wrong while it runs. It does so in
- * the background: nothing waits for it. Returns a function that stops it.
+ * Logs each fault of an installation when it begins, once a day while it lasts, and when it ends, from the start of the
+ * server on. It does so in the background: nothing waits for it. Returns a function that stops it.
  */
 export function watchInstallation(watched: Watched): () => void {
-  const { env, environment, log, store, releases, providers, isPreview, pauseMs } = watched;
-  const { readClocks = machineClocks } = watched;
-  let state = noFaults;
+  const { env, environment, log, store, releases, providers, isPreview, pauseMs = lookMs } = watched;
+  const { readClocks = () => ({ wall: Date.now(), monotonic: performance.now() }) } = watched;
+  const faults = new Map<string, { readonly finding: Finding; readonly since: number; readonly loggedAt: number }>();
+  let isStart = true;
   let isStopped = false;
-  const look = (findings: readonly Finding[]): void => {
+
+  const here: Installation = {
+    env,
+    environment,
+    now: () => readClocks().wall,
+    release: async () => releases.current(),
+    store: async () => ({ outcomes: [], records: { servers: await store.servers.list(), apiKeys: [] } }),
+    server: async () => ({ isRunning: true, outcome: skipped('it looks itself') }),
+    async providers() {
+      const isFirst = isStart;
+      isStart = false;
+      const reports = await askProviders(providers);
+      if (!isFirst) return reports.map(toLater);
+      // What is right is logged once.
+      const good = reports.flatMap(({ outcomes }) => outcomes.filter(({ state }) => state === 'ok'));
+      if (!isStopped) for (const { check, seen } of good) log.info({ check }, seen);
+      return reports;
+    },
+  };
+
+  /** Logs what the findings change. A fault stays as it was if its check was not made, or found nothing out. */
+  const note = (findings: readonly Finding[]): void => {
     // What a check finds after the stop is that the server closes what it uses.
     if (isStopped) return;
-    const next = toNextState(state, { at: readClocks().monotonic, findings });
-    ({ state } = next);
-    for (const line of next.lines) write(log, line);
-  };
-  const once = async (check: () => Promise<readonly Finding[]>): Promise<void> => {
-    try {
-      look(await check());
-    } catch (error) {
-      // For instance while the store does not answer, which has its own line.
-      log.debug({ err: error }, 'a check of the installation could not be made');
+    const now = readClocks().monotonic;
+    const toSeconds = (since: number): number => Math.round((now - since) / 1000);
+    const found = new Set<string>();
+    for (const finding of findings.filter(({ state }) => state === 'fault')) {
+      const id = identify(finding);
+      const before = faults.get(id);
+      const { since, loggedAt } = before ?? { since: now, loggedAt: -Infinity };
+      const isDue = now - loggedAt >= repeatMs;
+      const { check, seen, advice } = finding;
+      if (isDue) log.warn({ check, ...(before && { seconds: toSeconds(since) }), advice }, seen);
+      faults.set(id, { finding, since, loggedAt: isDue ? now : loggedAt });
+      found.add(id);
+    }
+    for (const [id, { finding, since }] of faults) {
+      const { check, seen } = finding;
+      const same = findings.filter((one) => one.check === check);
+      if (found.has(id) || same.length === 0 || same.some(({ state }) => state === 'skipped')) continue;
+      faults.delete(id);
+      log.info({ check, seconds: toSeconds(since) }, `over: ${seen}`);
     }
   };
-  look(checkSettings(env, environment));
-  if (isPreview) return () => undefined;
 
-  let clock = toFirstState(readClocks());
-  void once(async () => [{ check: 'clock', ...(await checkClock(env.DIST_DIR, () => readClocks().wall)) }]);
-  void once(() => checkRights(env, environment));
-  void once(async () => await checkServers(await store.servers.list(), env.PROVIDERS_FILE));
-  const often = createPoller({
+  const onError = (error: unknown) => {
+    // For instance while the store does not answer, which has its own line.
+    log.debug({ err: error }, 'a check of the installation could not be made');
+    return skipped('the check failed');
+  };
+  const checks = isPreview ? watchedChecks.filter(({ name }) => name === 'settings') : watchedChecks;
+  const poller = createPoller({
     async read() {
-      const reading = readClocks();
-      clock = toNextClock(clock, reading);
-      look([{ check: 'clock jump', ...toOutcome(clock) }, checkReleaseAge(releases.current(), reading.wall)]);
-      await once(() => checkDisks(env));
+      // Each by itself: a provider that does not answer must not delay what the others found.
+      const looks = checks.map(async (check) => note(await runChecks([check], here, onError)));
+      await Promise.all(looks);
     },
-    everyMs: () => pauseMs ?? minuteMs,
+    everyMs: () => pauseMs,
   });
-  let isFirst = true;
-  const seldom = createPoller({
-    async read() {
-      const isStart = isFirst;
-      isFirst = false;
-      await once(async () => {
-        const findings = isStart ? await checkAtStart(providers) : await checkCredentials(providers);
-        if (isStart && !isStopped) logGoodNews(log, findings);
-        return findings;
-      });
-    },
-    everyMs: () => pauseMs ?? 5 * minuteMs,
-  });
-  void often.start();
-  if (providers.size > 0) void seldom.start();
+  void (isPreview ? poller.poll() : poller.start());
   return () => {
     isStopped = true;
     // Not awaited: an upstream that does not answer must not delay the end.
-    void often.stop();
-    void seldom.stop();
+    void poller.stop();
   };
-}
-
-/** Checks the providers at the start, when it is a fault too if one cannot be reached. */
-async function checkAtStart(providers: Watched['providers']): Promise<readonly Finding[]> {
-  return (await checkProviders(providers)).flatMap((report) => report.findings);
-}
-
-/** Logs what is right, once. */
-function logGoodNews(log: Logger, findings: readonly Finding[]): void {
-  for (const { check, state, seen } of findings) if (state === 'ok') log.info({ check }, seen);
-}
-
-function write(log: Logger, { type, finding: { check, seen, advice }, seconds }: WatchLine): void {
-  if (type === 'ends') log.info({ check, seconds }, `over: ${seen}`);
-  else log.warn({ check, ...(type === 'lasts' && { seconds }), advice }, seen);
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { examine } from '../../server/doctor/visit/index.ts';
+import { examine } from '../../server/doctor/visit.ts';
 import { runHere } from '../commands/run-command.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createUpstream } from '../helpers/upstream.ts';

@@ -20,7 +20,7 @@ import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/p
 import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import { eventually } from '../server/shared.ts';
-import type { Finding } from '../../server/doctor/finding.ts';
+import type { Finding } from '../../server/doctor/run.ts';
 import { addKey, createInstallation } from './installation.ts';
 import type { Installation } from './installation.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createApiKey } from '../../server/keys/key.ts';
 import { openStore } from '../../server/store/index.ts';
-import type { Finding } from '../../server/doctor/finding.ts';
+import type { Finding } from '../../server/doctor/run.ts';
 import { runHere } from '../commands/run-command.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';

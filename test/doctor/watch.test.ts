@@ -103,6 +103,51 @@ test('a credential that is refused from the start is one line, not two', async (
   expect(lines()).toEqual(['warn provider panel: The token is not accepted: status 401']);
 });
 
+test('a start logs that a panel cannot be reached, and that it is over', async () => {
+  const { panel, providers, checked } = await preparePanel();
+  panel.fail('drop');
+  const lines = await watch({ providers });
+  const unreachable = [
+    'warn provider panel: The panel cannot be reached with the read_only_token',
+    'warn provider panel: The panel cannot be reached with the token',
+  ];
+  await expect.poll(lines, eventually).toEqual(unreachable);
+  await checked();
+  expect(lines()).toEqual(unreachable);
+  panel.fail(undefined);
+  const over = unreachable.map((line) => line.replace('warn', 'info').replace(': ', ': over: '));
+  await expect.poll(lines, eventually).toEqual([...over, ...unreachable]);
+});
+
+test('a start logs once that a credential is accepted', async () => {
+  const { providers, checked } = await preparePanel();
+  const { log, written } = createTestLog();
+  await start({ providers, log });
+  await checked();
+  await checked();
+  expect(written().match(/"The \w+ is accepted"/g)).toEqual([
+    '"The token is accepted"',
+    '"The read_only_token is accepted"',
+  ]);
+});
+
+test('of two refused credentials, the one that is accepted again is over', async () => {
+  const { panel, providers, checked } = await preparePanel();
+  const user = panel.users.get(panelKeys.write)!;
+  panel.users.clear();
+  const lines = await watch({ providers });
+  const refused = [
+    'warn provider panel: The read_only_token is not accepted: status 401',
+    'warn provider panel: The token is not accepted: status 401',
+  ];
+  await expect.poll(lines, eventually).toEqual(refused);
+  panel.users.set(panelKeys.write, user);
+  const over = 'info provider panel: over: The token is not accepted: status 401';
+  await expect.poll(lines, eventually).toEqual([over, ...refused]);
+  await checked();
+  expect(lines()).toHaveLength(3);
+});
+
 test('a panel that answers with errors for a while is no line', async () => {
   const { panel, providers, checked } = await preparePanel();
   const lines = await watch({ providers });
@@ -154,20 +199,56 @@ test('a stop during a check logs nothing', async () => {
   expect(written()).toBe(before);
 });
 
-test('a clock that jumps is logged, and that it is steady again', async () => {
-  let reading = { wall: Date.now(), monotonic: 0 };
-  const go = (wall: number, monotonic: number): void => {
-    reading = { wall: reading.wall + wall * 1000, monotonic: reading.monotonic + monotonic * 1000 };
+test('a fault is logged when it begins, once a day while it lasts, when it ends, and when it begins again', async () => {
+  const release = { nextChangeAt: '2026-11-20' as string | null };
+  const releases = { current: () => release } as unknown as Watched['releases'];
+  const { log, written } = createTestLog();
+  const hourMs = 3_600_000;
+  const wall = Date.parse('2026-11-21T00:00:00Z');
+  let monotonic = 0;
+  let looks = 0;
+  const readClocks = () => {
+    looks += 1;
+    return { wall, monotonic };
   };
-  const lines = await watch({ readClocks: () => reading });
-  go(60, 60);
-  go(3600, 60);
-  await expect.poll(() => lines().length, eventually).toBe(1);
-  go(700, 700);
-  await expect.poll(() => lines().length, eventually).toBe(2);
-  const jumped =
-    'clock jump: the clock jumped by 3540 s: keys, tokens and scheduled articles ended or began at the wrong time';
-  expect(lines()).toEqual([`info ${jumped.replace(': ', ': over: ')}`, `warn ${jumped}`]);
+  const env = readEnv({ DIST_DIR: temporaryFolder(), DATA_DIR: temporaryFolder() });
+  await start({ log, releases, env, readClocks });
+  const lines = () =>
+    written()
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .map(({ level, msg, seconds }) => [level, String(msg).slice(0, 22), seconds]);
+  /** Waits until some looks that began from now on have ended. */
+  const looked = async (): Promise<void> => {
+    const before = looks;
+    await expect.poll(() => looks, eventually).toBeGreaterThan(before + 20);
+  };
+  const expected: unknown[] = [['warn', 'an article of 2026-11-', undefined]];
+  await looked();
+  expect(lines()).toEqual(expected);
+  monotonic = 23.9 * hourMs;
+  await looked();
+  expect(lines()).toEqual(expected);
+  monotonic = 24 * hourMs;
+  await looked();
+  expected.push(['warn', 'an article of 2026-11-', 86_400]);
+  expect(lines()).toEqual(expected);
+  monotonic = 47.9 * hourMs;
+  await looked();
+  expect(lines()).toEqual(expected);
+  monotonic = 49 * hourMs;
+  await looked();
+  expected.push(['warn', 'an article of 2026-11-', 49 * 3600]);
+  expect(lines()).toEqual(expected);
+  release.nextChangeAt = null;
+  await looked();
+  expected.push(['info', 'over: an article of 20', 49 * 3600]);
+  expect(lines()).toEqual(expected);
+  release.nextChangeAt = '2026-11-20';
+  await looked();
+  expected.push(['warn', 'an article of 2026-11-', undefined]);
+  expect(lines()).toEqual(expected);
 });
 
 test('a release whose scheduled change did not come is logged until another is served', async () => {

@@ -3,7 +3,7 @@ import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { TestContext } from 'vitest';
-import { checkDisks } from '../../../server/doctor/local/disk.ts';
+import { checkDisks } from '../../../server/doctor/local.ts';
 import { createInstallation } from '../../doctor/installation.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import { mountOne, skipWithout } from '../../helpers/permitted.ts';

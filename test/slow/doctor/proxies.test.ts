@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { examine } from '../../../server/doctor/visit/index.ts';
+import { examine } from '../../../server/doctor/visit.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { lookupLoopback } from '../../helpers/loopback.ts';
 import { describeRunNginx } from '../../helpers/nginx.ts';

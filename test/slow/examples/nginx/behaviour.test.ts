@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { messageOf } from '#contract/endpoint.ts';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
-import { examine } from '../../../../server/doctor/visit/index.ts';
+import { examine } from '../../../../server/doctor/visit.ts';
 import { openClient } from '../../../helpers/console-client.ts';
 import { findFreePort } from '../../../helpers/free-port.ts';
 import { lookupLoopback } from '../../../helpers/loopback.ts';

@@ -1,0 +1,170 @@
+import { request as requestHttp } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { connect as connectPlain, isIP } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { WebSocket } from 'ws';
+import { fault, ok } from './run.ts';
+import type { Outcome } from './run.ts';
+
+/** Sends one request and reads the answer; throws if there is none. */
+export type Visit = (target: string, request?: VisitRequest) => Promise<Seen>;
+
+/** A request; `family` is the version of IP, default any. */
+export interface VisitRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly family?: 4 | 6;
+}
+
+/** An answer as it was on the wire. */
+export interface Seen {
+  readonly status: number;
+  /** The values of a header, one for each time that it was sent. */
+  readonly all: (name: string) => readonly string[];
+  /** The values of a header, joined by commas; empty if it is missing. */
+  readonly header: (name: string) => string;
+  /** The body as it was sent, perhaps compressed. */
+  readonly bytes: Buffer;
+  /** The body, decompressed. */
+  readonly text: () => string;
+  /** The body as JSON; undefined if it is not JSON. */
+  readonly json: () => unknown;
+  /** The fields of a JSON object; none if the body is something else. */
+  readonly fields: () => Readonly<Record<string, unknown>>;
+}
+
+/** Longer than any answer of the service takes; then a proxy in between has given up or holds the request. */
+const timeoutMs = 30_000;
+const connectMs = 10_000;
+/** The checks use up a small limit of the client: then they go on as it grows again. */
+const maxWaitSeconds = 30;
+const maxBytes = 64 * 1024 * 1024;
+
+/**
+ * Creates the client of the checks. It is a plain one: it follows no redirect, decodes nothing, and keeps repeated headers
+ * apart, since what proxies do to these is what the checks look for.
+ */
+export function createVisit(base: URL, lookup?: LookupFunction): Visit {
+  const request = base.protocol === 'https:' ? requestHttps : requestHttp;
+  const send: Visit = (target, { method = 'GET', headers = {}, body, family } = {}) =>
+    new Promise((resolve, reject) => {
+      const options = { method, headers, agent: false, family, lookup, path: pathOf(base, target) } as const;
+      const sent = request(base, options, (response) => void readAnswer(response).then(resolve, reject));
+      sent.setTimeout(timeoutMs, () => sent.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)));
+      sent.on('error', reject).end(body);
+    });
+  return async (target, options) => {
+    const seen = await send(target, options);
+    const wait = Number(seen.header('retry-after'));
+    if (seen.status !== 429 || !(wait <= maxWaitSeconds)) return seen;
+    await sleep(wait * 1000);
+    return send(target, options);
+  };
+}
+
+/** The path of a target below a base, which may have a path of its own. */
+export function pathOf(base: URL, target: string): string {
+  return `${base.pathname.replace(/\/$/, '')}${target}`;
+}
+
+async function readAnswer(response: IncomingMessage): Promise<Seen> {
+  const { statusCode: status = 0, rawHeaders } = response;
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBytes) throw new Error('the answer is larger than 64 MiB');
+    chunks.push(chunk);
+  }
+  const bytes = Buffer.concat(chunks);
+  const all = (name: string): string[] =>
+    rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === name);
+  const header = (name: string): string => all(name).join(', ');
+  const text = (): string => decode(bytes, header('content-encoding')).toString();
+  const json = (): unknown => parseJson(text());
+  return { status, all, header, bytes, text, json, fields: () => ({ ...(json() as object | undefined) }) };
+}
+
+function decode(bytes: Buffer, encoding: string): Buffer {
+  try {
+    if (encoding === 'gzip') return gunzipSync(bytes);
+    if (encoding === 'br') return brotliDecompressSync(bytes);
+  } catch {
+    // The check of encodings reports it.
+  }
+  return bytes;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** How far the clock of a service is ahead of this one, in milliseconds; NaN if it sends no Date. */
+export async function readSkew(visit: Visit, target: string): Promise<number> {
+  const asked = Date.now();
+  const { header } = await visit(target);
+  return Date.parse(header('date')) - (asked + Date.now()) / 2;
+}
+
+/** What to do about a clock that is wrong. */
+export const setClock = 'set the clock by NTP (timedatectl set-ntp true), and see that it starts with the machine';
+
+/** The outcome for a clock that is ahead of this one by some time. */
+export function judgeSkew(whose: string, skewMs: number, maximumMs: number): Outcome {
+  if (Math.abs(skewMs) <= maximumMs) return ok(`agrees with ${whose} within ${Math.ceil(maximumMs / 1000)} s`);
+  const seconds = Math.round(Math.abs(skewMs) / 1000);
+  return fault(`${whose} is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} this machine`, setClock);
+}
+
+/** The host of an address, without the brackets of IPv6. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+
+/** Opens a connection, with TLS for https. The caller destroys it. Throws if there is none within 10 s. */
+export function connectTo(url: URL): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const host = hostOf(url);
+    const isSecure = url.protocol === 'https:';
+    const address = { host, port: Number(url.port || (isSecure ? 443 : 80)) };
+    const socket = isSecure
+      ? connectTls({ ...address, ...(isIP(host) === 0 && { servername: host }) })
+      : connectPlain(address);
+    socket.setTimeout(connectMs, () => socket.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })));
+    socket.on('error', reject).on(isSecure ? 'secureConnect' : 'connect', () => resolve(socket));
+  });
+}
+
+/** Opens a websocket and sends a token; resolves with what it does then, for instance `answers auth success`. */
+export function openStream(address: URL, token: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = new WebSocket(address, { handshakeTimeout: connectMs });
+    const end = (seen: string): void => {
+      clearTimeout(timer);
+      socket.terminate();
+      resolve(seen);
+    };
+    const timer = setTimeout(() => end('does not answer within 15 s'), 15_000);
+    socket.on('unexpected-response', (_request, { statusCode }) => end(`is answered ${statusCode}`));
+    socket.on('error', (error) => end(`fails: ${codeOf(error)}`));
+    socket.on('close', (code) => end(`is closed with ${code}`));
+    socket.on('open', () => socket.send(JSON.stringify({ event: 'auth', args: [token] })));
+    socket.on('message', (data: Buffer) => {
+      const message = parseJson(data.toString()) as { event?: unknown } | undefined;
+      end(message ? `answers ${String(message.event)}` : 'answers something else than JSON');
+    });
+  });
+}
+
+/** Describes a failed request by its code, since messages of Node.js repeat the address. */
+export function codeOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code ?? message;
+}

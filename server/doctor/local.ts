@@ -1,0 +1,402 @@
+import { lstat, readFile, readdir, realpath, stat, statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import type { Environment } from '#common/environment.ts';
+import { createPriceSource } from '../domains/sources.ts';
+import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
+import type { Env } from '../env.ts';
+import { isActive } from '../keys/access.ts';
+import { ReleaseError } from '../releases/files.ts';
+import { EnvError } from '../settings.ts';
+import { createUptimeKuma } from '../status/uptime-kuma.ts';
+import { ProviderError } from '../upstream/error.ts';
+import { isLoopback } from '../upstream/settings.ts';
+import { connectTo, createVisit, judgeSkew, readSkew, setClock } from './client.ts';
+import { createSilentLog, isTaken, openInstallation, toUrl } from './installation.ts';
+import type { Installation } from './installation.ts';
+import { check, fault, hint, ok, runChecks, skipped } from './run.ts';
+import type { Check, Finding, Outcome } from './run.ts';
+import { findExisting, isWritable } from './store.ts';
+
+/**
+ * Looks at this installation for all that visitors would notice, whether the server runs or not. It changes nothing: it
+ * writes no file, migrates no store, and sends no action, command or message.
+ */
+export async function examineInstallation(environment: Environment): Promise<readonly Finding[]> {
+  let env: Env;
+  try {
+    env = readEnv(environment);
+  } catch (error) {
+    if (!(error instanceof EnvError)) throw error;
+    const advice = 'correct it in the environment or in .env; docs/settings.md lists all settings';
+    const problems = error.message.split('\n').map((line) => ({ check: 'settings', ...fault(line, advice) }));
+    return [...problems, { check: 'all others', ...skipped('the server does not start with these settings') }];
+  }
+  await using open = new AsyncDisposableStack();
+  return await runChecks(checks, openInstallation(env, environment, open), toSkipped);
+}
+
+/** Without the message of the error: it may hold a path, an address or a value. */
+function toSkipped(error: unknown): Outcome {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return skipped(`the check failed (${code ?? name})`);
+}
+
+const hourMs = 3_600_000;
+const mebibyte = 1024 ** 2;
+const gibibyte = 1024 ** 3;
+
+/** A file system is nearly full below both: a tenth of a large one is enough for long, and a small one may be meant so. */
+const isScarce = (left: number, all: number, few: number): boolean => left < few && left < all * 0.1;
+
+/** Names of variables that hold a secret: our own settings, and those that a PROVIDERS_FILE refers to. */
+const secretName =
+  /^(?:DATABASE_URL|PGPASSWORD|CHAT_FEEDBACK_WEBHOOK_URL|WHMCS_IDENTIFIER)$|(?:^|_)(?:TOKEN|SECRET|PASSWORD|KEY)$/;
+
+/** Fields of a PROVIDERS_FILE with a secret that is written there, and not as "${NAME}". */
+const writtenSecret = /\b(?:token|read_only_token|token_secret)["']?\s*:\s*["']?(?!\$\{)[^\s"',}]/;
+
+/** The path of Discord's webhooks; `/slack` at its end takes messages of Slack. */
+const discordPath = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[^/]+/;
+
+/** The most names in one finding. */
+const maxNames = 5;
+
+/** An expired key is kept, since its customer may ask why it is refused. */
+const keptDays = 90;
+
+/** What visitors would notice of an installation; a running server repeats those that are watched. */
+const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] = [
+  watched('settings', ({ env, environment }) => {
+    const { HOST: host, PUBLIC_URL: url, TRUSTED_PROXIES: trusted } = env;
+    const isPublic = url !== undefined && !isLoopback(new URL(url).hostname);
+    const outcomes = findMisspeltSettings(environment).map((found) =>
+      fault(describeMisspelt(found), `rename ${found.name}, or remove it`),
+    );
+    // Clients open console streams there.
+    if (url === undefined && (host === '0.0.0.0' || host === '::')) {
+      const advice = 'set PUBLIC_URL to the address that clients use, such as https://api.example.com';
+      outcomes.push(fault('PUBLIC_URL is not set: the console stream URL that clients get cannot be reached', advice));
+    }
+    if (isPublic && !url.startsWith('https:')) {
+      const advice = 'serve it by https, and set that URL';
+      outcomes.push(fault('PUBLIC_URL is not https: API keys and consoles travel in plain text', advice));
+    }
+    // A public service that listens on this machine alone is behind a proxy on it.
+    const isLocal = isLoopback(host) || host === '::1';
+    if (isLocal && !trusted.check('127.0.0.1') && !trusted.check('::1', 'ipv6')) {
+      const advice = 'set TRUSTED_PROXIES=127.0.0.1,::1';
+      outcomes.push(
+        isPublic
+          ? fault('TRUSTED_PROXIES lacks the proxy on this machine: all its visitors share one limit', advice)
+          : hint('behind a proxy on this machine, all visitors would share one limit', advice),
+      );
+    }
+    if (env.ALLOW_LOCAL_ORIGINS && isPublic) {
+      outcomes.push(hint('pages of localhost may use API keys', 'unset ALLOW_LOCAL_ORIGINS, which is for development'));
+    }
+    if (!outcomes.some(({ state }) => state === 'fault')) outcomes.unshift(ok(`valid; version ${env.SERVICE_VERSION}`));
+    return outcomes;
+  }),
+  watched('clock', async ({ env, now }) => {
+    // A machine without a battery starts in the past.
+    const built = await stat(join(env.DIST_DIR, 'current', 'manifest.json')).catch(() => undefined);
+    if (!built) return skipped('there is no release whose time could be compared');
+    const lateMs = built.mtimeMs - now();
+    if (lateMs <= hourMs) return ok('after the release was built');
+    return fault(`it is ${Math.round(lateMs / hourMs)} h before the release was built`, setClock);
+  }),
+  check('clock of an upstream', async ({ env, providers }) => {
+    const reports = (await providers().catch(() => undefined)) ?? [];
+    const urls = [...reports.map(({ answers, url }) => (answers ? url : undefined)), env.UPTIME_KUMA_URL];
+    const known = urls.filter((url) => url !== undefined);
+    for (const url of known) {
+      // The request has no credential.
+      // oxlint-disable-next-line no-await-in-loop
+      const skewMs = await readSkew(createVisit(new URL(url)), '/').catch(() => Number.NaN);
+      // A Date header has whole seconds, and may come from a cache.
+      if (!Number.isNaN(skewMs)) return judgeSkew('an upstream', skewMs, 30_000);
+    }
+    return skipped(known.length === 0 ? 'no upstream is configured' : 'no upstream answers with the time');
+  }),
+  watched('disk', async ({ env }) => checkDisks(env)),
+  watched('rights', async ({ env: { DATA_DIR, PROVIDERS_FILE }, environment }) => {
+    const files = Object.entries(environment).filter(
+      ([name]) => name.endsWith('_FILE') && secretName.test(name.slice(0, -'_FILE'.length)),
+    );
+    const settings = Object.entries(parseEnv(await readText('.env')));
+    // Not the path of a secret, or how long one lasts.
+    if (settings.some(([name, value]) => secretName.test(name) && value !== '')) files.push(['.env', '.env']);
+    if (writtenSecret.test(await readText(PROVIDERS_FILE))) files.push(['PROVIDERS_FILE', PROVIDERS_FILE]);
+    const faults: Outcome[] = [];
+    if (await isOpen(DATA_DIR, 0o007)) {
+      const folder = resolve(DATA_DIR);
+      faults.push(fault(`other users can look into DATA_DIR (${folder})`, `chmod 700 ${folder}`));
+    }
+    for (const [name, path = ''] of files) {
+      // oxlint-disable-next-line no-await-in-loop
+      if (!(await isOpen(path, 0o004))) continue;
+      faults.push(fault(`every user can read ${name}, which holds a secret`, `chmod o-rwx ${resolve(path)}`));
+    }
+    return faults.length > 0 ? faults : ok('no other user of this machine can read what is secret');
+  }),
+  check('store', async ({ store }) => (await store()).outcomes),
+  check('release', async ({ release }) => {
+    try {
+      return ok(`${(await release()).id} is whole`);
+    } catch (error) {
+      if (!(error instanceof ReleaseError)) throw error;
+      return fault(error.message, 'run `npm run build`, or `npm run releases -- rollback` to the release before');
+    }
+  }),
+  watched('release age', async ({ release, now }) => {
+    const current = await release().catch(() => undefined);
+    if (!current) return [];
+    const { nextChangeAt: next } = current;
+    if (next === null) return ok('no article is scheduled');
+    // A build on the day of a change begins at 00:01 UTC, and takes minutes.
+    if (now() <= Date.parse(next) + hourMs) return ok(`the next scheduled article is of ${next}`);
+    const advice = 'run `npm run build`, and see why the timer that builds after midnight UTC did not';
+    return fault(`an article of ${next} is not online: no release was built since`, advice);
+  }),
+  check('rollback', async ({ env: { DIST_DIR: dist } }) => {
+    const link = await lstat(join(dist, 'current')).catch(() => undefined);
+    if (link && !link.isSymbolicLink()) {
+      const advice = 'copy releases/ with its folder and then the link: rsync -a keeps it';
+      return fault('DIST_DIR/current is a folder, so that a release cannot be replaced at once', advice);
+    }
+    const names = await readdir(join(dist, 'releases')).catch(() => []);
+    const others = names.filter((name) => /^[0-9a-f]{16}$/.test(name)).length - 1;
+    if (others > 0) return ok(`${others} earlier ${others === 1 ? 'release' : 'releases'} to go back to`);
+    const advice = 'keep some: `npm run releases -- prune --keep 3` leaves three';
+    return hint('there is no earlier release to go back to', advice);
+  }),
+  check('server', async ({ server }) => (await server()).outcome),
+  check('metrics', async ({ env: { METRICS_PORT: port, HOST }, server }) => {
+    if (port === undefined) return skipped('METRICS_PORT is not set');
+    if (port === 0) return skipped('METRICS_PORT is 0, so its port is not known');
+    const { isRunning } = await server();
+    const url = toUrl(HOST, port);
+    if (!(await isTaken(url))) {
+      if (!isRunning) return ok('its port is free');
+      return fault(`the server has no metrics on port ${port}`, 'restart it, so that it takes up METRICS_PORT');
+    }
+    const found = await createVisit(url)('/metrics').catch(() => undefined);
+    if (isRunning && found?.status === 200) return ok('the server answers with them');
+    return fault(`another program listens on METRICS_PORT ${port}`, 'set another METRICS_PORT, or end the program');
+  }),
+  watched('providers', async ({ providers }) => {
+    try {
+      const reports = await providers();
+      if (!reports) return skipped('PROVIDERS_FILE is not set: there are no servers');
+      return reports.flatMap(({ outcomes }) => outcomes);
+    } catch (error) {
+      const { ProvidersError } = await import('../hosting/providers/config.ts');
+      if (!(error instanceof ProvidersError)) throw error;
+      const advice = 'correct the file; docs/operating.md has an example of each type';
+      return error.message.split('\n').map((line) => fault(line, advice));
+    }
+  }),
+  watched('servers', async ({ env: { PROVIDERS_FILE: file }, store }) => {
+    const { records } = await store();
+    if (!records) return skipped('the store cannot be read');
+    // The demo servers are those of `npm start` alone.
+    const real = records.servers.filter(({ provider }) => file !== undefined || provider !== 'demo');
+    if (real.length === 0) return ok('none is added');
+    if (file === undefined) {
+      const seen = `PROVIDERS_FILE is not set, so no action reaches ${list(real.map(({ server }) => server))}`;
+      return fault(seen, 'set PROVIDERS_FILE, or remove them: `npm run servers -- remove game:ID`');
+    }
+    // Loaded only where there are servers, so that a server without them starts faster.
+    const { findRecordProblem, readProviders } = await import('../hosting/records.ts');
+    const written = readProviders(file);
+    if (!written) return skipped('PROVIDERS_FILE cannot be read');
+    const wrong = real.flatMap((record) => {
+      const problem = findRecordProblem(record, written);
+      return problem === undefined ? [] : [{ server: record.server, problem }];
+    });
+    if (wrong.length === 0) return ok(`each of ${real.length} has a provider`);
+    const more = wrong.length > maxNames ? `; ${wrong.length - maxNames} more are wrong` : '';
+    return wrong.slice(0, maxNames).map(({ server, problem }, at) => {
+      const advice = `correct it: \`npm run servers -- add ${server} --provider NAME --ref REF --replace\``;
+      return fault(`${server} leads nowhere: ${problem}${at === maxNames - 1 ? more : ''}`, advice);
+    });
+  }),
+  check('refs', async ({ store, providers }) => {
+    const { records } = await store();
+    const reports = (await providers().catch(() => undefined)) ?? [];
+    const found = reports.map(async ({ name, provider, answers }): Promise<Outcome[]> => {
+      const own = records?.servers.filter((record) => record.provider === name) ?? [];
+      if (own.length === 0 || !provider.listRefs) return [];
+      const named = (outcome: Outcome): Outcome[] => [{ ...outcome, check: `refs of ${name}` }];
+      if (!answers) return named(skipped('it does not answer'));
+      const known = await provider.listRefs().catch(() => null);
+      if (known === null) return named(skipped('its servers cannot be listed'));
+      if (!known) return named(skipped('an administrator reaches servers that are in no list'));
+      // A panel lists the first digits of UUIDs.
+      const missing = own.filter(({ ref }) => !known.has(ref) && !known.has(ref.slice(0, 8).toLowerCase()));
+      if (missing.length === 0) return named(ok(`it knows each of ${own.length} servers`));
+      const seen = `it does not show ${list(missing.map(({ server }) => server))} to our credential`;
+      return named(fault(seen, 'see whether they were deleted there, and whether the user of the token may use them'));
+    });
+    return (await Promise.all(found)).flat();
+  }),
+  check('API keys', async ({ store, now }) => {
+    const { records } = await store();
+    if (!records) return [];
+    const known = new Set<string>(records.servers.map(({ server }) => server));
+    const valid = records.apiKeys.filter((key) => isActive(key, now()));
+    const lost = valid.filter(({ servers }) => servers.some((server) => !known.has(server))).map(({ id }) => id);
+    const oldest = now() - keptDays * 86_400_000;
+    const old = records.apiKeys.filter((key) => key.revokedAt === null && (key.expiresAt ?? oldest) < oldest);
+    const outcomes = [ok(`${valid.length} are valid`)];
+    if (lost.length > 0) {
+      const advice = 'add the servers, or name others: `npm run keys -- update ID --server game:ID`';
+      outcomes[0] = fault(`servers that do not exist are named by ${list(lost)}`, advice);
+    }
+    if (old.length > 0) {
+      const seen = `expired for more than ${keptDays} days: ${list(old.map(({ id }) => id))}`;
+      outcomes.push(hint(seen, 'revoke what is not renewed: `npm run keys -- revoke ID`'));
+    }
+    return outcomes;
+  }),
+  check('status source', async ({ env: { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page }, release }) => {
+    if (url === undefined || page === undefined) {
+      const current = await release().catch(() => undefined);
+      if (!current) return skipped('there is no release, which has the monitors');
+      const count = current.status.monitors.length;
+      if (count > 0) return ok(`${count} of catalog/status.yaml`);
+      const advice = 'add one to catalog/status.yaml and build, or set UPTIME_KUMA_URL and UPTIME_KUMA_STATUS_PAGE';
+      return fault('there is no monitor, so that /v1/status is 503', advice);
+    }
+    // As long as visitors wait for it.
+    const kuma = createUptimeKuma({ url, page }, { timeoutMs: 5000 });
+    try {
+      return ok(`Uptime Kuma says ${(await kuma.read()).status}`);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      const advice =
+        'see in a browser that the page is published and has monitors, and that this machine may connect to it';
+      return fault(`Uptime Kuma: ${error.message}`, advice);
+    } finally {
+      await kuma.close();
+    }
+  }),
+  check('STATUS_FILE', async ({ env: { STATUS_FILE: file }, server, now }) => {
+    if (file === undefined) return [];
+    const folder = resolve(dirname(file));
+    if (!(await isWritable(folder))) {
+      return fault(`this user cannot write to ${folder}`, 'create the folder, and let the user of the server own it');
+    }
+    const { isRunning } = await server();
+    const found = await stat(file).catch(() => undefined);
+    if (found && !found.isFile()) return fault('it is not a regular file', 'name a file, in a folder that exists');
+    const advice = 'see the log of the server for STATUS_FILE and for the status of the platform';
+    if (!found) {
+      // It may have started just now: only the server knows since when it runs.
+      if (isRunning) return hint('the server has not written it yet', `if it stays so, ${advice}`);
+      return ok('the server writes it when it runs');
+    }
+    const ageMs = now() - found.mtimeMs;
+    if (!isRunning || ageMs <= 120_000) return ok(`written ${Math.round(ageMs / 1000)} s ago`);
+    // A running server writes it every 15 s while it knows the status.
+    return fault(`the server wrote it ${Math.round(ageMs / 60_000)} minutes ago`, advice);
+  }),
+  check('webhook', async ({ env: { CHAT_FEEDBACK_WEBHOOK_URL: text, CHAT_FEEDBACK_WEBHOOK_KIND: kind } }) => {
+    if (text === undefined) return skipped('CHAT_FEEDBACK_WEBHOOK_URL is not set: votes are only counted');
+    const url = new URL(text);
+    const isDiscord = discordPath.test(url.pathname) && !url.pathname.endsWith('/slack');
+    if (isDiscord !== (kind === 'discord')) {
+      const advice = 'set CHAT_FEEDBACK_WEBHOOK_KIND to the chat of the URL, or copy the URL once more';
+      return fault(`the URL is not one of a ${kind} webhook`, advice);
+    }
+    try {
+      if (!isDiscord) {
+        // Other chats have no request that posts nothing.
+        (await connectTo(url)).destroy();
+        return ok('its host can be reached; it is only tried by a vote');
+      }
+      // Discord answers a GET of a webhook with what it is.
+      const { status } = await createVisit(new URL(url.origin))(url.pathname);
+      if (status === 200) return ok('Discord has it');
+      if (status !== 401 && status !== 404) return skipped(`Discord answers ${status}`);
+      const advice = 'create a webhook in the settings of the channel, and set its URL as CHAT_FEEDBACK_WEBHOOK_URL';
+      return fault(`Discord does not have it: status ${status}`, advice);
+    } catch (error) {
+      // Not the message of the error: it may hold the URL, which is a secret.
+      const { code = 'no answer' } = error as NodeJS.ErrnoException;
+      const advice = 'see that this machine resolves its name and may connect to it';
+      return fault(`the chat cannot be reached (${code})`, advice);
+    }
+  }),
+  check('domain prices', async ({ env }) => {
+    const source = createPriceSource(env, createSilentLog());
+    if (!source) return skipped('they are in catalog/domains.yaml');
+    const advice = `see that the ${env.DOMAIN_PRICES} settings are right, and that it allows the address of this machine`;
+    try {
+      const { size } = await source.read();
+      return size > 0 ? ok(`${size} TLDs`) : fault('no TLD has complete prices in EUR for one year', advice);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      return fault('the billing system does not answer as it should', advice);
+    } finally {
+      await source.close();
+    }
+  }),
+  check('domain look-ups', () => skipped('`npm run domains -- doctor` asks the registry of each TLD')),
+];
+
+/** The checks that a running server repeats. */
+export const watchedChecks = checks.filter(({ isWatched }) => isWatched);
+
+function watched(name: string, run: Check<Installation>['run']) {
+  return { name, run, isWatched: true } as const;
+}
+
+/** Checks what is left where folders are that are written or that grow: one outcome for each file system. */
+export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATUS_FILE'>): Promise<Outcome[]> {
+  const { DATA_DIR, DIST_DIR, STATUS_FILE } = env;
+  const folders = { DATA_DIR, DIST_DIR, ...(STATUS_FILE !== undefined && { STATUS_FILE: dirname(STATUS_FILE) }) };
+  const found = await Promise.all(
+    Object.entries(folders).map(async ([name, path]) => ({ name, ...(await findExisting(resolve(path))) })),
+  );
+  const disks = [...Map.groupBy(found, ({ device }) => device).values()].map(async (same) => {
+    // There are no inodes, free or not, on file systems that have no fixed number.
+    const { bavail, blocks, bsize, ffree: inodes, files: allInodes } = await statfs(same[0]!.folder);
+    const left = `${formatBytes(bavail * bsize)} of ${formatBytes(blocks * bsize)} left`;
+    let outcome = ok(left);
+    if (isScarce(bavail * bsize, blocks * bsize, gibibyte)) {
+      const prune = '`npm run releases -- prune --keep 3` removes old releases';
+      outcome = fault(left, `make room: ${prune}; look for logs and backups too`);
+    } else if (isScarce(inodes, allInodes, 20_000)) {
+      const advice = 'remove small files: old releases have most of them';
+      outcome = fault(`${inodes} of ${allInodes} inodes left`, advice);
+    }
+    return { check: `disk of ${same.map(({ name }) => name).join(', ')}`, ...outcome };
+  });
+  return await Promise.all(disks);
+}
+
+function formatBytes(bytes: number): string {
+  return bytes < gibibyte ? `${Math.floor(bytes / mebibyte)} MiB` : `${(bytes / gibibyte).toFixed(1)} GiB`;
+}
+
+async function readText(path = ''): Promise<string> {
+  return await readFile(path, 'utf8').catch(() => '');
+}
+
+/** Whether others have one of these rights on a path, and may enter all folders above it. False for a missing one. */
+async function isOpen(path: string, rights: number): Promise<boolean> {
+  const target = path && (await realpath(path).catch(() => ''));
+  if (target === '' || !((await stat(target)).mode & rights)) return false;
+  for (let folder = dirname(target); ; folder = dirname(folder)) {
+    // oxlint-disable-next-line no-await-in-loop
+    if (!((await stat(folder)).mode & 0o001)) return false;
+    if (folder === dirname(folder)) return true;
+  }
+}
+
+function list(names: readonly string[]): string {
+  const more = names.length - maxNames;
+  return `${names.slice(0, maxNames).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
