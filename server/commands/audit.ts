@@ -1,13 +1,11 @@
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
 import type { AuditEntry } from '../store/types.ts';
+import { describeUnknownServer, parseKeyId, parsePastTime, parseServer, toIso, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
-import { parseKeyId, parsePastTime, parseServer } from './inputs.ts';
-import { toPrintable } from './text.ts';
-import { describeUnknownServer } from './unknown.ts';
 
 /** Adds `audit`, which prints the audit log. */
-export function addAuditCommand(program: Command, { withStore, print, printNote }: Context): void {
+export function addAuditCommand(program: Command, { withStore, show, printNote }: Context): void {
   program
     .command('audit')
     .description('Prints the audit log, changes of keys and servers included, the newest last.')
@@ -24,7 +22,7 @@ export function addAuditCommand(program: Command, { withStore, print, printNote 
         for await (const entry of store.audit.entries(filter)) {
           found = true;
           // One by one: a log may be larger than memory, and a pipe slower than the store.
-          await print(json ? JSON.stringify({ ...entry, at: toIso(entry) }) : render(entry));
+          await show(json, { ...entry, at: toIso(entry.at) }, render(entry));
         }
         if (found || filter.server === undefined) return;
         // Only a warning, since the log outlives its servers.
@@ -40,13 +38,9 @@ function parseMoment(text: string, option: string): number {
   throw new CommandError(`${option} must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h`);
 }
 
-function toIso({ at }: AuditEntry): string {
-  return new Date(at).toISOString();
-}
-
 function render(entry: AuditEntry): string {
-  const { phase, action, server, actor, keyId, ip, requestId, outcome, ms, detail } = entry;
-  const parts = [toIso(entry), phase, action];
+  const { at, phase, action, server, actor, keyId, ip, requestId, outcome, ms, detail } = entry;
+  const parts = [toIso(at), phase, action];
   if (server !== null) parts.push(server);
   for (const [name, value] of Object.entries({ by: actor, key: keyId, ip, request: requestId, outcome })) {
     if (value !== null) parts.push(`${name}=${value}`);

@@ -1,11 +1,15 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
-import { escapeLines } from '#common/terminal.ts';
+import { z } from 'zod';
+import { Scope, ServerName, scopes } from '#contract/api-keys.ts';
+import { CommandError } from '#common/command-line.ts';
+import type { Environment } from '#common/environment.ts';
+import { suggest } from '#common/suggest.ts';
+import { escapeControls, escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/changes.ts';
 import type { Change } from '../hosting/changes.ts';
 import { EnvError, readSettings } from '../settings.ts';
-import type { Environment } from '#common/environment.ts';
 import { StoreSettings } from '../store/env.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
 import type { Store } from '../store/types.ts';
@@ -33,33 +37,38 @@ export class OutputError extends Error {
 
 /** Creates the context of one command. */
 export function createContext({ out, err, settings }: ProcessContext) {
-  /** Writes a line to stderr, apart from the result. */
   const printNote = (line: string): void => void err.write(`${escapeLines(line)}\n`);
-  const printUnaudited = (error: unknown): void =>
+  const print = (text: string): Promise<void> =>
+    new Promise((done, fail) => {
+      // Names and labels may come from outside; JSON may hold characters that a terminal acts on.
+      out.write(`${escapeLines(text)}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
+    });
+  const onFailure = (error: unknown): void =>
     printNote(`warning: the end of this change is not in the audit log: ${(error as Error).message}`);
   return {
     settings,
+    /** Writes a line to stderr, apart from the result. */
     printNote,
     /** Writes lines of the result to stdout, and waits until they are written; throws an {@link OutputError}. */
-    print: (text: string) =>
-      new Promise<void>((done, fail) => {
-        // Names and labels may come from outside; JSON may hold characters that a terminal acts on.
-        out.write(`${escapeLines(text)}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
-      }),
-    /** Makes a change of a key or a server, which is audited. */
+    print,
+    /** Prints a result as JSON, or else its text for people. */
+    show: (json: boolean | undefined, result: unknown, text: string) => print(json ? JSON.stringify(result) : text),
+    /** Makes a change of a key or a server, which is audited; returns whether it was made. */
     change: ({ audit }: Store, change: Change, apply: () => Promise<boolean | void | 'exists'>): Promise<boolean> =>
-      createAuditedChange({ audit, actor: 'command line', onFailure: printUnaudited })(change, apply),
+      createAuditedChange({ audit, actor: 'command line', onFailure })(change, apply),
     /** Opens the configured store, runs some work, and closes the store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());
       const file = resolve(sqliteFileIn(where.DATA_DIR));
       const isNew = where.DATABASE_URL === undefined && !existsSync(file);
-      const store = await open(where);
+      const store = await openStore(where).catch((error: unknown) => {
+        if (!(error instanceof EnvError && error.message.endsWith('(EACCES)'))) throw error;
+        throw new EnvError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
+      });
       // A new store may mean a wrong folder or user, which otherwise shows only when the server rejects the key.
       if (isNew) {
-        printNote(
-          `note: ${file} is new; the server must use the same DATA_DIR, and run as the user who ran this command`,
-        );
+        const advice = 'the server must use the same DATA_DIR, and run as the user who ran this command';
+        printNote(`note: ${file} is new; ${advice}`);
       }
       try {
         return await work(store);
@@ -70,11 +79,106 @@ export function createContext({ out, err, settings }: ProcessContext) {
   };
 }
 
-async function open(where: StoreSettings): Promise<Store> {
-  try {
-    return await openStore(where);
-  } catch (error) {
-    if (!(error instanceof EnvError && error.message.endsWith('(EACCES)'))) throw error;
-    throw new EnvError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
-  }
+/** Redacts the secrets of API keys: a mistyped command must not leave one in a log or on a shared screen. */
+export function redactKeys(text: string): string {
+  return text.replaceAll(/(hk_[A-Za-z0-9]{12})_[A-Za-z0-9]+/g, '$1_***');
+}
+
+/** Escapes and redacts text from outside, so that it is safe to print. */
+export function toPrintable(text: string): string {
+  return escapeControls(redactKeys(text));
+}
+
+/** Formats rows as columns under a heading. */
+export function formatTable(heading: readonly string[], cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(toPrintable));
+  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  const lines = [heading, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
+  return lines.map((line) => line.trimEnd()).join('\n');
+}
+
+/** A time in ISO format; null stays null. */
+export function toIso(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
+}
+
+/** Returns ` (did you mean "x"?)`, or an empty text if no candidate is near. */
+export function didYouMean(word: string, candidates: readonly string[]): string {
+  const hint = suggest(word, candidates);
+  return hint === undefined ? '' : ` (${hint})`;
+}
+
+/** Describes a server that does not exist, with the nearest name; undefined if it exists. */
+export async function describeUnknownServer(store: Store, server: ServerName): Promise<string | undefined> {
+  if (await store.servers.find(server)) return undefined;
+  // Without a hint if another record is damaged.
+  const names = (await store.servers.list().catch(() => [])).map((record) => record.server);
+  return `there is no server ${server}${didYouMean(server, names)}`;
+}
+
+/** Parses a server such as `game:survival` or `vps:42`; throws a {@link CommandError}. */
+export function parseServer(text: string): ServerName {
+  const result = ServerName.safeParse(text);
+  if (result.success) return result.data;
+  const id = text.slice(text.indexOf(':') + 1);
+  const near = [`game:${id}`, `vps:${id}`].filter((name) => ServerName.safeParse(name).success);
+  throw new CommandError(`malformed server ${text}: it must be game:<id> or vps:<id>${didYouMean(text, near)}`);
+}
+
+/** Parses a scope; throws a {@link CommandError} that names the nearest. */
+export function parseScope(text: string): Scope {
+  const result = Scope.safeParse(text);
+  if (result.success) return result.data;
+  // By edit distance, "write" is nearer to "read" than to "read_write", which it means.
+  const near = text.includes('write') ? scopes.filter((scope) => scope.endsWith('_write')) : scopes;
+  throw new CommandError(`unknown scope ${text}${didYouMean(text, near)}; the scopes are ${scopes.join(', ')}`);
+}
+
+/** Parses an id or a whole key, since of a leaked key only the text may be at hand. The secret is not printed. */
+export function parseKeyId(text: string): string {
+  const [, id] = /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text) ?? [];
+  if (id === undefined) throw new CommandError('ID must be the 12 letters and digits that keys list shows');
+  return id;
+}
+
+const Day = z.iso.date();
+const Time = z.iso.datetime({ offset: true, local: true });
+
+/** Parses a day (its start in UTC) or an ISO time (in UTC if it names no zone) to milliseconds. */
+export function parseTime(text: string): number | undefined {
+  if (Day.safeParse(text).success) return Date.parse(`${text}T00:00:00Z`);
+  if (!Time.safeParse(text).success) return undefined;
+  const time = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Parses a duration such as 90s, 15m, 24h or 7d to milliseconds; `0` needs no unit. */
+export function parseDuration(text: string): number | undefined {
+  const [, digits, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  if (digits === undefined || unit === undefined) return text === '0' ? 0 : undefined;
+  return Number(digits) * unitMs[unit]!;
+}
+
+/** Parses a time like {@link parseTime}, or a duration before now, to milliseconds. */
+export function parsePastTime(text: string): number | undefined {
+  const ago = parseDuration(text);
+  return ago === undefined ? parseTime(text) : Date.now() - ago;
+}
+
+/** Creates the parser of a repeatable option: its values in order, without duplicates. */
+export function repeatable<Value>(parse: (text: string) => Value): (text: string, previous?: Value[]) => Value[] {
+  return (text, previous = []) => [...new Set([...previous, parse(text)])];
+}
+
+/** Creates the parser of a one-line text of limited length, for instance a label; it throws a {@link CommandError}. */
+export function textOption(option: string, maximum: number, minimum = 1): (text: string) => string {
+  return (text) => {
+    if (redactKeys(text) !== text) {
+      throw new CommandError(`${option} must not hold an API key, as it is kept and listed`);
+    }
+    if (text.length >= minimum && text.length <= maximum && toPrintable(text) === text) return text;
+    throw new CommandError(`${option} must have ${minimum} to ${maximum} characters, and no control characters`);
+  };
 }

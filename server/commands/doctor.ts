@@ -5,11 +5,11 @@ import { examineInstallation } from '../doctor/local.ts';
 import { examine } from '../doctor/visit.ts';
 import type { Finding } from '../doctor/run.ts';
 import { parseApiKey } from '../keys/key.ts';
+import { formatTable } from './context.ts';
 import type { Context } from './context.ts';
-import { formatTable } from './table.ts';
 
 /** Adds `doctor`, which looks at this installation, or at a running service as its clients see it. */
-export function addDoctorCommand(program: Command, { settings, print }: Context): void {
+export function addDoctorCommand(program: Command, { settings, show }: Context): void {
   program
     .command('doctor')
     .description(
@@ -21,15 +21,13 @@ export function addDoctorCommand(program: Command, { settings, print }: Context)
     .option('--json', 'print a JSON array')
     .action(async ({ url, keyFile, json }) => {
       if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
-      const findings = await (url === undefined ? examineInstallation(settings()) : visit(url, keyFile));
-      await print(json ? JSON.stringify(findings) : toText(findings));
+      const base = url === undefined ? undefined : parseBase(url);
+      const key = keyFile === undefined ? undefined : readKey(keyFile);
+      const findings = await (base ? examine(base, { key }) : examineInstallation(settings()));
+      await show(json, findings, toText(findings));
       const faults = findings.filter(({ state }) => state === 'fault').length;
       if (faults > 0) throw new CommandError(`${faults} of ${findings.length} checks found a fault`);
     });
-}
-
-async function visit(url: string, keyFile: string | undefined): Promise<readonly Finding[]> {
-  return await examine(parseBase(url), { key: keyFile === undefined ? undefined : readKey(keyFile) });
 }
 
 function parseBase(text: string): URL {

@@ -7,8 +7,8 @@ import { createLog } from '../log.ts';
 import type { Diagnosis } from '../domains/types.ts';
 import { createDomainRegistries, createPriceSource } from '../domains/sources.ts';
 import { openReleases } from '../releases/service.ts';
+import { formatTable } from './context.ts';
 import type { Context } from './context.ts';
-import { formatTable } from './table.ts';
 
 const ignore = (): void => undefined;
 
@@ -20,7 +20,7 @@ Until an RDAP server has confirmed it, its 404s do not count, and a search is 50
 catalog/domains.yaml; without one, the server of the list of IANA or of the built-in table is asked.`;
 
 /** Adds `domains doctor`, which checks the sources of the domain search. */
-export function addDomainsCommands(program: Command, { settings, print }: Context): void {
+export function addDomainsCommands(program: Command, { settings, show }: Context): void {
   program
     .command('domains')
     .description('What the domain search depends on.')
@@ -33,7 +33,8 @@ export function addDomainsCommands(program: Command, { settings, print }: Contex
       const rows = await diagnose(readEnv(settings()));
       const isConfirmed = rows.every(({ existing }) => existing.availability === 'taken');
       const table = isConfirmed ? toTable(rows) : `${toTable(rows)}\n\n${explanation}`;
-      await print(json ? JSON.stringify(rows.map((row) => ({ ...row, works: works(row) }))) : table);
+      const found = rows.map((row) => ({ ...row, works: works(row) }));
+      await show(json, found, table);
       const broken = rows.filter((row) => !works(row)).length;
       if (broken > 0) throw new CommandError(`${broken} of ${rows.length} TLDs would answer 502, or wrongly`);
     });

@@ -1,12 +1,11 @@
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
 import type { ArticleVotes } from '../store/types.ts';
+import { formatTable, parsePastTime } from './context.ts';
 import type { Context } from './context.ts';
-import { parsePastTime } from './inputs.ts';
-import { formatTable } from './table.ts';
 
 /** Adds `feedback report`. */
-export function addFeedbackCommands(program: Command, { withStore, print }: Context): void {
+export function addFeedbackCommands(program: Command, { withStore, show }: Context): void {
   program
     .command('feedback')
     .description('What readers say of knowledge base articles.')
@@ -17,7 +16,7 @@ export function addFeedbackCommands(program: Command, { withStore, print }: Cont
     .action(async ({ since, json }) => {
       const votes = await withStore((store) => store.feedback.report({ since }));
       const sorted = votes.toSorted((one, other) => share(one) - share(other) || other.unhelpful - one.unhelpful);
-      await print(json ? JSON.stringify(sorted) : formatTable(['HELPED', 'YES', 'NO', 'ARTICLE'], sorted.map(toCells)));
+      await show(json, sorted, formatTable(['HELPED', 'YES', 'NO', 'ARTICLE'], sorted.map(toCells)));
     });
 }
 

@@ -4,7 +4,7 @@ import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
 import { StoreError } from '../store/error.ts';
 import { addAuditCommand } from './audit.ts';
-import { OutputError, createContext } from './context.ts';
+import { OutputError, createContext, redactKeys } from './context.ts';
 import type { ProcessContext } from './context.ts';
 import { addDoctorCommand } from './doctor.ts';
 import { addDomainsCommands } from './domains.ts';
@@ -12,7 +12,6 @@ import { addFeedbackCommands } from './feedback.ts';
 import { addKeysCommands } from './keys.ts';
 import { addServersCommands } from './servers.ts';
 import { addStoreCommands } from './store.ts';
-import { redactKeys } from './text.ts';
 
 /**
  * Runs an operator command; returns the exit status. An error that the operator can fix prints its message and returns 1;

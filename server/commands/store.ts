@@ -6,8 +6,8 @@ import { backUpSqlite, isSqlite, restoreSqlite } from '../store/backup.ts';
 import { StoreSettings } from '../store/env.ts';
 import { importSqlite } from '../store/import.ts';
 import { sqliteFileIn } from '../store/index.ts';
+import { formatTable } from './context.ts';
 import type { Context } from './context.ts';
-import { formatTable } from './table.ts';
 
 const revokedNote = 'note: keys that were revoked after the backup are valid again: revoke them once more';
 
@@ -38,13 +38,8 @@ export function addStoreCommands(program: Command, context: Context): void {
       if (DATABASE_URL !== undefined && isSqlite(file)) {
         const tables = await importSqlite(resolve(file), DATABASE_URL);
         printNote(revokedNote);
-        await print(
-          formatTable(
-            ['TABLE', 'RECORDS'],
-            tables.map(({ table, records }) => [table, String(records)]),
-          ),
-        );
-        return;
+        const rows = tables.map(({ table, records }) => [table, String(records)]);
+        return await print(formatTable(['TABLE', 'RECORDS'], rows));
       }
       const options = '--exit-on-error --single-transaction --no-owner';
       const database = await findSqlite(context, (url) => `pg_restore ${options} ${quote(file)} --dbname=${url}`);
@@ -57,10 +52,8 @@ export function addStoreCommands(program: Command, context: Context): void {
     .description('Brings the tables to this version, before the new server starts.')
     .action(async () => {
       const { from, to } = await withStore(({ versions }) => Promise.resolve(versions));
-      const isNew = from < to;
-      await print(
-        isNew ? `the store is migrated from version ${from} to ${to}` : `the store has version ${to}: nothing to do`,
-      );
+      const migrated = `the store is migrated from version ${from} to ${to}`;
+      await print(from < to ? migrated : `the store has version ${to}: nothing to do`);
     });
 }
 
