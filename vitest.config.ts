@@ -16,13 +16,15 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/slow/**', 'test/bench/**'],
+          exclude: ['test/slow/**', 'test/nightly/**', 'test/bench/**'],
           // Loading the program again for each file takes longer than many of the tests.
           isolate: false,
         },
       },
       // Load, timing, kills, broken disks, browsers and real seconds.
       { extends: true, test: { name: 'slow', include: ['test/slow/**/*.test.ts'] } },
+      // What takes minutes by nature: test/README.md lists it.
+      { extends: true, test: { name: 'nightly', include: ['test/nightly/**/*.test.ts'] } },
     ],
     coverage: {
       provider: 'v8',
