@@ -11,9 +11,8 @@ import { article, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createPanelUpstream, panelKeys } from '../helpers/upstream-panel.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import { mountOne, skipWithout } from '../helpers/permitted.ts';
-import { commit, createMachine, createTemplate, pasted } from './way-back/machine.ts';
+import { commit, createMachine, createTemplate, pasted, readScenes } from './way-back/machine.ts';
 import type { Machine, MachineOptions, Template } from './way-back/machine.ts';
-import { readScenes } from './way-back/scenes.ts';
 
 // Each test is a scene of the chapter "The way back" of docs/operating.md: it pastes the lists of commands into a shell of
 // a machine on which the service runs, and looks at the effect from outside.

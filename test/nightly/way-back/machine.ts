@@ -1,20 +1,176 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { onTestFinished } from 'vitest';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { temporaryFolder, validProject, writeFiles } from '../../helpers/project.ts';
 import { migrations } from '../../../server/store/migrations.ts';
-import { fillIn, readScenes } from './scenes.ts';
-import type { Commands, Values } from './scenes.ts';
-import { createServices } from './services.ts';
-import type { Services } from './services.ts';
-import { openShell } from './shell.ts';
 
 const repository = resolve(import.meta.dirname, '../../..');
 
+const page = readFileSync(join(repository, 'docs/operating.md'), 'utf8');
+
+/** What a reader puts in place of the values of the first lines of a list. */
+type Values = Readonly<Record<string, string>>;
+
+/** A list of commands of the documentation. */
+interface Commands {
+  readonly scene: string;
+  readonly text: string;
+}
+
+/** Reads the lists of commands of the chapter "The way back", in order. Those before the first scene have an empty name. */
+export function readScenes(): Commands[] {
+  const [, chapter = ''] = page.split('\n## The way back\n');
+  const [text = ''] = chapter.split('\n## ');
+  return text.split(/^### /m).flatMap((part, index) => {
+    const scene = index === 0 ? '' : part.slice(0, part.indexOf('\n'));
+    return [...part.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => ({ scene, text: match[1]! }));
+  });
+}
+
+/** Puts a reader's values in place of those of the first lines, up to the first empty one. All must be given, and no others. */
+function fillIn(commands: string, values: Values): string {
+  const [first = '', ...rest] = /^[A-Z_]+=/.test(commands) ? commands.split(/(?<=\n)\n/) : ['', commands];
+  const names = [...first.matchAll(/^([A-Z_]+)=.*$/gm)].map(([, name]) => name!);
+  if (names.join() !== Object.keys(values).join()) {
+    throw new Error(`the first lines name ${names.join()}, the test ${Object.keys(values).join()}`);
+  }
+  return first.replace(/^([A-Z_]+)=.*$/gm, (_, name: string) => `${name}='${values[name]}'`) + rest.join('\n');
+}
+
+/** A shell into which an operator pastes lists of commands. As on a terminal, it goes on after a command that fails. */
+interface Shell {
+  /** Pastes commands, and returns their output. Throws an error with all output if one fails. */
+  paste(commands: string): Promise<string>;
+}
+
+/**
+ * Runs each list that comes on descriptor 3. Its status is 1 if its last command fails, or one before it that is not followed by
+ * `&&` or `||`. A NUL ends the outputs.
+ */
+const loop = `trap 'status=1' ERR
+while IFS= read -r -d '' commands <&3; do
+  status=0; eval "$commands"; printf '\\0' >&2; printf '%d\\0' "$status"
+done`;
+
+/** Opens a bash until the test ends. It has no terminal; `input` is what is typed where a command asks. */
+function openShell(env: NodeJS.ProcessEnv, input = ''): Shell {
+  const stdio = ['pipe', 'pipe', 'pipe', 'pipe'] as const;
+  // Without a session of its own, psql would ask on the terminal of the tests.
+  const child = spawn('bash', ['--norc', '-c', loop], { env, detached: true, stdio: [...stdio] });
+  const [stdin, stdout, stderr, lists] = child.stdio as unknown as [Writable, Readable, Readable, Writable];
+  stdin.end(input);
+  let printed = '';
+  let errors = '';
+  stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  lists.on('error', () => undefined);
+  onTestFinished(async () => {
+    lists.end();
+    await closed;
+  });
+  return {
+    async paste(commands) {
+      [printed, errors] = ['', ''];
+      lists.write(`${commands}\0`);
+      while (!printed.endsWith('\0') || !errors.endsWith('\0')) {
+        const more = Promise.race([once(stdout, 'data'), once(stderr, 'data')]).then(() => undefined);
+        // oxlint-disable-next-line no-await-in-loop -- until the end of the output
+        const status = await Promise.race([more, closed]);
+        if (status) throw new Error(`bash ended with status ${status[0]}:\n${printed}${errors}`);
+      }
+      const output = printed.slice(0, -2);
+      if (printed.at(-2) !== '0') throw new Error(`a command failed:\n${output}${errors.slice(0, -1)}`);
+      return output;
+    },
+  };
+}
+
+/** What systemd does on a real machine: it starts and stops the server, and the timer that builds. */
+interface Services {
+  /** Where the program `systemctl` of the machine sends its arguments. */
+  readonly url: string;
+  systemctl(verb: string, unit: string): Promise<void>;
+  /** Whether the unit of the timer is started. */
+  isTimerActive(): boolean;
+  /** The output of the server. */
+  log(): string;
+}
+
+interface ServicesOptions {
+  readonly app: string;
+  /** Where the settings and the credentials are. */
+  readonly etc: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** The unit of an instance, whose name is its port. */
+const unitPattern = /^hosting-api@(\d+)$/;
+
+/** Runs `npm run serve` as the unit does: with the settings, the port, a folder for compiled code, and a file for each credential. */
+const serve = `
+set -a; . "$1/settings.env"; PORT=$2; NODE_COMPILE_CACHE=$1/../cache
+for file in "$1"/credentials/*; do
+  [ ! -e "$file" ] || export "$(basename "$file" | tr a-z- A-Z_)_FILE=$file"
+done
+exec npm run --silent serve`;
+
+/** Starts the stand-in for systemd. A server has the settings of its files alone. */
+async function createServices({ app, etc, env }: ServicesOptions): Promise<Services> {
+  const servers = new Map<string, ChildProcess>();
+  let isTimerActive = true;
+  let logged = '';
+  const start = (port: string): void => {
+    const args = ['-c', serve, 'bash', etc, port];
+    const server = spawn('bash', args, { cwd: app, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const output of [server.stdout, server.stderr]) {
+      output.on('data', (chunk: Buffer) => (logged += chunk.toString()));
+    }
+    servers.set(port, server);
+  };
+  const stop = async (port: string): Promise<void> => {
+    const server = servers.get(port);
+    if (!server || server.exitCode !== null || server.signalCode !== null) return;
+    const exited = once(server, 'close');
+    server.kill('SIGTERM');
+    await exited;
+  };
+  const systemctl = async (verb: string, unit: string): Promise<void> => {
+    const [, port] = unitPattern.exec(unit) ?? [];
+    if (unit === 'hosting-api-build.timer') isTimerActive = verb === 'start';
+    else if (port === undefined) throw new Error(`there is no unit ${unit}`);
+    else {
+      if (verb !== 'start') await stop(port);
+      if (verb !== 'stop') start(port);
+    }
+  };
+  const listener = createServer((request, response) => {
+    const [verb = '', unit = ''] = new URL(request.url!, 'http://localhost').searchParams.getAll('arg');
+    systemctl(verb, unit).then(
+      () => response.end(),
+      (error: Error) => response.writeHead(400).end(error.message),
+    );
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  onTestFinished(async () => {
+    listener.close();
+    await Promise.all([...servers.keys()].map(stop));
+  });
+  const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/`;
+  return { url, systemctl, isTimerActive: () => isTimerActive, log: () => logged };
+}
+
 /** The versions in the repository of the company: the second adds a table, the third removes it again. */
-export const versions = ['v1.0.0', 'v1.1.0', 'v2.0.0'] as const;
+const versions = ['v1.0.0', 'v1.1.0', 'v2.0.0'] as const;
 
 /** A repository with three versions, and an installed and built checkout of the first. */
 export interface Template {
@@ -236,6 +392,6 @@ export async function createMachine(template: Template, options: MachineOptions 
       return paste(fillIn(find(scene, part).text, values));
     },
     willEdit: (script) => writeFileSync(edits, script),
-    run: async (command) => (await open()).paste(command),
+    run: async (commands) => (await open()).paste(commands),
   };
 }
