@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+/** They measure the memory of their own process, which must be new. */
+const alone = ['test/slow/hosting/console/load.test.ts'];
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/reporter.ts'],
@@ -22,7 +25,16 @@ export default defineConfig({
         },
       },
       // Load, timing, kills, broken disks, browsers and real seconds.
-      { extends: true, test: { name: 'slow', include: ['test/slow/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'slow',
+          include: ['test/slow/**/*.test.ts'],
+          exclude: ['**/node_modules/**', ...alone],
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'slow-alone', include: alone } },
       // What takes minutes by nature: test/README.md lists it.
       { extends: true, test: { name: 'nightly', include: ['test/nightly/**/*.test.ts'] } },
     ],

@@ -1,18 +1,135 @@
-import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { temporaryFolder } from '../../helpers/project.ts';
+import { temporaryFolder, writeFiles } from '../../helpers/project.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
-const { jobs } = parse(readFileSync(join(root, '.github/workflows/content.yml'), 'utf8')) as {
-  jobs: { check: { steps: { run?: string; env?: Record<string, string>; with?: Record<string, string> }[] } };
-};
-const { steps } = jobs.check;
+
+interface Workflow {
+  readonly on: Record<string, unknown>;
+  readonly permissions: unknown;
+  readonly concurrency: { readonly group: string; readonly 'cancel-in-progress': boolean };
+  readonly jobs: Record<string, { readonly 'timeout-minutes': number; readonly steps: readonly Step[] }>;
+}
+interface Step {
+  readonly if?: string;
+  readonly uses?: string;
+  readonly run?: string;
+  readonly env?: Record<string, string>;
+  readonly with?: Record<string, unknown>;
+}
+
+const read = (name: string) => parse(readFileSync(join(root, '.github/workflows', name), 'utf8')) as Workflow;
+const { steps } = read('content.yml').jobs['check']!;
 const build = steps.find(({ env }) => env)!;
+
+test.each(globSync('*.yml', { cwd: join(root, '.github/workflows') }))(
+  '%s may only read, ends, keeps no credential, and puts nothing of a request into a command',
+  (name) => {
+    const { permissions, concurrency, jobs } = read(name);
+    expect(permissions).toEqual({ contents: 'read' });
+    expect(concurrency).toMatchObject({ group: expect.stringContaining('github.ref'), 'cancel-in-progress': true });
+    for (const job of Object.values(jobs)) {
+      expect(job['timeout-minutes']).toBeLessThanOrEqual(40);
+      for (const { uses, run, with: options } of job.steps) {
+        if (uses?.startsWith('actions/checkout@')) expect(options).toMatchObject({ 'persist-credentials': false });
+        expect(run ?? '').not.toContain('${{');
+      }
+    }
+  },
+);
+
+test('.ci/run tests each change, and at night with all tests', () => {
+  const { on, jobs } = read('test.yml');
+  expect(on).toMatchObject({
+    pull_request: null,
+    push: { branches: ['main'] },
+    schedule: [{ cron: expect.any(String) }],
+  });
+  const runs = jobs['test']!.steps.filter(({ run }) => run).map((step) => [
+    step.if,
+    step.run!.replace(/^.* (?=\.ci)/, ''),
+  ]);
+  expect(runs).toEqual([
+    ["github.event_name != 'schedule'", '.ci/run'],
+    ["github.event_name == 'schedule'", '.ci/run --all'],
+  ]);
+});
+
+describe('of the nightly tests', () => {
+  const table =
+    '| `nightly/a.test.ts` | what it tests | `server/`, `docs/a.md` |\n| `nightly/b.test.ts` | more | `generator/` |\n';
+  const [a, b] = ['test/nightly/a.test.ts', 'test/nightly/b.test.ts'];
+
+  /** A repository with one commit. */
+  function createRepository() {
+    const cwd = temporaryFolder();
+    const git = (...args: string[]): void => {
+      const author = ['-c', 'user.name=Marit', '-c', 'user.email=marit@example.com', '-c', 'commit.gpgsign=false'];
+      execFileSync('git', [...author, ...args], { cwd, stdio: 'pipe' });
+    };
+    const commit = (...files: string[]): void => {
+      writeFiles(cwd, Object.fromEntries(files.map((file) => [file, `${file} ${Math.random()}`])));
+      git('add', '--all');
+      git('commit', '-q', '-m', 'A change');
+    };
+    git('init', '-q', '-b', 'main');
+    writeFiles(cwd, { 'test/README.md': table });
+    commit('server/start.ts');
+    const choose = (...args: string[]): string[] =>
+      execFileSync(process.execPath, [join(root, '.ci/nightly.ts'), ...args], { cwd, encoding: 'utf8', stdio: 'pipe' })
+        .split('\n')
+        .filter(Boolean);
+    return { cwd, git, commit, choose };
+  }
+
+  test('those run that test what a branch, the last commit or an uncommitted file changes', () => {
+    const { cwd, git, commit, choose } = createRepository();
+    expect(choose()).toEqual([a, b]);
+    commit('README.md');
+    expect(choose()).toEqual([]);
+    git('update-ref', 'refs/remotes/origin/main', 'HEAD');
+    commit('generator/build.ts');
+    commit('README.md');
+    expect(choose()).toEqual([b]);
+    writeFiles(cwd, { 'server/new.ts': '' });
+    expect(choose()).toEqual([a, b]);
+    git('clean', '-fdq');
+    // On main itself.
+    git('update-ref', 'refs/remotes/origin/main', 'HEAD');
+    expect(choose()).toEqual([]);
+    expect(choose('--all')).toEqual([a, b]);
+    commit('docs/a.md');
+    git('update-ref', 'refs/remotes/origin/main', 'HEAD');
+    expect(choose()).toEqual([a]);
+  });
+
+  test.each([
+    ['test/nightly/b.test.ts', [b]],
+    ['test/nightly/b/machine.ts', [b]],
+    ['test/helpers/project.ts', [a, b]],
+    ['package-lock.json', [a, b]],
+  ])('those run that use %s', (file, expected) => {
+    const { commit, choose } = createRepository();
+    commit(file);
+    expect(choose()).toEqual(expected);
+  });
+
+  test('the table lists all, with paths that exist', () => {
+    const rows = [
+      ...readFileSync(join(root, 'test/README.md'), 'utf8').matchAll(/^\| `(nightly\/\S+)` .*\| ([^|]+) \|$/gm),
+    ];
+    expect(rows.map(([, file]) => file!).toSorted()).toEqual(
+      globSync('nightly/*.test.ts', { cwd: join(root, 'test') }).toSorted(),
+    );
+    const paths = rows.flatMap(([, , list]) => [...list!.matchAll(/`([^`]+)`/g)].map(([, path]) => path!));
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
 
 /** Runs the step that builds, as a runner does, with the value of the variable LIVE_URL. */
 function runBuild(liveUrl: string): Promise<{ status: unknown; stdout: string; dist: string }> {

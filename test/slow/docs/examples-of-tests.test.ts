@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { createTestApp } from '../../helpers/app.ts';
+import { createHostingWorld } from '../../helpers/hosting.ts';
+import { article, buildProject, createProject, temporaryFolder } from '../../helpers/project.ts';
+import { openStream } from '../../hosting/instances.ts';
+import { sharedProject } from '../../server/shared.ts';
+
+// The examples of test/README.md.
+
+test('a dead link is an error with its place, and nothing is published', async () => {
+  const root = createProject({ 'content/blog/news/second.md': article({}, 'See [this](none.md).\n') });
+  const { diagnostics, release } = await buildProject(root);
+  expect(diagnostics).toMatchObject([{ file: expect.stringMatching(/second\.md$/), line: 9, column: 5 }]);
+  expect(release).toBeUndefined();
+});
+
+test('a viewer of a console gets the lines of the panel', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const client = await openStream({ ...app, key: await world.issueKey() });
+  world.panel.wings.print('hello');
+  expect((await client.until('console output')).at(-1)).toEqual(['console output', 'hello']);
+});
+
+test('test/README.md shows them as they stand here', () => {
+  const page = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
+  const shown = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text]) => text!);
+  const own = readFileSync(join(import.meta.filename), 'utf8');
+  expect(shown).toHaveLength(2);
+  for (const text of shown) expect(own).toContain(text);
+});
