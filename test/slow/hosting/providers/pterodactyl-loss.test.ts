@@ -38,17 +38,21 @@ describe('a lost connection', () => {
   });
 
   test('uses at most four of the five tokens per minute, over all readers', async () => {
-    // Long enough that the panel may see a request some hundredths of a second late.
-    const { upstream, wings, open, times } = await preparePanel({ windowMs: 1200, backoffMs: 1 });
+    const windowMs = 1200;
+    const { upstream, wings, open, times } = await preparePanel({ windowMs, backoffMs: 1 });
     upstream.tokensPerMinute = Number.POSITIVE_INFINITY;
     const cutter = setInterval(() => wings.cut(), 5);
     onTestFinished(() => clearInterval(cutter));
     const closing = setInterval(() => open().source.close(), 10);
     onTestFinished(() => clearInterval(closing));
+    const begun = performance.now();
     open();
     open();
     await until('twelve tokens were requested', () => times.length >= 12);
-    for (const [index, time] of times.slice(4).entries()) expect(time - times[index]!).toBeGreaterThan(1100);
+    // Three at once, then two in each window. A busy machine only makes them later.
+    for (const [index, time] of times.entries()) {
+      expect(time - begun).toBeGreaterThan(((index - 2) * windowMs) / 2 - 100);
+    }
   });
 
   test.each([400, 404, 429, 502])('a handshake answered with %i is retried with a new token', async (status) => {
@@ -82,9 +86,10 @@ describe('a lost connection', () => {
   });
 
   test('pings keep an idle connection open', async () => {
-    const { wings, follow } = await preparePanel({ pingMs: 300 });
+    // Long enough that a busy machine answers in time.
+    const { wings, follow } = await preparePanel({ pingMs: 1000 });
     const record = await follow();
-    await until('it was pinged a few times', () => wings.pings() > 4);
+    await until('it was pinged a few times', () => wings.pings() > 2);
     expect(record.gaps).toEqual([]);
     expect(wings.sockets()).toBe(1);
   });
