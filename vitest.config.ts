@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config';
 /** They measure the memory of their own process, which must be new. */
 const alone = ['test/slow/hosting/console/load.test.ts'];
 
+/** A test waits for conditions: a timeout only ends one that would wait forever, also on a busy machine. */
+const patient = { testTimeout: 300_000, hookTimeout: 300_000 };
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/reporter.ts'],
@@ -32,11 +35,12 @@ export default defineConfig({
           include: ['test/slow/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...alone],
           isolate: false,
+          ...patient,
         },
       },
-      { extends: true, test: { name: 'slow-alone', include: alone } },
+      { extends: true, test: { name: 'slow-alone', include: alone, ...patient } },
       // What takes minutes by nature: test/README.md lists it.
-      { extends: true, test: { name: 'nightly', include: ['test/nightly/**/*.test.ts'] } },
+      { extends: true, test: { name: 'nightly', include: ['test/nightly/**/*.test.ts'], ...patient } },
     ],
     coverage: {
       provider: 'v8',

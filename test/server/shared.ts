@@ -15,7 +15,7 @@ import type { OnEnd } from '../helpers/upstream.ts';
 import { buildProject, siteUrls, validProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 
 /** The `expect.poll` options for short waits; the timeout only limits failing tests. */
-export const eventually = { timeout: 20_000, interval: 10 };
+export const eventually = { timeout: 45_000, interval: 10 };
 
 /**
  * Stops the clock of the limits until the test ends, so that a slow machine is allowed no more requests. Returns a

@@ -3,16 +3,13 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import axe from 'axe-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startDemo } from '../../helpers/demo.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { describeChromium } from './chromium.ts';
 
 const script = resolve(import.meta.dirname, '../../../examples/clients/browser/serve.ts');
 const patient = { timeout: 60_000 };
-
-// The time that rendering takes depends on the machine.
-vi.setConfig({ testTimeout: 300_000 });
 
 /** Starts the page in its own process, for a demo whose game server runs. */
 async function startPage(changes: Record<string, string> = {}) {

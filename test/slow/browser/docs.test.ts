@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import axe from 'axe-core';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OpenApiDocument } from '#contract/openapi-document.ts';
 import { startDemo } from '../../helpers/demo.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
@@ -24,9 +24,6 @@ const ofViewer = [
   // The path of an operation is a link in a button.
   'nested-interactive',
 ];
-
-// The time that rendering takes depends on the machine.
-vi.setConfig({ testTimeout: 300_000 });
 
 describeChromium((browser) => {
   /** Opens a page, and fails the test if it asks another host or if the console has an error. */

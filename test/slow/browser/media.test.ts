@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createTestApp } from '../../helpers/app.ts';
 import type { TestApp } from '../../helpers/app.ts';
 import { startDev } from '../../helpers/dev.ts';
@@ -55,9 +55,6 @@ function playAndSeek(page: Page, to: number) {
     return { hasPlayed: played > 0, reached, playsOn: video.currentTime >= end, duration, videoWidth, videoHeight };
   }, to);
 }
-
-// The browser encodes the videos itself, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 300_000 });
 
 describeChromium((browser) => {
   test.each([

@@ -9,10 +9,9 @@ import { article, buildProject, createProject, guide, writeFiles } from '../../h
 import type { Files } from '../../helpers/project.ts';
 import { describeChromium } from './chromium.ts';
 import { findViolations } from './violations.ts';
+import { eventually } from '../../server/shared.ts';
 
 const main = resolve(import.meta.dirname, '../../../generator/main.js');
-const eventually = { timeout: 20_000, interval: 20 };
-
 const first = 'content/blog/news/first.md';
 const paragraphs = 'A paragraph to scroll past.\n\n'.repeat(60);
 const everything = (end: string): string => `## Code

@@ -1,6 +1,6 @@
 import { parseFragment, serialize } from 'parse5';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { serveExampleSite, startExampleSite, startSampleApi } from '../../helpers/example-site.ts';
 import type { ExampleSite } from '../../helpers/example-site.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
@@ -8,11 +8,7 @@ import { createKumaUpstream } from '../../helpers/upstream-kuma.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
 import { describeChromium } from './chromium.ts';
 import { findViolations } from './violations.ts';
-
-// Each opens several pages in a real browser.
-vi.setConfig({ testTimeout: 180_000 });
-
-const eventually = { timeout: 20_000, interval: 20 };
+import { eventually } from '../../server/shared.ts';
 
 const guide = '/knowledgebase/vps/backups-and-snapshots';
 const post = '/blog/company-news/rotterdam-location';

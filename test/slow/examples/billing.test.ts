@@ -35,7 +35,7 @@ async function createHost() {
   return { world, app, hook, twice, create };
 }
 
-test('a service is created, suspended, resumed and terminated, each hook twice', { timeout: 180_000 }, async () => {
+test('a service is created, suspended, resumed and terminated, each hook twice', async () => {
   const { world, app, hook, twice, create } = await createHost();
   const [first, again] = (await twice(...create)).map(
     ({ stdout }) => JSON.parse(stdout) as { id: string; key: string | null; created: boolean },
@@ -74,7 +74,7 @@ test('a service is created, suspended, resumed and terminated, each hook twice',
   expect(JSON.parse(renewed)).toMatchObject({ created: true });
 });
 
-test('a hook that cannot do its work says why, and changes nothing', { timeout: 120_000 }, async () => {
+test('a hook that cannot do its work says why, and changes nothing', async () => {
   const { world, hook, create } = await createHost();
   const usage = /^usage: hook\.ts create\|suspend\|resume\|terminate SERVICE/;
   for (const [args, message] of [

@@ -101,7 +101,7 @@ test('after every change, the preview equals a first build to the byte', async (
       nextChangeAt,
     ];
     // oxlint-disable-next-line no-await-in-loop
-    await expect.poll(() => summarize(results.at(-1)!), { timeout: 10_000, message: what }).toEqual(summarize(fresh));
+    await expect.poll(() => summarize(results.at(-1)!), { timeout: 45_000, message: what }).toEqual(summarize(fresh));
     if (!fresh.release) continue;
     const { 'manifest.json': _, ...expected } = readTree(join(root, 'fresh/current'));
     const plain = Object.entries(expected).filter(([file]) => !/\.(?:gz|br)$/.test(file));
@@ -111,7 +111,7 @@ test('after every change, the preview equals a first build to the byte', async (
     };
     // oxlint-disable-next-line no-await-in-loop
     await expect
-      .poll(read, { timeout: 10_000, message: what })
+      .poll(read, { timeout: 45_000, message: what })
       .toEqual({ tree: withNamedArticles(Object.fromEntries(plain)), listed: plain.map(([file]) => file) });
   }
   expect(failures).toEqual([]);

@@ -6,8 +6,7 @@ import { articleCacheOf } from '../../../generator/build-record.ts';
 import { previewFolderOf, watchAndBuild } from '../../../generator/dev.ts';
 import { article, createProject, guide, writeFiles } from '../../helpers/project.ts';
 import { watchProject } from '../../helpers/watch-project.ts';
-
-const eventually = { timeout: 20_000, interval: 10 };
+import { eventually } from '../../server/shared.ts';
 
 async function follow() {
   const root = createProject();

@@ -92,5 +92,5 @@ export function testImage(checkout: () => string): void {
     expect([await ended, log()]).toEqual([[0, null], expect.not.stringMatching(/"level":"(?:warn|error)"|Warning/)]);
     expect(await health()).toEqual({ status: 1, stdout: '', stderr: '' });
     expect(compiled()).toEqual(before);
-  }, 240_000);
+  });
 }

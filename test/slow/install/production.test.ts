@@ -32,7 +32,7 @@ beforeAll(async () => {
     },
   );
   if (status !== 0) throw new Error(`npm ci: ${stderr}`);
-}, 300_000);
+});
 
 describe('without the packages of development', () => {
   test('the commands of an operator run', async () => {
@@ -55,7 +55,7 @@ describe('without the packages of development', () => {
     ] as const) {
       expect([script, await npm(script, ...args)]).toMatchObject([script, { status: 0 }]);
     }
-  }, 300_000);
+  });
 
   test('the server answers, is found in order by doctor, and ends on a signal', async () => {
     const server = spawn('npm', ['run', '--silent', 'serve'], { cwd: checkout, env: settings });
@@ -72,7 +72,7 @@ describe('without the packages of development', () => {
     expect(await npm('doctor', '--url', url!)).toMatchObject({ stderr: '' });
     server.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
-  }, 300_000);
+  });
 
   test.each(['server/main.js', 'generator/main.js'])('%s says which Node.js it needs', async (main) => {
     // The Node.js of the machine may be new: then it says so in its place.

@@ -104,6 +104,6 @@ export function testUnits(checkout: () => string): void {
       expect(log()).not.toContain('"level":"error"');
       expect(globSync('*/*', { cwd: machine.place('/var/cache/hosting-api-server') })).not.toEqual([]);
       expect(listFiles(checkout())).toEqual(before);
-    }, 180_000);
+    });
   });
 }

@@ -96,7 +96,6 @@ test.each([
   ['on disk', { RELEASE_CACHE_BYTES: '16384' }],
 ])(
   'while releases %s are switched and rolled back, no request fails, and no response mixes two releases',
-  { timeout: 180_000 },
   async (_, settings) => {
     const root = createProject();
     const dist = join(root, 'dist');

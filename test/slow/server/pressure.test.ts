@@ -103,7 +103,7 @@ test('2,000 streams, 1,000 half-open requests, an unread log and a locked store 
   world.panel.wings.print('still here');
   await expect
     .poll(() => streams.filter(({ messages }) => messages.some(([, line]) => line === 'still here')).length, {
-      timeout: 20_000,
+      timeout: 45_000,
     })
     .toBe(2000);
 

@@ -14,7 +14,7 @@ import { createServable } from '../../server/process.ts';
 const main = resolve(import.meta.dirname, '../../../server/main.js');
 
 /** More lines than the pipe, the log's buffer and the reader hold. */
-const requests = 4000;
+const requests = 2400;
 const longAgent = 'x'.repeat(256);
 
 /** A server whose output is read only by `drain`. */
@@ -141,7 +141,7 @@ async function start(open: Start, settings: Record<string, string> = {}): Promis
         ask(stalled.port, '/health')
           .then(() => true)
           .catch(() => false),
-      { timeout: 20_000 },
+      { timeout: 45_000 },
     )
     .toBe(true);
   return stalled;
@@ -186,14 +186,14 @@ describe.each([
         .slice(0, -1)
         .map((line) => JSON.parse(line) as { msg: string; lines?: number });
     const dropped = () => lines().filter(({ msg }) => msg.startsWith('log lines were dropped'));
-    await expect.poll(() => dropped().length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => dropped().length, { timeout: 45_000 }).toBe(1);
     const logged = lines().filter(({ msg }) => msg === 'request').length;
     expect(logged).toBeGreaterThan(1000);
     // Besides, at least one request for /health.
     expect(logged + dropped()[0]!.lines!).toBeGreaterThan(requests);
     await ask(server.port, '/health');
     process.kill(server.pid(), 'SIGTERM');
-    await expect.poll(() => lines().at(-1)!.msg, { timeout: 10_000 }).toBe('stopped');
+    await expect.poll(() => lines().at(-1)!.msg, { timeout: 45_000 }).toBe('stopped');
   });
 });
 

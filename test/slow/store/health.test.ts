@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createStoreHealth } from '../../../server/store/health.ts';
-
-const eventually = { timeout: 20_000, interval: 50 };
+import { eventually } from '../../server/shared.ts';
 
 test('a store that does not answer a check within 3 s is unready, and is not asked again until it answers', async () => {
   const lines: string[] = [];

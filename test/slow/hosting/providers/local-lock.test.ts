@@ -53,7 +53,7 @@ test('of two instances one runs a server, and the other says who does', async ()
 
   expect(await first.power('stop')).toBe(200);
   await until('the second may start it', () => supervisor.alive('demo').length === 0);
-  await expect.poll(() => second.power('start'), { timeout: 20_000 }).toBe(200);
+  await expect.poll(() => second.power('start'), { timeout: 45_000 }).toBe(200);
   await supervisor.started('demo', 2);
   expect([await first.state(), await second.state()]).toEqual(['unknown', 'running']);
   expect(await first.power('start')).toBe(502);
