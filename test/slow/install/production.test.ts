@@ -1,14 +1,83 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { builtinModules } from 'node:module';
-import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { builtinModules } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { ends } from '../../helpers/ends.ts';
+import { findFreePort } from '../../helpers/free-port.ts';
+import { skipWithout } from '../../helpers/permitted.ts';
+import { describePostgres } from '../../helpers/postgres.ts';
+import { temporaryFolder } from '../../helpers/project.ts';
+import type { CommandResult } from '../../helpers/project.ts';
+import { parseUnit, parseVariables, readUnitFile } from '../../helpers/unit.ts';
+import type { Unit } from '../../helpers/unit.ts';
 import { ask } from '../../server/ask.ts';
-import { checkOut, login, repository, runProgram } from './checkout.ts';
-import { testImage } from './image.ts';
-import { testUnits } from './units.ts';
+import { eventually } from '../../server/shared.ts';
+
+/** The project itself. */
+const repository = resolve(import.meta.dirname, '../../..');
+
+const ignored = readFileSync(join(repository, '.gitignore'), 'utf8').split('\n');
+const left = new Set(['.git', ...ignored.filter((line) => line !== '').map((line) => basename(line))]);
+
+/** The Node.js and npm of the machine, without those that npm puts in front of them. */
+const folders = process.env.PATH!.split(delimiter).filter((folder) => !folder.includes('node_modules'));
+
+/** The environment of a login: nothing of the npm that runs the tests. */
+const login = { PATH: folders.join(delimiter), HOME: process.env.HOME ?? tmpdir() };
+
+/** Copies the files of the project, as git has them, into a folder that is removed when the test file is done. */
+function checkOut(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
+  ends.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+  cpSync(repository, folder, { recursive: true, filter: (file) => !left.has(basename(file)) });
+  return folder;
+}
+
+/** Runs a program to its end. */
+async function runProgram(
+  [program, ...args]: readonly [string, ...string[]],
+  { cwd, env = login }: { cwd: string; env?: Readonly<Record<string, string>> },
+): Promise<CommandResult> {
+  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  return { status: code ?? signal!, stdout, stderr };
+}
+
+/** Waits until a server that was started is ready. Its `ended` is its exit status and signal; it ends at the latest with the test. */
+async function expectReady(server: ChildProcessByStdio<null, Readable, Readable>, port: number) {
+  const ended = once(server, 'close');
+  onTestFinished(() => void server.kill('SIGKILL'));
+  let log = '';
+  for (const output of [server.stdout, server.stderr]) output.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const ready = () =>
+    ask({ port }, '/ready').then(
+      ({ status }) => status,
+      () => log,
+    );
+  await expect.poll(ready, { ...eventually, timeout: 60_000 }).toBe(200);
+  return { ended, log: () => log };
+}
 
 const { dependencies } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
   dependencies: Record<string, string>;
@@ -89,12 +158,186 @@ describe('without the packages of development', () => {
   });
 });
 
+/** Two users without rights, as the units have them; of a test that is not run by root, itself. */
+const users =
+  process.getuid?.() === 0 ? { server: { uid: 64_001, gid: 64_001 }, build: { uid: 64_002, gid: 64_002 } } : {};
+type User = keyof Required<typeof users>;
+
+/** A machine with the folders of the units, which are in a folder of the test. */
+function createMachine() {
+  const root = temporaryFolder();
+  chmodSync(root, 0o755);
+  chmodSync(checkout, 0o755);
+  /** Replaces the folders of the units. */
+  const place = (text: string): string =>
+    text
+      .replaceAll(/(?<![\w/.])\/(?:etc|var|run)\/[\w./@-]*/g, (path) => root + path)
+      .replaceAll('/opt/hosting-api', checkout);
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  const createFolder = (path: string, mode: number, user: User): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    mkdirSync(join(root, path), { mode });
+    const owner = users[user];
+    if (owner) chownSync(join(root, path), owner.uid, owner.gid);
+  };
+  return {
+    place,
+    write,
+    /** Prepares what systemd prepares, and returns the commands and the environment of a unit. */
+    open(file: string, user: User, instance = '') {
+      const name = file.replace('@', `@${instance}`);
+      const specifiers = { i: instance, S: '/var/lib', C: '/var/cache', d: `/run/credentials/${name}` };
+      const unit: Unit = parseUnit(readUnitFile(file), specifiers);
+      createFolder(`/var/lib/${unit.get('StateDirectory')![0]}`, 0o755, user);
+      createFolder(`/var/cache/${unit.get('CacheDirectory')![0]}`, 0o700, user);
+      const variables = [
+        readFileSync(place('/etc/hosting-api/settings.env'), 'utf8'),
+        ...(unit.get('Environment') ?? []),
+      ];
+      const environment = { PATH: '/usr/bin:/bin', ...parseVariables(place(variables.toReversed().join('\n'))) };
+      const cwd = place(unit.get('WorkingDirectory')![0]!);
+      return unit.get('ExecStart')!.map((line) => {
+        const [program, ...args] = place(line).split(' ');
+        return () =>
+          spawn(program!, args, { cwd, env: environment, ...users[user], stdio: ['ignore', 'pipe', 'pipe'] });
+      });
+    },
+  };
+}
+
+/** The files of a folder with their times. */
+function listFiles(folder: string): string[] {
+  return globSync('{*,node_modules/.cache/**}', { cwd: folder }).map(
+    (file) => `${file} ${statSync(join(folder, file)).mtimeMs}`,
+  );
+}
+
 describe('by the units of examples/systemd', () => {
-  testUnits(() => checkout);
+  describePostgres((database) => {
+    test('the build and the server run as other users, and write only to their own folders', async () => {
+      const machine = createMachine();
+      const port = await findFreePort();
+      const before = listFiles(checkout);
+      const extra = 'DNS_SERVERS=off\nRDAP_BOOTSTRAP_URL=off\nSHUTDOWN_DELAY_SECONDS=0\n';
+      machine.write(
+        '/etc/hosting-api/settings.env',
+        readUnitFile('settings.env').replace(/^SHUTDOWN_DELAY.*\n/m, '') + extra,
+      );
+      machine.write('/etc/hosting-api/providers.yaml', readUnitFile('providers.yaml'));
+      machine.write(
+        `/run/credentials/hosting-api@${port}.service/database-url`,
+        `${await database().createDatabase()}\n`,
+      );
+
+      for (const start of machine.open('hosting-api-build.service', 'build')) {
+        const child = start();
+        let errors = '';
+        child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+        child.stdout.resume();
+        expect([await once(child, 'close'), errors]).toEqual([[0, null], expect.any(String)]);
+      }
+
+      const [start] = machine.open('hosting-api@.service', 'server', String(port));
+      const server = start!();
+      const { ended, log } = await expectReady(server, port);
+      expect(await ask({ port }, '/v1/blog/list')).toMatchObject({ status: 200 });
+      server.kill('SIGTERM');
+      expect([await ended, log()]).toEqual([[0, null], expect.any(String)]);
+
+      expect(log()).not.toContain('"level":"error"');
+      expect(globSync('*/*', { cwd: machine.place('/var/cache/hosting-api-server') })).not.toEqual([]);
+      expect(listFiles(checkout)).toEqual(before);
+    });
+  });
 });
 
+/** The instructions of the last stage of the Dockerfile, in order, with their continuation lines. */
+function readStage(): { name: string; text: string }[] {
+  const file = readFileSync(join(repository, 'examples/container/Dockerfile'), 'utf8');
+  const lines = file
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/\\\n/g, ' ')
+    .split('\n');
+  const stage = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')));
+  return stage.filter(Boolean).map((line) => ({ name: line.split(' ')[0]!, text: line.slice(line.indexOf(' ') + 1) }));
+}
+
+/** Makes all of the disk read-only but one folder, and runs a program without rights as the user of the image. */
+const contain = `
+mount --make-rprivate /
+mount --bind "$WRITABLE" "$WRITABLE"
+[ -z "$READ_ONLY" ] || mount -o remount,bind,ro /
+exec setpriv --reuid=10001 --regid=10001 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"`;
+
+/** Makes the disk read-only for a process. */
+const freeze = ['unshare', '--mount', 'sh', '-ec', 'mount --make-rprivate / && mount -o remount,bind,ro /'] as const;
+
 describe('by the Dockerfile', () => {
-  testImage(() => checkout);
+  test('the image starts on a read-only disk, without rights, with compiled code', async (context) => {
+    skipWithout(context, freeze);
+    const root = temporaryFolder();
+    for (const folder of [root, checkout]) chmodSync(folder, 0o755);
+    // Other tests ran here as root; the image is made without that.
+    rmSync(join(checkout, 'node_modules/.cache'), { recursive: true, force: true });
+    const place = (text: string): string =>
+      text
+        .replaceAll(/(?<![\w/.])\/(?:data|dist|tmp)\b/g, (path) => root + path)
+        .replaceAll('/opt/hosting-api', checkout);
+    const stage = readStage();
+    const [environment] = stage.filter(({ name }) => name === 'ENV');
+    const variables = place(environment!.text)
+      .split(' ')
+      .map((variable) => variable.split('='));
+    const port = await findFreePort();
+    const own = { PORT: String(port), HOST: '127.0.0.1', DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' };
+    const env: Record<string, string> = { ...(Object.fromEntries(variables) as Record<string, string>), ...own };
+    env['PATH'] = env['PATH']!.replace('$PATH', '/usr/bin:/bin');
+    const command = (args: readonly string[], readOnly: boolean): [string, ...string[]] => [
+      'unshare',
+      '--mount',
+      'env',
+      `WRITABLE=${root}`,
+      `READ_ONLY=${readOnly ? 'yes' : ''}`,
+      'sh',
+      '-ec',
+      contain,
+      'sh',
+      ...args,
+    ];
+    const options = { cwd: checkout, env };
+
+    expect(await runProgram(['install', '-d', '-m', '1777', join(root, 'tmp')], options)).toMatchObject({
+      status: 0,
+    });
+    const user = stage.findIndex(({ name }) => name === 'USER');
+    for (const [index, { name, text }] of stage.entries()) {
+      if (name !== 'RUN') continue;
+      const shell = ['sh', '-c', place(text)] as const;
+      const result = await runProgram(index < user ? [...shell] : command(shell, false), options);
+      expect([text, result]).toMatchObject([text, { status: 0 }]);
+    }
+    const compiled = () => globSync('node_modules/.cache/hosting-api/*-10001/*', { cwd: checkout }).toSorted();
+    const before = compiled();
+    expect(before.length).toBeGreaterThan(100);
+
+    const list = (name: string): string[] =>
+      JSON.parse(stage.find((one) => one.name === name)!.text.replace(/^.*?CMD /, '')) as string[];
+    const health = () => runProgram(command(list('HEALTHCHECK'), true), options);
+    expect(await runProgram(command(['node', 'generator/main.js', 'build'], true), options)).toMatchObject({
+      status: 0,
+    });
+    const [program, ...args] = command(list('CMD'), true);
+    const server = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    const { ended, log } = await expectReady(server, port);
+    expect(await health()).toEqual({ status: 0, stdout: '', stderr: '' });
+    server.kill('SIGTERM');
+    expect([await ended, log()]).toEqual([[0, null], expect.not.stringMatching(/"level":"(?:warn|error)"|Warning/)]);
+    expect(await health()).toEqual({ status: 1, stdout: '', stderr: '' });
+    expect(compiled()).toEqual(before);
+  });
 });
 
 test('what the programs import is a dependency, also where they load it late', () => {
