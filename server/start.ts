@@ -16,9 +16,9 @@ import { createActivity } from './hosting/activity.ts';
 import { createAudited } from './hosting/audit.ts';
 import { createAuditedChange } from './hosting/changes.ts';
 import { createSendCommand } from './hosting/commands.ts';
+import { openConsoleSource } from './hosting/console/channel.ts';
 import { createRelay } from './hosting/console/relay.ts';
 import type { Relay } from './hosting/console/relay.ts';
-import { openConsoleSource } from './hosting/console/source.ts';
 import { createStreamTokens } from './hosting/console/token.ts';
 import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
 import { ensureDemo } from './hosting/demo/seed.ts';
@@ -210,7 +210,7 @@ async function openHosting(
   const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS });
   const relay = createRelay({
     tokens,
-    openSource: (server, events) => openConsoleSource(servers, server, events),
+    openSource: (...args) => openConsoleSource(servers, ...args),
     async sendCommand({ command, ...caller }) {
       if (!(await limits.actions.consume(caller.keyId)).allowed) throw new Problem('rate_limited');
       await lifecycle.finish(() => sendCommand(caller, command));

@@ -4,15 +4,10 @@ import type { ServerName } from '#contract/api-keys.ts';
 import type { CheckAccess } from '../../keys/access.ts';
 import type { Trace } from '../../trace.ts';
 import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
-import { createAccessWatch } from './access.ts';
-import { isForClients, toClientText } from './client-error.ts';
-import { systemClock } from './clock.ts';
-import type { Clock } from './clock.ts';
-import { createChannel } from './channel.ts';
-import type { Channel } from './channel.ts';
-import type { FrameSink } from './output.ts';
-import { createSession } from './session.ts';
-import type { Session } from './session.ts';
+import { createChannel, systemClock } from './channel.ts';
+import type { Cancel, Channel, Clock } from './channel.ts';
+import { createSession, isForClients, toClientText } from './session.ts';
+import type { Session, Viewer } from './session.ts';
 import type { StreamTokens } from './token.ts';
 
 /** The client that opened a stream. */
@@ -40,7 +35,7 @@ export interface StreamCommand {
 export interface RelayDependencies {
   readonly tokens: StreamTokens;
   /** Follows the console of a server. Viewers read its errors if they are safe for clients. */
-  readonly openSource: (server: ServerName, events: ConsoleEvents) => Promise<ConsoleSource>;
+  readonly openSource: (server: ServerName, events: ConsoleEvents, isResumed: boolean) => Promise<ConsoleSource>;
   /** Sends a validated command of a key whose access was just checked; applies limits and auditing. */
   readonly sendCommand: (command: StreamCommand) => Promise<void>;
   readonly checkAccess: CheckAccess;
@@ -83,16 +78,39 @@ const defaultLimits: RelayLimits = { connections: 5000, unauthenticated: 2000, v
 
 /** Creates a relay without streams. */
 export function createRelay(dependencies: RelayDependencies): Relay {
-  const { tokens, sendCommand, checkAccess, onFailure, clock = systemClock } = dependencies;
+  const { tokens, openSource, checkAccess, onFailure, clock = systemClock, random = Math.random } = dependencies;
   const limits = { ...defaultLimits, ...dependencies.limits };
   const watch = createAccessWatch(checkAccess, clock, onFailure);
-  const channels = createChannels({ clock, random: Math.random, ...dependencies });
+  /** One for each console with viewers. */
+  const channels = new Map<ServerName, Channel>();
   const sessions = new Set<Session>();
   const unauthenticated = createCounter();
   const viewers = createCounter();
-  const shared = { clock, tokens, checkAccess, describe: createDescribe(onFailure) };
-  let closed = false;
+  let isClosed = false;
 
+  const openChannel = (server: ServerName): Channel => {
+    const channel = createChannel({
+      open: (events, isResumed) => openSource(server, events, isResumed),
+      describe(error) {
+        onFailure('a console could not be opened', error);
+        return toClientText(error);
+      },
+      clock,
+      random,
+      closed: () => channels.delete(server),
+    });
+    channels.set(server, channel);
+    return channel;
+  };
+  const shared = {
+    clock,
+    tokens,
+    checkAccess,
+    describe(error: unknown): string {
+      if (!isForClients(error)) onFailure('a console stream failed', error);
+      return toClientText(error);
+    },
+  };
   return {
     admits: (client) => sessions.size < limits.connections && unauthenticated.of(client.key) < limits.unauthenticated,
     connect(websocket, socket, server, client) {
@@ -104,11 +122,11 @@ export function createRelay(dependencies: RelayDependencies): Relay {
         socket,
         server,
         hasRoom: (keyId) => viewers.of(keyId) < limits.viewersPerKey,
-        enter({ sink, ...viewer }) {
+        enter(viewer) {
           leave();
           viewers.add(viewer.keyId, 1);
-          const unwatch = watch({ server, ...viewer });
-          const viewing = channels.join(server, sink);
+          const unwatch = watch(server, viewer);
+          const viewing = (channels.get(server) ?? openChannel(server)).join(viewer.sink);
           leave = () => {
             viewers.add(viewer.keyId, -1);
             unwatch();
@@ -120,57 +138,26 @@ export function createRelay(dependencies: RelayDependencies): Relay {
           sessions.delete(session);
           leave();
         },
-        sendCommand: ({ keyId, secretHash }, command) =>
-          sendCommand({ server, keyId, secretHash, command, requestId: client.requestId, ip: client.address }),
+        sendCommand({ keyId, secretHash }, command) {
+          const { requestId, address: ip } = client;
+          return dependencies.sendCommand({ server, keyId, secretHash, command, requestId, ip });
+        },
       });
       sessions.add(session);
-      if (closed) session.shutDown();
+      if (isClosed) session.shutDown();
       return session;
     },
-    history: channels.history,
-    stats: () => ({ connections: sessions.size, viewers: viewers.total(), upstreams: channels.upstreams() }),
+    history: (server) => channels.get(server)?.history() ?? [],
+    stats: () => ({
+      connections: sessions.size,
+      viewers: viewers.total(),
+      upstreams: channels.values().reduce((count, channel) => count + Number(channel.hasUpstream()), 0),
+    }),
     close() {
-      closed = true;
+      isClosed = true;
       for (const session of sessions) session.shutDown();
-      channels.close();
-    },
-  };
-}
-
-/** Creates the channels: one for each console with viewers. */
-function createChannels({
-  openSource,
-  onFailure,
-  clock,
-  random,
-}: Pick<Required<RelayDependencies>, 'openSource' | 'onFailure' | 'clock' | 'random'>) {
-  const channels = new Map<ServerName, Channel>();
-  const create = (server: ServerName): Channel => {
-    const channel = createChannel({
-      open: (events) => openSource(server, events),
-      describe: toClientText,
-      report: (error) => onFailure('a console could not be opened', error),
-      clock,
-      random,
-      closed: () => channels.delete(server),
-    });
-    channels.set(server, channel);
-    return channel;
-  };
-  return {
-    join: (server: ServerName, sink: FrameSink) => (channels.get(server) ?? create(server)).join(sink),
-    history: (server: ServerName) => channels.get(server)?.history() ?? [],
-    upstreams: () => channels.values().reduce((count, channel) => count + Number(channel.hasUpstream()), 0),
-    close() {
       for (const channel of channels.values()) channel.close();
     },
-  };
-}
-
-function createDescribe(onFailure: RelayDependencies['onFailure']): (error: unknown) => string {
-  return (error) => {
-    if (!isForClients(error)) onFailure('a console stream failed', error);
-    return toClientText(error);
   };
 }
 
@@ -184,5 +171,76 @@ function createCounter() {
       else counts.delete(name);
     },
     total: () => counts.values().reduce((sum, count) => sum + count, 0),
+  };
+}
+
+/** Streams of a revoked key, or of an old secret, must be closed within 5 s, which leaves 3 s for a slow store. */
+const checkMs = 2000;
+
+/** How long streams stay open while the store does not respond: enough for its restart. */
+const graceMs = 30_000;
+
+/** The streams of one key on one server. */
+interface Group {
+  readonly viewers: Set<Viewer>;
+  isChecking: boolean;
+  /** When the oldest check without a result started. */
+  failingSince: number | undefined;
+}
+
+/** Creates the watch of open streams, which checks each key and server every 2 s. It returns what ends the watch of one. */
+function createAccessWatch(checkAccess: CheckAccess, clock: Clock, onFailure: RelayDependencies['onFailure']) {
+  const groups = new Map<string, Group>();
+  let cancel: Cancel | undefined;
+  /** Whether this sweep has reported a failure of the store: one line is enough for a thousand keys. */
+  let isReported = false;
+
+  /** Checks streams of one secret and server, with one query. */
+  const checkSecret = async (viewers: readonly Viewer[]): Promise<void> => {
+    const grants = viewers.map(({ grant }) => grant());
+    const claim = grants.find(({ mode }) => mode === 'read_write') ?? grants[0]!;
+    const access = await checkAccess(claim);
+    for (const { grant, onAccess } of viewers) {
+      // In between, the stream may have been renewed with another secret.
+      if (grant().secretHash === claim.secretHash) onAccess(access);
+    }
+  };
+  const check = async (group: Group): Promise<void> => {
+    group.isChecking = true;
+    group.failingSince ??= clock.now();
+    // A rotated key has two secrets while they overlap.
+    const bySecret = Map.groupBy(group.viewers, ({ grant }) => grant().secretHash);
+    try {
+      await Promise.all(bySecret.values().map(checkSecret));
+      group.failingSince = undefined;
+    } catch (error) {
+      if (!isReported) onFailure('the access of open console streams could not be checked', error);
+      isReported = true;
+    } finally {
+      group.isChecking = false;
+    }
+  };
+  const sweep = (): void => {
+    cancel = clock.after(checkMs, sweep);
+    isReported = false;
+    for (const group of groups.values()) {
+      if (clock.now() - (group.failingSince ?? clock.now()) >= graceMs)
+        for (const { onAccess } of group.viewers) onAccess('unknown');
+      else if (!group.isChecking) void check(group);
+    }
+  };
+  return (server: ServerName, viewer: Viewer): Cancel => {
+    const name = `${viewer.keyId} ${server}`;
+    const group = groups.get(name) ?? { viewers: new Set(), isChecking: false, failingSince: undefined };
+    groups.set(name, group);
+    group.viewers.add(viewer);
+    cancel ??= clock.after(checkMs, sweep);
+    return () => {
+      group.viewers.delete(viewer);
+      if (group.viewers.size === 0) groups.delete(name);
+      if (groups.size > 0) return;
+      cancel?.();
+      cancel = undefined;
+    };
   };
 }

@@ -1,20 +1,19 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
+import { CommandReference, closeCodes, streamLimits } from '#contract/console-stream.ts';
+import type { ArgumentsOf, ClientEvent, CloseName, CommandRefusal, ServiceEvent } from '#contract/console-stream.ts';
+import { GameConsoleCommandRequest } from '#contract/game.ts';
+import { problems } from '#contract/problem.ts';
 import type { Access, CheckAccess } from '../../keys/access.ts';
-import { createMachine } from '../state-table.ts';
-import type { Machine } from '../state-table.ts';
-import type { Cancel, Clock } from './clock.ts';
-import type { Viewing } from './channel.ts';
-import { toRefusalCode } from './client-error.ts';
-import { toFrames } from './frame.ts';
-import { parseMessage } from './message.ts';
-import type { FrameSink } from './output.ts';
-import { takesOutput } from './session-requests.ts';
-import { authDeadlineMs, toNextState, initial } from './session-state.ts';
-import type { Command, SessionEvent, SessionState } from './session-types.ts';
-import type { StreamGrant, StreamTokens } from './token.ts';
+import { Problem } from '../../problem.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
+import { ProviderError } from '../../upstream/error.ts';
+import { offline } from '../../upstream/reply.ts';
+import type { Cancel, Clock, Viewing } from './channel.ts';
+import { toFrames, toMessage } from './output.ts';
+import type { FrameSink } from './output.ts';
+import type { StreamGrant, StreamTokens } from './token.ts';
 
 /** An authenticated stream. */
 export interface Viewer {
@@ -37,6 +36,7 @@ export interface SessionOptions {
   readonly checkAccess: CheckAccess;
   /** Whether a key may open another stream. */
   readonly hasRoom: (keyId: string) => boolean;
+  /** Counts the stream for its key, and follows the console. */
   readonly enter: (viewer: Viewer) => Viewing;
   /** Called once, when the session has ended. */
   readonly leave: () => void;
@@ -58,152 +58,298 @@ export const pingData = Buffer.from('console stream');
 /** The rate limit of messages, far above typing and the messages after a reconnect. */
 const messageRate = { name: 'messages', rps: 5, burst: 20 };
 
+/** The limit of frames beyond the rate limit, after which the stream is closed. */
+const maxRefused = 1000;
+
+/** The maximum number of queued messages, each of at most 16 KiB. */
+const maxWaiting = 32;
+
 /** The limit of buffered replies, which only a client reaches that sends messages and does not read. */
 const maxBuffered = 1024 * 1024;
 
-/** Creates the session of a new connection. It runs the effects of `toNextState`, which holds all decisions. */
+const maxBadTokens = 5;
+
+/** The maximum length of an event name in a reply. */
+const maxEventLength = 64;
+
+const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
+const noCommand =
+  'A command has 1 to 1,024 characters, one of them visible, and no control characters; a reference has 1 to 64';
+
+/**
+ * Creates the session of a new connection. Its client authenticates, gets the output, asks for more, and renews its token
+ * until it leaves or the session ends it with a close code.
+ */
 export function createSession(options: SessionOptions): Session {
-  const { websocket, socket, clock } = options;
-  const timers = new Map<'timer' | 'stats due', Cancel>();
+  const { websocket, socket, server, clock, tokens, checkAccess, describe } = options;
+  let phase: 'unauthenticated' | 'live' | 'expiring' | 'expired' | 'ended' = 'unauthenticated';
+  /** The last accepted token, also after the end. */
+  let grant: StreamGrant | undefined;
+  /** The current access of the key, which may be less than that of the token. */
+  let access: Access = 'denied';
   let viewing: Viewing | undefined;
+  /** Refused tokens since the last valid one. */
+  let badTokens = 0;
+  let historyAt = Number.NEGATIVE_INFINITY;
+  let statsAt = Number.NEGATIVE_INFINITY;
+  let isStatsWanted = false;
+  let cancelPhase: Cancel | undefined;
+  let cancelStats: Cancel | undefined;
 
-  const dispatch = async (event: SessionEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
-  const wait = (type: 'timer' | 'stats due', until: number): void => {
-    timers.get(type)?.();
-    const run = (): void => void dispatch({ type, now: clock.now() });
-    timers.set(type, clock.after(Math.max(0, until - clock.now()), run));
+  const isEnded = (): boolean => phase === 'ended';
+  const hasOutput = (): boolean => phase === 'live' || phase === 'expiring';
+  const mayWrite = (): boolean => hasOutput() && grant?.mode === 'read_write' && access === 'ok';
+  /**
+   * Writes directly to the connection, bypassing ws: whole frames, and only while ws is open. ws writes its own frames in
+   * one piece too, so frames never interleave.
+   */
+  const send = (frames: Buffer): void => {
+    if (websocket.readyState === websocket.OPEN && socket.writable) socket.write(frames);
   };
-  const readStats = async (): Promise<void> => {
-    const stats = await viewing!.stats();
-    await dispatch({ type: 'stats', stats, now: clock.now() });
+  const reply = <Event extends ServiceEvent>(event: Event, ...args: ArgumentsOf<Event>): void => {
+    if (websocket.bufferedAmount > maxBuffered) websocket.terminate();
+    else send(toFrames([toMessage(event, ...args)]));
   };
-  const machine: Machine<SessionState, SessionEvent> = createMachine(initial, toNextState, {
-    reply: ({ message }) => reply(options, message),
-    wait: ({ until }) => wait('timer', until),
-    'wait for stats': ({ until }) => wait('stats due', until),
-    queue: ({ message }) => messages.push(message),
-    'queue command': ({ command }) => commands.push({ type: 'command', command }),
-    verify: async ({ token }) => dispatch(await verify(options, token)),
-    'check grant': async ({ grant }) => dispatch(await checkGrant(options, grant)),
-    'check command': async ({ grant, command }) => dispatch(await checkCommand(options, grant, command)),
-    'send command': async ({ grant, command }) => dispatch(await sendCommand(options, grant, command)),
-    enter({ keyId }) {
-      viewing = options.enter({ keyId, ...viewer });
-    },
-    resume: () => viewing?.pump(),
-    'send history': () => viewing?.sendHistory(),
+  /** Ends the stream with a close code, or after its connection was closed. */
+  const end = (close?: CloseName, reason?: string): void => {
+    if (isEnded()) return;
+    phase = 'ended';
+    cancelPhase?.();
+    cancelStats?.();
+    options.leave();
+    if (close) websocket.close(closeCodes[close].code, reason);
+  };
+  const revoke = (): void => end('revoked', 'access was revoked');
+
+  const waitUntil = (at: number, run: () => void): void => {
+    cancelPhase?.();
+    cancelPhase = clock.after(Math.max(0, at - clock.now()), run);
+  };
+  const warn = (): void => {
+    phase = 'expiring';
+    reply('token expiring');
+    waitUntil(grant!.expiresAt, expire);
+  };
+  const expire = (): void => {
+    phase = 'expired';
+    reply('token expired');
+    waitUntil(clock.now() + streamLimits.expiredSeconds * 1000, () => end('expired', 'the token expired'));
+  };
+
+  const authenticate = async (token: unknown): Promise<void> => {
+    const verified = typeof token === 'string' ? await tokens.verify(token) : 'invalid';
+    if (isEnded()) return;
+    if (verified === 'invalid') refuseToken('The token is not valid');
+    else if (verified === 'expired') refuseToken('The token has expired');
+    else if (verified.server !== server) refuseToken('The token is for another server');
+    else if (grant && verified.keyId !== grant.keyId) refuseToken('The token is for another API key');
+    else await admit(verified);
+  };
+  const refuseToken = (reason: string): void => {
+    badTokens += 1;
+    reply('jwt error', reason);
+    if (badTokens >= maxBadTokens) end('unauthenticated', 'too many tokens were refused');
+  };
+  const admit = async (next: StreamGrant): Promise<void> => {
+    const found = await checkAccess(next);
+    if (isEnded()) return;
+    if (found === 'denied') revoke();
+    else if (viewing || options.hasRoom(next.keyId)) accept(next, found);
+    else {
+      reply('daemon error', 'This API key has too many open console streams');
+      end('overload', 'too many streams');
+    }
+  };
+  const accept = (next: StreamGrant, found: Access): void => {
+    const { issuedAt, expiresAt, keyId } = next;
+    phase = 'live';
+    grant = next;
+    access = found;
+    badTokens = 0;
+    const expiringMs = Math.min(streamLimits.expiringSeconds * 1000, (expiresAt - issuedAt) / 4);
+    waitUntil(expiresAt - expiringMs, warn);
+    reply('auth success');
+    if (viewing) viewing.pump();
+    else viewing = options.enter({ keyId, grant: () => grant!, onAccess, sink });
+  };
+  const onAccess = (next: Access | 'unknown'): void => {
+    if (next === 'denied') revoke();
+    else if (next === 'unknown') end('overload', 'access could not be checked');
+    else access = next;
+  };
+  const sink: FrameSink = { isReady: () => hasOutput() && !socket.writableNeedDrain, send };
+
+  const sendHistory = (now: number): void => {
+    if (now - historyAt < streamLimits.historySeconds * 1000) {
+      reply('daemon error', 'The history is sent at most once a second');
+      return;
+    }
+    historyAt = now;
+    viewing!.sendHistory();
+  };
+  /** An early request waits: a client that asks every two seconds is sometimes some milliseconds early. */
+  const requestStats = (now: number): void => {
+    if (isStatsWanted) return;
+    isStatsWanted = true;
+    const early = statsAt + streamLimits.statsSeconds * 1000 - now;
     // Not awaited, so that a slow provider does not delay the renewal of a token.
-    'read stats': () => void readStats(),
-    release() {
-      for (const cancel of timers.values()) cancel();
-      options.leave();
-    },
-    close: ({ code, reason }) => websocket.close(code, reason),
-  });
-  const countRefused = createRateCheck(clock);
-  const messages = createQueue(dispatch, options.describe);
-  const commands = createQueue(dispatch, options.describe);
-  const viewer: Omit<Viewer, 'keyId'> = {
-    grant: () => machine.state().grant!,
-    onAccess: (access) => void dispatch({ type: 'access changed', access }),
-    sink: {
-      isReady: () => takesOutput(machine.state()) && !socket.writableNeedDrain,
-      send: (frames) => send(options, frames),
-    },
+    if (early > 0) cancelStats = clock.after(early, () => void sendStats());
+    else void sendStats();
   };
-  wait('timer', clock.now() + authDeadlineMs);
-
-  socket.on('drain', () => viewing?.pump());
-  websocket.on('message', (data, isBinary) => {
-    const refused = countRefused();
-    const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), clock.now());
-    if (refused > 0) void dispatch({ type: 'flood', message, refused });
-    else void dispatch({ type: 'frame', message, waiting: messages.length() + commands.length() });
-  });
-  const countControlFrame = (): void => {
-    const refused = countRefused();
-    if (refused > 0) void dispatch({ type: 'flood', message: undefined, refused });
+  const sendStats = async (): Promise<void> => {
+    const stats = await viewing!.stats();
+    isStatsWanted = false;
+    if (!hasOutput()) return;
+    statsAt = clock.now();
+    reply('stats', JSON.stringify(stats));
   };
-  websocket.on('ping', countControlFrame);
-  websocket.on('pong', (data) => data.equals(pingData) || countControlFrame());
-  websocket.on('close', () => void dispatch({ type: 'gone' }));
-  return { shutDown: () => void dispatch({ type: 'shut down' }), keyId: () => machine.state().grant?.keyId };
-}
 
-type Dispatch = (event: SessionEvent) => Promise<void>;
+  const denyCommand = (reference: string | undefined): void => {
+    reply('permission denied', 'send command');
+    if (reference !== undefined) reply('command refused', reference, 'not_permitted');
+  };
+  /** Answers a command that is not sent: by its reference if it has one, else in words. */
+  const refuseCommand = (reference: string | undefined, code: CommandRefusal, words: string): void => {
+    if (reference === undefined) reply('daemon error', words);
+    else reply('command refused', reference, code);
+  };
+  /** Each command checks the key again, so a revoked key is rejected at once, not within 2 s. */
+  const runCommand = async (command: string, reference: string | undefined): Promise<void> => {
+    if (isEnded()) return;
+    try {
+      const found = await checkAccess({ ...grant!, mode: 'read_write' });
+      if (isEnded()) return;
+      if (found === 'denied') revoke();
+      else if (found === 'read_only' || !mayWrite()) denyCommand(reference);
+      else {
+        await options.sendCommand(grant!, command);
+        if (reference !== undefined) reply('command accepted', reference);
+      }
+    } catch (error) {
+      refuseCommand(reference, toRefusalCode(error), describe(error));
+    }
+  };
 
-/** Creates the rate limit of frames. It returns 0 within it, else the number of refusals since the bucket was last full. */
-function createRateCheck(clock: Clock): () => number {
+  const onError = (error: unknown): void => reply('daemon error', describe(error));
+  const messages = createQueue(onError);
+  /** Commands wait in their own queue, so that a slow provider does not delay the renewal of a token. */
+  const commands = createQueue(onError);
+  const handle = async (message: ClientMessage): Promise<void> => {
+    if (isEnded()) return;
+    if (message.type === 'auth') await authenticate(message.token);
+    else if (message.type === 'unknown') reply('permission denied', message.event);
+    else if (message.type === 'send command') {
+      const { command, reference } = message;
+      if (!mayWrite()) denyCommand(reference);
+      else if (command === undefined) refuseCommand(reference, 'invalid', noCommand);
+      else commands.push(() => runCommand(command, reference));
+    } else if (!hasOutput()) reply('permission denied', message.type);
+    else if (message.type === 'send logs') sendHistory(message.now);
+    else requestStats(message.now);
+  };
+
+  /** Says that a message was dropped. A command with a reference always has an answer by it. */
+  const drop = (message: ClientMessage | undefined, words?: string): void => {
+    if (message?.type === 'send command' && message.reference !== undefined)
+      reply('command refused', message.reference, 'rate_limited');
+    else if (words !== undefined) reply('daemon error', words);
+  };
   const bucket = createTokenBucket(messageRate, () => clock.now());
+  /** Frames beyond the rate limit since the bucket was last full. */
   let refused = 0;
-  return () => {
+  const isWithinRate = (message?: ClientMessage): boolean => {
     const { allowed, left } = bucket.consume('');
     // The bucket was full before this frame.
     if (left === messageRate.burst - 1) refused = 0;
-    return allowed ? 0 : (refused += 1);
+    if (allowed) return true;
+    refused += 1;
+    if (refused > maxRefused) end('abuse', 'too many messages');
+    else {
+      if (refused === 1) reply('daemon error', 'Too many messages: some were dropped');
+      drop(message);
+    }
+    return false;
   };
+  websocket.on('message', (data, isBinary) => {
+    const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), clock.now());
+    if (!isWithinRate(message) || isEnded()) return;
+    if (!message) reply('daemon error', malformed);
+    else if (messages.length() + commands.length() < maxWaiting) messages.push(() => handle(message));
+    else drop(message, 'Too many messages are waiting: one was dropped');
+  });
+  websocket.on('ping', () => isWithinRate());
+  websocket.on('pong', (data) => data.equals(pingData) || isWithinRate());
+  websocket.on('close', () => end());
+  socket.on('drain', () => viewing?.pump());
+  waitUntil(clock.now() + streamLimits.authSeconds * 1000, () => end('unauthenticated', 'no token came in time'));
+  return { shutDown: () => end('restart', 'service restart'), keyId: () => grant?.keyId };
 }
 
-/**
- * Writes output directly to the connection, bypassing ws: whole frames, and only while ws is open. ws writes its own frames
- * in one piece too, so frames never interleave.
- */
-function send({ websocket, socket }: SessionOptions, frames: Buffer): void {
-  if (websocket.readyState === websocket.OPEN && socket.writable) socket.write(frames);
-}
-
-function reply(options: SessionOptions, message: string): void {
-  if (options.websocket.bufferedAmount > maxBuffered) options.websocket.terminate();
-  else send(options, toFrames([message]));
-}
-
-async function verify({ tokens, server }: SessionOptions, token: unknown): Promise<SessionEvent> {
-  const verified = typeof token === 'string' ? await tokens.verify(token) : 'invalid';
-  if (verified === 'invalid') return { type: 'token refused', reason: 'The token is not valid' };
-  if (verified === 'expired') return { type: 'token refused', reason: 'The token has expired' };
-  if (verified.server !== server) return { type: 'token refused', reason: 'The token is for another server' };
-  return { type: 'token verified', grant: verified };
-}
-
-async function checkGrant({ checkAccess, hasRoom }: SessionOptions, grant: StreamGrant): Promise<SessionEvent> {
-  const access = await checkAccess(grant);
-  return { type: 'grant checked', grant, access, hasRoom: hasRoom(grant.keyId) };
-}
-
-async function checkCommand(options: SessionOptions, grant: StreamGrant, command: Command): Promise<SessionEvent> {
-  try {
-    const access = await options.checkAccess({ ...grant, mode: 'read_write' });
-    return { type: 'command checked', command, access };
-  } catch (error) {
-    return toRefusal(options, command, error);
-  }
-}
-
-async function sendCommand(options: SessionOptions, grant: StreamGrant, command: Command): Promise<SessionEvent> {
-  try {
-    await options.sendCommand(grant, command.text);
-    return { type: 'command accepted', command };
-  } catch (error) {
-    return toRefusal(options, command, error);
-  }
-}
-
-function toRefusal({ describe }: SessionOptions, command: Command, error: unknown): SessionEvent {
-  return { type: 'command refused', command, code: toRefusalCode(error), reason: describe(error) };
-}
-
-/** Creates a queue that handles events sequentially, each with all its effects. */
-function createQueue(dispatch: Dispatch, describe: SessionOptions['describe']) {
+/** Creates a queue that runs work sequentially. */
+function createQueue(onError: (error: unknown) => void) {
   let length = 0;
   let last = Promise.resolve();
   return {
-    push(event: SessionEvent): void {
+    push(work: () => Promise<void>): void {
       length += 1;
       last = last
-        .then(() => dispatch(event))
-        .catch((error: unknown) => dispatch({ type: 'failed', reason: describe(error) }))
+        .then(work)
+        .catch(onError)
         .finally(() => (length -= 1));
     },
     length: () => length,
   };
+}
+
+/** A message of a client. */
+type ClientMessage =
+  | { readonly type: 'auth'; readonly token: unknown }
+  | { readonly type: 'send logs' | 'send stats'; readonly now: number }
+  /** The command is undefined if it or its reference is invalid. A reference is answered as it came, also an invalid one. */
+  | { readonly type: 'send command'; readonly command: string | undefined; readonly reference: string | undefined }
+  | { readonly type: 'unknown'; readonly event: string };
+
+/** Parses a text frame; undefined if it is not a message. Clients of panels send `[null]` for no arguments. */
+export function parseMessage(text: string, now: number): ClientMessage | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { event, args = [] } = value as { event?: unknown; args?: unknown };
+  if (typeof event !== 'string' || !Array.isArray(args)) return undefined;
+  const type = event as ClientEvent;
+  if (type === 'auth') return { type, token: (args as unknown[])[0] };
+  if (type === 'send logs' || type === 'send stats') return { type, now };
+  if (type === 'send command') return { type, ...toCommand(args) };
+  return { type: 'unknown', event: event.slice(0, maxEventLength) };
+}
+
+function toCommand(args: readonly unknown[]) {
+  const [text, reference] = args;
+  const { data } = GameConsoleCommandRequest.shape.command.safeParse(text);
+  const isValid = args.length === 1 || (args.length === 2 && CommandReference.safeParse(reference).success);
+  return { command: isValid ? data : undefined, reference: typeof reference === 'string' ? reference : undefined };
+}
+
+/** Whether the message of an error was written for clients. */
+export function isForClients(error: unknown): error is ProviderError | Problem {
+  return error instanceof ProviderError || error instanceof Problem;
+}
+
+/** The text of an error for clients. */
+export function toClientText(error: unknown): string {
+  return isForClients(error) ? error.message : problems.internal_error.message;
+}
+
+/** Errors of a key or server that may not send commands. */
+const denials = new Set<string>(['unauthorized', 'forbidden', 'insufficient_scope', 'provider_permission_denied']);
+
+function toRefusalCode(error: unknown): CommandRefusal {
+  if (!isForClients(error)) return 'failed';
+  if (error.message === offline) return 'offline';
+  if (error.code === 'rate_limited') return 'rate_limited';
+  return denials.has(error.code) ? 'not_permitted' : 'failed';
 }

@@ -1,8 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { ConsoleClaim } from '../../keys/access.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
-import { systemClock } from './clock.ts';
-import type { Clock } from './clock.ts';
 
 /** A verified claim with its validity in milliseconds since 1970. */
 export type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
@@ -18,7 +16,7 @@ export interface StreamTokens {
 export interface StreamTokenOptions {
   readonly store: Store['streamTokens'];
   readonly ttlSeconds: number;
-  readonly clock?: Pick<Clock, 'now'>;
+  readonly clock?: { readonly now: () => number };
 }
 
 /** The length of a token: 256 bits in base64url. */
@@ -27,7 +25,7 @@ export const tokenLength = 43;
 const tokenPattern = new RegExp(`^[A-Za-z0-9_-]{${tokenLength}}$`);
 
 /** Creates {@link StreamTokens}: random texts, of which only a hash is stored, for all instances. */
-export function createStreamTokens({ store, ttlSeconds, clock = systemClock }: StreamTokenOptions): StreamTokens {
+export function createStreamTokens({ store, ttlSeconds, clock = Date }: StreamTokenOptions): StreamTokens {
   return {
     async issue(claim) {
       const token = randomBytes(32).toString('base64url');

@@ -81,13 +81,29 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
   const { relay, identify, log, onAnswered, pingSeconds = 30 } = options;
   const streams = new Set<WebSocket>();
   const clients = new WeakMap<IncomingMessage, StreamClient>();
+
+  /** Answers an upgrade as plain HTTP, and closes. */
+  const refuse = (request: IncomingMessage, socket: Duplex, client: StreamClient, error: unknown): void => {
+    const { requestId, trace, address } = client;
+    const { method } = request;
+    const { status, text } = renderRawError(error, requestId);
+    socket.once('finish', () => socket.destroy());
+    socket.end(text);
+    // Without the query, which may hold a misplaced token.
+    const url = request.url?.split('?', 1)[0]?.slice(0, 256);
+    const line = { id: requestId, trace_id: trace?.id, ip: address, method, url, status };
+    const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
+    onAnswered?.({ route, method, status });
+    if (error instanceof Problem) log.info(line, 'upgrade refused');
+    else log.error({ ...line, err: error }, 'upgrade failed');
+  };
   const websockets = new WebSocketServer(serverOptions);
   websockets.on('headers', (headers, request) => {
     headers.push(`X-Request-Id: ${clients.get(request)!.requestId}`, 'X-Content-Type-Options: nosniff');
   });
   // Without this listener, ws would answer in another format.
   websockets.on('wsClientError', (_error, socket, request) => {
-    refuse({ request, socket, error: notAHandshake(), client: clients.get(request)! }, options);
+    refuse(request, socket, clients.get(request)!, notAHandshake());
   });
 
   const open = (websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): void => {
@@ -113,7 +129,7 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
     try {
       server = admit(request, client, options);
     } catch (error) {
-      refuse({ request, socket, error, client }, options);
+      refuse(request, socket, client, error);
       return;
     }
     clients.set(request, client);
@@ -185,27 +201,4 @@ function isWebsocket({ headers }: IncomingMessage): boolean {
 /** RFC 6455 4.2.1; checked here, since ws also accepts version 8. */
 function isHandshake({ headers }: IncomingMessage): boolean {
   return headers['sec-websocket-version'] === '13' && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '');
-}
-
-interface Refusal {
-  readonly request: IncomingMessage;
-  readonly socket: Duplex;
-  readonly error: unknown;
-  readonly client: StreamClient;
-}
-
-/** Answers an upgrade as plain HTTP, and closes. */
-function refuse({ request, socket, error, client }: Refusal, { log, onAnswered }: UpgradeOptions): void {
-  const { requestId, trace, address } = client;
-  const { method } = request;
-  const { status, text } = renderRawError(error, requestId);
-  socket.once('finish', () => socket.destroy());
-  socket.end(text);
-  // Without the query, which may hold a misplaced token.
-  const url = request.url?.split('?', 1)[0]?.slice(0, 256);
-  const line = { id: requestId, trace_id: trace?.id, ip: address, method, url, status };
-  const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
-  onAnswered?.({ route, method, status });
-  if (error instanceof Problem) log.info(line, 'upgrade refused');
-  else log.error({ ...line, err: error }, 'upgrade failed');
 }

@@ -63,12 +63,15 @@ export interface ConsoleEvents {
   status(state: GameState): void;
   /** The lines that the upstream had buffered were emitted, as far as that can be known. */
   loaded(): void;
-  /** Lines may be missing from here on, until the source has reconnected. */
+  /** Lines may be missing here; the console continues. The reason is safe for clients. */
   gap(reason: string): void;
   /** The upstream reported an error; the console continues. The reason is safe for clients. */
   error?(reason: string): void;
-  /** The source is closed for good. The reason is safe for clients. */
-  ended(reason: string): void;
+  /**
+   * The source has ended. With `retryAfterMs` its connection was lost, and the console may be opened again after that time;
+   * without, the upstream refuses it. The reason is safe for clients.
+   */
+  ended(reason: string, retryAfterMs?: number): void;
 }
 
 /** An open console, with a read-only credential. */
@@ -89,10 +92,10 @@ export interface GameProvider extends StateProvider {
    */
   latestLog(ref: string, file: string | null): Promise<string | undefined>;
   /**
-   * Follows a console: first the lines that the upstream has buffered, then the new ones. It reconnects with backoff, and
-   * renews credentials before they expire. Never throws; failures are reported as events.
+   * Follows a console until its connection ends: first the lines that the upstream has buffered, unless `isResumed`, then
+   * the new ones. It renews credentials before they expire. Never throws; failures are reported as events.
    */
-  openConsole(ref: string, events: ConsoleEvents): ConsoleSource;
+  openConsole(ref: string, events: ConsoleEvents, isResumed?: boolean): ConsoleSource;
 }
 
 /** A system that runs servers. */

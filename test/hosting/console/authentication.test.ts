@@ -135,6 +135,7 @@ test('a key has a limit of streams, independent of other keys', async () => {
   ]);
   expect(await third.ended).toEqual({ code: 1013, reason: 'too many streams' });
   await relay.open({ keyId: 'another' });
+  expect(await first.auth(await relay.token())).toEqual(['auth success']);
   first.socket.close();
   await first.ended;
   await relay.open();

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../../server/hosting/console/clock.ts';
+import type { Clock } from '../../../server/hosting/console/channel.ts';
 
 /** A clock that a test advances. */
 export interface TestClock extends Clock {

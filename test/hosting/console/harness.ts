@@ -31,6 +31,8 @@ export const [secretHash, newSecretHash] = ['a'.repeat(64), 'b'.repeat(64)];
 /** A fake console source; tests call its event methods. */
 export interface FakeSource extends ConsoleEvents {
   readonly server: ServerName;
+  /** Whether its buffered lines are not wanted again. */
+  readonly isResumed: boolean;
   closed: boolean;
 }
 
@@ -76,7 +78,7 @@ export interface TestRelay {
   terminate(): void;
 }
 
-export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits'> {
+export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits' | 'random'> {
   readonly ttlSeconds?: number;
   readonly clock?: TestClock;
   readonly pingSeconds?: number;
@@ -109,11 +111,11 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
     ...(rest.clock && { clock: rest.clock }),
   });
   const relay = createRelay({
+    random: () => 1,
     ...rest,
     tokens,
-    random: () => 1,
-    async openSource(server, events) {
-      const source: FakeSource = { server, closed: false, ...events };
+    async openSource(server, events, isResumed) {
+      const source: FakeSource = { server, isResumed, closed: false, ...events };
       sources.push(source);
       await behaviour.open(source);
       if (behaviour.isLoaded) source.loaded();

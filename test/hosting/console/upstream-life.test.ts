@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
@@ -32,6 +33,18 @@ test('one of two viewers who wait for a console may leave', async () => {
   expect(await second.next()).toEqual(['console output', 'here']);
 });
 
+test('a viewer who comes back within 30 s keeps the console open', async () => {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ clock });
+  await leave(relay, await relay.open());
+  await clock.advance(29);
+  const viewer = await relay.open();
+  await clock.advance(60);
+  relay.sources[0]!.line('here');
+  expect(await viewer.next()).toEqual(['console output', 'here']);
+  expect(relay.sources).toMatchObject([{ closed: false }]);
+});
+
 test('a console that opens during shutdown is closed at once', async () => {
   const { clock, relay, resolve } = await createOpening();
   await relay.open();
@@ -39,6 +52,16 @@ test('a console that opens during shutdown is closed at once', async () => {
   resolve();
   await expect.poll(() => relay.sources[0]!.closed, pollOptions).toBe(true);
   expect(relay.relay.stats().upstreams).toBe(0);
+  expect(clock.pending()).toBe(0);
+});
+
+test('a console that cannot be opened during shutdown is neither reported nor tried again', async () => {
+  const { clock, relay, reject } = await createOpening();
+  await relay.open();
+  await relay.stop();
+  reject(new Error('no'));
+  await nextTurn();
+  expect(relay.failures).toEqual([]);
   expect(clock.pending()).toBe(0);
 });
 

@@ -123,6 +123,7 @@ test('send logs is answered after 5 s if the upstream sends no lines', async () 
 
 test.for<[string, (source: FakeSource) => void]>([
   ['reports a gap', (source) => source.gap('the connection to the console was lost')],
+  ['is lost', (source) => source.ended('the connection to the console was lost', 0)],
   ['ends', (source) => source.ended('the server is suspended')],
 ])('send logs is answered at once if the upstream %s', async ([, fail]) => {
   const relay = await createTestRelay();

@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest';
+import { unknownStats } from '#contract/console-stream.ts';
+import { ProviderError } from '../../../server/upstream/error.ts';
+import type { TestClient } from '../../helpers/console-client.ts';
+import { createTestClock } from './clock.ts';
+import { createTestRelay, pollOptions } from './harness.ts';
+import type { TestRelayOptions } from './harness.ts';
+
+const lost = 'the connection to the console was lost';
+const opened = 'The console was opened again: lines may be missing here';
+
+/** A console with a line and a viewer. */
+async function follow(options: TestRelayOptions = {}) {
+  const clock = createTestClock();
+  const relay = await createTestRelay({ ...options, clock });
+  const client = await relay.open();
+  const last = () => relay.sources.at(-1)!;
+  last().status('running');
+  last().line('before');
+  await client.until('console output');
+  /** Advances the clock, and counts the openings of the console so far. */
+  const tries = async (seconds: number): Promise<number> => {
+    await clock.advance(seconds);
+    await client.roundTrip();
+    return relay.sources.length;
+  };
+  return { clock, relay, client, last, tries };
+}
+
+async function leave({ relay }: Awaited<ReturnType<typeof follow>>, client: TestClient): Promise<void> {
+  client.socket.close();
+  await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(0);
+}
+
+test('a lost upstream is one gap at once, and is opened again with increasing waits, without its buffered lines', async () => {
+  const { relay, client, last, tries } = await follow();
+  last().ended(lost, 0);
+  last().line('too late');
+  expect(await client.next()).toEqual(['gap', lost]);
+  expect(relay.relay.stats().upstreams).toBe(0);
+  expect(await tries(0.9)).toBe(1);
+  expect(await tries(0.2)).toBe(2);
+  last().ended(lost, 0);
+  expect(await tries(1.8)).toBe(2);
+  expect(await tries(0.3)).toBe(3);
+  last().ended('another reason', 0);
+  expect(await tries(3.8)).toBe(3);
+  expect(await tries(0.3)).toBe(4);
+  last().status('running');
+  last().line('after');
+  expect(await client.next()).toEqual(['console output', 'after']);
+  expect(relay.relay.history('game:mc')).toEqual(['before', 'after']);
+  expect(relay.sources.map(({ isResumed }) => isResumed)).toEqual([false, true, true, true]);
+  expect(relay.failures).toEqual([]);
+
+  // Its output shows that it works: the next loss is a new one.
+  last().ended(lost, 0);
+  expect(await client.next()).toEqual(['gap', lost]);
+  expect(await tries(1.1)).toBe(5);
+});
+
+test('a lost upstream is not opened again before the time that it names', async () => {
+  const { last, tries } = await follow();
+  last().ended(lost, 5000);
+  expect(await tries(4.9)).toBe(1);
+  expect(await tries(0.2)).toBe(2);
+});
+
+test('half of the wait is jitter', async () => {
+  const { last, tries } = await follow({ random: () => 0 });
+  last().ended(lost, 0);
+  expect(await tries(0.4)).toBe(1);
+  expect(await tries(0.2)).toBe(2);
+});
+
+test('a lost upstream is tried once a minute in the end', async () => {
+  const { last, tries } = await follow();
+  for (const wait of [1, 2, 4, 8, 16, 32, 60, 60]) {
+    last().ended(lost, 0);
+    // oxlint-disable-next-line no-await-in-loop
+    const before = await tries(wait - 0.1);
+    // oxlint-disable-next-line no-await-in-loop
+    expect(await tries(0.2)).toBe(before + 1);
+  }
+});
+
+test('a gap that the upstream reported before its loss is not repeated', async () => {
+  const { client, last, tries } = await follow();
+  last().gap('the credential had to be renewed');
+  last().ended(lost, 0);
+  await tries(1);
+  last().line('after');
+  expect(await client.until('console output')).toEqual([
+    ['gap', 'the credential had to be renewed'],
+    ['console output', 'after'],
+  ]);
+});
+
+test('a lost upstream is not opened again without viewers, and at once for the next one', async () => {
+  const console = await follow();
+  const { clock, relay, last } = console;
+  last().ended(lost, 0);
+  await leave(console, console.client);
+  await clock.advance(20);
+  expect(relay.sources).toHaveLength(1);
+  const next = await relay.open();
+  expect(await next.roundTrip()).toBeUndefined();
+  expect(relay.sources.map(({ isResumed }) => isResumed)).toEqual([false, true]);
+  last().line('after');
+  expect((await next.until('console output')).at(-1)).toEqual(['console output', 'after']);
+  next.send('send logs');
+  expect((await next.until('logs end')).map(([, line]) => line)).toEqual(['before', 'after', undefined]);
+});
+
+test('a viewer who joins during a loss gets the last status, and unknown statistics', async () => {
+  const { relay, last } = await follow();
+  last().ended(lost, 0);
+  const viewer = await relay.open();
+  viewer.send('send stats');
+  expect(await viewer.next()).toEqual(['status', 'running']);
+  expect(await viewer.next()).toEqual(['stats', JSON.stringify(unknownStats)]);
+});
+
+test('a console that is refused after a loss starts a new history', async () => {
+  const { relay, client, last, tries } = await follow();
+  last().ended(lost, 0);
+  await tries(1);
+  last().ended('the server is suspended');
+  expect(await tries(59.9)).toBe(2);
+  expect(await tries(0.2)).toBe(3);
+  expect(last().isResumed).toBe(false);
+  last().line('new');
+  expect(await client.until('console output')).toEqual([
+    ['gap', lost],
+    ['daemon error', 'the server is suspended'],
+    ['gap', opened],
+    ['console output', 'new'],
+  ]);
+  expect(relay.relay.history('game:mc')).toEqual(['new']);
+});
+
+test('a console that cannot be opened after a loss keeps its history', async () => {
+  const { relay, client, last, tries } = await follow();
+  relay.behaviour.open = () => Promise.reject(new ProviderError('no', { outcome: 'refused' }));
+  last().ended(lost, 0);
+  await tries(1);
+  relay.behaviour.open = () => undefined;
+  expect(await tries(2.1)).toBe(3);
+  expect(last().isResumed).toBe(true);
+  last().line('after');
+  expect((await client.until('console output')).map(([, text]) => text)).toEqual([lost, 'no', opened, 'after']);
+  expect(relay.relay.history('game:mc')).toEqual(['before', 'after']);
+});
