@@ -82,6 +82,23 @@ export async function openClient(url: string, options: ClientOptions = {}): Prom
   };
 }
 
+/** Reads the messages of consecutive text frames that a server sends (RFC 6455 5.2). */
+export function readFrames(frames: Buffer): Message[] {
+  const messages: Message[] = [];
+  for (let at = 0; at < frames.length;) {
+    const short = frames[at + 1]!;
+    const header = { 126: 4, 127: 10 }[short] ?? 2;
+    let length = short;
+    if (short === 126) length = frames.readUInt16BE(at + 2);
+    if (short === 127) length = Number(frames.readBigUInt64BE(at + 2));
+    const text = frames.toString('utf8', at + header, at + header + length);
+    const { event, args } = JSON.parse(text) as { event: string; args: string[] };
+    messages.push([event, ...args]);
+    at += header + length;
+  }
+  return messages;
+}
+
 /** The lines among messages. */
 export function linesOf(messages: readonly Message[]): string[] {
   return messages.flatMap(([event, line]) => (event === 'console output' ? [line!] : []));

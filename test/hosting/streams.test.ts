@@ -39,6 +39,21 @@ test('the first viewer of a console gets the lines of the panel once, and then l
   expect(linesOf(await second.until('logs end'))).toEqual([...lines.slice(1), 'new']);
 });
 
+test('a lost panel is a gap for its viewers, and new lines follow on the same stream', async () => {
+  const { wings, app } = await serve();
+  wings.print('before');
+  const client = await openStream(app);
+  client.send('send logs');
+  await client.until('logs end');
+  wings.cut();
+  expect((await client.until('gap')).at(-1)).toEqual(['gap', 'the connection to the console was lost']);
+  await until('the console is followed again', () => wings.auths.length === 2);
+  wings.print('after');
+  await client.until('console output');
+  expect(linesOf(client.messages)).toEqual(['before', 'after']);
+  expect(wings.logsSent()).toBe(1);
+});
+
 test('a command is answered by its reference, and audited as before', async () => {
   const { panel, wings, app, outcomes } = await serve();
   const client = await openStream(app);

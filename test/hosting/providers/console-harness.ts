@@ -1,14 +1,19 @@
 import { onTestFinished } from 'vitest';
-import type { ConsoleTimings } from '../../../server/hosting/providers/pterodactyl/session-types.ts';
+import type { ConsoleTimings } from '../../../server/hosting/providers/pterodactyl/session.ts';
 import { createPterodactyl } from '../../../server/hosting/providers/pterodactyl/index.ts';
 import { createPanelUpstream, panelKeys } from '../../helpers/upstream-panel.ts';
 import type { PanelOptions, PanelUpstream } from '../../helpers/upstream-panel.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
-import { recordConsole } from './console-recorder.ts';
+import { recordViewer } from './console-recorder.ts';
 
 /** Whether a request asks for a console token. */
 export const isTokenCall = ({ path }: Seen): boolean => path.endsWith('/websocket');
+
+interface Timings extends Partial<ConsoleTimings> {
+  readonly backoffMs?: number;
+  readonly maxBackoffMs?: number;
+}
 
 function createPanel(upstream: PanelUpstream, timings: Partial<ConsoleTimings>) {
   const { log, written } = createTestLog();
@@ -23,14 +28,17 @@ function createPanel(upstream: PanelUpstream, timings: Partial<ConsoleTimings>) 
     token: panelKeys.write,
     read_only_token: panelKeys.read,
   } as const;
-  const options = { timeoutMs: 20_000, log, timings: { backoffMs: 20, maxBackoffMs: 100, quietMs: 0, ...timings } };
+  const options = { timeoutMs: 20_000, log, timings: { quietMs: 0, ...timings } };
   const provider = createPterodactyl(settings, options);
   onTestFinished(() => provider.close());
   return { provider, game: provider.game!, written };
 }
 
-/** A running server of a panel with a console. */
-export async function preparePanel(timings: Partial<ConsoleTimings> = {}, options: PanelOptions = {}) {
+/** A running server of a panel with a console. Its viewers wait at least `backoffMs` before a lost one is opened again. */
+export async function preparePanel(
+  { backoffMs = 20, maxBackoffMs = 100, ...timings }: Timings = {},
+  options: PanelOptions = {},
+) {
   const upstream = await createPanelUpstream(options);
   const { wings } = upstream;
   wings.become('running');
@@ -40,18 +48,19 @@ export async function preparePanel(timings: Partial<ConsoleTimings> = {}, option
     'request',
     ({ url }: { url: string }) => url.endsWith('/websocket') && times.push(performance.now()),
   );
+  const record = () => recordViewer(panel.game, wings.uuid, { firstMs: backoffMs, maxMs: maxBackoffMs });
   return {
     upstream,
     wings,
     ...panel,
     /** The times of the token requests. */
     times,
-    open: () => recordConsole(panel.game, wings.uuid),
+    open: record,
     /** Opens a console and waits until it is live. */
     follow: async () => {
-      const record = recordConsole(panel.game, wings.uuid);
+      const viewer = record();
       await until('the history was requested', () => wings.logsSent() > 0);
-      return record;
+      return viewer;
     },
   };
 }

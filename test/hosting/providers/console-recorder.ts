@@ -1,5 +1,7 @@
 import { onTestFinished } from 'vitest';
-import type { ConsoleSource, GameProvider } from '../../../server/hosting/providers/types.ts';
+import { createChannel, systemClock } from '../../../server/hosting/console/channel.ts';
+import type { ConsoleEvents, ConsoleSource, GameProvider } from '../../../server/hosting/providers/types.ts';
+import { readFrames } from '../../helpers/console-client.ts';
 import { until } from '../../helpers/upstream.ts';
 
 /** The recorded events of a console, in order. */
@@ -20,20 +22,69 @@ export interface ConsoleRecord {
   ended(): Promise<string>;
 }
 
-/** Records a console until the test ends. */
+/** Records one connection to a console until the test ends. Its loss is recorded as the gap that viewers see. */
 export function recordConsole(game: GameProvider, ref: string): ConsoleRecord {
+  return createRecord((record, onLoaded) =>
+    game.openConsole(ref, {
+      line: (text) => record(`line: ${text}`),
+      status: (state) => record(`status: ${state}`),
+      loaded: onLoaded,
+      gap: (reason) => record(`gap: ${reason}`),
+      error: (reason) => record(`error: ${reason}`),
+      ended: (reason, retryAfterMs) => record(`${retryAfterMs === undefined ? 'ended' : 'gap'}: ${reason}`),
+    }),
+  );
+}
+
+/** Records what a viewer of a console gets until the test ends: a lost connection is opened again after a short time. */
+export function recordViewer(
+  game: GameProvider,
+  ref: string,
+  backoff: { readonly firstMs: number; readonly maxMs: number },
+): ConsoleRecord {
+  return createRecord((record, onLoaded) => {
+    const refusals = new Set<string>();
+    let source: ConsoleSource | undefined;
+    const watch = (events: ConsoleEvents): ConsoleEvents => ({
+      ...events,
+      loaded() {
+        onLoaded();
+        events.loaded();
+      },
+      ended(reason, retryAfterMs) {
+        if (retryAfterMs === undefined) refusals.add(reason);
+        events.ended(reason, retryAfterMs);
+      },
+    });
+    const channel = createChannel({
+      open: async (events, isResumed) => (source = game.openConsole(ref, watch(events), isResumed)),
+      describe: String,
+      clock: systemClock,
+      random: Math.random,
+      closed: () => undefined,
+      backoff,
+    });
+    const kinds = { 'console output': 'line', status: 'status', gap: 'gap', 'daemon error': 'error' };
+    const send = (frames: Buffer): void => {
+      for (const [event, text] of readFrames(frames)) {
+        const isRefusal = event === 'daemon error' && refusals.has(text!);
+        record(`${isRefusal ? 'ended' : kinds[event as keyof typeof kinds]}: ${text}`);
+      }
+    };
+    channel.join({ isReady: () => true, send });
+    return { stats: () => source!.stats(), close: () => channel.close() };
+  });
+}
+
+function createRecord(open: (record: (event: string) => void, onLoaded: () => void) => ConsoleSource): ConsoleRecord {
   const events: string[] = [];
   let loads = 0;
   const of = (kind: string): string[] =>
     events.filter((item) => item.startsWith(`${kind}: `)).map((item) => item.slice(kind.length + 2));
-  const source = game.openConsole(ref, {
-    line: (text) => events.push(`line: ${text}`),
-    status: (state) => events.push(`status: ${state}`),
-    loaded: () => (loads += 1),
-    gap: (reason) => events.push(`gap: ${reason}`),
-    error: (reason) => events.push(`error: ${reason}`),
-    ended: (reason) => events.push(`ended: ${reason}`),
-  });
+  const source = open(
+    (event) => events.push(event),
+    () => (loads += 1),
+  );
   onTestFinished(() => source.close());
   return {
     events,

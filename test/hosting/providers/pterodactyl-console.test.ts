@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import { createPterodactyl } from '../../../server/hosting/providers/pterodactyl/index.ts';
-import { createPanelUpstream, panelKeys } from '../../helpers/upstream-panel.ts';
+import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
-import { preparePanel } from './console-harness.ts';
+import { isTokenCall, preparePanel } from './console-harness.ts';
 import { recordConsole } from './console-recorder.ts';
 
 test('the console uses the read-only key alone and sends nothing that could change the server', async () => {
@@ -190,6 +191,53 @@ test('the buffered lines are loaded some time after they were requested', async 
   wings.print('new');
   await record.received('new');
   expect(record.loads).toBe(1);
+});
+
+test('an accepted token is neither sent again nor given up', async () => {
+  const { wings, open } = await preparePanel({ authMs: 300, throttleMs: 50 });
+  wings.throttleAuth(0);
+  const record = open();
+  await until('the token was dropped', () => wings.authsDropped() > 0);
+  wings.throttleAuth(5);
+  await record.ready();
+  await sleep(500);
+  expect(wings.auths).toHaveLength(1);
+  expect(record.gaps).toEqual([]);
+});
+
+test('a renewal of the token does not request the buffered lines again', async () => {
+  const { wings, follow } = await preparePanel();
+  const record = await follow();
+  wings.publish('token expiring');
+  await until('a second token was used', () => wings.auths.length === 2);
+  wings.print('still there');
+  await record.received('still there');
+  await until('statistics were requested again', () => wings.statsSent() === 2);
+  expect(wings.logsSent()).toBe(1);
+});
+
+test('the fourth console that is opened at once has to wait for the limit of tokens', async () => {
+  const { wings, game, open, times, written } = await preparePanel({ windowMs: 1000 });
+  const records = Array.from({ length: 4 }, () => recordConsole(game, wings.uuid));
+  await until('the last one has to wait', () => records[3]!.gaps[0] === 'the console has to wait');
+  await Promise.all(records.slice(0, 3).map((record) => record.ready()));
+  expect(times).toHaveLength(3);
+  await open().ready();
+  expect(times[3]! - times[0]!).toBeGreaterThan(400);
+  expect(written()).not.toContain('a console was lost');
+});
+
+test.each([
+  ['error', 'our mistake', 404, 'console is not available'],
+  ['info', 'the state of the server', 409, 'the server is not available'],
+])('a refusal is logged as %s if it is due to %s', async (level, _, status, reason) => {
+  const { upstream, open, written } = await preparePanel();
+  upstream.fail(failure(status, 'AnyException', 'words of the panel'), isTokenCall);
+  expect(await open().ended()).toBe(reason);
+  const lines = written()
+    .split('\n')
+    .filter((line) => line.includes('a console was refused'));
+  expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual([level]);
 });
 
 test('an oversized message ends the connection, not the process', async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Client } from '../../../upstream/client.ts';
-import { canWrite } from './grant.ts';
+import { canWrite } from './session.ts';
 import { parseJson, toProviderError } from '../../../upstream/reply.ts';
 import { answersWith, refusesCredential } from '../answer.ts';
 import type { Finding } from '../types.ts';

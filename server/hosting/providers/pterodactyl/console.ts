@@ -1,21 +1,17 @@
 import { unknownStats } from '#contract/console-stream.ts';
-import type { Client } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
-import { readGrant } from './grant.ts';
-import { createSession } from './session.ts';
-import type { Session } from './session.ts';
-import type { ConsoleTimings } from './session-types.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
+import type { Client } from '../../../upstream/client.ts';
 import { notAvailable } from '../../../upstream/reply.ts';
-import type { ConsoleEvents, ConsoleSource, StateReport } from '../types.ts';
-import { followState, toReport } from './followed-state.ts';
-import type { FollowedConsole } from './followed-state.ts';
+import type { ConsoleEvents, ConsoleSource, GameState, StateReport } from '../types.ts';
+import { openSession } from './session.ts';
+import type { ConsoleTimings, Session } from './session.ts';
 
 /** The consoles of a panel. */
 export interface ConsoleConnector {
   /** Follows the console of a server by its path in the panel's API; if that is undefined, the console ends at once. */
-  open(ref: string, path: string | undefined, events: ConsoleEvents): ConsoleSource;
-  /** The state that an open console of a server proves; undefined if there is none. See {@link toReport}. */
+  open(ref: string, path: string | undefined, events: ConsoleEvents, isResumed: boolean): ConsoleSource;
+  /** The state that an open console of a server proves; undefined if there is none. */
   state(ref: string, maxAgeMs: number): StateReport | undefined;
   /** Ends all consoles and opens no more while the credential is not read-only, and opens them again once it is. */
   lock(isLocked: boolean): void;
@@ -29,8 +25,6 @@ const defaultTimings: ConsoleTimings = {
   throttleMs: 5500,
   loadMs: 500,
   statsMs: 3000,
-  backoffMs: 1000,
-  maxBackoffMs: 60_000,
   quietMs: 15_000,
   windowMs: 60_000,
 };
@@ -56,64 +50,60 @@ export interface ConsoleConnectorOptions {
  */
 const attempts = { burst: 3, perWindow: 2 };
 
+type Report = ReturnType<typeof followState>['report'];
+
 /** Creates the connector of a panel's consoles. */
 export function createConsoleConnector(options: ConsoleConnectorOptions): ConsoleConnector {
-  const { client, origin, log, lagMs, now } = options;
+  const { client, origin, log, now } = options;
   const timings = { ...defaultTimings, ...options.timings };
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = options.createBucket({ name: 'panel', rps, burst: attempts.burst });
-  const sessions = new Map<Session, { ref: string; followed: FollowedConsole }>();
+  const sessions = new Map<Session, { readonly ref: string; readonly report: Report }>();
   let isLocked = false;
   let isClosed = false;
-  const endAll = (type: 'locked' | 'closed'): void => {
-    for (const session of sessions.keys()) session.dispatch({ type });
-    sessions.clear();
-  };
   return {
-    open(ref, path, events) {
+    open(ref, path, events, isResumed) {
       if (isLocked || isClosed || !client || path === undefined) return endAtOnce(events);
-      const followed = followState(events, now);
-      const session = createSession({
-        async ask() {
-          const { allowed, waitMs } = await budget.consume(origin + path);
-          return allowed ? await readGrant(client, path) : { type: 'rateLimited', waitMs };
-        },
-        renew: () => readGrant(client, path),
+      const { report, onHeard, events: followed } = followState(events, options);
+      const session = openSession({
+        client,
+        path,
         origin,
         timings,
+        isResumed,
+        onHeard,
+        consume: () => budget.consume(origin + path),
         events: {
-          ...followed.events,
-          ended(reason) {
+          ...followed,
+          ended(...ended) {
             sessions.delete(session);
-            events.ended(reason);
+            events.ended(...ended);
           },
         },
-        onHeard: followed.onHeard,
         log: log.child({ ref }),
       });
-      sessions.set(session, { ref, followed });
-      // Deferred, since the caller expects no event before this function returns.
-      setImmediate(() => session.dispatch({ type: 'retryDue' }));
+      sessions.set(session, { ref, report });
       return {
         stats: () => session.stats(),
         close() {
           sessions.delete(session);
-          session.dispatch({ type: 'closed' });
+          session.close();
         },
       };
     },
     state(ref, maxAgeMs) {
-      const at = { now: now(), after: now() - maxAgeMs, lagMs };
+      const after = now() - maxAgeMs;
       const open = sessions.values().filter((session) => session.ref === ref);
-      return open.map(({ followed }) => toReport(followed.state(), at)).find((report) => report !== undefined);
+      return open.map(({ report }) => report(after)).find((report) => report !== undefined);
     },
     lock(next) {
       isLocked = next;
-      if (isLocked) endAll('locked');
+      if (isLocked) for (const session of sessions.keys()) session.refuse(notAvailable);
     },
     close() {
       isClosed = true;
-      endAll('closed');
+      for (const session of sessions.keys()) session.close();
+      sessions.clear();
     },
   };
 }
@@ -121,4 +111,38 @@ export function createConsoleConnector(options: ConsoleConnectorOptions): Consol
 function endAtOnce(events: ConsoleEvents): ConsoleSource {
   const later = setImmediate(() => events.ended(notAvailable));
   return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
+}
+
+/** How long a silent connection is trusted: one ping, and some time for its answer. */
+const silenceMs = 35_000;
+
+/** Follows the state of a server by the events of its console, which are passed on. */
+function followState(events: ConsoleEvents, { now, lagMs }: Pick<ConsoleConnectorOptions, 'now' | 'lagMs'>) {
+  /** Undefined until the first status, and after a gap, since a status may be missing too. */
+  let status: { readonly state: GameState; readonly changedAt: number } | undefined;
+  /** The last sign of life, also in milliseconds since 1970. */
+  let heard = { at: Number.NEGATIVE_INFINITY, date: 0 };
+  return {
+    events: {
+      ...events,
+      status(state: GameState): void {
+        status = { state, changedAt: now() };
+        events.status(state);
+      },
+      gap(reason: string): void {
+        status = undefined;
+        events.gap(reason);
+      },
+    },
+    onHeard: (): void => void (heard = { at: now(), date: Date.now() }),
+    /**
+     * The state that the console proves; undefined if it proves none. After an action at `after`, this is the status that
+     * followed it, or the one that still holds `lagMs` later.
+     */
+    report: (after: number): StateReport | undefined => {
+      if (!status || now() - heard.at > silenceMs) return undefined;
+      const counts = status.changedAt > after || heard.at > after + lagMs;
+      return counts ? { state: status.state, checkedAt: heard.date } : undefined;
+    },
+  };
 }

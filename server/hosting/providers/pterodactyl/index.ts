@@ -9,7 +9,7 @@ import type { CreateBucket } from '../../../token-bucket.ts';
 import { toLogEnd } from '../../game-log.ts';
 import { checkPanel, listIdentifiers } from './check.ts';
 import { createConsoleConnector } from './console.ts';
-import type { ConsoleTimings } from './session-types.ts';
+import type { ConsoleTimings } from './session.ts';
 import { offline, parseJson, toProviderError, toRefusal } from '../../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
 import type { Outcome } from '../../../upstream/error.ts';
@@ -120,8 +120,8 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       return consoles.state(ref, maxAgeMs) ?? (await readState(ref, ref, maxAgeMs));
     },
     latestLog: (ref, file) => readLog(client, ref, file),
-    openConsole: (ref, events) =>
-      consoles.open(ref, refs.pterodactyl.pattern.test(ref) ? pathOf(ref) : undefined, events),
+    openConsole: (ref, events, isResumed = false) =>
+      consoles.open(ref, refs.pterodactyl.pattern.test(ref) ? pathOf(ref) : undefined, events, isResumed),
   };
   return {
     game,

@@ -18,7 +18,6 @@ describe('a lost connection', () => {
       'status: running',
       'line: before',
       'gap: the connection to the console was lost',
-      'status: running',
       'line: after',
     ]);
     expect(wings.logsSent()).toBe(1);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { toRenewal } from '../../../../server/hosting/providers/pterodactyl/grant.ts';
+import { toRenewal } from '../../../../server/hosting/providers/pterodactyl/session.ts';
 import { until } from '../../../helpers/upstream.ts';
 import { isTokenCall, preparePanel } from '../../../hosting/providers/console-harness.ts';
 
