@@ -9,8 +9,6 @@ declare module 'vitest' {
     compared?: number;
     /** How many frames of console streams were compared with the table of the contract. */
     frames?: number;
-    /** A program that tests need and that is not installed, and its package. */
-    missing?: string;
   }
 }
 

@@ -2,6 +2,13 @@ import { existsSync, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+declare module 'vitest' {
+  interface TaskMeta {
+    /** A program that tests need and that is not installed, and its package. */
+    missing?: string;
+  }
+}
+
 /** A Debian program that tests run for real. */
 export interface Installed<T> {
   /** Its name for people. */
