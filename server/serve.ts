@@ -88,7 +88,7 @@ function wantsDemo(env: Env): boolean {
 
 /** Formats an error: one line if the operator can fix it, else the stack of a defect. */
 async function describe(error: Error): Promise<string> {
-  const { ProvidersError } = await import('./hosting/providers/config.ts');
+  const { ProvidersError } = await import('./hosting/providers/index.ts');
   const expected = [EnvError, ReleaseError, ListenError, StoreError, ProvidersError].some(
     (kind) => error instanceof kind,
   );

@@ -14,14 +14,12 @@ import { createFeedback } from './feedback/service.ts';
 import type { Feedback } from './feedback/service.ts';
 import { createActivity } from './hosting/activity.ts';
 import { createAudited } from './hosting/audit.ts';
-import { createAuditedChange } from './hosting/changes.ts';
 import { createSendCommand } from './hosting/commands.ts';
 import { openConsoleSource } from './hosting/console/channel.ts';
 import { createRelay } from './hosting/console/relay.ts';
 import type { Relay } from './hosting/console/relay.ts';
 import { createStreamTokens } from './hosting/console/token.ts';
 import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
-import { ensureDemo } from './hosting/demo/seed.ts';
 import { createIdempotency } from './hosting/idempotency.ts';
 import type { Provider } from './hosting/providers/types.ts';
 import { createRetention } from './hosting/retention.ts';
@@ -355,11 +353,10 @@ async function openProviders(
   }: Required<Pick<StartOptions, 'environment' | 'demo'>> & Pick<Base, 'metrics' | 'createBucket'>,
 ): Promise<ReadonlyMap<string, Provider>> {
   if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
-  const { demoProviders, loadProviders } = await import('./hosting/providers/config.ts');
-  const { createProviders } = await import('./hosting/providers/index.ts');
+  const { createProviders, loadProviders } = await import('./hosting/providers/index.ts');
   const config = {
     ...(env.PROVIDERS_FILE !== undefined && loadProviders(env.PROVIDERS_FILE, environment)),
-    ...(demo && demoProviders(environment)),
+    ...(demo && (await import('./hosting/demo/index.ts')).demoProviders(environment)),
   };
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', env.DATA_DIR, 0o700);
@@ -369,6 +366,6 @@ async function openProviders(
 
 /** Adds the demo servers and their key; returns the text of the key at the start that creates it. */
 async function addDemo(store: Store, log: Logger): Promise<string | undefined> {
-  const onFailure = reportTo(log, 'the end of a change could not be written to the audit log');
-  return ensureDemo(store, 'demo', createAuditedChange({ audit: store.audit, actor: 'npm start', onFailure }));
+  const { ensureDemo } = await import('./hosting/demo/index.ts');
+  return await ensureDemo(store, reportTo(log, 'the end of a change could not be written to the audit log'));
 }

@@ -26,6 +26,11 @@ export const ServerName = z
   .transform((name) => name as `${ServerKind}:${string}`);
 export type ServerName = `${ServerKind}:${string}`;
 
+/** The kind of a server by its name. */
+export function kindOf(server: ServerName): ServerKind {
+  return server.startsWith('vps:') ? 'vps' : 'game';
+}
+
 /** Whether the granted scopes include the required one. */
 export function allows(granted: readonly Scope[], required: Scope): boolean {
   return granted.includes(required) || granted.includes(`${required}_write` as Scope);

@@ -92,7 +92,7 @@ export async function askProviders(providers: ReadonlyMap<string, Provider>): Pr
 async function openProviders(env: Env, environment: Environment, open: AsyncDisposableStack) {
   if (env.PROVIDERS_FILE === undefined) return undefined;
   // Loaded only where there are providers: a running server imports this file at its start.
-  const { loadProviders } = await import('../hosting/providers/config.ts');
+  const { loadProviders } = await import('../hosting/providers/index.ts');
   const { createProviders } = await import('../hosting/providers/index.ts');
   const config = loadProviders(env.PROVIDERS_FILE, environment);
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;

@@ -191,7 +191,7 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
       if (!reports) return skipped('PROVIDERS_FILE is not set: there are no servers');
       return reports.flatMap(({ outcomes }) => outcomes);
     } catch (error) {
-      const { ProvidersError } = await import('../hosting/providers/config.ts');
+      const { ProvidersError } = await import('../hosting/providers/index.ts');
       if (!(error instanceof ProvidersError)) throw error;
       const advice = 'correct the file; docs/operating.md has an example of each type';
       return error.message.split('\n').map((line) => fault(line, advice));

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ServerRecord } from '../store/types.ts';
-import { toLogText } from './game-log.ts';
+import { toLogText } from './providers/game-log.ts';
 import type { GameProvider } from './providers/types.ts';
 
 /** Reads the latest log of a server as plain text; undefined if the provider has none. Throws a ProviderError. */

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import type { ServerKind, ServerName } from '#contract/api-keys.ts';
+import { kindOf } from '#contract/api-keys.ts';
+import type { ServerKind } from '#contract/api-keys.ts';
 import { suggest } from '#common/suggest.ts';
 import type { ServerRecord } from '../store/types.ts';
-import { refs } from './providers/refs.ts';
+import { refs } from './providers/types.ts';
 
 /** Only the types and names: the operator's environment may lack the credentials that the file refers to. */
 const Provider = z.discriminatedUnion('type', [
@@ -46,10 +47,6 @@ export function findRecordProblem(
 
 /** Each kind of server with its article. */
 const nouns = { game: 'a game server', vps: 'a VPS' } as const satisfies Record<ServerKind, string>;
-
-function kindOf(server: ServerName): ServerKind {
-  return server.startsWith('vps:') ? 'vps' : 'game';
-}
 
 function findLocalProblem(
   servers: Readonly<Record<string, { readonly kind: ServerKind }>>,

@@ -7,7 +7,7 @@ import type { SendCommand } from './commands.ts';
 import type { Relay } from './console/relay.ts';
 import { tokenLength } from './console/token.ts';
 import type { StreamTokens } from './console/token.ts';
-import { toLogText } from './game-log.ts';
+import { toLogText } from './providers/game-log.ts';
 import { createReadLatestLog } from './latest-log.ts';
 import { createKeyedMutex } from './mutex.ts';
 import type { GameAction, GameProvider, StateReport, VpsAction, VpsProvider } from './providers/types.ts';

@@ -32,12 +32,6 @@ const windowMs = 60_000;
 /** The part that is kept for power actions. */
 const powerReserve = 1 / 4;
 
-/** The part that is kept from reads of states: they come most often, and nothing waits for them. */
-const stateReserve = 1 / 2;
-
-/** How much reads of states are slowed down at most. */
-const maxSlowdown = 12;
-
 /** The initial state: nothing is known, so nothing is refused. */
 export const unknownQuota: QuotaState = { limit: undefined, left: 0, running: 0, endsAt: 0 };
 
@@ -54,32 +48,19 @@ export function toNextState(state: QuotaState, event: QuotaEvent): QuotaState {
   return { limit, left: isNew ? left : Math.min(left, state.left), running, endsAt };
 }
 
-/** Whether a request leaves a reserve untouched. */
-export function leavesReserve(state: QuotaState, now: number, reserve: number = powerReserve): boolean {
-  return shareOf(state, now, reserve) > 0;
-}
-
-/** By which factor reads of states are slowed down: 1 while their part of the budget is full, more as it shrinks. */
-export function toSlowdown(state: QuotaState, now: number): number {
-  return Math.min(1 / Math.max(shareOf(state, now, stateReserve), 0), maxSlowdown);
-}
-
-/** What is left beyond a reserve, from 1 down to 0; less if the reserve is used too. */
-function shareOf({ limit, left, running, endsAt }: QuotaState, now: number, reserve: number): number {
-  if (limit === undefined) return 1;
-  return ((now < endsAt ? left : limit) - running - limit * reserve) / (limit * (1 - reserve));
+/** Whether a request leaves the reserve untouched. */
+export function leavesReserve({ limit, left, running, endsAt }: QuotaState, now: number): boolean {
+  return limit === undefined || (now < endsAt ? left : limit) - running > limit * powerReserve;
 }
 
 /** The clients of one account. */
 export interface SharedAccount {
   /** For power actions: it is never refused here. */
   readonly power: Client;
-  /** For reads of states: it refuses a request that would use what commands, logs and power actions need. */
-  readonly states: Client;
   /** For all else: it refuses a request that would use the reserve of the power actions. */
   readonly others: Client;
-  /** See {@link toSlowdown}. */
-  slowdown(): number;
+  /** Whether `others` would send a request now. */
+  readonly hasRoom: () => boolean;
 }
 
 /**
@@ -102,19 +83,15 @@ export function shareAccount(client: Client, now: () => number = () => performan
       }
     },
   };
-  const keeping = (reserve: number, purpose: string): Client => ({
+  const hasRoom = (): boolean => leavesReserve(state, now());
+  const others: Client = {
     ...client,
     async request(...parameters) {
-      if (leavesReserve(state, now(), reserve)) return await power.request(...parameters);
-      throw toRefusal(`the rest of the budget of ${state.limit} requests is kept for ${purpose}`);
+      if (hasRoom()) return await power.request(...parameters);
+      throw toRefusal(`the rest of the budget of ${state.limit} requests is kept for power actions`);
     },
-  });
-  return {
-    power,
-    others: keeping(powerReserve, 'power actions'),
-    states: keeping(stateReserve, 'all but reads of states'),
-    slowdown: () => toSlowdown(state, now()),
   };
+  return { power, others, hasRoom };
 }
 
 /** Reads the headers of a panel (Laravel), or of Hetzner, whose budget fills up all the time. */

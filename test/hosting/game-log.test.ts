@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { toLogEnd } from '../../server/hosting/game-log.ts';
-import { toLogText } from '../../server/hosting/game-log.ts';
+import { toLogEnd, toLogText } from '../../server/hosting/providers/game-log.ts';
 import { askEndpoint } from '../server/ask.ts';
 import { borrowHosting } from '../server/shared.ts';
 

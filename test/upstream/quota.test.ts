@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { leavesReserve, shareAccount, toNextState, toSlowdown, unknownQuota } from '../../server/upstream/quota.ts';
+import { leavesReserve, shareAccount, toNextState, unknownQuota } from '../../server/upstream/quota.ts';
 import type { Client } from '../../server/upstream/client.ts';
 import type { QuotaEvent, QuotaState } from '../../server/upstream/quota.ts';
 
@@ -53,41 +53,25 @@ test('an answer without a limit changes nothing', () => {
   expect(follow([sent, answered(0, 10), sent, silent])).toEqual(known);
 });
 
-describe('reads of states of an account with 40 requests', () => {
-  const rows: [name: string, events: QuotaEvent[], now: number, slowdown: number][] = [
-    ['are not slowed while nothing is known', [sent, sent], 0, 1],
-    ['are not slowed while nothing is used', [sent, answered(0, 40)], 1, 1],
-    ['are slowed to a half when a half of their half is used', [sent, answered(0, 30)], 1, 2],
-    ['are slowed by what runs', [sent, answered(0, 40), ...Array.from({ length: 10 }, () => sent)], 1, 2],
-    ['are slowed more as it shrinks', [sent, answered(0, 22)], 1, 10],
-    ['are slowed 12 times at most', [sent, answered(0, 20)], 1, 12],
-    ['are slowed 12 times when the rest is used too', [sent, answered(0, 3)], 1, 12],
-    ['are not slowed after the window', [sent, answered(0, 3)], minute, 1],
-  ];
-  test.each(rows)('%s', (_, events, now, slowdown) => {
-    expect(toSlowdown(follow(events), now)).toBe(slowdown);
-  });
+test.each(['x-ratelimit', 'ratelimit'])('%s: all but power stops at a quarter', async (prefix) => {
+  let left = 41;
+  const client: Client = {
+    request() {
+      left -= 1;
+      const headers = new Headers({ [`${prefix}-limit`]: '40', [`${prefix}-remaining`]: String(left) });
+      return Promise.resolve({ status: 200, statusText: 'OK', headers, text: '', describe: () => '' });
+    },
+    close: () => Promise.resolve(),
+  };
+  const account = shareAccount(client, () => 0);
+  const count = async (kind: 'others' | 'power'): Promise<number> => {
+    const before = left;
+    for (let tried = 0; tried < 15; tried += 1) await account[kind].request('GET', '/').catch(() => undefined);
+    return before - left;
+  };
+  expect([await count('others'), await count('others')]).toEqual([15, 15]);
+  expect(account.hasRoom()).toBe(true);
+  expect([await count('others'), await count('others')]).toEqual([1, 0]);
+  expect(account.hasRoom()).toBe(false);
+  expect(await count('power')).toBe(15);
 });
-
-test.each(['x-ratelimit', 'ratelimit'])(
-  '%s: states stop at a half, all else but power at a quarter',
-  async (prefix) => {
-    let left = 41;
-    const client: Client = {
-      request() {
-        left -= 1;
-        const headers = new Headers({ [`${prefix}-limit`]: '40', [`${prefix}-remaining`]: String(left) });
-        return Promise.resolve({ status: 200, statusText: 'OK', headers, text: '', describe: () => '' });
-      },
-      close: () => Promise.resolve(),
-    };
-    const account = shareAccount(client, () => 0);
-    const count = async (kind: 'states' | 'others' | 'power'): Promise<number> => {
-      const before = left;
-      for (let tried = 0; tried < 15; tried += 1) await account[kind].request('GET', '/').catch(() => undefined);
-      return before - left;
-    };
-    expect([await count('states'), await count('states'), await count('others')]).toEqual([15, 6, 10]);
-    expect([await count('others'), await count('states'), await count('power')]).toEqual([0, 0, 15]);
-  },
-);

@@ -6,10 +6,9 @@ import { shareAccount } from '../../upstream/quota.ts';
 import { parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
-import { answersWith, refusesCredential } from './answer.ts';
-import { refs } from './refs.ts';
 import { createStateReader } from './state-reader.ts';
 import type { StateClock } from './state-reader.ts';
+import { answersWith, refs, refusesCredential } from './types.ts';
 import type { Finding, PowerState, Provider, VpsAction } from './types.ts';
 
 /** The settings of a Hetzner Cloud project. */
@@ -83,9 +82,10 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
   });
   const account = shareAccount(client, options.clock?.now);
   const readState = createStateReader({
-    read: () => readStates(account.states),
-    intervalMs: () => listIntervalMs * account.slowdown(),
+    read: () => readStates(account.others),
+    intervalMs: listIntervalMs,
     lagMs: 0,
+    hasRoom: account.hasRoom,
     clock: options.clock,
   });
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };

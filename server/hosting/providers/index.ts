@@ -1,19 +1,91 @@
-import { join } from 'node:path';
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { readVariable } from '#common/environment.ts';
+import type { Environment } from '#common/environment.ts';
+import { parseYaml } from '#common/yaml.ts';
 import { nameProvider } from '../../upstream/calls.ts';
 import type { WatchCalls } from '../../upstream/calls.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
-import type { ProviderSettings } from './config.ts';
-import { createHetzner } from './hetzner.ts';
-import { createLocal } from './local/index.ts';
-import { createProxmox } from './proxmox.ts';
-import { createPterodactyl } from './pterodactyl/index.ts';
+import { HetznerSettings, createHetzner } from './hetzner.ts';
+import { createGroupsLock } from './local/groups.ts';
+import { createLocal, localSettings } from './local/index.ts';
+import { createProxmox, proxmoxSettings } from './proxmox.ts';
+import { PterodactylSettings, createPterodactyl } from './pterodactyl/index.ts';
 import type { StateClock } from './state-reader.ts';
 import type { Provider } from './types.ts';
 
+/** The settings of a provider, by its type. */
+export type ProviderSettings = z.infer<ReturnType<typeof toSchema>>;
+
+/** The schema of a provider in PROVIDERS_FILE; paths are relative to the file's folder. */
+function toSchema(folder: string, environment: Environment) {
+  const certificates = z.string().transform((path, context) => {
+    try {
+      const pem = readFileSync(resolve(folder, path), 'utf8');
+      void new X509Certificate(pem);
+      return pem;
+    } catch {
+      context.addIssue('must be the path of a readable file with certificates in PEM');
+      return z.NEVER;
+    }
+  });
+  return z.discriminatedUnion('type', [
+    PterodactylSettings,
+    HetznerSettings,
+    proxmoxSettings(certificates),
+    localSettings(folder, environment),
+  ]);
+}
+
+const providerName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, hyphens and underscores');
+
+/** An invalid PROVIDERS_FILE; the message has a line for each problem, and never holds a value. */
+export class ProvidersError extends Error {
+  override readonly name = 'ProvidersError';
+}
+
+/**
+ * Loads PROVIDERS_FILE. "${NAME}" in a text is replaced from the environment, or from the file that `<NAME>_FILE` names.
+ * Throws a {@link ProvidersError} that names every problem as `file:line:column  message`.
+ */
+export function loadProviders(file: string, environment: Environment): Record<string, ProviderSettings> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    throw new ProvidersError(`PROVIDERS_FILE: ${file} cannot be read`);
+  }
+  const provider = toSchema(dirname(resolve(file)), environment);
+  const result = parseYaml(text, z.strictObject({ providers: z.record(providerName, provider) }), {
+    replaceText: (value, report) => replaceVariables(value, environment, report),
+    hideSource: true,
+  });
+  if ('value' in result) return result.value.providers;
+  const lines = result.problems.map(({ line, column, message, hint }) => {
+    return `${file}:${line}:${column}  ${message}${hint === undefined ? '' : ` (${hint})`}`;
+  });
+  throw new ProvidersError(lines.join('\n'));
+}
+
+function replaceVariables(text: string, environment: Environment, report: (message: string) => void): string {
+  return text.replaceAll(/\$\{([^}]*)\}?/g, (whole, name: string) => {
+    if (!whole.endsWith('}') || !/^[A-Za-z_]\w*$/.test(name)) {
+      report('"${" must be followed by the name of an environment variable and "}"');
+      return '';
+    }
+    if (!environment[name] && !environment[`${name}_FILE`]) report(`the environment variable ${name} is not set`);
+    return readVariable(name, environment, report) ?? '';
+  });
+}
+
 /** Dependencies of the providers. */
 export interface ProvidersOptions {
-  /** The data folder; each local provider creates a subfolder. */
+  /** The data folder, for the logs of local servers. */
   readonly dataDir: string;
   readonly log: Logger;
   /** For one exchange with an upstream; default 20 s, since a panel waits 15 s for its node (GUZZLE_TIMEOUT). */
@@ -30,13 +102,15 @@ export function createProviders(
   config: Readonly<Record<string, ProviderSettings>>,
   { dataDir, log, timeoutMs = 20_000, createBucket, watchCalls, clock }: ProvidersOptions,
 ): Map<string, Provider> {
+  const folder = join(dataDir, 'local');
+  const lock = createGroupsLock(folder, log);
   const create = (name: string, settings: ProviderSettings): Provider => {
     const watch = watchCalls && (() => watchCalls(nameProvider(name)));
     const options = { timeoutMs, log: log.child({ provider: name }), watchCalls: watch, clock };
     if (settings.type === 'hetzner') return createHetzner(settings, options);
     if (settings.type === 'proxmox') return createProxmox(settings, options);
     if (settings.type === 'pterodactyl') return createPterodactyl(settings, { ...options, createBucket });
-    return createLocal(settings, { ...options, folder: join(dataDir, 'local', name) });
+    return createLocal(settings, { ...options, name, folder, lock });
   };
   return new Map(Object.entries(config).map(([name, settings]) => [name, create(name, settings)]));
 }

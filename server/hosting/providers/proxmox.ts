@@ -5,10 +5,9 @@ import type { Client, Reply } from '../../upstream/client.ts';
 import { readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
 import { UpstreamUrl } from '../../upstream/settings.ts';
 import type { Outcome } from '../../upstream/error.ts';
-import { answersWith, refusesCredential } from './answer.ts';
-import { refs } from './refs.ts';
 import { createStateReader } from './state-reader.ts';
 import type { StateClock } from './state-reader.ts';
+import { answersWith, refs, refusesCredential } from './types.ts';
 import type { Finding, PowerState, Provider, SendOptions, VpsAction } from './types.ts';
 
 /** The settings of a Proxmox VE cluster; `certificates` is the schema that reads the file at `ca_file`. */
@@ -85,7 +84,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions
   });
   const readState = createStateReader({
     read: async () => new Map((await listVms(client)).map((vm) => [String(vm.vmid), toState(vm)])),
-    intervalMs: () => listIntervalMs,
+    intervalMs: listIntervalMs,
     lagMs,
     clock: options.clock,
   });

@@ -21,11 +21,42 @@ interface BadFinding {
   readonly isUnreachable?: true;
 }
 
+/** Whether a status refuses a credential. All others say nothing about it: 429, 503, or the page of a proxy. */
+export const refusesCredential = (status: number): boolean => status === 401 || status === 403;
+
+/** What a check found if its upstream answered, but neither accepted nor refused the credential. */
+export const answersWith = (upstream: string, status: number): Finding => ({
+  level: 'warn',
+  message: `${upstream} answers with status ${status}`,
+  advice: 'see what fails there or in a proxy before it, and that the url of PROVIDERS_FILE is right',
+  isUnreachable: true,
+});
+
+/** What a `ref` of each type of provider looks like in one sentence, and the kind of servers that it runs. */
+export const refs = {
+  hetzner: {
+    kind: 'vps',
+    pattern: /^[1-9]\d{0,15}$/,
+    meaning: 'the number of a server of the project',
+  },
+  proxmox: {
+    kind: 'vps',
+    pattern: /^[1-9]\d{2,8}$/,
+    meaning: 'the number of a VPS (vmid): 100 to 999999999',
+  },
+  pterodactyl: {
+    kind: 'game',
+    pattern: /^[\dA-Fa-f]{8}(?:(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12})?$/,
+    meaning: 'the identifier of a server in the panel: 8 hexadecimal digits, or the whole UUID',
+  },
+} as const;
+
 /** How an action is sent: until when, after which confirmation, and in which trace. */
 export type SendOptions = Pick<RequestOptions, 'signal' | 'confirm' | 'trace'>;
 
 export type VpsAction = 'start' | 'stop' | 'reset';
 export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
+export type PowerAction = VpsAction | GameAction;
 
 /** The states of a game server. */
 export type GameState = 'running' | 'starting' | 'stopping' | 'offline';
@@ -49,12 +80,15 @@ export interface StateProvider {
 }
 
 /**
- * A provider of VPS. Each action is one upstream call after optional reads, without retries. It is confirmed after all waits,
- * just before it is sent. Throws a {@link ProviderError}, or what `confirm` rejects with.
+ * A provider of servers of one kind. Each action is one upstream call after optional reads, without retries. It is confirmed
+ * after all waits, just before it is sent. Throws a {@link ProviderError}, or what `confirm` rejects with.
  */
-export interface VpsProvider extends StateProvider {
-  power(ref: string, action: VpsAction, options?: SendOptions): Promise<void>;
+export interface ServerProvider<Action extends PowerAction = PowerAction> extends StateProvider {
+  power(ref: string, action: Action, options?: SendOptions): Promise<void>;
 }
+
+/** A provider of VPS. */
+export type VpsProvider = ServerProvider<VpsAction>;
 
 /** The events of a console source. */
 export interface ConsoleEvents {
@@ -81,9 +115,8 @@ export interface ConsoleSource {
   close(): void;
 }
 
-/** A provider of game servers. Its actions are sent and confirmed as those of a {@link VpsProvider}. */
-export interface GameProvider extends StateProvider {
-  power(ref: string, action: GameAction, options?: SendOptions): Promise<void>;
+/** A provider of game servers. */
+export interface GameProvider extends ServerProvider<GameAction> {
   /** Sends a console command; resolves when the upstream has accepted it. */
   command(ref: string, command: string, options?: SendOptions): Promise<void>;
   /**

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadProviders } from '../../../server/hosting/providers/config.ts';
+import { loadProviders } from '../../../server/hosting/providers/index.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 
 function load(url: string) {

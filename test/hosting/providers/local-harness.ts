@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { createProviders } from '../../../server/hosting/providers/index.ts';
-import type { LocalServer } from '../../../server/hosting/providers/local/settings.ts';
+import type { LocalServer } from '../../../server/hosting/providers/local/index.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createSupervisor } from '../../helpers/upstream-process.ts';
 import { createTestLog } from '../../helpers/upstream.ts';

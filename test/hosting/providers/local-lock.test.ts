@@ -1,112 +1,127 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createServerLock } from '../../../server/hosting/providers/local/lock.ts';
+import { createProviders } from '../../../server/hosting/providers/index.ts';
 import { ProviderError } from '../../../server/upstream/error.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
+import { createTestLog } from '../../helpers/upstream.ts';
 
+/** An instance with the servers `a` and `b` of one local provider, and `c` of another. */
+function open(dataDir: string) {
+  const program = { kind: 'vps' as const, command: ['sleep', '60'], cwd: '/', env: {}, grace_seconds: 0 };
+  const config = {
+    here: { type: 'local' as const, servers: { a: program, b: program } },
+    there: { type: 'local' as const, servers: { c: program } },
+  };
+  const providers = createProviders(config, { dataDir, log: createTestLog().log });
+  onTestFinished(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
+  const vpsOf = (ref: string) => providers.get(ref === 'c' ? 'there' : 'here')!.vps!;
+  const state = async (ref: string): Promise<string> => (await vpsOf(ref).state(ref, 0)).state;
+  return {
+    state,
+    /** Returns the detail of a refusal, which only the log has. */
+    async start(ref: string): Promise<string> {
+      try {
+        await vpsOf(ref).power(ref, 'start');
+        return 'none';
+      } catch (error) {
+        if (error instanceof ProviderError) return (error.cause as Error).message;
+        throw error;
+      }
+    },
+    async stop(ref: string): Promise<void> {
+      await vpsOf(ref).power(ref, 'stop');
+      await expect.poll(() => state(ref), { timeout: 20_000 }).toBe('offline');
+    },
+  };
+}
+
+/** Two instances with one data folder. */
 function prepare() {
-  const base = join(temporaryFolder(), 'local/here/demo');
-  const [one, other] = [createServerLock(base), createServerLock(base)];
-  onTestFinished(() => {
-    one.release();
-    other.release();
-  });
-  return { one, other, holderFile: `${base}.holder.json` };
+  const dataDir = temporaryFolder();
+  return { one: open(dataDir), other: open(dataDir), holderFile: join(dataDir, 'local/.holder.json') };
 }
 
-/** The detail of a refusal, which only the log has. */
-function refusal(work: () => void): string {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof ProviderError) return (error.cause as Error).message;
-    throw error;
-  }
-  return 'none';
-}
-
-/** A process group of its own; resolves when it runs. */
-async function spawnGroup(): Promise<number> {
+/** What a holder leaves that was killed while it ran the server `a` as a process group. */
+async function prepareDead() {
+  const { one, other, holderFile } = prepare();
+  await one.start('a');
+  const holder = readFileSync(holderFile, 'utf8');
+  await one.stop('a');
   const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
   await once(child, 'spawn');
   onTestFinished(() => void child.kill('SIGKILL'));
-  return child.pid!;
+  const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
+  const started = stat.slice(stat.lastIndexOf(')')).split(' ')[20]!;
+  const group = `"here/a":{"id":${child.pid},"started":"${started}"}`;
+  const text = holder.replace(/"here\/a":\{[^}]*\}/, group);
+  return { other, holderFile, text, started, child };
 }
 
-test('a lock is held once, and can be taken after it was released', () => {
+test('of two instances one runs the servers, until the last one has ended', async () => {
   const { one, other, holderFile } = prepare();
-  one.acquire();
-  expect(refusal(() => other.acquire())).toBe('another process runs this local server');
-  one.describe(process.pid);
-  expect(refusal(() => other.acquire())).toMatch(
-    new RegExp(`^process ${process.pid} on ${hostname()} since \\S+ runs this local server$`),
-  );
-  one.release();
+  expect([await one.start('a'), await one.start('c')]).toEqual(['none', 'none']);
+  const refused = new RegExp(`^process ${process.pid} on ${hostname()} since \\S+ runs the local servers of`);
+  for (const ref of ['a', 'b', 'c']) expect(await other.start(ref)).toMatch(refused);
+  expect([await one.state('a'), await one.state('c'), await one.state('b')]).toEqual(['running', 'running', 'offline']);
+  await one.stop('a');
+  expect(await other.start('a')).toMatch(refused);
+  await one.stop('c');
   expect(existsSync(holderFile)).toBe(false);
-  other.acquire();
-  expect(refusal(() => one.acquire())).toBe('another process runs this local server');
+  expect(await other.start('a')).toBe('none');
+  expect(await one.start('b')).toMatch(refused);
+});
+
+test('the state of a server that another instance runs is unknown, and only of that one', async () => {
+  const { one, other } = prepare();
+  expect(await other.state('a')).toBe('offline');
+  await one.start('a');
+  expect([await other.state('a'), await other.state('b'), await other.state('c')]).toEqual([
+    'unknown',
+    'offline',
+    'offline',
+  ]);
+  await one.stop('a');
+  expect(await other.state('a')).toBe('offline');
 });
 
 test.runIf(process.platform === 'linux')(
-  'a free lock waits for the group of a dead holder, if it is the same',
+  'a start waits for the group of a dead holder, if it is the same',
   async () => {
-    const { one, other, holderFile } = prepare();
-    const group = await spawnGroup();
-    one.acquire();
-    one.describe(group);
-    const holder = readFileSync(holderFile, 'utf8');
-    one.release();
-    const takeAfter = (text: string): string => {
-      writeFileSync(holderFile, text);
-      const detail = refusal(() => other.acquire());
-      other.release();
+    const { other, holderFile, text, started, child } = await prepareDead();
+    const startAfter = async (holder: string): Promise<string> => {
+      writeFileSync(holderFile, holder);
+      const detail = await other.start('b');
+      await other.stop('b');
       return detail;
     };
-    expect(takeAfter(holder)).toContain('has ended, but its server has not yet');
+    expect(await startAfter(text)).toContain('has ended, but its local servers have not yet');
     // The ID belongs to another group now, or the holder was on another machine.
-    expect(takeAfter(holder.replace(/"groupStarted":"\d+"/, '"groupStarted":"1"'))).toBe('none');
-    expect(takeAfter(holder.replace(hostname(), 'elsewhere'))).toBe('none');
-    expect(takeAfter('{"pid":')).toBe('none');
-    process.kill(-group, 'SIGKILL');
-    await expect.poll(() => takeAfter(holder), { timeout: 20_000 }).toBe('none');
+    expect(await startAfter(text.replace(`"${started}"`, '"1"'))).toBe('none');
+    expect(await startAfter(text.replace(hostname(), 'elsewhere'))).toBe('none');
+    expect(await startAfter('{"pid":')).toBe('none');
+    child.kill('SIGKILL');
+    await expect.poll(() => startAfter(text), { timeout: 20_000 }).toBe('none');
   },
 );
 
-test('another instance sees whether a lock is taken, and disturbs no start', () => {
-  const { one, other, holderFile } = prepare();
-  expect([one.isTaken(), other.isTaken()]).toEqual([false, false]);
-  one.acquire();
-  one.describe(process.pid);
-  expect([one.isTaken(), other.isTaken()]).toEqual([false, true]);
-  const holder = readFileSync(holderFile, 'utf8');
-  one.release();
-  expect([one.isTaken(), other.isTaken()]).toEqual([false, false]);
-  // What a holder that was killed leaves, on a machine that is gone.
-  writeFileSync(holderFile, holder.replace(hostname(), 'elsewhere'));
-  expect(other.isTaken()).toBe(false);
+test.runIf(process.platform === 'linux')('a server of a dead holder is unknown as long as it runs', async () => {
+  const { other, holderFile, text, child } = await prepareDead();
+  writeFileSync(holderFile, text.replace(hostname(), 'elsewhere'));
+  expect(await other.state('a')).toBe('offline');
   expect(existsSync(holderFile)).toBe(false);
-  one.acquire();
+  writeFileSync(holderFile, text);
+  expect([await other.state('a'), await other.state('b')]).toEqual(['unknown', 'offline']);
+  child.kill('SIGKILL');
+  await expect.poll(() => other.state('a'), { timeout: 20_000 }).toBe('offline');
 });
 
-test.runIf(process.platform === 'linux')('the server of a dead holder counts as long as it runs', async () => {
-  const { one, other, holderFile } = prepare();
-  const group = await spawnGroup();
-  one.acquire();
-  one.describe(group);
-  const holder = readFileSync(holderFile, 'utf8');
-  one.release();
-  writeFileSync(holderFile, holder);
-  expect(other.isTaken()).toBe(true);
-  process.kill(-group, 'SIGKILL');
-  await expect.poll(() => other.isTaken(), { timeout: 20_000 }).toBe(false);
-});
-
-test('a folder that cannot be used is a refusal', () => {
-  const file = join(temporaryFolder(), 'file');
-  writeFileSync(file, '');
-  expect(refusal(() => createServerLock(join(file, 'demo')).acquire())).toContain('cannot be taken');
+test('a folder that cannot be used is a refusal', async () => {
+  const dataDir = temporaryFolder();
+  mkdirSync(join(dataDir, 'local'));
+  mkdirSync(join(dataDir, 'local/.lock'));
+  expect(await open(dataDir).start('a')).toContain('cannot be taken');
 });

@@ -1,13 +1,13 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createProviders } from '../../../server/hosting/providers/index.ts';
-import type { ProviderSettings } from '../../../server/hosting/providers/config.ts';
+import type { ProviderSettings } from '../../../server/hosting/providers/index.ts';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createStateClock } from '../../helpers/state-clock.ts';
 import { createHetznerUpstream, hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
 import { createProxmoxUpstream, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
-import { createTestLog, until } from '../../helpers/upstream.ts';
+import { createTestLog, createUpstream, until } from '../../helpers/upstream.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
 import { recordConsole } from './console-recorder.ts';
 
@@ -110,23 +110,57 @@ describe('Hetzner Cloud', () => {
     expect(lists()).toHaveLength(1);
   });
 
-  test('the lists become rarer as the budget shrinks, and stop before half of it is used', async () => {
+  test('the lists stay as frequent while the budget shrinks, and stop before its last quarter', async () => {
     const { upstream, vps, clock, lists } = await prepareHetzner();
-    const gapAt = async (remaining: number): Promise<number> => {
+    const read = async (remaining: number) => {
       upstream.budget = { limit: 3600, remaining };
-      clock.pass(120_000);
-      await vps.state('42', always);
-      const started = clock.now();
-      for (const before = lists().length; lists().length === before;) {
-        clock.pass(100);
-        await vps.state('42', always).catch(() => undefined);
-        if (clock.now() - started > 65_000) return Number.POSITIVE_INFINITY;
-      }
-      return clock.now() - started;
+      clock.pass(5000);
+      return await vps.state('42', always);
     };
-    const gaps = [];
-    for (const remaining of [3600, 2700, 2250, 1900]) gaps.push(await gapAt(remaining));
-    expect(gaps).toEqual([5000, 10_000, 20_000, 60_000]);
+    for (const remaining of [3600, 1900, 901]) expect((await read(remaining)).state).toBe('running');
+    const { checkedAt } = await read(900);
+    expect(lists()).toHaveLength(4);
+    // From then on the state is unknown, with the time of what was known.
+    expect(await read(900)).toEqual({ state: 'unknown', checkedAt });
+    expect(lists()).toHaveLength(4);
+    clock.pass(60_000);
+    expect((await read(3600)).state).toBe('running');
+  });
+
+  test('a server whose state was never read is a failure while only the last quarter is left', async () => {
+    const { upstream, vps, lists } = await prepareHetzner();
+    upstream.budget = { limit: 3600, remaining: 900 };
+    await vps.power('42', 'stop');
+    expect(await failureOf(vps.state('42', always))).toMatchObject({ outcome: 'refused' });
+    expect(lists()).toHaveLength(0);
+  });
+
+  test('a list that began before an action, and ended after it, does not count', async () => {
+    const { vps, clock, lists } = await prepareHetzner();
+    const before = vps.state('42', always);
+    const same = vps.state('42', 0);
+    clock.pass(10);
+    const after = vps.state('42', 0);
+    expect((await before).state).toBe('running');
+    expect([(await same).state, (await after).state]).toEqual(['running', 'running']);
+    expect(lists()).toHaveLength(2);
+  });
+
+  test('the 5 s are counted from the end of a slow list', async () => {
+    const list = JSON.stringify({ servers: [{ id: 42, status: 'running' }] });
+    const upstream = await createUpstream(() => {
+      clock.pass(9000);
+      return { status: 200, body: list };
+    });
+    const { provider, clock } = create({ type: 'hetzner', url: upstream.url, token: hetznerToken, stop: 'poweroff' });
+    const read = () => provider.vps!.state('42', always);
+    await read();
+    clock.pass(4999);
+    await read();
+    expect(upstream.seen).toHaveLength(1);
+    clock.pass(1);
+    await read();
+    expect(upstream.seen).toHaveLength(2);
   });
 });
 

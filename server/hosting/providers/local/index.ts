@@ -1,20 +1,66 @@
-import { join, resolve } from 'node:path';
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { z } from 'zod';
+import type { Environment } from '#common/environment.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
-import { findStartProblem } from './executable.ts';
-import { createServerLock } from './lock.ts';
+import { notAvailable, toRefusal } from '../../../upstream/reply.ts';
+import type { ConsoleEvents, ConsoleSource, Finding, PowerAction, Provider, SendOptions } from '../types.ts';
+import type { GroupsLock } from './groups.ts';
 import { createOutput, readServerFile } from './output.ts';
 import type { Output } from './output.ts';
 import { createLocalProcess } from './process.ts';
 import type { LocalProcess } from './process.ts';
-import type { LocalServer, LocalSettings } from './settings.ts';
-import { notAvailable, toRefusal } from '../../../upstream/reply.ts';
-import type { ConsoleEvents, ConsoleSource, Finding, Provider, StateReport } from '../types.ts';
+
+/** The environment variables that a server inherits: never our settings, which hold credentials. */
+const inherited = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
+
+const refPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** The settings of local servers by `ref`; paths are relative to a folder. */
+export function localSettings(folder: string, environment: Environment) {
+  const base = Object.fromEntries(
+    inherited.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
+  );
+  const server = z.strictObject({
+    kind: z.enum(['game', 'vps']),
+    /** The program and its arguments, run without a shell. */
+    command: z.array(z.string().min(1, 'must not be empty')).min(1, 'must name a program'),
+    cwd: z
+      .string()
+      .default('.')
+      .transform((path) => resolve(folder, path)),
+    /** Additional environment variables. */
+    env: z
+      .record(z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable'), z.string())
+      .default({})
+      .transform((env): Record<string, string> => ({ ...base, ...env })),
+    /** The time between SIGTERM and SIGKILL. */
+    grace_seconds: z
+      .int('must be a whole number')
+      .min(0, 'must be at least 0')
+      .max(600, 'must be at most 600')
+      .default(10),
+  });
+  return z.strictObject({
+    type: z.literal('local'),
+    servers: z.record(z.string().regex(refPattern, 'must be letters, digits, dots, hyphens and underscores'), server),
+  });
+}
+
+/** The settings with defaults applied. */
+export type LocalSettings = z.infer<ReturnType<typeof localSettings>>;
+
+/** The settings of one local server. */
+export type LocalServer = LocalSettings['servers'][string];
 
 /** Dependencies of the provider. */
 export interface LocalOptions {
-  /** The folder of the logs and locks. */
+  /** The name of the provider. */
+  readonly name: string;
+  /** The folder of all local providers; each keeps its logs in a folder with its name. */
   readonly folder: string;
+  readonly lock: GroupsLock;
   readonly log: Logger;
 }
 
@@ -25,13 +71,16 @@ interface Running {
 }
 
 /** Creates the provider of servers that run as child processes, and end with this process. */
-export function createLocal(settings: LocalSettings, { folder, log }: LocalOptions): Provider {
+export function createLocal(settings: LocalSettings, { name: provider, folder, lock, log }: LocalOptions): Provider {
   const all = new Map(
     Object.entries(settings.servers).map(([ref, server]): [string, Running] => {
       const child = log.child({ local: ref });
-      const output = createOutput(join(folder, `${ref}.log`), child);
-      const lock = createServerLock(join(folder, ref));
-      return [ref, { server, output, process: createLocalProcess({ server, output, lock, log: child }) }];
+      const output = createOutput(join(folder, provider, `${ref}.log`), child);
+      const name = `${provider}/${ref}`;
+      return [
+        ref,
+        { server, output, process: createLocalProcess({ name, program: server, output, lock, log: child }) },
+      ];
     }),
   );
   const find = (ref: string, kind: LocalServer['kind']): Running => {
@@ -39,30 +88,22 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
     if (found?.server.kind !== kind) throw toRefusal(`there is no local server "${ref}" of the kind ${kind}`);
     return found;
   };
-  // The process itself is asked, so its state is never from before an action.
-  const readState = (ref: string, kind: LocalServer['kind']): StateReport => {
-    const { process } = find(ref, kind);
-    return { state: process.state(), checkedAt: Date.now() };
-  };
+  const controlsOf = (kind: LocalServer['kind']) => ({
+    async power(ref: string, action: PowerAction, { confirm }: SendOptions = {}): Promise<void> {
+      const { process } = find(ref, kind);
+      if (confirm) await confirm();
+      await process.power(action);
+    },
+    // The process itself is asked, so its state is never from before an action.
+    state: async (ref: string) => ({ state: find(ref, kind).process.state(), checkedAt: Date.now() }),
+  });
   const close = async (): Promise<void> => {
     await Promise.all([...all.values()].map(({ process }) => process.close()));
   };
   return {
-    vps: {
-      async power(ref, action, { confirm } = {}) {
-        const { process } = find(ref, 'vps');
-        if (confirm) await confirm();
-        await process.power(action);
-      },
-      state: async (ref) => readState(ref, 'vps'),
-    },
+    vps: controlsOf('vps'),
     game: {
-      async power(ref, action, { confirm } = {}) {
-        const { process } = find(ref, 'game');
-        if (confirm) await confirm();
-        await process.power(action);
-      },
-      state: async (ref) => readState(ref, 'game'),
+      ...controlsOf('game'),
       async command(ref, command, { confirm } = {}) {
         const { process } = find(ref, 'game');
         if (confirm) await confirm();
@@ -77,27 +118,11 @@ export function createLocal(settings: LocalSettings, { folder, log }: LocalOptio
         return openConsole(running?.server.kind === 'game' ? running : undefined, events);
       },
     },
-    check: () => Promise.resolve([...warnBroken(settings), toSummary(all.size)]),
+    check: () => Promise.resolve(check(settings)),
     drain: () => void close(),
     close,
   };
 }
-
-function toSummary(count: number): Finding {
-  return { level: 'info', message: `This machine runs ${count} servers itself` };
-}
-
-/** Warns of servers that cannot start, which otherwise shows only when a customer starts one. */
-function warnBroken({ servers }: LocalSettings): Finding[] {
-  return Object.entries(servers).flatMap(([ref, server]): Finding[] => {
-    const problem = findStartProblem(server);
-    return problem === undefined
-      ? []
-      : [{ level: 'warn', message: `The server "${ref}" cannot start: ${problem}`, advice: adviceFor(ref) }];
-  });
-}
-
-const adviceFor = (ref: string): string => `correct the command and cwd of "${ref}" in PROVIDERS_FILE, and restart`;
 
 function openConsole(running: Running | undefined, events: ConsoleEvents): ConsoleSource {
   const unsubscribe: (() => void)[] = [];
@@ -123,4 +148,48 @@ function openConsole(running: Running | undefined, events: ConsoleEvents): Conso
       for (const stop of unsubscribe.splice(0)) stop();
     },
   };
+}
+
+/** Warns of servers that cannot start, which otherwise shows only when a customer starts one. */
+function check({ servers }: LocalSettings): Finding[] {
+  const warnings = Object.entries(servers).flatMap(([ref, server]): Finding[] => {
+    const problem = findStartProblem(server);
+    if (problem === undefined) return [];
+    const advice = `correct the command and cwd of "${ref}" in PROVIDERS_FILE, and restart`;
+    return [{ level: 'warn', message: `The server "${ref}" cannot start: ${problem}`, advice }];
+  });
+  const message = `This machine runs ${Object.keys(servers).length} servers itself`;
+  return [...warnings, { level: 'info', message }];
+}
+
+function findStartProblem({ command, cwd, env }: LocalServer): string | undefined {
+  if (!statOf(cwd)?.isDirectory()) return `its folder ${cwd} does not exist`;
+  const program = command[0]!;
+  if (program.includes('/')) {
+    const path = resolve(cwd, program);
+    if (!statOf(path)) return `the program ${program} does not exist`;
+    return isExecutable(path) ? undefined : `the program ${program} is not a file that this user may run`;
+  }
+  // Without PATH, the C library has a default of its own.
+  const folders = (env.PATH ?? '/usr/bin:/bin').split(delimiter);
+  if (folders.some((folder) => isExecutable(join(resolve(cwd, folder), program)))) return undefined;
+  return `the program ${program} is in no folder of PATH`;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** A path below a file, or with a NUL, exists as little as a missing one. */
+function statOf(path: string) {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -8,20 +8,10 @@ import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFolder } from '#common/folder.ts';
 import type { Logger } from '../../../log.ts';
-import { providerLogBytes, toLogEnd } from '../../game-log.ts';
+import { providerLogBytes, toLogEnd } from '../game-log.ts';
 
 /** The output of a local server: the newest lines in memory, and more in a file. */
-export interface Output {
-  /** Reads a stream until it ends. Never throws. */
-  pump(stream: Readable): Promise<void>;
-  /** The newest lines. */
-  lines(): readonly string[];
-  /** Calls a follower with each new line; returns a function that stops it. */
-  follow(line: (text: string) => void): () => void;
-  /** Reads the end of the log file; undefined if there is none. */
-  latest(): Promise<string | undefined>;
-  close(): Promise<void>;
-}
+export type Output = ReturnType<typeof createOutput>;
 
 /** The lines for a new reader, as in Wings (websocket_log_count). */
 const maxLines = 150;
@@ -31,60 +21,14 @@ const maxFileBytes = 4 * 1024 * 1024;
 /** The rate limit of Wings; a faster server is slowed down, and loses no lines. */
 const linesPerMs = 20;
 
-/** Creates the output of a server; it appends to an existing log. */
-export function createOutput(file: string, log: Logger): Output {
+/** Creates the output of a server; it appends to an existing log, which is rotated when it is full. */
+export function createOutput(file: string, log: Logger) {
+  const previous = `${file}.1`;
   const recent: string[] = [];
   const followers = new Set<(text: string) => void>();
-  const logFile = createLogFile(file, log);
-
-  const append = async (lines: readonly string[]): Promise<void> => {
-    if (lines.length === 0) return;
-    for (const line of lines) {
-      recent.push(line);
-      for (const follower of followers) follower(line);
-    }
-    recent.splice(0, recent.length - maxLines);
-    await logFile.append(`${lines.join('\n')}\n`);
-  };
-  return {
-    async pump(source) {
-      const decoder = new StringDecoder('utf8');
-      let rest = '';
-      logFile.retry();
-      try {
-        for await (const chunk of source as AsyncIterable<Buffer>) {
-          const lines = (rest + decoder.write(chunk)).split('\n').map((line) => line.replace(/\r$/, ''));
-          rest = lines.pop()!;
-          if (rest.length > maxLineLength) {
-            lines.push(rest);
-            rest = '';
-          }
-          await append(lines);
-          if (lines.length > linesPerMs) await sleep(lines.length / linesPerMs);
-        }
-      } catch {
-        // The stream was destroyed, since a descendant kept its pipe open.
-      }
-      if (rest) await append([rest]);
-    },
-    lines: () => recent,
-    follow(follower) {
-      followers.add(follower);
-      return () => followers.delete(follower);
-    },
-    latest: () => logFile.read(),
-    close: () => logFile.close(),
-  };
-}
-
-/**
- * Creates a log file that is rotated when it is full. After an error nothing is written until the server's next start: a
- * full disk must not end the server.
- */
-function createLogFile(file: string, log: Logger) {
-  const previous = `${file}.1`;
   let stream: WriteStream | undefined;
   let size = 0;
+  /** After an error nothing is written until the server's next start: a full disk must not end the server. */
   let isBroken = false;
 
   const fail = (error: unknown): void => {
@@ -105,23 +49,59 @@ function createLogFile(file: string, log: Logger) {
       return undefined;
     }
   };
+  const write = async (text: string): Promise<void> => {
+    if (isBroken) return;
+    if (size > maxFileBytes || stream?.destroyed) {
+      stream?.end();
+      stream = undefined;
+    }
+    const target = (stream ??= open());
+    size += Buffer.byteLength(text);
+    await new Promise((written) => (target ? target.write(text, written) : written(undefined)));
+  };
+  const append = async (lines: readonly string[]): Promise<void> => {
+    if (lines.length === 0) return;
+    for (const line of lines) {
+      recent.push(line);
+      for (const follower of followers) follower(line);
+    }
+    recent.splice(0, recent.length - maxLines);
+    await write(`${lines.join('\n')}\n`);
+  };
   return {
-    retry: () => void (isBroken = false),
-    async append(text: string): Promise<void> {
-      if (isBroken) return;
-      if (size > maxFileBytes || stream?.destroyed) {
-        stream?.end();
-        stream = undefined;
+    /** Reads a stream until it ends. Never throws. */
+    async pump(source: Readable): Promise<void> {
+      const decoder = new StringDecoder('utf8');
+      let rest = '';
+      isBroken = false;
+      try {
+        for await (const chunk of source as AsyncIterable<Buffer>) {
+          const lines = (rest + decoder.write(chunk)).split('\n').map((line) => line.replace(/\r$/, ''));
+          rest = lines.pop()!;
+          if (rest.length > maxLineLength) {
+            lines.push(rest);
+            rest = '';
+          }
+          await append(lines);
+          if (lines.length > linesPerMs) await sleep(lines.length / linesPerMs);
+        }
+      } catch {
+        // The stream was destroyed, since a descendant kept its pipe open.
       }
-      const target = (stream ??= open());
-      size += Buffer.byteLength(text);
-      await new Promise((written) => (target ? target.write(text, written) : written(undefined)));
+      if (rest) await append([rest]);
     },
-    async read(): Promise<string | undefined> {
+    /** The newest lines. */
+    lines: (): readonly string[] => recent,
+    /** Calls a follower with each new line; returns a function that stops it. */
+    follow(line: (text: string) => void): () => void {
+      followers.add(line);
+      return () => followers.delete(line);
+    },
+    /** Reads the end of the log file; undefined if there is none. */
+    async latest(): Promise<string | undefined> {
       const newest = await readEnd(file);
       if (newest === undefined || newest.length > providerLogBytes) return newest && toLogEnd(newest);
-      const before = await readEnd(previous);
-      return toLogEnd(Buffer.concat([before ?? Buffer.alloc(0), newest]));
+      return toLogEnd(Buffer.concat([(await readEnd(previous)) ?? Buffer.alloc(0), newest]));
     },
     async close(): Promise<void> {
       if (!stream) return;

@@ -1,181 +1,205 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
-import { guardGroup } from './guard.ts';
-import type { ServerLock } from './lock.ts';
-import type { LocalServer } from './settings.ts';
-import type { Output } from './output.ts';
-import { offline as offlineMessage, toRefusal } from '../../../upstream/reply.ts';
+import { offline, toRefusal } from '../../../upstream/reply.ts';
 import { ProviderError } from '../../../upstream/error.ts';
-import { createMachine } from '../../state-table.ts';
-import type { Machine } from '../../state-table.ts';
-import type { GameState, PowerState } from '../types.ts';
-import { offline, toNextState, toStatus } from './process-state.ts';
-import type { ProcessCommand, ProcessEvent, ProcessState } from './process-state.ts';
-import { readUsage, unused } from './usage.ts';
+import type { GameState, PowerAction, PowerState } from '../types.ts';
+import { readUsage } from './groups.ts';
+import type { GroupsLock } from './groups.ts';
+import type { Output } from './output.ts';
 
-/** A local server: a process with its descendants. */
-export interface LocalProcess {
-  /** The status for console readers. */
-  readonly status: () => GameState;
-  /** The power state; `unknown` if another instance runs the server. */
-  readonly state: () => PowerState;
-  /** What it uses now. */
-  usage(): Promise<ConsoleStats>;
-  /** Runs a command; it awaits a start, but not an end. Throws a ProviderError. */
-  power(command: Exclude<ProcessCommand, 'close'>): Promise<void>;
-  /** Writes a line to stdin. Throws a ProviderError. */
-  write(line: string): Promise<void>;
-  /** Calls a follower with each new status; returns a function that stops it. */
-  follow(follower: (status: GameState) => void): () => void;
-  /** Ends the server for good, and waits until it has ended. */
-  close(): Promise<void>;
+/** The program of a server, and the time between SIGTERM and SIGKILL. */
+interface Program {
+  readonly command: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly grace_seconds: number;
 }
-
-/** The timeout of a write, and of reading the output after the end. */
-const ioTimeoutMs = 1000;
-const checkIntervalMs = 25;
 
 /** Dependencies of a local server. */
 export interface LocalProcessOptions {
-  readonly server: LocalServer;
+  /** The name of the server for the lock. */
+  readonly name: string;
+  readonly program: Program;
   readonly output: Output;
-  /** Held from a start until the output of the server is read. */
-  readonly lock: ServerLock;
+  /** Used from a start until the output of the server is read. */
+  readonly lock: GroupsLock;
   readonly log: Logger;
 }
 
-/** Creates a server that is offline. */
-export function createLocalProcess({ server, output, lock, log }: LocalProcessOptions): LocalProcess {
-  const followers = new Set<(status: GameState) => void>();
-  const closed = Promise.withResolvers<void>();
-  let group: ProcessGroup;
-  let spawned: Promise<void>;
-  let grace: NodeJS.Timeout | undefined;
+const checkIntervalMs = 25;
 
-  const dispatch = async (event: ProcessEvent): Promise<void> => void (await Promise.all(machine.dispatch(event)));
-  const spawnLocked = async (): Promise<ProcessGroup> => {
-    lock.acquire();
-    const spawnedGroup = await spawnGroup(server, output, log);
+/** After a SIGKILL, processes left for longer are never reaped, as in a container without init. */
+const reapMs = 500;
+
+/** A local server: a process with its descendants. */
+export type LocalProcess = ReturnType<typeof createLocalProcess>;
+
+/** Creates a server that is offline. */
+export function createLocalProcess({ name, program, output, lock, log }: LocalProcessOptions) {
+  const followers = new Set<(status: GameState) => void>();
+  let status: GameState = 'offline';
+  let starting: Promise<void> | undefined;
+  /** From the start until the output is read. */
+  let life: Promise<void> | undefined;
+  /** Undefined as soon as it is gone, since its ID may be another group's then. */
+  let group: ProcessGroup | undefined;
+  let isEnding = false;
+  let startsAgain = false;
+  let killedAt = Number.POSITIVE_INFINITY;
+  let grace: NodeJS.Timeout | undefined;
+  let closed: Promise<void> | undefined;
+
+  const show = (next: GameState): void => {
+    if (next === status) return;
+    status = next;
+    for (const follower of followers) follower(status);
+  };
+  const start = (): Promise<void> => {
+    if (closed) return Promise.reject(toRefusal('the provider is closed'));
+    starting = spawnLocked().finally(() => (starting = undefined));
+    return starting;
+  };
+  const spawnLocked = async (): Promise<void> => {
+    show('starting');
     try {
-      lock.describe(spawnedGroup.id);
+      lock.acquire(name);
+      group = await spawnGroup(program, output, log);
     } catch (error) {
-      // The server runs, and only the messages of other instances lack its holder.
-      log.error({ err: error }, 'the holder of a local server cannot be written');
-    }
-    return spawnedGroup;
-  };
-  const start = async (): Promise<void> => {
-    group = await spawnLocked().catch((error: unknown) => {
-      lock.release();
-      machine.dispatch({ type: 'failed' });
+      lock.release(name);
+      show('offline');
       throw error;
-    });
-    void group.exited.then(checkGroup);
-    machine.dispatch({ type: 'spawned' });
+    }
+    lock.describe(name, group.id);
+    isEnding = startsAgain = false;
+    killedAt = Number.POSITIVE_INFINITY;
+    show('running');
+    life = live(group);
   };
-  const checkGroup = () => machine.dispatch({ type: group.signal(0) ? 'groupLeft' : 'groupGone' });
-  const machine: Machine<ProcessState, ProcessEvent> = createMachine(
-    offline,
-    (state, event) => toNextState(state, event, performance.now()),
-    {
-      show: ({ status }) => followers.forEach((follower) => follower(status)),
-      spawn: () => (spawned = start()),
-      awaitSpawn: () => spawned,
-      terminate() {
-        group.signal('SIGTERM');
-        grace = setTimeout(() => machine.dispatch({ type: 'graceOver' }), server.grace_seconds * 1000);
-      },
-      kill() {
-        clearTimeout(grace);
-        group.signal('SIGKILL');
-      },
-      checkGroup: () => void setTimeout(checkGroup, checkIntervalMs),
-      readOutput() {
-        clearTimeout(grace);
-        const read = group.release().then(() => {
-          lock.release();
-          return dispatch({ type: 'outputRead' });
-        });
-        read.catch((error: unknown) => log.error({ err: error }, 'a local server cannot be started again'));
-      },
-      repeat: ({ command }) => dispatch({ type: command }),
-      repeatAfterSpawn: ({ command }) => spawned.catch(() => undefined).then(() => dispatch({ type: command })),
-      write: ({ line }) => group.write(line),
-      refuse: ({ detail, message }) => Promise.reject(toRefusal(detail, message)),
-      finish: () => closed.resolve(output.close()),
-    },
-  );
+  const live = async (current: ProcessGroup): Promise<void> => {
+    await current.exited;
+    while (current.signal(0) && performance.now() - killedAt < reapMs) {
+      // The process has left others of its group.
+      if (!isEnding) terminate();
+      await sleep(checkIntervalMs);
+    }
+    group = undefined;
+    isEnding = true;
+    clearTimeout(grace);
+    await current.release();
+    lock.release(name);
+    life = undefined;
+    show('offline');
+    if (!startsAgain) return;
+    start().catch((error: unknown) => log.error({ err: error }, 'a local server cannot be started again'));
+  };
+  const terminate = (): void => {
+    isEnding = true;
+    show('stopping');
+    group?.signal('SIGTERM');
+    grace = setTimeout(kill, program.grace_seconds * 1000);
+  };
+  const kill = (): void => {
+    isEnding = true;
+    killedAt = performance.now();
+    clearTimeout(grace);
+    group?.signal('SIGKILL');
+  };
+  /**
+   * Runs an action; it awaits a start, but not an end. `restart` ends the server with SIGTERM, `reset` with SIGKILL; both
+   * start it again. Throws a ProviderError.
+   */
+  const power = async (action: PowerAction): Promise<void> => {
+    const starts = action !== 'stop' && action !== 'kill';
+    if (starting && (action === 'start' || action === 'restart')) return await starting;
+    if (starting) return await starting.catch(() => undefined).then(() => power(action));
+    if (!life) return starts ? await start() : undefined;
+    if (action === 'start') {
+      if (closed) throw toRefusal('the provider is closed');
+      startsAgain = isEnding;
+      return;
+    }
+    startsAgain = starts && !closed;
+    show('stopping');
+    if (group && (action === 'kill' || action === 'reset')) kill();
+    else if (!isEnding) terminate();
+  };
+  const close = async (): Promise<void> => {
+    startsAgain = false;
+    await starting?.catch(() => undefined);
+    await power('stop');
+    await life;
+    await output.close();
+  };
   return {
-    status: () => toStatus(machine.state()),
-    state() {
-      const status = toStatus(machine.state());
-      return status === 'offline' && lock.isTaken() ? 'unknown' : status;
+    power,
+    /** The status for console readers. */
+    status: () => status,
+    /** The power state; `unknown` if another instance runs the server. */
+    state: (): PowerState => (status === 'offline' && lock.isTaken(name) ? 'unknown' : status),
+    /** What it uses now. */
+    usage: async (): Promise<ConsoleStats> =>
+      group ? await readUsage(group.id) : { ...unknownStats, cpu: 0, memory_bytes: 0 },
+    /** Writes a line to stdin. Throws a ProviderError. */
+    async write(line: string): Promise<void> {
+      if (!group || isEnding) throw toRefusal('the local server is not running', offline);
+      await group.write(line);
     },
-    async usage() {
-      const { at } = machine.state();
-      // In other states the group has no id, or its id may be another one's.
-      return at === 'running' || at === 'stopping' ? await readUsage(group.id) : unused;
-    },
-    power: (type) => dispatch({ type }),
-    write: (line) => dispatch({ type: 'write', line }),
-    follow(follower) {
+    /** Calls a follower with each new status; returns a function that stops it. */
+    follow(follower: (status: GameState) => void): () => void {
       followers.add(follower);
       return () => followers.delete(follower);
     },
-    async close() {
-      machine.dispatch({ type: 'close' });
-      await closed.promise;
-    },
+    /** Ends the server for good, and waits until it has ended. */
+    close: (): Promise<void> => (closed ??= close()),
   };
 }
 
-interface ProcessGroup {
-  readonly id: number;
-  readonly exited: Promise<unknown>;
-  /** Sends a signal to the group; 0 only checks whether it exists. False if it does not. */
-  signal(name: 'SIGTERM' | 'SIGKILL' | 0): boolean;
-  write(line: string): Promise<void>;
-  /** Reads the rest of the output after the group has ended, and closes its pipes. */
-  release(): Promise<void>;
-}
+type ProcessGroup = Awaited<ReturnType<typeof spawnGroup>>;
+
+/** The timeout of a write, and of reading the output after the end. */
+const ioTimeoutMs = 1000;
 
 /** Spawns a process group, so that signals reach all its processes, but Ctrl-C of the terminal does not. */
-async function spawnGroup(server: LocalServer, output: Output, log: Logger): Promise<ProcessGroup> {
-  const [program = '', ...args] = server.command;
-  const { cwd, env } = server;
+async function spawnGroup(program: Program, output: Output, log: Logger) {
+  const { command, cwd, env, grace_seconds: graceSeconds } = program;
+  const [file = '', ...args] = command;
   let child: ChildProcessByStdio<Writable, Readable, Readable>;
   try {
-    child = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    child = spawn(file, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     await once(child, 'spawn');
   } catch (error) {
-    throw toRefusal(`${program} cannot be started: ${(error as Error).message}`);
+    throw toRefusal(`${file} cannot be started: ${(error as Error).message}`);
   }
   const { stdin, stdout, stderr } = child;
   const pid = child.pid!;
   child.on('error', (error) => log.error({ err: error }, 'a local server failed'));
   // Each write reports its own error.
   stdin.on('error', () => undefined);
-  const guard = guardGroup(pid, server.grace_seconds, log);
+  const releaseGuard = guard(pid, graceSeconds, log);
   const pumps = Promise.all([output.pump(stdout), output.pump(stderr)]);
   return {
     id: pid,
     exited: new Promise((exited) => child.once('exit', exited)),
-    signal(name) {
+    /** Sends a signal to the group; 0 only checks whether it exists. False if it does not. */
+    signal(name: 'SIGTERM' | 'SIGKILL' | 0): boolean {
       try {
         return process.kill(-pid, name);
       } catch (error) {
         return (error as NodeJS.ErrnoException).code === 'EPERM';
       }
     },
-    write: (line) => writeLine(stdin, line),
-    async release() {
-      guard.release();
+    write: (line: string) => writeLine(stdin, line),
+    /** Reads the rest of the output after the group has ended, and closes its pipes. */
+    async release(): Promise<void> {
+      releaseGuard();
       await Promise.race([pumps, sleep(ioTimeoutMs, undefined, { ref: false })]);
       for (const stream of [stdin, stdout, stderr]) stream.destroy();
     },
@@ -183,7 +207,7 @@ async function spawnGroup(server: LocalServer, output: Output, log: Logger): Pro
 }
 
 async function writeLine(stdin: Writable, line: string): Promise<void> {
-  if (!stdin.writable) throw toRefusal('the local server has closed its input', offlineMessage);
+  if (!stdin.writable) throw toRefusal('the local server has closed its input', offline);
   // Unread input would accumulate in memory.
   if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -192,4 +216,32 @@ async function writeLine(stdin: Writable, line: string): Promise<void> {
   const timer = setTimeout(() => fail(new Error('the local server does not read its input')), ioTimeoutMs);
   stdin.write(`${line}\n`, (error) => (error ? fail(error) : resolve()));
   await promise.finally(() => clearTimeout(timer));
+}
+
+/**
+ * Ends a group when stdin closes without a line, also after a SIGKILL of the parent: first with SIGTERM. A shell script,
+ * since a shell is on every machine and needs only a megabyte.
+ */
+const guardScript = `
+trap '' HUP INT QUIT TERM
+read -r line && exit 0
+kill -s TERM -- "-$1"
+sleep "$2"
+kill -s KILL -- "-$1"
+`;
+
+/** Ends a group when this process ends, even by SIGKILL. Returns the function that stops this. */
+function guard(group: number, graceSeconds: number, log: Logger): () => void {
+  // Detached, so that signals of the terminal do not reach it.
+  const shell = spawn('/bin/sh', ['-c', guardScript, 'guard', String(group), String(Math.ceil(graceSeconds))], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    env: {},
+  });
+  const fail = (error: unknown): void => log.error({ err: error }, 'the guard of a local server failed');
+  shell.on('error', fail);
+  shell.stdin.on('error', fail);
+  shell.unref();
+  (shell.stdin as Socket).unref();
+  return () => void shell.stdin.end('release\n');
 }

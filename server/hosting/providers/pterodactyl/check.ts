@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Client } from '../../../upstream/client.ts';
 import { canWrite } from './session.ts';
 import { parseJson, toProviderError } from '../../../upstream/reply.ts';
-import { answersWith, refusesCredential } from '../answer.ts';
+import { answersWith, refusesCredential } from '../types.ts';
 import type { Finding } from '../types.ts';
 
 const Account = z.object({ attributes: z.object({ admin: z.boolean() }) });

@@ -6,16 +6,16 @@ import type { Client, Reply, RequestOptions } from '../../../upstream/client.ts'
 import type { Logger } from '../../../log.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
-import { toLogEnd } from '../../game-log.ts';
+import { toLogEnd } from '../game-log.ts';
 import { checkPanel, listIdentifiers } from './check.ts';
 import { createConsoleConnector } from './console.ts';
 import type { ConsoleTimings } from './session.ts';
 import { offline, parseJson, toProviderError, toRefusal } from '../../../upstream/reply.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
 import type { Outcome } from '../../../upstream/error.ts';
-import { refs } from '../refs.ts';
 import { createStateReader } from '../state-reader.ts';
 import type { StateClock } from '../state-reader.ts';
+import { refs } from '../types.ts';
 import type { GameProvider, PowerState, Provider } from '../types.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
@@ -89,9 +89,10 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
     now,
   });
   const readState = createStateReader({
-    read: async (ref) => new Map([[ref, await readResources(account.states, ref)]]),
-    intervalMs: () => resourcesMs * account.slowdown(),
+    read: async (ref) => new Map([[ref, await readResources(client, ref)]]),
+    intervalMs: resourcesMs,
     lagMs: resourcesMs,
+    hasRoom: account.hasRoom,
     clock: options.clock,
   });
 

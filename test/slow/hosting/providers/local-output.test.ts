@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { demoProviders } from '../../../../server/hosting/providers/config.ts';
+import { demoProviders } from '../../../../server/hosting/demo/index.ts';
 import { createProviders } from '../../../../server/hosting/providers/index.ts';
 import { temporaryFolder } from '../../../helpers/project.ts';
 import { createTestLog, until } from '../../../helpers/upstream.ts';
@@ -132,7 +132,7 @@ describe('the log', () => {
 
   test('reports a write error once in the service log, and the server continues', async () => {
     const { game, folder, program, written } = await prepareRunning();
-    mkdirSync(join(folder, 'local/here/demo.log'));
+    mkdirSync(join(folder, 'local/here/demo.log'), { recursive: true });
     const record = recordConsole(game, 'demo');
     await record.ready();
     program.send('print', 'one\n');

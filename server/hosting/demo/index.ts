@@ -1,0 +1,50 @@
+import { fileURLToPath } from 'node:url';
+import { scopes } from '#contract/api-keys.ts';
+import type { ServerName } from '#contract/api-keys.ts';
+import type { Environment } from '#common/environment.ts';
+import { createApiKey } from '../../keys/key.ts';
+import type { Store } from '../../store/types.ts';
+import { createAuditedChange } from '../changes.ts';
+import { localSettings } from '../providers/local/index.ts';
+import type { LocalSettings } from '../providers/local/index.ts';
+
+/** The servers of the demo: one of each kind, so that every route can be tried. */
+const servers: readonly ServerName[] = ['game:demo', 'vps:demo'];
+
+const provider = 'demo';
+const label = 'demo key of npm start';
+
+/** The settings of the provider that runs the demo servers as child processes. */
+export function demoProviders(environment: Environment): Record<string, LocalSettings> {
+  const command = [process.execPath, fileURLToPath(new URL('server.ts', import.meta.url))];
+  const settings = localSettings(import.meta.dirname, environment).parse({
+    type: 'local',
+    servers: {
+      'game-demo': { kind: 'game', command },
+      'vps-demo': { kind: 'vps', command: [...command, 'vps'] },
+    },
+  });
+  return { [provider]: settings };
+}
+
+/**
+ * Adds the demo servers, and a key for them with every scope. Returns the text of the key when it creates it, and later
+ * undefined.
+ */
+export async function ensureDemo(store: Store, onAuditFailure: (error: unknown) => void): Promise<string | undefined> {
+  const change = createAuditedChange({ audit: store.audit, actor: 'npm start', onFailure: onAuditFailure });
+  for (const server of servers) {
+    const ref = server.replace(':', '-');
+    const existing = await store.servers.find(server);
+    if (existing?.provider === provider && existing.ref === ref) continue;
+    await change({ action: 'servers add', server, values: { provider, ref } }, () =>
+      store.servers.put({ server, provider, ref, logFile: null }),
+    );
+  }
+  const keys = await store.apiKeys.list();
+  if (keys.some((key) => key.label === label)) return undefined;
+  const { record, text } = createApiKey({ label, servers, scopes, expiresAt: null });
+  const values = { servers: servers.join(','), scopes: scopes.join(',') };
+  await change({ action: 'keys create', keyId: record.id, values }, () => store.apiKeys.create(record));
+  return text;
+}

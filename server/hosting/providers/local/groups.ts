@@ -1,0 +1,181 @@
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile, readdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { tryLock } from '#common/file-lock.ts';
+import { createFolder } from '#common/folder.ts';
+import { unknownStats } from '#contract/console-stream.ts';
+import type { ConsoleStats } from '#contract/console-stream.ts';
+import type { Logger } from '../../../log.ts';
+import { toRefusal } from '../../../upstream/reply.ts';
+
+/** A process group, and when its first process started. */
+const Group = z.object({ id: z.int(), started: z.string().optional() });
+type Group = z.infer<typeof Group>;
+
+const Holder = z.object({
+  pid: z.int(),
+  host: z.string(),
+  since: z.string(),
+  groups: z.record(z.string(), Group),
+});
+type Holder = z.infer<typeof Holder>;
+
+/** The lock on the local servers of a DATA_DIR: of several processes with this folder, only one runs servers at a time. */
+export type GroupsLock = ReturnType<typeof createGroupsLock>;
+
+/** Creates the lock of a folder: a locked file, and beside it a file that says who holds the lock, and for which groups. */
+export function createGroupsLock(folder: string, log: Logger) {
+  const holderFile = join(folder, '.holder.json');
+  /** The servers that use the lock; their groups as soon as they have one. */
+  const users = new Map<string, Group | undefined>();
+  let since = '';
+  let unlock: (() => void) | undefined;
+
+  const readHolder = (): Holder | undefined => {
+    try {
+      return Holder.parse(JSON.parse(readFileSync(holderFile, 'utf8')));
+    } catch {
+      return undefined;
+    }
+  };
+  const writeHolder = (): void => {
+    const groups = Object.fromEntries([...users].filter(([, group]) => group));
+    const text = JSON.stringify({ pid: process.pid, host: hostname(), since, groups });
+    try {
+      if (users.size > 0) writeFileSync(holderFile, text, { mode: 0o600 });
+      else rmSync(holderFile, { force: true });
+    } catch (error) {
+      // The servers run, and only other processes do not learn of them.
+      log.error({ err: error }, 'the holder of the local servers cannot be written');
+    }
+  };
+  /** Takes the lock; throws if another process holds it, or has left a group that still runs. */
+  const take = (): (() => void) => {
+    let taken: (() => void) | undefined;
+    try {
+      createFolder(folder, 0o700);
+      taken = tryLock(join(folder, '.lock'));
+    } catch (error) {
+      throw toRefusal(`the lock of the local servers cannot be taken: ${(error as Error).message}`);
+    }
+    const holder = readHolder();
+    const name = holder ? `process ${holder.pid} on ${holder.host} since ${holder.since}` : 'another process';
+    if (!taken) throw toRefusal(`${name} runs the local servers of this DATA_DIR`);
+    if (!holder || holder.host !== hostname() || !Object.values(holder.groups).some(isAlive)) return taken;
+    taken();
+    throw toRefusal(`${name} has ended, but its local servers have not yet`);
+  };
+  return {
+    /**
+     * Takes the lock for a server, if this process does not hold it yet. Throws a ProviderError that says who holds it, or
+     * that a server of a dead holder is still ending.
+     */
+    acquire(server: string): void {
+      unlock ??= take();
+      if (users.size === 0) since = new Date().toISOString();
+      users.set(server, undefined);
+    },
+    /** Notes the process group of a server, for other processes. */
+    describe(server: string, id: number): void {
+      users.set(server, { id, started: readProcess(id)?.started });
+      writeHolder();
+    },
+    /** Ends the use of the lock by a server, if it uses it; after the last one another process may take it. */
+    release(server: string): void {
+      if (!users.delete(server)) return;
+      writeHolder();
+      if (users.size > 0) return;
+      unlock?.();
+      unlock = undefined;
+    },
+    /** Whether another process runs the server, or the server of a dead one has not ended yet. */
+    isTaken(server: string): boolean {
+      // To try the lock could refuse a start of another process, so it is tried only if that one may run the server.
+      if (unlock || readHolder()?.groups[server] === undefined) return false;
+      try {
+        const taken = take();
+        rmSync(holderFile, { force: true });
+        taken();
+        return false;
+      } catch {
+        return true;
+      }
+    },
+  };
+}
+
+/**
+ * Whether a group still runs after its holder was killed: its guard ends it after the grace period. If its first process
+ * started at another time, the ID belongs to another group now. Only Linux lists its processes.
+ */
+function isAlive({ id, started }: Group): boolean {
+  let names: string[] = [];
+  try {
+    names = readdirSync('/proc');
+  } catch {
+    return false;
+  }
+  const found = names.flatMap((name) => (/^\d+$/.test(name) ? (readProcess(Number(name)) ?? []) : []));
+  const members = found.filter(({ group, state }) => group === id && state !== 'Z');
+  const leader = members.find(({ pid }) => pid === id);
+  return members.length > 0 && (!leader || leader.started === started);
+}
+
+function readProcess(pid: number) {
+  try {
+    return parseStat(pid, readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A clock tick of /proc; it is part of the interface of Linux to programs. */
+const tickMs = 10;
+
+/** Parses /proc/<pid>/stat. The name of the program, in parentheses, may hold spaces and parentheses. */
+function parseStat(pid: number, text: string) {
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const cpuMs = (Number(fields[11]) + Number(fields[12])) * tickMs;
+  return { pid, state: fields[0], group: Number(fields[2]), cpuMs, started: fields[19] };
+}
+
+/** The time over which CPU use is measured. */
+const measureMs = 500;
+
+/**
+ * Reads what a process group uses, over half a second. Only CPU and memory are known: the disk and the network are shared
+ * with this machine's other processes. Memory that processes of the group share counts for each. Never rejects.
+ */
+export async function readUsage(group: number): Promise<ConsoleStats> {
+  const first = await readSample(group);
+  await sleep(measureMs, undefined, { ref: false });
+  const last = await readSample(group);
+  if (first.cpuMs.size === 0 || last.cpuMs.size === 0) return unknownStats;
+  const used = [...last.cpuMs].reduce((sum, [pid, ms]) => sum + Math.max(0, ms - (first.cpuMs.get(pid) ?? 0)), 0);
+  const cpu = Math.round((used / (last.at - first.at)) * 1000) / 10;
+  return { ...unknownStats, cpu, memory_bytes: last.memoryBytes };
+}
+
+/** The CPU time of each process of a group, and the memory of all; empty if there is none, or no /proc. */
+async function readSample(group: number) {
+  const at = performance.now();
+  const cpuMs = new Map<number, number>();
+  let memoryBytes = 0;
+  const names = await readdir('/proc').catch(() => []);
+  const add = async (pid: number): Promise<void> => {
+    const found = parseStat(pid, await readText(`/proc/${pid}/stat`));
+    if (found.group !== group) return;
+    cpuMs.set(pid, found.cpuMs);
+    const [, kilobytes = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(await readText(`/proc/${pid}/status`)) ?? [];
+    memoryBytes += Number(kilobytes) * 1024;
+  };
+  await Promise.all(names.filter((name) => /^\d+$/.test(name)).map((name) => add(Number(name))));
+  return { at, cpuMs, memoryBytes };
+}
+
+async function readText(file: string): Promise<string> {
+  return await readFile(file, 'utf8').catch(() => '');
+}
