@@ -9,7 +9,7 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { createApp } from './app.ts';
 import { streamRoute } from './hosting/console/upgrade.ts';
-import { findRecord, recordProblemOf } from './hosting/servers.ts';
+import { findRecord } from './hosting/service.ts';
 import { createCors } from './http/cors.ts';
 import type { Route } from './http/handle.ts';
 import { readTarget } from './http/target.ts';
@@ -47,7 +47,7 @@ export async function explain(
       const { access } = endpoint;
       if (typeof access === 'object') {
         const { server, scopes, keyId } = caller as typeof caller & { readonly server: ServerName };
-        await findRecord(store.servers, server, recordProblemOf(access.kind));
+        await findRecord(store.servers, server);
         const granting = scopes.find((scope) => allows([scope], access.scope));
         allowed = `API key ${keyId} has ${server} and the scope ${granting}`;
       }

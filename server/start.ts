@@ -12,28 +12,15 @@ import type { Env } from './env.ts';
 import { createChat } from './feedback/chat/index.ts';
 import { createFeedback } from './feedback/service.ts';
 import type { Feedback } from './feedback/service.ts';
-import { createActivity } from './hosting/activity.ts';
-import { createAudited } from './hosting/audit.ts';
-import { createSendCommand } from './hosting/commands.ts';
-import { openConsoleSource } from './hosting/console/channel.ts';
-import { createRelay } from './hosting/console/relay.ts';
 import type { Relay } from './hosting/console/relay.ts';
-import { createStreamTokens } from './hosting/console/token.ts';
 import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
-import { createIdempotency } from './hosting/idempotency.ts';
-import type { Provider } from './hosting/providers/types.ts';
-import { createRetention } from './hosting/retention.ts';
-import { createSending } from './hosting/sending.ts';
-import { createServers } from './hosting/servers.ts';
-import { createHosting } from './hosting/service.ts';
-import { createPowerHistory } from './hosting/state.ts';
+import { openHosting, openProviders } from './hosting/index.ts';
 import { createAccessLog } from './http/access-log.ts';
 import { createCors } from './http/cors.ts';
 import { createIdentify } from './http/identify.ts';
 import { listenOn } from './http/listen.ts';
 import { readTarget } from './http/target.ts';
-import { createCheckAccess } from './keys/access.ts';
-import { createAuthenticate, createReauthorize } from './keys/authorize.ts';
+import { createAuthenticate } from './keys/authorize.ts';
 import { createLimits, toKeyLimits } from './limits.ts';
 import type { Limits } from './limits.ts';
 import { createLifecycle } from './lifecycle.ts';
@@ -41,7 +28,6 @@ import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import { openMetrics } from './metrics/index.ts';
 import type { Metrics } from './metrics/index.ts';
-import { Problem } from './problem.ts';
 import { createFastPath } from './releases/serve.ts';
 import { findArticle, openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
@@ -71,9 +57,6 @@ interface StartOptions {
   /** How many lines of the log were dropped. */
   readonly droppedLines?: () => number;
 }
-
-/** How long a request may wait for the store, in addition to the timeout of its action. */
-const storeMs = 30_000;
 
 /** After this time in addition, a client that does not read its response is disconnected: the response is in memory. */
 const stalledClientMs = 120_000;
@@ -107,25 +90,43 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   opened.defer(() => health.stop());
   opened.defer(() => lifecycle.idle());
   const createBucket = openBuckets({ log, metrics, opened, store });
-  const providers = await openProviders(env, log, { environment, demo, metrics, createBucket });
+  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  const providers = await openProviders({
+    file: env.PROVIDERS_FILE,
+    environment,
+    demo,
+    dataDir: env.DATA_DIR,
+    prepareDataDir: () => prepareFolder('DATA_DIR', env.DATA_DIR, 0o700),
+    log,
+    timeoutMs,
+    createBucket,
+    watchCalls: metrics?.watchCalls,
+  });
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
 
   const limits = createLimits(env, createBucket);
   const base: Base = { env, log, metrics, opened, lifecycle, releases, store, limits, createBucket };
-  const { relay, ...hosting } = await openHosting(base, providers, () => env.PUBLIC_URL ?? url);
+  const hosting = openHosting({
+    store,
+    providers,
+    lifecycle,
+    actions: limits.actions,
+    timeoutMs,
+    tokenSeconds: env.CONSOLE_TOKEN_TTL_SECONDS,
+    auditDays: env.AUDIT_RETENTION_DAYS,
+    publicUrl: () => env.PUBLIC_URL ?? url,
+    onFailure: (message, error) => reportTo(log, message)(error),
+    onLoss: (message, error) => reportLoss(log, message)(error),
+  });
+  opened.defer(() => hosting.close());
+  const { relay } = hosting;
   metrics?.observe({ releases, relay, storeAnswers: health.answers, droppedLines });
   const { domains, registries, livePrices } = openDomains(base);
   const status = openStatus(base, () => url);
-  const retention = createRetention({
-    store,
-    auditDays: env.AUDIT_RETENTION_DAYS,
-    onFailure: reportTo(log, 'old records of the store could not be removed'),
-  });
-  opened.defer(() => retention.stop());
   const feedback = openFeedback(base);
   const version = env.SERVICE_VERSION;
   const keys = { apiKeys: store.apiKeys, keyLimits: toKeyLimits(env) };
-  const routes = createRoutes({ version, lifecycle, releases, domains, feedback, status, ...keys, ...hosting });
+  const routes = createRoutes({ version, releases, domains, feedback, status, ...keys, ...hosting.routes });
 
   const { server, upgrades } = await openListeners(base, routes, relay, preview);
   url = server.url;
@@ -136,7 +137,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   registries.start();
   livePrices?.start();
   status.start();
-  void retention.start();
+  hosting.start();
   // Loaded now, so that the first request does not wait for it.
   const { watchInstallation } = await import('./doctor/watch.ts');
   opened.defer(watchInstallation({ ...base, environment, providers, isPreview: preview !== undefined }));
@@ -188,46 +189,6 @@ function openBuckets(base: Pick<Base, 'log' | 'metrics' | 'opened' | 'store'>): 
   const { create, close } = createSharedBuckets({ limits: store.limits, onFailure });
   opened.defer(close);
   return watched(create);
-}
-
-/** Opens the hosting controls. Each part depends on the ones before it. */
-async function openHosting(
-  { env, log, opened, lifecycle, store, limits }: Base,
-  providers: ReadonlyMap<string, Provider>,
-  publicUrl: () => string,
-) {
-  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
-  const servers = createServers(store.servers, providers);
-  const audited = createAudited({
-    audit: store.audit,
-    timeoutMs,
-    onFailure: reportLoss(log, 'the end of an action could not be written to the audit log'),
-  });
-  const sending = createSending(servers, createReauthorize(store.apiKeys));
-  const sendCommand = createSendCommand(sending, audited);
-  const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS });
-  const relay = createRelay({
-    tokens,
-    openSource: (...args) => openConsoleSource(servers, ...args),
-    async sendCommand({ command, ...caller }) {
-      if (!(await limits.actions.consume(caller.keyId)).allowed) throw new Problem('rate_limited');
-      await lifecycle.finish(() => sendCommand(caller, command));
-    },
-    checkAccess: createCheckAccess(store),
-    onFailure: (message, error) => reportTo(log, message)(error),
-  });
-  opened.defer(() => relay.close());
-  const history = createPowerHistory({ audit: store.audit });
-  const controls = { servers, sending, audited, history, sendCommand, tokens, relay, timeoutMs, publicUrl };
-  const hosting = createHosting(controls);
-  const maxDurationMs = timeoutMs + storeMs;
-  const activity = createActivity({ audit: store.audit, maxDurationMs });
-  const idempotency = createIdempotency({
-    store: store.idempotency,
-    maxDurationMs,
-    onStoreFailure: reportLoss(log, 'the outcome of a request could not be stored'),
-  });
-  return { hosting, activity, idempotency, relay };
 }
 
 /** Opens the domain search, with live prices if a billing system is configured. */
@@ -341,31 +302,8 @@ async function openListeners(
   return { server, upgrades };
 }
 
-/** Opens the providers. Their code is loaded only if there are any, so that a server without them starts faster. */
-async function openProviders(
-  env: Env,
-  log: Logger,
-  {
-    environment,
-    demo,
-    metrics,
-    createBucket,
-  }: Required<Pick<StartOptions, 'environment' | 'demo'>> & Pick<Base, 'metrics' | 'createBucket'>,
-): Promise<ReadonlyMap<string, Provider>> {
-  if (env.PROVIDERS_FILE === undefined && !demo) return new Map();
-  const { createProviders, loadProviders } = await import('./hosting/providers/index.ts');
-  const config = {
-    ...(env.PROVIDERS_FILE !== undefined && loadProviders(env.PROVIDERS_FILE, environment)),
-    ...(demo && (await import('./hosting/demo/index.ts')).demoProviders(environment)),
-  };
-  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
-  if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', env.DATA_DIR, 0o700);
-  const watchCalls = metrics?.watchCalls;
-  return createProviders(config, { dataDir: env.DATA_DIR, log, timeoutMs, createBucket, watchCalls });
-}
-
 /** Adds the demo servers and their key; returns the text of the key at the start that creates it. */
 async function addDemo(store: Store, log: Logger): Promise<string | undefined> {
-  const { ensureDemo } = await import('./hosting/demo/index.ts');
+  const { ensureDemo } = await import('./hosting/demo.ts');
   return await ensureDemo(store, reportTo(log, 'the end of a change could not be written to the audit log'));
 }

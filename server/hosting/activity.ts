@@ -6,18 +6,10 @@ import type { ActionPosition, ActionRecord, Store } from '../store/types.ts';
 
 type HostingAction = z.output<typeof HostingActionResponse>;
 
-/** Reads what became of the actions of an API key. Both methods show a key its own actions only. */
-export interface Activity {
-  /** Throws `not_found` if the key has no action with this request id. */
-  find(keyId: string, requestId: string): Promise<HostingAction>;
-  /** A page, newest first, after the one that ended with a cursor. Throws `validation_error` if the cursor is wrong. */
-  list(
-    keyId: string,
-    page: { readonly after?: string | undefined; readonly limit?: number | undefined },
-  ): Promise<ActivityPage>;
-}
-
 type ActivityPage = z.output<typeof HostingActivityResponse>;
+
+/** Reads what became of the actions of an API key. Both methods show a key its own actions only. */
+export type Activity = ReturnType<typeof createActivity>;
 
 /** Options of the activity. */
 export interface ActivityOptions {
@@ -30,7 +22,7 @@ export interface ActivityOptions {
 const defaultLimit = 20;
 
 /** Creates {@link Activity} from the audit log. */
-export function createActivity({ audit, maxDurationMs, now = Date.now }: ActivityOptions): Activity {
+export function createActivity({ audit, maxDurationMs, now = Date.now }: ActivityOptions) {
   const toAction = ({ requestId, action, server, requestedAt, finishedAt, outcome }: ActionRecord): HostingAction => ({
     success: true,
     request_id: requestId,
@@ -41,12 +33,17 @@ export function createActivity({ audit, maxDurationMs, now = Date.now }: Activit
     finished_at: finishedAt === null ? null : new Date(finishedAt).toISOString(),
   });
   return {
-    async find(keyId, requestId) {
+    /** Throws `not_found` if the key has no action with this request id. */
+    async find(keyId: string, requestId: string): Promise<HostingAction> {
       const found = await audit.findAction(keyId, requestId);
       if (!found) throw new Problem('not_found', 'This API key has no action with this request ID');
       return toAction(found);
     },
-    async list(keyId, { after, limit = defaultLimit }) {
+    /** A page, newest first, after the one that ended with a cursor. Throws `validation_error` if the cursor is wrong. */
+    async list(
+      keyId: string,
+      { after, limit = defaultLimit }: { readonly after?: string | undefined; readonly limit?: number | undefined },
+    ): Promise<ActivityPage> {
       const position = after === undefined ? undefined : parseCursor(keyId, after);
       // One more than the page says whether there is a next one.
       const found = await audit.actionsOf(keyId, limit + 1, position);

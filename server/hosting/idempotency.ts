@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import { problems, renderProblem } from '#contract/problem.ts';
+import type { JsonReply } from '../http/handle.ts';
 import { Problem } from '../problem.ts';
 import type { IdempotentAnswer, Store } from '../store/types.ts';
-import { isDefinite } from './audit.ts';
+import { isDefinite } from './service.ts';
 
 /** A request with an optional Idempotency-Key. */
 export interface IdempotentRequest {
@@ -16,11 +17,11 @@ export interface IdempotentRequest {
   readonly failure: string;
 }
 
-/** The headers of the response say whether it is replayed, and name the first request. */
-type MarkedAnswer = IdempotentAnswer & { readonly headers: Readonly<Record<string, string>> };
-
-/** Runs a request at most once for each Idempotency-Key; throws a Problem if it may not run. */
-export type Idempotency = (request: IdempotentRequest, run: () => Promise<IdempotentAnswer>) => Promise<MarkedAnswer>;
+/**
+ * Runs a request, which returns the body of a 200, at most once for each Idempotency-Key. The headers of the reply say whether
+ * it is replayed, and name the first request. Throws a Problem if the request may not run.
+ */
+export type Idempotency = (request: IdempotentRequest, run: () => Promise<unknown>) => Promise<JsonReply>;
 
 /** Options of idempotency. */
 export interface IdempotencyOptions {
@@ -46,7 +47,7 @@ export function createIdempotency({
   now = Date.now,
 }: IdempotencyOptions): Idempotency {
   return async ({ apiKeyId, requestId, key, parts, failure }, run) => {
-    if (key === undefined) return { ...(await run()), headers: {} };
+    if (key === undefined) return { status: 200, body: await run() };
     if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
       throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
     }
@@ -63,13 +64,13 @@ export function createIdempotency({
       if (found.state === 'running' && now() < found.deadline) {
         throw new Problem('in_progress', undefined, { headers: { 'Retry-After': '1', ...first } });
       }
-      const answer = found.state === 'answered' ? found.answer : unknownOutcome;
-      return { ...answer, headers: { 'Idempotent-Replayed': 'true', ...first } };
+      const { status, body } = found.state === 'answered' ? found.answer : unknownOutcome;
+      return { status, body: JSON.parse(body) as unknown, headers: { 'Idempotent-Replayed': 'true', ...first } };
     }
     const save = (answer: IdempotentAnswer): Promise<void> => store.finish(apiKeyId, key, answer).catch(onStoreFailure);
-    let answer: IdempotentAnswer;
+    let body: unknown;
     try {
-      answer = await run();
+      body = await run();
     } catch (error) {
       await (error instanceof Problem && isDefinite(error)
         ? store.release(apiKeyId, key).catch(onStoreFailure)
@@ -77,7 +78,7 @@ export function createIdempotency({
       throw error;
     }
     // If this cannot be stored, the action has still succeeded; replays then get the unknown outcome.
-    await save(answer);
-    return { ...answer, headers: {} };
+    await save({ status: 200, body: `${JSON.stringify(body)}\n` });
+    return { status: 200, body };
   };
 }

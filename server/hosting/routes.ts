@@ -1,18 +1,29 @@
+import { allows, kindOf } from '#contract/api-keys.ts';
 import { messageOf } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
-import type { Caller, JsonReply, Route, RouteRequest } from '../http/handle.ts';
+import type { Caller, Route, RouteRequest } from '../http/handle.ts';
 import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
 import type { Activity } from './activity.ts';
+import type { Relay } from './console/relay.ts';
+import { tokenLength } from './console/token.ts';
+import type { StreamTokens } from './console/token.ts';
 import type { Idempotency } from './idempotency.ts';
-import type { GameAction, StateReport, VpsAction } from './providers/types.ts';
-import type { Hosting } from './service.ts';
+import { toLogText } from './providers/game-log.ts';
+import type { PowerAction } from './providers/types.ts';
+import type { Hosting, Servers } from './service.ts';
 
 /** Dependencies of the routes of customers' servers. */
 export interface HostingRoutesOptions {
-  readonly hosting: Hosting;
+  readonly hosting: Hosting & {
+    readonly servers: Servers;
+    readonly tokens: StreamTokens;
+    readonly relay: Relay;
+    /** The public URL of this service, for instance https://api.example.com. */
+    readonly publicUrl: () => string;
+  };
   readonly activity: Activity;
   readonly idempotency: Idempotency;
   readonly lifecycle: Lifecycle;
@@ -20,54 +31,74 @@ export interface HostingRoutesOptions {
 
 /** The routes of customers' servers. */
 export function hostingRoutes({ hosting, activity, idempotency, lifecycle }: HostingRoutesOptions) {
-  const handleAction = createActionBinder(idempotency, lifecycle);
-  const vpsPower = async (caller: Caller, action: VpsAction) => {
-    await hosting.vpsPower(caller, action);
-    return toAccepted({ vps_id: caller.id }, action);
+  /** Binds an action. It runs once for each Idempotency-Key, and completes even if the client disconnects. */
+  const handleAction = <Name extends EndpointName>(
+    name: Name,
+    act: (request: RouteRequest<Name>, caller: Caller) => Promise<Readonly<Record<string, string>>>,
+  ): Route => {
+    const { method, path } = endpoints[name];
+    const failure = messageOf(endpoints[name], 'provider_error');
+    return handle(name, (request) => {
+      const caller = request.caller as Caller;
+      const { keyId, server, requestId } = caller;
+      const key = request.headers['idempotency-key'];
+      const parts = [method, path, server, request.text];
+      const run = async () => ({ success: true, ...toId(caller), ...(await act(request, caller)) });
+      return lifecycle.finish(() => idempotency({ apiKeyId: keyId, requestId, key, parts, failure }, run));
+    });
   };
-  const gamePower = async (caller: Caller, action: GameAction) => {
-    await hosting.gamePower(caller, action);
-    return toAccepted({ server_id: caller.id }, action);
-  };
+  const handlePower = <Name extends EndpointName>(
+    name: Name,
+    action: PowerAction,
+    isConfirmed: (request: RouteRequest<Name>) => boolean = () => true,
+  ): Route =>
+    handleAction(name, async (request, caller) => {
+      if (!isConfirmed(request)) throw new Problem('confirmation_required');
+      await hosting.power(caller, action);
+      const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
+      return { action, status: 'requested', message };
+    });
+  const handleState = (name: 'getVpsState' | 'getGameServerState'): Route =>
+    handle(name, async ({ caller }) => {
+      const { state, checkedAt } = await hosting.state(caller);
+      const body = { success: true, ...toId(caller), state, checked_at: new Date(checkedAt).toISOString() };
+      return { status: 200, body };
+    });
   return {
-    startVps: handleAction('startVps', ({ caller }) => vpsPower(caller, 'start')),
-    stopVps: handleAction('stopVps', ({ caller }) => vpsPower(caller, 'stop')),
-    resetVps: handleAction('resetVps', async ({ caller, query, body }) => {
-      if (query.force !== 'true' || !body.force) {
-        throw new Problem('confirmation_required');
-      }
-      return await vpsPower(caller, 'reset');
-    }),
-    getVpsState: handle('getVpsState', async ({ caller }) => {
-      const report = await hosting.vpsState(caller);
-      return { status: 200, body: { success: true, vps_id: caller.id, ...toState(report) } };
-    }),
-    startGameServer: handleAction('startGameServer', ({ caller }) => gamePower(caller, 'start')),
-    stopGameServer: handleAction('stopGameServer', ({ caller }) => gamePower(caller, 'stop')),
-    restartGameServer: handleAction('restartGameServer', ({ caller }) => gamePower(caller, 'restart')),
-    killGameServer: handleAction('killGameServer', async ({ caller, query, body }) => {
+    startVps: handlePower('startVps', 'start'),
+    stopVps: handlePower('stopVps', 'stop'),
+    resetVps: handlePower('resetVps', 'reset', ({ query, body }) => query.force === 'true' && body.force),
+    getVpsState: handleState('getVpsState'),
+    startGameServer: handlePower('startGameServer', 'start'),
+    stopGameServer: handlePower('stopGameServer', 'stop'),
+    restartGameServer: handlePower('restartGameServer', 'restart'),
+    killGameServer: handlePower('killGameServer', 'kill', ({ query, body }) => {
       // The query or the body must confirm it, and neither may deny it.
       const given = [query.force, body?.force].filter((force) => force !== undefined).map(String);
-      if (given.length === 0 || given.some((force) => force !== 'true')) {
-        throw new Problem('confirmation_required');
-      }
-      return await gamePower(caller, 'kill');
+      return given.length > 0 && given.every((force) => force === 'true');
     }),
-    sendGameCommand: handleAction('sendGameCommand', async ({ caller, body }) => {
+    getGameServerState: handleState('getGameServerState'),
+    sendGameCommand: handleAction('sendGameCommand', async ({ body }, caller) => {
       await hosting.command(caller, body.command);
-      return { success: true, server_id: caller.id, status: 'sent' };
+      return { status: 'sent' };
     }),
-    getGameServerState: handle('getGameServerState', async ({ caller }) => {
-      const report = await hosting.gameState(caller);
-      return { status: 200, body: { success: true, server_id: caller.id, ...toState(report) } };
+    openGameConsole: handle('openGameConsole', async ({ caller, method }) => {
+      const { keyId, secretHash, scopes, server } = caller;
+      await hosting.servers.find('game', server);
+      const mode = allows(scopes, 'game-console:read_write') ? 'read_write' : 'read';
+      const base = hosting.publicUrl().replace(/^http/, 'ws');
+      const issue = () => hosting.tokens.issue({ server, keyId, secretHash, mode });
+      const websocket = {
+        socket_url: `${base}/v1/hosting/game/console/${encodeURIComponent(caller.id)}/stream`,
+        // HEAD issues no token, and gets a text of the same length.
+        token: method === 'HEAD' ? '-'.repeat(tokenLength) : await issue(),
+      };
+      return { status: 200, body: { success: true, ...toId(caller), websocket } };
     }),
-    openGameConsole: handle('openGameConsole', async ({ caller, method }) => ({
-      status: 200,
-      body: { success: true, server_id: caller.id, websocket: await hosting.openStream(caller, method === 'HEAD') },
-    })),
     getLatestGameLog: handle('getLatestGameLog', async ({ caller }) => {
-      const content = await hosting.latestLog(caller);
-      return { status: 200, body: { success: true, server_id: caller.id, empty: content === '', content } };
+      const lines = () => hosting.relay.history(caller.server).map((line) => `${line}\n`);
+      const content = (await hosting.latestLog(caller)) ?? toLogText(lines().join(''));
+      return { status: 200, body: { success: true, ...toId(caller), empty: content === '', content } };
     }),
     getAction: handle('getAction', async ({ caller, rest }) => ({
       status: 200,
@@ -80,31 +111,6 @@ export function hostingRoutes({ hosting, activity, idempotency, lifecycle }: Hos
   };
 }
 
-/** Binds actions. Each runs once for each Idempotency-Key, and completes even if the client disconnects. */
-function createActionBinder(idempotency: Idempotency, lifecycle: Lifecycle) {
-  return <Name extends EndpointName>(
-    name: Name,
-    act: (request: RouteRequest<Name>) => Promise<JsonReply['body']>,
-  ): Route => {
-    const { method, path } = endpoints[name];
-    const failure = messageOf(endpoints[name], 'provider_error');
-    return handle(name, async (request) => {
-      const { keyId, server, requestId } = request.caller as Caller;
-      const key = request.headers['idempotency-key'];
-      const parts = [method, path, server, request.text];
-      const idempotentRequest = { apiKeyId: keyId, requestId, key, parts, failure };
-      const run = async () => ({ status: 200, body: `${JSON.stringify(await act(request))}\n` });
-      const { status, body, headers } = await lifecycle.finish(() => idempotency(idempotentRequest, run));
-      return { status, body: JSON.parse(body) as unknown, headers };
-    });
-  };
-}
-
-function toState({ state, checkedAt }: StateReport) {
-  return { state, checked_at: new Date(checkedAt).toISOString() };
-}
-
-function toAccepted(id: Readonly<Record<string, string>>, action: string) {
-  const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  return { success: true, action, ...id, status: 'requested', message };
+function toId({ server, id }: Caller) {
+  return kindOf(server) === 'vps' ? { vps_id: id } : { server_id: id };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createReadLatestLog } from '../../server/hosting/latest-log.ts';
+import { createReadLatestLog } from '../../server/hosting/service.ts';
 import type { GameProvider } from '../../server/hosting/providers/types.ts';
 import type { ServerRecord } from '../../server/store/types.ts';
 import { ProviderError } from '../../server/upstream/error.ts';

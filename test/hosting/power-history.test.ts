@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AuditEntry } from '../../server/store/types.ts';
-import { createPowerHistory } from '../../server/hosting/state.ts';
+import { createPowerHistory } from '../../server/hosting/service.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 

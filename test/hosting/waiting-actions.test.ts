@@ -1,11 +1,17 @@
+import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { runHere } from '../commands/run-command.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { panelKeys } from '../helpers/upstream-panel.ts';
 import type { Seen } from '../helpers/upstream.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { borrowHosting, eventually } from '../server/shared.ts';
+import { borrowHosting, eventually, sharedProject } from '../server/shared.ts';
+import type { Served } from '../server/shared.ts';
 import { openStream } from './instances.ts';
 
 const isAction = ({ method }: Seen): boolean => method === 'POST';
@@ -138,8 +144,8 @@ test('a store that cannot be read when the turn of an action comes is a 500, and
   expect(sentAfter(waiting.world)).toEqual([]);
 });
 
-test('an action that waits for a connection to the panel is not sent if its key is revoked', async () => {
-  const { app, world } = await borrowHosting();
+/** Sends an action that waits for a connection to the panel, does harm, and returns the answer. Nothing must be sent. */
+async function harmBeforeConnection({ app, world }: Served, harm: () => Promise<void>) {
   world.panel.fail('hang', isAction);
   // As many as there are connections to a panel.
   const commands = Array.from({ length: 32 }, () => askEndpoint(app, 'sendGameCommand'));
@@ -149,12 +155,31 @@ test('an action that waits for a connection to the panel is not sent if its key 
     (await Array.fromAsync(world.store.audit.entries({}))).some(({ action }) => action === 'kill');
   await expect.poll(isWaiting, eventually).toBe(true);
   await sleep(700);
-  await run(world, 'keys', 'revoke', app.key.split('_')[1]!);
+  await harm();
   world.panel.fail(undefined);
   world.panel.server.closeAllConnections();
-  expect(await power).toMatchObject({ status: 401, text: renderProblem('json', 'unauthorized') });
+  const { status, text } = await power;
   await Promise.all(commands);
   expect(world.panel.signals).toEqual([]);
+  return { status, text };
+}
+
+test('an action that waits for a connection to the panel is not sent if its key is revoked', async () => {
+  const served = await borrowHosting();
+  const revoke = () => run(served.world, 'keys', 'revoke', served.app.key.split('_')[1]!);
+  const text = renderProblem('json', 'unauthorized');
+  expect(await harmBeforeConnection(served, revoke)).toEqual({ status: 401, text });
+});
+
+test('neither is it sent if its server moves to another provider, where it has the same ref', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const spare = `  spare: { type: pterodactyl, url: "${world.panel.url}", token: "${panelKeys.write}" }\n`;
+  appendFileSync(world.settings.PROVIDERS_FILE!, spare);
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const move = ['servers', 'add', 'game:mine', '--provider', 'spare', '--ref', world.panel.wings.uuid, '--replace'];
+  const served = { app: { ...app, key: await world.issueKey() }, world };
+  const text = renderProblem('json', 'provider_error', 'Failed to send the power action');
+  expect(await harmBeforeConnection(served, () => run(world, ...move))).toEqual({ status: 502, text });
 });
 
 test('a command of a stream that waits for another one is not sent if its key is rotated', async () => {

@@ -3,7 +3,7 @@ import type { ServerName } from '#contract/api-keys.ts';
 import { streamLimits, unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { ConsoleEvents, ConsoleSource, GameState } from '../providers/types.ts';
-import type { Servers } from '../servers.ts';
+import type { Servers } from '../service.ts';
 import { createOutput, toMessage } from './output.ts';
 import type { FrameSink, Subscription } from './output.ts';
 
@@ -256,7 +256,7 @@ export async function openConsoleSource(
   events: ConsoleEvents,
   isResumed = false,
 ): Promise<ConsoleSource> {
-  const { record, game } = await servers.findGame(server);
+  const { record, provider } = await servers.find('game', server);
   const check = async (): Promise<void> => {
     if (await servers.isCurrent(record)) return;
     source.close();
@@ -267,7 +267,7 @@ export async function openConsoleSource(
     clearInterval(timer);
     events.ended(reason, retryAfterMs);
   };
-  const source = game.openConsole(record.ref, { ...events, ended: end }, isResumed);
+  const source = provider.openConsole(record.ref, { ...events, ended: end }, isResumed);
   return {
     stats: () => source.stats(),
     close() {

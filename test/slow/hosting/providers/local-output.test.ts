@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { demoProviders } from '../../../../server/hosting/demo/index.ts';
+import { demoProviders } from '../../../../server/hosting/demo.ts';
 import { createProviders } from '../../../../server/hosting/providers/index.ts';
 import { temporaryFolder } from '../../../helpers/project.ts';
 import { createTestLog, until } from '../../../helpers/upstream.ts';

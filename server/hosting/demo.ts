@@ -2,11 +2,11 @@ import { fileURLToPath } from 'node:url';
 import { scopes } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { Environment } from '#common/environment.ts';
-import { createApiKey } from '../../keys/key.ts';
-import type { Store } from '../../store/types.ts';
-import { createAuditedChange } from '../changes.ts';
-import { localSettings } from '../providers/local/index.ts';
-import type { LocalSettings } from '../providers/local/index.ts';
+import { createApiKey } from '../keys/key.ts';
+import type { Store } from '../store/types.ts';
+import { createAuditedChange } from './audit.ts';
+import { localSettings } from './providers/local/index.ts';
+import type { LocalSettings } from './providers/local/index.ts';
 
 /** The servers of the demo: one of each kind, so that every route can be tried. */
 const servers: readonly ServerName[] = ['game:demo', 'vps:demo'];
@@ -16,7 +16,7 @@ const label = 'demo key of npm start';
 
 /** The settings of the provider that runs the demo servers as child processes. */
 export function demoProviders(environment: Environment): Record<string, LocalSettings> {
-  const command = [process.execPath, fileURLToPath(new URL('server.ts', import.meta.url))];
+  const command = [process.execPath, fileURLToPath(new URL('demo/server.ts', import.meta.url))];
   const settings = localSettings(import.meta.dirname, environment).parse({
     type: 'local',
     servers: {
