@@ -23,11 +23,16 @@ const integer = (minimum: number, maximum: number) =>
     .pipe(z.int().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
 
 /** The settings that each source of prices requires. */
-const requiredByPrices = {
-  catalog: [],
-  whmcs: ['WHMCS_URL', 'WHMCS_IDENTIFIER', 'WHMCS_SECRET'],
-  fossbilling: ['FOSSBILLING_URL'],
-} as const;
+const PriceSettings = z.discriminatedUnion('DOMAIN_PRICES', [
+  z.object({ DOMAIN_PRICES: z.literal('catalog') }),
+  z.object({
+    DOMAIN_PRICES: z.literal('whmcs'),
+    WHMCS_URL: z.string(),
+    WHMCS_IDENTIFIER: z.string(),
+    WHMCS_SECRET: z.string(),
+  }),
+  z.object({ DOMAIN_PRICES: z.literal('fossbilling'), FOSSBILLING_URL: z.string() }),
+]);
 
 const Settings = z
   .object({
@@ -157,13 +162,15 @@ const Settings = z
     if (env.METRICS_PORT === env.PORT && env.PORT !== 0) {
       context.addIssue({ code: 'custom', path: ['METRICS_PORT'], message: 'must not be PORT' });
     }
-    for (const name of requiredByPrices[env.DOMAIN_PRICES]) require(name, `DOMAIN_PRICES=${env.DOMAIN_PRICES}`);
+    for (const { path } of PriceSettings.safeParse(env).error?.issues ?? []) {
+      context.addIssue({ code: 'custom', path, message: `must be set with DOMAIN_PRICES=${env.DOMAIN_PRICES}` });
+    }
     if (env.UPTIME_KUMA_URL !== undefined) require('UPTIME_KUMA_STATUS_PAGE', 'UPTIME_KUMA_URL');
     if (env.UPTIME_KUMA_STATUS_PAGE !== undefined) require('UPTIME_KUMA_URL', 'UPTIME_KUMA_STATUS_PAGE');
   });
 
 /** The validated settings of the server, named as their environment variables. */
-export type Env = Readonly<z.infer<typeof Settings>>;
+export type Env = Readonly<z.infer<typeof Settings> & z.infer<typeof PriceSettings>>;
 
 /** Each setting with its default as text, empty where it has none or one of the machine, and what it means. */
 export function listSettings(): { name: string; preset: string; meaning: string }[] {
@@ -187,7 +194,8 @@ export function loadEnvFile(): void {
 /** Reads the settings; throws an {@link EnvError} that names every problem. */
 export function readEnv(source: Environment): Env {
   try {
-    return Object.freeze(readSettings(Settings, source));
+    const settings = readSettings(Settings, source);
+    return Object.freeze({ ...settings, ...PriceSettings.parse(settings) });
   } catch (error) {
     if (!(error instanceof EnvError)) throw error;
     // A misspelt name is often the reason why a setting is missing.

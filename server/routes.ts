@@ -10,8 +10,7 @@ import { keyRoutes } from './keys/routes.ts';
 import type { KeyRoutesOptions } from './keys/routes.ts';
 import { contentRoutes } from './releases/routes.ts';
 import type { Releases } from './releases/service.ts';
-import { healthRoutes } from './status/health.ts';
-import { statusRoutes } from './status/routes.ts';
+import { healthRoutes, statusRoutes } from './status/routes.ts';
 import type { Status } from './status/service.ts';
 
 /** Dependencies of the routes. */

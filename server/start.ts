@@ -1,13 +1,9 @@
-import { hash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
-import { createAvailability } from './domains/availability.ts';
-import { createLivePrices } from './domains/prices/live.ts';
-import { createDomains } from './domains/service.ts';
-import { createDomainRegistries, createPriceSource } from './domains/sources.ts';
+import { openDomains } from './domains/service.ts';
 import type { Env } from './env.ts';
 import { createChat } from './feedback/chat/index.ts';
 import { createFeedback } from './feedback/service.ts';
@@ -34,12 +30,8 @@ import type { Releases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
 import { EnvError, checkFolder, prepareFolder } from './settings.ts';
 import type { Environment } from '#common/environment.ts';
-import { createMonitors } from './status/monitors.ts';
-import { probe } from './status/probe.ts';
-import { createStatus } from './status/service.ts';
-import type { Status } from './status/service.ts';
-import { createUptimeKuma } from './status/uptime-kuma.ts';
-import { toWindows } from './status/windows.ts';
+import { toWindows } from './status/monitors.ts';
+import { openStatus } from './status/service.ts';
 import { createStoreHealth, reportLoss, reportTo } from './store/health.ts';
 import { openStore } from './store/index.ts';
 import type { Store } from './store/types.ts';
@@ -63,9 +55,6 @@ const stalledClientMs = 120_000;
 
 const untrustedMessage =
   'X-Forwarded-For of an address that is not in TRUSTED_PROXIES is ignored; if it is your proxy, all its visitors share one limit';
-
-/** The timeout of Uptime Kuma: visitors wait for it. */
-const statusMs = 5000;
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
 export async function startServer(env: Env, log: Logger, options: StartOptions = {}) {
@@ -121,7 +110,8 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   opened.defer(() => hosting.close());
   const { relay } = hosting;
   metrics?.observe({ releases, relay, storeAnswers: health.answers, droppedLines });
-  const { domains, registries, livePrices } = openDomains(base);
+  const domains = openDomains(base);
+  if (env.STATUS_FILE !== undefined) checkStatusFile(env.STATUS_FILE);
   const status = openStatus(base, () => url);
   const feedback = openFeedback(base);
   const version = env.SERVICE_VERSION;
@@ -134,8 +124,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
 
   // Background work starts after the server listens.
   health.watch(() => store.check());
-  registries.start();
-  livePrices?.start();
+  domains.start();
   status.start();
   hosting.start();
   // Loaded now, so that the first request does not wait for it.
@@ -189,57 +178,6 @@ function openBuckets(base: Pick<Base, 'log' | 'metrics' | 'opened' | 'store'>): 
   const { create, close } = createSharedBuckets({ limits: store.limits, onFailure });
   opened.defer(close);
   return watched(create);
-}
-
-/** Opens the domain search, with live prices if a billing system is configured. */
-function openDomains({ env, log, metrics, opened, releases, createBucket }: Base) {
-  const registries = createDomainRegistries(env, log, { createBucket, watchCalls: metrics?.watchCalls });
-  opened.defer(() => registries.close());
-  const source = createPriceSource(env, log, metrics?.watchCalls);
-  // One file for each billing system: prices of another one must not be served.
-  const installation = hash('sha256', env.WHMCS_URL ?? env.FOSSBILLING_URL ?? '').slice(0, 8);
-  const livePrices =
-    source &&
-    createLivePrices({
-      source,
-      file: join(env.DATA_DIR, `domain-prices-${installation}.json`),
-      onFailure: (message, error) => log.error({ err: error }, message),
-    });
-  opened.defer(async () => await livePrices?.stop());
-  const availability = createAvailability(registries);
-  const domains = createDomains({ catalog: () => releases.current().domains, live: livePrices, availability });
-  return { domains, registries, livePrices };
-}
-
-/** Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. */
-function openStatus({ env, log, metrics, opened, releases }: Base, ownUrl: () => string): Status {
-  const { UPTIME_KUMA_URL: kuma, UPTIME_KUMA_STATUS_PAGE: page } = env;
-  const source =
-    kuma !== undefined && page !== undefined
-      ? {
-          source: createUptimeKuma(
-            { url: kuma, page },
-            { timeoutMs: statusMs, onCall: metrics?.watchCalls('uptime-kuma') },
-          ),
-        }
-      : {
-          source: createMonitors({
-            catalog: () => releases.current().status,
-            ownUrl,
-            probe,
-            onChange: (name, up, reason) => log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down'),
-          }),
-          cacheMs: 1000,
-        };
-  if (env.STATUS_FILE !== undefined) checkStatusFile(env.STATUS_FILE);
-  const status = createStatus({
-    ...source,
-    file: env.STATUS_FILE,
-    onFileFailure: reportTo(log, 'the status cannot be written to STATUS_FILE'),
-    onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform cannot be determined'),
-  });
-  opened.defer(() => status.stop());
-  return status;
 }
 
 /** The folder is not created: a mistyped one would hide that the file is not where the CDN reads it. */

@@ -4,8 +4,9 @@ import { CommandError } from '#common/command-line.ts';
 import { readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
-import type { Diagnosis } from '../domains/types.ts';
-import { createDomainRegistries, createPriceSource } from '../domains/sources.ts';
+import type { Diagnosis } from '../domains/lookup/registries.ts';
+import { createPriceSource } from '../domains/prices/index.ts';
+import { openRegistries } from '../domains/service.ts';
 import { openReleases } from '../releases/service.ts';
 import { formatTable } from './context.ts';
 import type { Context } from './context.ts';
@@ -47,7 +48,7 @@ async function diagnose(env: Env): Promise<(Diagnosis & { readonly tld: string }
   const releases = await openReleases(options);
   releases.stop();
   const { tlds: catalog } = releases.current().domains;
-  const registries = createDomainRegistries(env, log);
+  const registries = openRegistries(env, log);
   const source = createPriceSource(env, log);
   try {
     const live = await source?.read();

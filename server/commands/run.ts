@@ -1,5 +1,5 @@
 import { createProgram, runProgram } from '#common/command-line.ts';
-import { ProviderError } from '../upstream/error.ts';
+import { ProviderError } from '../upstream/client.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
 import { StoreError } from '../store/error.ts';

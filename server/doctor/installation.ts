@@ -5,7 +5,7 @@ import type { Provider } from '../hosting/providers/types.ts';
 import { createLog } from '../log.ts';
 import type { Release } from '../releases/load.ts';
 import { openReleases } from '../releases/service.ts';
-import { toWindows } from '../status/windows.ts';
+import { toWindows } from '../status/monitors.ts';
 import { connectTo, createVisit } from './client.ts';
 import type { Visit } from './client.ts';
 import { fault, ok, skipped } from './run.ts';

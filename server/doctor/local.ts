@@ -2,14 +2,14 @@ import { lstat, readFile, readdir, realpath, stat, statfs } from 'node:fs/promis
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Environment } from '#common/environment.ts';
-import { createPriceSource } from '../domains/sources.ts';
+import { createPriceSource } from '../domains/prices/index.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
 import { isActive } from '../keys/access.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
-import { ProviderError } from '../upstream/error.ts';
+import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/settings.ts';
 import { connectTo, createVisit, judgeSkew, readSkew, setClock } from './client.ts';
 import { createSilentLog, isTaken, openInstallation, toUrl } from './installation.ts';

@@ -1,9 +1,115 @@
+import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } from '#contract/domains.ts';
-import type { Registries, TldPrices } from './types.ts';
+import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
-import { parseDomainName } from './name.ts';
-import type { LivePrices } from './prices/live.ts';
+import type { CreateBucket } from '../token-bucket.ts';
+import type { WatchCalls } from '../upstream/calls.ts';
+import type { Availability } from './lookup/query.ts';
+import { createRegistries } from './lookup/registries.ts';
+import type { Registries } from './lookup/registries.ts';
+import { parseDomainName } from './names.ts';
+import type { DomainName } from './names.ts';
+import { openLivePrices } from './prices/index.ts';
+import type { LivePrices, PriceSettings } from './prices/index.ts';
+import type { TldPrices } from './prices/source.ts';
+
+/** The TLDs on sale, and the domain search. */
+export interface Domains {
+  /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
+  list(): z.infer<typeof DomainTLD>[];
+  /** Throws a Problem if the name is invalid, its TLD is not on sale, or its availability is unknown. */
+  search(text: string): Promise<{
+    readonly body: z.infer<typeof DomainSearchResponse>;
+    /** The name with U-labels; equal to the domain of the body if the name is ASCII. */
+    readonly unicode: string;
+  }>;
+}
+
+/** The settings of the look-ups. */
+export interface RegistrySettings {
+  readonly DNS_SERVERS?: 'off' | readonly string[] | undefined;
+  readonly RDAP_BOOTSTRAP_URL: string;
+  readonly SERVICE_VERSION: string;
+  readonly PUBLIC_URL?: string | undefined;
+}
+
+/** What the domain search needs of the server. */
+export interface DomainsBase {
+  readonly env: RegistrySettings & PriceSettings & { readonly DATA_DIR: string };
+  readonly log: Logger;
+  readonly metrics: { readonly watchCalls: WatchCalls } | undefined;
+  readonly opened: AsyncDisposableStack;
+  readonly releases: { current(): { readonly domains: DomainCatalog } };
+  /** Creates the buckets that pace the queries to registries. */
+  readonly createBucket: CreateBucket;
+}
+
+/**
+ * Opens the domain search, with live prices if a billing system is configured. `start` begins the background work; all is
+ * closed with the server.
+ */
+export function openDomains(base: DomainsBase): Domains & { start(): void } {
+  const { env, log, metrics, opened, releases, createBucket } = base;
+  const registries = openRegistries(env, log, { createBucket, watchCalls: metrics?.watchCalls });
+  opened.defer(() => registries.close());
+  const live = openLivePrices(env, log, metrics?.watchCalls);
+  opened.defer(async () => await live?.stop());
+  const availability = createAvailability(registries);
+  const start = (): void => {
+    registries.start();
+    live?.start();
+  };
+  return { ...createDomains({ catalog: () => releases.current().domains, live, availability }), start };
+}
+
+/** Opens the registries. The User-Agent names this service and a contact URL for registry operators. */
+export function openRegistries(
+  env: RegistrySettings,
+  log: Logger,
+  options: { readonly createBucket?: CreateBucket; readonly watchCalls?: WatchCalls | undefined } = {},
+): Registries {
+  const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: bootstrap, PUBLIC_URL: contact } = env;
+  const bootstrapUrl = bootstrap === 'off' ? undefined : bootstrap;
+  const userAgent = `hosting-api/${env.SERVICE_VERSION}${contact === undefined ? '' : ` (+${contact})`}`;
+  return createRegistries({ dnsServers, bootstrapUrl, userAgent, log, ...options });
+}
+
+/** How long a result is cached: a taken name seldom becomes free, a free one may be taken any moment. */
+const cacheMs = { taken: 600_000, free: 60_000 };
+
+const maxCached = 50_000;
+
+/** Caches the results of the registries; concurrent checks of one name share one lookup. */
+export function createAvailability(
+  registries: Pick<Registries, 'check'>,
+  now: () => number = () => performance.now(),
+): Pick<Registries, 'check'> {
+  type Question = { readonly domain: DomainName; readonly lookup: DomainLookup | undefined };
+  const cache = new LRUCache<string, Exclude<Availability, 'unknown'>, Question>({
+    // It grows with its entries; `max` would allocate all of them now.
+    maxSize: maxCached,
+    sizeCalculation: () => 1,
+    ttl: cacheMs.free,
+    ttlResolution: 0,
+    perf: { now },
+    ignoreFetchAbort: true,
+    async fetchMethod(_key, _stale, { context: { domain, lookup }, options }) {
+      const availability = await registries.check(domain, lookup);
+      // An unknown result is not cached.
+      if (availability === 'unknown') return undefined;
+      options.ttl = cacheMs[availability];
+      return availability;
+    },
+  });
+  return {
+    async check(domain, lookup) {
+      // The key includes the lookup: after a release with another source, results of the former one are not used.
+      const key = `${domain.name} ${JSON.stringify(lookup ?? null)}`;
+      return (await cache.fetch(key, { context: { domain, lookup } })) ?? 'unknown';
+    },
+  };
+}
 
 /** Dependencies of the domain service. */
 export interface DomainsOptions {
@@ -14,26 +120,6 @@ export interface DomainsOptions {
   readonly availability: Pick<Registries, 'check'>;
 }
 
-/** The TLDs on sale, and the domain search. */
-export interface Domains {
-  /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
-  list(): z.infer<typeof DomainTLD>[];
-  /** Throws a Problem if the name is invalid, its TLD is not on sale, or its availability is unknown. */
-  search(text: string): Promise<Searched>;
-}
-
-/** The result of a search. */
-interface Searched {
-  readonly body: z.infer<typeof DomainSearchResponse>;
-  /** The name with U-labels; equal to the domain of the body if the name is ASCII. */
-  readonly unicode: string;
-}
-
-interface Offer {
-  readonly listed: z.infer<typeof DomainTLD>;
-  readonly lookup: DomainLookup | undefined;
-}
-
 interface Offers {
   /** All TLDs of the catalog and prices, on sale or not: example.co.uk is never a name under .uk. */
   readonly tlds: ReadonlySet<string>;
@@ -41,6 +127,11 @@ interface Offers {
   readonly listed: z.infer<typeof DomainTLD>[];
   /** Whether TLDs are on sale, but none has all its prices. */
   readonly lacksPrices: boolean;
+}
+
+interface Offer {
+  readonly listed: z.infer<typeof DomainTLD>;
+  readonly lookup: DomainLookup | undefined;
 }
 
 /** Creates the domain service. Exactly the listed TLDs can be searched. */

@@ -5,7 +5,7 @@ import type { Caller } from '../http/handle.ts';
 import type { Authority, Reauthorize } from '../keys/authorize.ts';
 import { Problem } from '../problem.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
-import { ProviderError } from '../upstream/error.ts';
+import { ProviderError } from '../upstream/client.ts';
 import { writeRequested } from './audit.ts';
 import { toLogText } from './providers/game-log.ts';
 import type {

@@ -1,23 +1,18 @@
-import pLimit from 'p-limit';
-import type { LimitFunction } from 'p-limit';
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { connect } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
+import pLimit from 'p-limit';
+import { toInstant } from '#common/local-time.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import { createPoller } from '../upstream/poller.ts';
-import type { Poller } from '../upstream/poller.ts';
-import type { probe as probeOnce } from './probe.ts';
-import { toPlatformStatus } from './platform.ts';
-import type { Part } from './platform.ts';
-import { UndecidedError } from './types.ts';
-import type { StatusSource } from './types.ts';
-import { isPlanned, toWindows } from './windows.ts';
-import type { MaintenanceWindow } from './windows.ts';
-import { toNextState, unchecked } from './monitor-state.ts';
-import type { MonitorState } from './monitor-state.ts';
+import { UndecidedError, toPlatformStatus } from './platform.ts';
+import type { Part, StatusSource } from './platform.ts';
 
 type MonitorSettings = StatusCatalog['monitors'][number];
 
 /** Checks a target once. */
-export type Probe = typeof probeOnce;
+export type Probe = typeof probe;
 
 /** Dependencies of the built-in monitors. */
 export interface MonitorsOptions {
@@ -25,33 +20,44 @@ export interface MonitorsOptions {
   readonly catalog: () => StatusCatalog;
   /** The base of URLs that are only a path. */
   readonly ownUrl: () => string;
-  readonly probe: Probe;
-  /** Called when a monitor changes for visitors, with the reason if it goes down. */
+  /** Called when a monitor changes, with the reason if it goes down. */
   readonly onChange?: (name: string, up: boolean, reason: string | undefined) => void;
+  readonly probe?: Probe;
   readonly now?: () => number;
   readonly random?: () => number;
 }
 
+/** The state of a monitor after its checks so far. */
+interface MonitorState {
+  /** What visitors see, also while a changed target is not checked yet; undefined before any check. */
+  readonly up: boolean | undefined;
+  /** The passes in a row or, negative, the failures in a row; 0 until the first check of the target. */
+  readonly streak: number;
+}
+
 interface Monitor {
   readonly settings: MonitorSettings;
-  readonly poller: Poller;
-  /** Aborts the running check. */
-  readonly controller: AbortController;
-  state: MonitorState;
+  state(): MonitorState;
+  start(): void;
+  /** Stops the checks, and aborts the running one. */
+  end(): void;
 }
 
 /** The maximum number of concurrent checks: hundreds of hanging monitors must not use up the sockets. */
 const maxConcurrentChecks = 16;
 
-/** The check interval of an undecided monitor, so that its status is soon known. */
-const undecidedMs = 2000;
+/** After passes of this time, a monitor is up, however many its threshold needs. */
+const maxRecoveryMs = 30 * 60_000;
 
 /**
  * Creates the source that checks the monitors of the catalog in the background. A read returns the results of the latest
- * checks. It throws until the first round has decided every monitor, and if there are no monitors.
+ * checks. It throws until the first round has checked every monitor, and if there are no monitors.
+ *
+ * The first check of a target decides. Then a monitor goes down after N failures in a row, and comes back after 2N+1 passes
+ * in a row or 30 minutes of passes, so that visitors do not see flapping.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
-  const { catalog: currentCatalog, now = Date.now } = options;
+  const { catalog: currentCatalog, ownUrl, onChange, probe: check = probe, now = Date.now, random } = options;
   const limitChecks = pLimit(maxConcurrentChecks);
   let catalog: StatusCatalog | undefined;
   let windows: MaintenanceWindow[] = [];
@@ -59,109 +65,161 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   let isRoundComplete = false;
   let closed = false;
 
-  const isInMaintenance = (name: string): boolean => isPlanned(windows, name, now());
+  const isInMaintenance = (name: string): boolean =>
+    windows.some((window) => window.start <= now() && now() < window.end && window.monitors.has(name));
 
-  /** Applies a new catalog, if there is one. */
+  /** Creates a monitor that is not started. */
+  const createMonitor = (settings: MonitorSettings, initial: MonitorState): Monitor => {
+    const { name, url, tcp, interval_seconds: interval = 60, timeout_seconds: timeout = 5, failures = 2 } = settings;
+    const passesNeeded = Math.min(2 * failures + 1, Math.ceil(maxRecoveryMs / (interval * 1000)));
+    const controller = new AbortController();
+    const { signal } = controller;
+    let state = initial;
+
+    const count = (reason: string | undefined): void => {
+      const passed = reason === undefined;
+      const { up: before = true, streak: last } = state;
+      const streak = passed ? Math.max(last, 0) + 1 : Math.min(last, 0) - 1;
+      // Visitors do not see a monitor in maintenance, so its recovery need not be steady.
+      const isUpAgain = passed && (streak >= passesNeeded || isInMaintenance(name));
+      const up = last === 0 ? passed : before ? passed || -streak < failures : isUpAgain;
+      state = { up, streak };
+      if (up !== before) onChange?.(name, up, reason);
+    };
+    const run = async (): Promise<void> => {
+      updateCatalog();
+      const target = { tcp, url: url?.startsWith('/') ? new URL(url, ownUrl()).href : url };
+      await limitChecks(async () => {
+        if (signal.aborted) return;
+        const reason = await check(target, { timeoutMs: timeout * 1000, signal });
+        if (!signal.aborted) count(reason);
+      });
+    };
+    const poller = createPoller({ read: run, everyMs: () => interval * 1000, random });
+    const end = (): void => {
+      void poller.stop();
+      controller.abort();
+    };
+    return { settings, state: () => state, start: () => void poller.start(), end };
+  };
+
+  /** Applies a new catalog, if there is one. Unchanged monitors continue, even in the middle of a check. */
   const updateCatalog = (): void => {
     const next = currentCatalog();
     if (closed || next === catalog) return;
     catalog = next;
     windows = toWindows(next.maintenance);
-    monitors = toMonitors(next, monitors, shared);
-    // A few new monitors are left out until they are decided; if all are new, a first round begins.
-    isRoundComplete &&= monitors.values().some(({ state }) => state.up !== undefined);
-    for (const { poller } of monitors.values()) void poller.start();
+    const former = monitors;
+    monitors = new Map(
+      next.monitors.map((settings) => {
+        const existing = former.get(settings.name);
+        if (existing && isDeepStrictEqual(existing.settings, settings)) return [settings.name, existing];
+        return [settings.name, createMonitor(settings, toInitialState(existing, settings))];
+      }),
+    );
+    for (const [name, monitor] of former) if (monitors.get(name) !== monitor) monitor.end();
+    // A few new monitors are left out until they are checked; if all are new, a first round begins.
+    isRoundComplete &&= monitors.values().some((monitor) => monitor.state().up !== undefined);
+    for (const monitor of monitors.values()) monitor.start();
   };
-  const shared: Shared = { ...options, limitChecks, updateCatalog, isInMaintenance };
 
   return {
     start: updateCatalog,
     // oxlint-disable-next-line require-await -- what it throws is a rejection
     async read() {
       updateCatalog();
-      const parts = [...monitors].flatMap(([name, { state }]): Part[] => {
+      if (closed || monitors.size === 0) throw new Error('no monitor has a result');
+      const parts = [...monitors].flatMap(([name, monitor]): Part[] => {
+        const { up } = monitor.state();
         if (isInMaintenance(name)) return [{ name, state: 'maintenance' }];
-        return state.up === undefined ? [] : [{ name, state: state.up ? 'up' : 'disrupted' }];
+        return up === undefined ? [] : [{ name, state: up ? 'up' : 'disrupted' }];
       });
       isRoundComplete ||= parts.length === monitors.size;
-      const hasFailingNew = monitors.values().some(({ state }) => state.up === undefined && state.streak < 0);
-      if (closed || monitors.size === 0) throw new Error('no monitor has a result');
       if (!isRoundComplete) throw new UndecidedError('the first round of checks is not complete');
-      const state = toPlatformStatus(parts);
-      // While an undecided new monitor fails, the status is unknown, unless another monitor is disrupted.
-      if (hasFailingNew && state.status !== 'disrupted') throw new Error('a new monitor fails');
-      return state;
+      return toPlatformStatus(parts);
     },
     close() {
       closed = true;
-      for (const monitor of monitors.values()) end(monitor);
+      for (const monitor of monitors.values()) monitor.end();
       return Promise.resolve();
     },
   };
 }
 
-/** Creates the monitors of a new catalog. Unchanged ones continue, even in the middle of a check. */
-function toMonitors(
-  catalog: StatusCatalog,
-  former: ReadonlyMap<string, Monitor>,
-  shared: Shared,
-): Map<string, Monitor> {
-  const monitors = new Map<string, Monitor>();
-  for (const settings of catalog.monitors) {
-    const existing = former.get(settings.name);
-    const isUnchanged = existing && isDeepStrictEqual(existing.settings, settings);
-    const monitor = isUnchanged ? existing : createMonitor(settings, toInitialState(existing, settings), shared);
-    monitors.set(settings.name, monitor);
-  }
-  for (const [name, monitor] of former) if (monitors.get(name) !== monitor) end(monitor);
-  return monitors;
-}
-
-/** Dependencies of all monitors. */
-interface Shared extends MonitorsOptions {
-  readonly limitChecks: LimitFunction;
-  readonly updateCatalog: () => void;
-  readonly isInMaintenance: (name: string) => boolean;
-}
-
-/** Creates a monitor that is not started. */
-function createMonitor(settings: MonitorSettings, state: MonitorState, shared: Shared): Monitor {
-  const { name, url, tcp, interval_seconds: interval = 60, timeout_seconds: timeout = 5, failures = 2 } = settings;
-  const { ownUrl, probe, onChange, random, limitChecks, updateCatalog, isInMaintenance } = shared;
-  const intervalMs = interval * 1000;
-  const controller = new AbortController();
-  const { signal } = controller;
-
-  const check = async (): Promise<void> => {
-    updateCatalog();
-    const reason = await limitChecks(async () =>
-      signal.aborted
-        ? undefined
-        : await probe(
-            { url: url?.startsWith('/') ? new URL(url, ownUrl()).href : url, tcp },
-            { timeoutMs: timeout * 1000, signal },
-          ),
-    );
-    if (signal.aborted) return;
-    const { up: before } = monitor.state;
-    const rule = { failures, intervalMs, inMaintenance: isInMaintenance(name) };
-    monitor.state = toNextState(monitor.state, reason === undefined, rule);
-    const { up } = monitor.state;
-    if (up !== undefined && up !== (before ?? true)) onChange?.(name, up, reason);
-  };
-  const everyMs = (): number => (monitor.state.decided ? intervalMs : Math.min(intervalMs, undecidedMs));
-  const monitor: Monitor = { settings, controller, state, poller: createPoller({ read: check, everyMs, random }) };
-  return monitor;
-}
-
 /** The first state of a monitor. If its target changed, it keeps what visitors saw until a check decides. */
 function toInitialState(former: Monitor | undefined, { url, tcp }: MonitorSettings): MonitorState {
-  if (!former) return unchecked;
+  if (!former) return { up: undefined, streak: 0 };
   const isSameTarget = former.settings.url === url && former.settings.tcp === tcp;
-  return isSameTarget ? former.state : { ...unchecked, up: former.state.up };
+  return isSameTarget ? former.state() : { up: former.state().up, streak: 0 };
 }
 
-function end({ controller, poller }: Monitor): void {
-  void poller.stop();
-  controller.abort();
+/** Planned maintenance in absolute time. */
+interface MaintenanceWindow {
+  /** The names of the monitors concerned. */
+  readonly monitors: ReadonlySet<string>;
+  /** Milliseconds since 1970. */
+  readonly start: number;
+  /** Milliseconds since 1970, exclusive. */
+  readonly end: number;
+}
+
+/** Converts planned maintenance to absolute time. */
+export function toWindows(planned: StatusCatalog['maintenance']): MaintenanceWindow[] {
+  return planned.map(({ monitors, start, end, timezone }) => {
+    const startsAt = toInstant(start, timezone);
+    const endsAt = toInstant(end, timezone);
+    // If the clock change leaves no time between the two, the window keeps its local duration.
+    const written = Date.parse(`${end}Z`) - Date.parse(`${start}Z`);
+    return { monitors: new Set(monitors), start: startsAt, end: endsAt > startsAt ? endsAt : startsAt + written };
+  });
+}
+
+/**
+ * Checks a target once, over a new connection: an http or https URL to fetch, or a `host:port` to connect to. Resolves to
+ * undefined if it is up, else to the reason for the log. Never rejects. The timeout covers the whole check, including DNS and
+ * handshakes; an aborted check fails.
+ *
+ * A URL is up if its status is below 400. Redirects are not followed, since their target may have its own monitor. The
+ * body is not read. Certificates must be publicly trusted.
+ */
+export async function probe(
+  target: { readonly url?: string | undefined; readonly tcp?: string | undefined },
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const ended = AbortSignal.any([timeout, signal]);
+  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+  try {
+    if (target.url === undefined) dial(target.tcp ?? '', ended, resolve).on('error', reject);
+    else fetchStatus(target.url, ended, resolve).on('error', reject).end();
+    return await promise;
+  } catch (error) {
+    if (timeout.aborted) return `no answer within ${timeoutMs} ms`;
+    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  }
+}
+
+/** Does not use the shared client, which rejects redirects, reads bodies and reuses connections. */
+function fetchStatus(url: string, signal: AbortSignal, resolve: (reason: string | undefined) => void) {
+  const request = url.toLowerCase().startsWith('https:') ? requestHttps : requestHttp;
+  const headers = { accept: '*/*', 'user-agent': 'hosting-api' };
+  const running = request(url, { agent: false, headers, signal }, (response) => {
+    const { statusCode: status = 0 } = response;
+    resolve(status < 400 ? undefined : `status ${status}`);
+    response.destroy();
+  });
+  // Without a listener, a response of 101 would never settle the promise.
+  return running.on('upgrade', (_response, socket) => {
+    socket.destroy();
+    resolve('status 101');
+  });
+}
+
+function dial(address: string, signal: AbortSignal, resolve: (reason: undefined) => void) {
+  const colon = address.lastIndexOf(':');
+  const socket = connect({ host: address.slice(0, colon), port: Number(address.slice(colon + 1)), signal });
+  return socket.on('connect', () => {
+    resolve(undefined);
+    socket.destroy();
+  });
 }

@@ -1,12 +1,27 @@
-import type { PlatformStatus } from './types.ts';
+import type { z } from 'zod';
+import type { StatusResponse } from '#contract/status.ts';
 
-/** The state of a part of the platform. */
-export type PartState = 'up' | 'maintenance' | 'disrupted';
+/** The state of the platform as in the response: each name once, sorted by code point. */
+export type PlatformStatus = z.infer<typeof StatusResponse>;
+
+/** A source of the platform's state. */
+export interface StatusSource {
+  /** Starts background work, if there is any. */
+  start?(): void;
+  /** Reads the state; throws if it is unknown, an {@link UndecidedError} if it soon will be known. */
+  read(): Promise<PlatformStatus>;
+  close(): Promise<void>;
+}
+
+/** The first checks have not decided the state yet. */
+export class UndecidedError extends Error {
+  override readonly name = 'UndecidedError';
+}
 
 /** A part of the platform; visitors read its name. */
 export interface Part {
   readonly name: string;
-  readonly state: PartState;
+  readonly state: 'up' | 'maintenance' | 'disrupted';
 }
 
 /**
@@ -14,15 +29,14 @@ export interface Part {
  * maintenance. Empty lists are left out.
  */
 export function toPlatformStatus(parts: readonly Part[]): PlatformStatus {
-  const namesOf = (state: PartState): string[] => [
-    ...new Set(parts.filter((part) => part.state === state).map(({ name }) => name)),
-  ];
+  const namesOf = (state: Part['state']): Set<string> =>
+    new Set(parts.filter((part) => part.state === state).map(({ name }) => name));
   const disrupted = namesOf('disrupted');
-  const maintenance = namesOf('maintenance').filter((name) => !disrupted.includes(name));
+  const maintenance = namesOf('maintenance').difference(disrupted);
   return {
-    status: disrupted.length > 0 ? 'disrupted' : maintenance.length > 0 ? 'maintenance' : 'up',
-    ...(maintenance.length > 0 && { maintenance: maintenance.toSorted(compareCodePoints) }),
-    ...(disrupted.length > 0 && { disrupted: disrupted.toSorted(compareCodePoints) }),
+    status: disrupted.size > 0 ? 'disrupted' : maintenance.size > 0 ? 'maintenance' : 'up',
+    ...(maintenance.size > 0 && { maintenance: [...maintenance].toSorted(compareCodePoints) }),
+    ...(disrupted.size > 0 && { disrupted: [...disrupted].toSorted(compareCodePoints) }),
   };
 }
 

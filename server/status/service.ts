@@ -3,10 +3,15 @@ import { dirname } from 'node:path';
 import { replaceFile } from '#common/atomic-file.ts';
 import { createFolder } from '#common/folder.ts';
 import { StatusResponse } from '#contract/status.ts';
+import type { StatusCatalog } from '#contract/status.ts';
+import type { Logger } from '../log.ts';
+import { withTimeout } from '../timeout.ts';
+import type { WatchCalls } from '../upstream/calls.ts';
 import { createPoller } from '../upstream/poller.ts';
-import { initialState, isDue, knownStatus, toNextState, toPauseMs } from './status-state.ts';
-import { UndecidedError } from './types.ts';
-import type { PlatformStatus, StatusSource } from './types.ts';
+import { createMonitors } from './monitors.ts';
+import { UndecidedError } from './platform.ts';
+import type { PlatformStatus, StatusSource } from './platform.ts';
+import { createUptimeKuma } from './uptime-kuma.ts';
 
 /** Dependencies of the status service. */
 export interface StatusOptions {
@@ -24,14 +29,7 @@ export interface StatusOptions {
 }
 
 /** The state of the platform. */
-export interface Status {
-  /** Starts the background work: the monitors and the snapshot. */
-  start(): void;
-  /** Reads the state; undefined if unknown. Never rejects, and waits at most 5 s; concurrent calls share one read. */
-  read(): Promise<PlatformStatus | undefined>;
-  /** Closes the source, and waits for a running write; the last snapshot stays. */
-  stop(): Promise<void>;
-}
+export type Status = ReturnType<typeof createStatus>;
 
 /** How often the state is read for the snapshot. */
 const watchMs = 15_000;
@@ -39,62 +37,119 @@ const watchMs = 15_000;
 /** An unchanged snapshot is rewritten after this time, so that its age shows whether it is maintained. */
 const rewriteMs = 10_000;
 
-/** How long a request waits for a read. */
+/** How long a request waits for a read, and the timeout of Uptime Kuma. */
 const waitMs = 5000;
 
+/** The maximum age of a status. Visitors must not see an old one as the current one. */
+const maxAgeMs = 10 * 60_000;
+
+/** How long the last status is shown after reads began to fail. */
+const graceMs = 60_000;
+
+/** The pause after a failed read: a recovery is soon visible, but a hanging source gets no read from each visitor. */
+const failedMs = 2000;
+
+/** The pause while monitors are undecided, which needs no request to them. */
+const undecidedMs = 250;
+
+/** What the status needs of the server. */
+export interface StatusBase {
+  readonly env: {
+    readonly UPTIME_KUMA_URL?: string | undefined;
+    readonly UPTIME_KUMA_STATUS_PAGE?: string | undefined;
+    readonly STATUS_FILE?: string | undefined;
+  };
+  readonly log: Logger;
+  readonly metrics: { readonly watchCalls: WatchCalls } | undefined;
+  readonly opened: AsyncDisposableStack;
+  readonly releases: { current(): { readonly status: StatusCatalog } };
+}
+
+/**
+ * Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. `ownUrl` is the base of their URLs
+ * that are only a path. It is not started, and is closed with the server.
+ */
+export function openStatus({ env, log, metrics, opened, releases }: StatusBase, ownUrl: () => string): Status {
+  const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
+  const catalog = (): StatusCatalog => releases.current().status;
+  const onChange = (name: string, up: boolean, reason: string | undefined): void =>
+    log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down');
+  const status = createStatus({
+    ...(url !== undefined && page !== undefined
+      ? { source: createUptimeKuma({ url, page }, { timeoutMs: waitMs, onCall: metrics?.watchCalls('uptime-kuma') }) }
+      : { source: createMonitors({ catalog, ownUrl, onChange }), cacheMs: 1000 }),
+    file: env.STATUS_FILE,
+    onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),
+    onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform cannot be determined'),
+  });
+  opened.defer(() => status.stop());
+  return status;
+}
+
 /** Creates the status service. With a file, it polls, so that the snapshot is fresh without requests. */
-export function createStatus(options: StatusOptions): Status {
-  const { source, file, onFileFailure, onSourceFailure, random } = options;
-  const { now = Date.now, cacheMs = 15_000 } = options;
-  const snapshot = file === undefined ? undefined : createSnapshot(file, { now, onFailure: onFileFailure });
-  const restored = file === undefined ? undefined : readSnapshot(file);
-  let state = restored ? toNextState(initialState, { kind: 'restored', ...restored }) : initialState;
-  let isFailing = false;
+export function createStatus(options: StatusOptions) {
+  const { source, file, onSourceFailure, random, now = Date.now, cacheMs = 15_000 } = options;
+  const snapshot = file === undefined ? undefined : createSnapshot(file, options.onFileFailure, now);
+  let last = snapshot?.restored();
+  // `starting` until the first read of this process has ended.
+  let phase: 'starting' | 'known' | 'failing' = 'starting';
+  let failingSince = 0;
+  let checkedAt = -Infinity;
   let stopped = false;
 
   const refresh = async (): Promise<void> => {
     try {
       const status = await source.read();
-      state = toNextState(state, { kind: 'read', status, at: now() });
-      isFailing = false;
+      last = { status, at: now() };
+      phase = 'known';
       // After the stop the source is closed; the last snapshot stays.
       if (!stopped) snapshot?.write(JSON.stringify(status));
     } catch (error) {
-      const kind = error instanceof UndecidedError ? 'undecided' : 'failed';
-      state = toNextState(state, { kind, at: now() });
-      if (kind === 'undecided') return;
-      if (!isFailing && !stopped) onSourceFailure?.(error);
-      isFailing = true;
+      const isUndecided = phase === 'starting' && error instanceof UndecidedError;
+      if (!isUndecided && phase !== 'failing') {
+        phase = 'failing';
+        failingSince = now();
+        if (!stopped) onSourceFailure?.(error);
+      }
     }
+    checkedAt = now();
   };
-  const poller = createPoller({ read: refresh, everyMs: () => Math.min(toPauseMs(state, cacheMs), watchMs), random });
+  const pauseMs = (): number => ({ starting: undecidedMs, known: cacheMs, failing: failedMs })[phase];
+  const poller = createPoller({ read: refresh, everyMs: () => Math.min(pauseMs(), watchMs), random });
 
   /** Reads if a read is due, and again while monitors are undecided. */
   const refreshIfDue = async (): Promise<void> => {
     const until = now() + waitMs;
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one read at a time
-      if (isDue(state, now(), cacheMs)) await poller.poll();
-      if (state.phase !== 'starting' || stopped || now() >= until) return;
-      // oxlint-disable-next-line no-await-in-loop
-      await new Promise((resolve) => setTimeout(resolve, toPauseMs(state, cacheMs)));
+      const age = now() - checkedAt;
+      // A negative age means that the clock was set back.
+      if (age < 0 || age >= pauseMs()) await poller.poll();
+      if (phase !== 'starting' || stopped || now() >= until) return;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs()));
     }
   };
-
+  /** The status that visitors see; undefined if it is unknown. */
+  const known = (): PlatformStatus | undefined => {
+    if (!last || now() - last.at > maxAgeMs) return undefined;
+    return phase === 'failing' && now() - failingSince >= graceMs ? undefined : last.status;
+  };
   return {
-    start() {
+    /** Starts the background work: the monitors and the snapshot. */
+    start(): void {
       source.start?.();
       if (snapshot) void poller.start();
     },
-    async read() {
-      const known = knownStatus(state, now());
+    /** Reads the state; undefined if unknown. Never rejects, and waits at most 5 s; concurrent calls share one read. */
+    async read(): Promise<PlatformStatus | undefined> {
+      const before = known();
       const refreshed = refreshIfDue();
       // A status that outlives a failure, or a restart, is not delayed by the next failure.
-      if (known && state.phase !== 'known') return known;
-      await waitFor(refreshed);
-      return knownStatus(state, now());
+      if (before && phase !== 'known') return before;
+      await withTimeout(refreshed, waitMs, () => undefined);
+      return known();
     },
-    async stop() {
+    /** Closes the source, and waits for a running write; the last snapshot stays. */
+    async stop(): Promise<void> {
       stopped = true;
       const ended = poller.stop();
       await source.close();
@@ -104,58 +159,42 @@ export function createStatus(options: StatusOptions): Status {
   };
 }
 
-/** Resolves when some work has ended, or after {@link waitMs}. */
-async function waitFor(work: Promise<void>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, waitMs);
-  await Promise.race([work, late]);
-  clearTimeout(timer);
-}
-
-/** Reads the snapshot of an earlier process; undefined if there is none, or it holds no status. */
-function readSnapshot(file: string): { status: PlatformStatus; at: number } | undefined {
-  try {
-    const status = StatusResponse.parse(JSON.parse(readFileSync(file, 'utf8')));
-    return { status, at: statSync(file).mtimeMs };
-  } catch {
-    return undefined;
-  }
-}
-
-interface Snapshot {
-  /** Writes the text in the background if it changed or the file is old; the latest text wins. */
-  write(text: string): void;
-  /** Resolves when no write is running. */
-  done(): Promise<void>;
-}
-
-function createSnapshot(
-  file: string,
-  { now, onFailure }: { readonly now: () => number; readonly onFailure: (error: unknown) => void },
-): Snapshot {
+/** Creates the file of the status. */
+function createSnapshot(file: string, onFailure: (error: unknown) => void, now: () => number) {
   let latest: { readonly text: string; readonly at: number } | undefined;
   let writing = Promise.resolve();
-  let isFailing = false;
+  let isReported = false;
 
   const replace = async (text: string): Promise<void> => {
     try {
       createFolder(dirname(file));
       await replaceFile(file, text, { flush: true });
-      isFailing = false;
+      isReported = false;
     } catch (error) {
-      if (!isFailing) onFailure(error);
-      isFailing = true;
+      if (!isReported) onFailure(error);
+      isReported = true;
       // The next read retries.
       latest = undefined;
     }
   };
   return {
-    write(text) {
+    /** What an earlier process wrote; undefined if there is no status. */
+    restored() {
+      try {
+        const status = StatusResponse.parse(JSON.parse(readFileSync(file, 'utf8')));
+        return { status, at: statSync(file).mtimeMs };
+      } catch {
+        return undefined;
+      }
+    },
+    /** Writes the text in the background if it changed or the file is old; the latest text wins. */
+    write(text: string): void {
       if (latest?.text === text && Math.abs(now() - latest.at) < rewriteMs) return;
       const current = (latest = { text, at: now() });
       // Sequential, and only if still the latest: an older text must not be written last.
       writing = writing.then(() => (latest === current ? replace(text) : undefined));
     },
+    /** Resolves when no write is running. */
     done: () => writing,
   };
 }

@@ -1,21 +1,11 @@
 import { z } from 'zod';
 import type { OnCall } from '../upstream/calls.ts';
-import { createClient } from '../upstream/client.ts';
+import { createClient, parseJson, toRefusal } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 import { toPlatformStatus } from './platform.ts';
-import type { PartState } from './platform.ts';
-import { parseJson, toRefusal } from '../upstream/reply.ts';
-import type { StatusSource } from './types.ts';
+import type { Part, StatusSource } from './platform.ts';
 
-/** The settings of Uptime Kuma. */
-export interface UptimeKumaSettings {
-  /** The base URL of the installation, without a trailing slash. */
-  readonly url: string;
-  /** The slug of the status page; its monitors are public. */
-  readonly page: string;
-}
-
-/** Options of reading a status page. */
+/** How a status page is read. */
 export interface UptimeKumaOptions {
   /** For both requests together; 1.23 never responds for an unknown page. */
   readonly timeoutMs: number;
@@ -30,7 +20,7 @@ const staleMs = 3_600_000;
 const maxBytes = 4 * 1024 * 1024;
 
 /** Down, up, pending (failing with retries left, or an empty group), maintenance: `server/model/heartbeat.js`. */
-const states: readonly PartState[] = ['disrupted', 'up', 'disrupted', 'maintenance'];
+const states: readonly Part['state'][] = ['disrupted', 'up', 'disrupted', 'maintenance'];
 
 /** SQLite stores `2026-11-20 09:45:28.055` in UTC; other databases may use ISO 8601. */
 const Time = z
@@ -48,9 +38,13 @@ const Heartbeats = z.object({
 
 /**
  * Creates the source that reads a status page of Uptime Kuma, 1.23 or 2.x: one request returns the names, another the
- * states. A read throws a ProviderError if either fails or is malformed, or if no beat is of the last hour.
+ * states. The URL is that of the installation, without a trailing slash; the page is a slug. A read throws a ProviderError
+ * if either fails or is malformed, or if no beat is of the last hour.
  */
-export function createUptimeKuma(settings: UptimeKumaSettings, options: UptimeKumaOptions): StatusSource {
+export function createUptimeKuma(
+  settings: Readonly<Record<'url' | 'page', string>>,
+  options: UptimeKumaOptions,
+): StatusSource {
   const { timeoutMs, onCall, now = Date.now } = options;
   // Uptime Kuma caches responses for minutes, even after new beats; the header bypasses that cache.
   const headers = { 'x-apicache-bypass': '1' };

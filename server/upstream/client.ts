@@ -1,12 +1,11 @@
 import type { LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
+import type { z } from 'zod';
 import { problems } from '#contract/problem.ts';
-import { toCallOutcome } from './calls.ts';
-import type { CallOutcome, OnCall } from './calls.ts';
 import { toTraceHeaders } from '../trace.ts';
 import type { Trace } from '../trace.ts';
-import { ProviderError } from './error.ts';
-import type { ofetch as Ofetch } from './transport.ts';
+import { toCallOutcome } from './calls.ts';
+import type { CallOutcome, OnCall } from './calls.ts';
 
 /** Options of a client. */
 export interface ClientOptions {
@@ -31,15 +30,11 @@ export interface ClientOptions {
   readonly credentialStatuses?: readonly number[];
 }
 
-/** Options of one request. */
-export interface RequestOptions {
+/** Options of one request; those that {@link ClientOptions} has too replace its own. */
+export interface RequestOptions extends Partial<Pick<ClientOptions, 'maxBytes' | 'timeoutMs' | 'credentialStatuses'>> {
   /** Sent as JSON, or as a form if URLSearchParams. */
   readonly body?: Readonly<Record<string, unknown>> | URLSearchParams;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly maxBytes?: number;
-  readonly timeoutMs?: number;
-  /** The statuses by which the upstream refuses the credential for this request; default those of the client. */
-  readonly credentialStatuses?: readonly number[];
   /** Aborts the request before its own timeout. */
   readonly signal?: AbortSignal | undefined;
   /** Called less than half a second before the request is sent, also if it waits for a connection; may reject. */
@@ -73,6 +68,26 @@ export interface Client {
   close(): Promise<void>;
 }
 
+/** Whether a failed request may have taken effect upstream. */
+export type Outcome = 'refused' | 'unknown';
+
+/** A failure of an upstream. The message never holds its texts, addresses or tokens. */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError';
+  /** The error code of the response. */
+  readonly code: 'provider_error' | 'provider_permission_denied';
+  /** `refused`: it took no effect. `unknown`: it may have taken effect (a timeout, a broken connection). */
+  readonly outcome: Outcome;
+  constructor(
+    message: string,
+    options: ErrorOptions & { readonly code?: ProviderError['code']; readonly outcome: Outcome },
+  ) {
+    super(message, { cause: options.cause });
+    this.code = options.code ?? 'provider_error';
+    this.outcome = options.outcome;
+  }
+}
+
 const defaultMaxBytes = 1024 * 1024;
 
 /** How long a confirmation counts. A request whose connection comes later is confirmed again. */
@@ -82,49 +97,28 @@ const confirmationMs = 500;
 const excerptLength = 300;
 
 /** Creates a client with its own pool of keep-alive connections. */
-export function createClient(clientOptions: ClientOptions): Client {
-  const { baseUrl, headers, secrets = [], timeoutMs, ca, lookup } = clientOptions;
-  const { maxBytes = defaultMaxBytes, redirects = 'fail', onCall, credentialStatuses } = clientOptions;
-  const redact = createRedactor(headers, secrets);
-  let agent: Agent | undefined;
+export function createClient(client: ClientOptions): Client {
+  const { baseUrl, headers, redirects = 'fail' } = client;
+  const redact = createRedactor(headers, client.secrets ?? []);
+  let opening: ReturnType<typeof openConnections> | undefined;
   let closed: Promise<void> | undefined;
-  // Loaded at the first request: undici takes a third of the server's start time.
-  const open = async () => {
-    const { createAgent, ofetch } = await import('./transport.ts');
-    agent ??= createAgent({ timeoutMs, ca, lookup });
-    if (closed) await agent.destroy();
-    return { agent, ofetch };
-  };
-  /** Sends a request and reads the body; the text is undefined if the body is too long. */
-  const send = async (url: string, method: string, options: RequestOptions, exchange: Exchange) => {
-    const { body, trace } = options;
-    const usual = { accept: 'application/json', 'user-agent': 'hosting-api', ...(trace && toTraceHeaders(trace)) };
-    const response = await exchange.ofetch.raw<unknown, 'stream'>(url, {
-      method,
-      headers: { ...usual, ...headers, ...options.headers },
-      ...(body && { body }),
-      retry: false,
-      redirect: 'manual',
-      ignoreResponseError: true,
-      responseType: 'stream',
-      signal: exchange.signal,
-      dispatcher: exchange.dispatcher,
-    });
-    return { response, text: await readText(response, options.maxBytes ?? maxBytes) };
-  };
+
   return {
     async request(method, path, options = {}) {
+      const { body, trace, confirm, maxBytes, timeoutMs, credentialStatuses } = { ...client, ...options };
       const url = baseUrl + path;
-      const { agent: connections, ofetch } = await open();
+      const usual = { accept: 'application/json', 'user-agent': 'hosting-api', ...(trace && toTraceHeaders(trace)) };
+      const { agent, ofetch } = await (opening ??= openConnections(client));
+      if (closed) await agent.destroy();
       // The timeout of ofetch covers the headers only; a signal covers the body too.
-      const timeout = AbortSignal.timeout(options.timeoutMs ?? timeoutMs);
+      const timeout = AbortSignal.timeout(timeoutMs);
       const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
-      const attempt = async () => {
-        await options.confirm?.();
-        const { dispatcher, state } = trackSent(connections, options.confirm ? confirmationMs : Infinity);
+      for (;;) {
+        await confirm?.();
+        const { dispatcher, state } = trackSent(agent, confirm ? confirmationMs : Infinity);
         const startedAt = performance.now();
         const report = (outcome: CallOutcome, answered?: number): void =>
-          onCall?.(outcome, performance.now() - startedAt, { method, ...(answered && { status: answered }) });
+          client.onCall?.(outcome, performance.now() - startedAt, { method, ...(answered && { status: answered }) });
         const fail = (outcome: CallOutcome, detail: string): ProviderError => {
           report(outcome);
           return new ProviderError(problems.provider_error.message, {
@@ -133,47 +127,67 @@ export function createClient(clientOptions: ClientOptions): Client {
             cause: new Error(redact(`${method} ${url}: ${detail}`)),
           });
         };
+        let response: Response;
+        let text: string | undefined;
         try {
-          return { ...(await send(url, method, options, { ofetch, dispatcher, signal })), fail, report };
+          response = await ofetch.raw<unknown, 'stream'>(url, {
+            method,
+            headers: { ...usual, ...headers, ...options.headers },
+            ...(body && { body }),
+            retry: false,
+            redirect: 'manual',
+            ignoreResponseError: true,
+            responseType: 'stream',
+            signal,
+            dispatcher,
+          });
+          text = await readText(response, maxBytes ?? defaultMaxBytes);
         } catch (error) {
-          if (state() === 'late' && !signal.aborted) return undefined;
-          throw fail(toFailure(signal, state()), formatError(error));
+          if (state() === 'late' && !signal.aborted) continue;
+          const outcome = signal.aborted ? 'timeout' : state() === 'sent' ? 'broken' : 'unreachable';
+          throw fail(outcome, formatError(error));
         }
-      };
-      let exchanged = await attempt();
-      while (!exchanged) exchanged = await attempt();
-      const { response, text, fail, report } = exchanged;
-      const { status, statusText } = response;
-      if (text === undefined) throw fail('invalid', `${status}, with more bytes than are read`);
-      if (redirects === 'fail' && status >= 300 && status < 400) throw fail('invalid', `${status}, a redirect`);
-      report(toCallOutcome(status, options.credentialStatuses ?? credentialStatuses), status);
-      const redacted = redact(text);
-      const excerpt = status >= 400 ? `: ${redacted.slice(0, excerptLength)}` : '';
-      const describe = (): string => redact(`${method} ${url}: ${status} ${statusText}${excerpt}`);
-      return { status, statusText, headers: response.headers, text: redacted, describe };
+        const { status, statusText } = response;
+        if (text === undefined) throw fail('invalid', `${status}, with more bytes than are read`);
+        if (redirects === 'fail' && status >= 300 && status < 400) throw fail('invalid', `${status}, a redirect`);
+        report(toCallOutcome(status, credentialStatuses), status);
+        const redacted = redact(text);
+        const excerpt = status >= 400 ? `: ${redacted.slice(0, excerptLength)}` : '';
+        const describe = (): string => redact(`${method} ${url}: ${status} ${statusText}${excerpt}`);
+        return { status, statusText, headers: response.headers, text: redacted, describe };
+      }
     },
-    close: () => (closed ??= agent?.destroy() ?? Promise.resolve()),
+    close: () => (closed ??= opening?.then(({ agent }) => agent.destroy()) ?? Promise.resolve()),
   };
 }
 
-interface Exchange {
-  readonly ofetch: typeof Ofetch;
-  readonly dispatcher: Dispatcher;
-  readonly signal: AbortSignal;
+/** Loads undici at the first request, since it takes a third of the server's start time. */
+async function openConnections({ timeoutMs, ca, lookup }: ClientOptions) {
+  const [undici, { createFetch }] = await Promise.all([import('undici'), import('ofetch')]);
+  const agent = new undici.Agent({
+    connections: 32,
+    connect: { timeout: timeoutMs, ...(ca !== undefined && { ca }), ...(lookup && { lookup }) },
+    // Each request has a timeout of its own.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  // The fetch of the package that has the agent: the undici in Node may have another version.
+  const ofetch = createFetch({
+    fetch: undici.fetch as unknown as typeof globalThis.fetch,
+    Headers: undici.Headers as unknown as typeof globalThis.Headers,
+  });
+  return { agent, ofetch };
 }
-
-/** Whether a request waits for a connection, is sent, or got its connection too late to be sent. */
-type SendState = 'waiting' | 'sent' | 'late';
 
 /**
  * Creates a dispatcher for one request, and reports whether the request was sent. If it gets its connection too late, it is
  * not sent. The dispatcher rejects a second request: after a 421, fetch repeats even a POST (fetch standard,
  * "HTTP-network-or-cache fetch", step 16).
  */
-function trackSent(agent: Agent, maxWaitMs: number): { dispatcher: Dispatcher; state: () => SendState } {
+function trackSent(agent: Agent, maxWaitMs: number): { dispatcher: Dispatcher; state: () => string } {
   const since = performance.now();
   let used = false;
-  let state: SendState = 'waiting';
+  let state: 'waiting' | 'sent' | 'late' = 'waiting';
   const dispatcher = agent.compose((dispatch) => (options, handler) => {
     if (used) throw new Error('a request is not sent twice');
     used = true;
@@ -191,12 +205,6 @@ function trackSent(agent: Agent, maxWaitMs: number): { dispatcher: Dispatcher; s
     });
   });
   return { dispatcher, state: () => state };
-}
-
-/** The outcome of a call that got no answer. */
-function toFailure(signal: AbortSignal, state: SendState): CallOutcome {
-  if (signal.aborted) return 'timeout';
-  return state === 'sent' ? 'broken' : 'unreachable';
 }
 
 /** Reads the body; undefined if it is too long. The rest is not read then. */
@@ -222,10 +230,7 @@ function formatError(error: unknown): string {
 }
 
 /** Creates a function that redacts credentials and their parts. Parts under 6 characters are too common to redact. */
-function createRedactor(
-  headers: Readonly<Record<string, string>>,
-  secrets: readonly string[],
-): (text: string) => string {
+function createRedactor(headers: ClientOptions['headers'], secrets: readonly string[]): (text: string) => string {
   const credentials = Object.entries(headers).flatMap(([name, value]) => {
     if (name.toLowerCase() !== 'authorization') return [];
     const credential = value.slice(value.indexOf(' ') + 1);
@@ -233,4 +238,43 @@ function createRedactor(
   });
   const hidden = [...credentials, ...secrets].filter((secret) => secret.length >= 6);
   return (text) => hidden.reduce((redacted, secret) => redacted.replaceAll(secret, '[redacted]'), text);
+}
+
+/** The message for a command to a server that is not running. */
+export const offline = 'The server must be online to receive commands';
+
+/** What console viewers read when our configuration is wrong. */
+export const notAvailable = 'console is not available';
+
+/** Turns an error reply of an upstream into a ProviderError. Only its cause, for the log, quotes the upstream. */
+export function toProviderError(
+  reply: Reply,
+  outcome: Outcome,
+  { code = 'provider_error', message = problems[code].message }: Partial<Pick<ProviderError, 'code' | 'message'>> = {},
+): ProviderError {
+  return new ProviderError(message, { code, outcome, cause: new Error(reply.describe()) });
+}
+
+/** Creates the error for a request that was not sent; the detail is for the log. */
+export function toRefusal(detail: string, message: string = problems.provider_error.message): ProviderError {
+  return new ProviderError(message, { outcome: 'refused', cause: new Error(detail) });
+}
+
+/** Awaits a read that precedes an action. If it fails, the outcome is `refused`, since the action was not sent. */
+export async function readBeforeAction(request: Promise<Reply>): Promise<Reply> {
+  try {
+    return await request;
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    throw new ProviderError(error.message, { outcome: 'refused', cause: error.cause });
+  }
+}
+
+/** Parses JSON with a schema; undefined if the text is not JSON or does not match. */
+export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> | undefined {
+  try {
+    return schema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
 }

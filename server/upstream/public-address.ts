@@ -47,19 +47,17 @@ export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   });
 };
 
-const resolveThen = callbackify(resolvePublic);
-
-async function resolvePublic(hostname: string, family: LookupOptions['family']): Promise<LookupAddress[]> {
+const resolveThen = callbackify(async (hostname: string, family: LookupOptions['family']): Promise<LookupAddress[]> => {
+  const literal = isIP(hostname);
   const resolver = new promises.Resolver({ timeout: 1000, tries: 2 });
   const [four, six] = await Promise.allSettled([
-    family === 6 || family === 'IPv6' ? [] : resolver.resolve4(hostname),
-    family === 4 || family === 'IPv4' ? [] : resolver.resolve6(hostname),
+    literal !== 0 || family === 6 || family === 'IPv6' ? [] : resolver.resolve4(hostname),
+    literal !== 0 || family === 4 || family === 'IPv4' ? [] : resolver.resolve6(hostname),
   ]);
-  const found = (result: typeof four, version: 4 | 6): LookupAddress[] =>
+  const found = (result: typeof four, version: number): LookupAddress[] =>
     result.status === 'fulfilled' ? result.value.map((address) => ({ address, family: version })) : [];
-  const literal = isIP(hostname);
   const addresses = literal === 0 ? [...found(four, 4), ...found(six, 6)] : [{ address: hostname, family: literal }];
   if (addresses.length === 0) throw new Error(`${hostname} has no address`);
   if (addresses.every(({ address }) => isPublicAddress(address))) return addresses;
   throw new Error(`${hostname} has an address that is not public`);
-}
+});

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
-import type { Availability, DomainName } from '../../server/domains/types.ts';
-import { createAvailability } from '../../server/domains/availability.ts';
+import type { Availability } from '../../server/domains/lookup/query.ts';
+import type { DomainName } from '../../server/domains/names.ts';
+import { createAvailability } from '../../server/domains/service.ts';
 
 /** An availability service with a fake registry; the test answers each check. */
 function createService() {
   const checks: { name: string; answer: (availability: Availability) => void; fail: (error: Error) => void }[] = [];
-  let now = 0;
+  let now = 1000;
   const service = createAvailability(
     {
       check: ({ name }) =>
@@ -29,7 +30,7 @@ test('a taken name is cached for 10 minutes, and a free one for one minute', asy
     const first = service.check(domain, undefined);
     checks[0]!.answer(availability);
     expect(await first).toBe(availability);
-    advance(ms - 1);
+    advance(ms);
     expect(await service.check(domain, undefined)).toBe(availability);
     expect(checks).toHaveLength(1);
     advance(1);

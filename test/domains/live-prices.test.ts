@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import type { TldPrices } from '../../server/domains/types.ts';
+import type { TldPrices } from '../../server/domains/prices/source.ts';
 import { createWhmcs } from '../../server/domains/prices/whmcs.ts';
-import type { LivePrices } from '../../server/domains/prices/live.ts';
+import type { LivePrices } from '../../server/domains/prices/index.ts';
 import {
   com,
   createWorldWithStoredPrices,
@@ -205,7 +205,7 @@ test('a stop between two reads ends them', async () => {
 
 test('the refresh timer does not keep a process alive', async () => {
   const program = `
-    import { createLivePrices } from './server/domains/prices/live.ts';
+    import { createLivePrices } from './server/domains/prices/index.ts';
     const source = { read: async () => new Map(), close: async () => {} };
     createLivePrices({ source, file: process.argv[1], onFailure: () => {} }).start();`;
   const file = join(temporaryFolder(), 'prices.json');

@@ -1,7 +1,7 @@
 import { domainToUnicode } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Problem } from '../../server/problem.ts';
-import { parseDomainName } from '../../server/domains/name.ts';
+import { parseDomainName } from '../../server/domains/names.ts';
 import { wrongNames } from '../server/wrong-names.ts';
 
 const tlds = new Set(['com', 'de', 'net', 'jp', 'ws', 'uk', 'pl', 'eu.com', 'co.at', 'xn--p1ai', 'xn--fiqs8s']);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { DomainCatalog } from '#contract/domains.ts';
-import type { Availability, DomainName, TldPrices } from '../../server/domains/types.ts';
+import type { Availability } from '../../server/domains/lookup/query.ts';
+import type { DomainName } from '../../server/domains/names.ts';
+import type { TldPrices } from '../../server/domains/prices/source.ts';
 import { Problem } from '../../server/problem.ts';
 import { createDomains } from '../../server/domains/service.ts';
 

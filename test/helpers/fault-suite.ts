@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ProviderError } from '../../server/upstream/error.ts';
-import type { Outcome } from '../../server/upstream/error.ts';
+import { ProviderError } from '../../server/upstream/client.ts';
+import type { Outcome } from '../../server/upstream/client.ts';
 import type { Provider } from '../../server/hosting/providers/types.ts';
 import { until } from './upstream.ts';
 import type { Answer, Fault, Seen, Upstream } from './upstream.ts';

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { PriceSource, TldPrices } from '../../server/domains/types.ts';
-import { createLivePrices } from '../../server/domains/prices/live.ts';
-import type { LivePrices, LivePricesOptions } from '../../server/domains/prices/live.ts';
+import type { PriceSource, TldPrices } from '../../server/domains/prices/source.ts';
+import { createLivePrices } from '../../server/domains/prices/index.ts';
+import type { LivePrices, LivePricesOptions } from '../../server/domains/prices/index.ts';
 import { temporaryFolder } from './project.ts';
 import { until } from './upstream.ts';
 

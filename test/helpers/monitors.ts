@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest';
 import type { StatusCatalog } from '#contract/status.ts';
-import type { StatusSource } from '../../server/status/types.ts';
+import type { StatusSource } from '../../server/status/platform.ts';
 import { createMonitors } from '../../server/status/monitors.ts';
 import type { Probe } from '../../server/status/monitors.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createReadLatestLog } from '../../server/hosting/service.ts';
 import type { GameProvider } from '../../server/hosting/providers/types.ts';
 import type { ServerRecord } from '../../server/store/types.ts';
-import { ProviderError } from '../../server/upstream/error.ts';
+import { ProviderError } from '../../server/upstream/client.ts';
 
 const record: ServerRecord = { server: 'game:mc', provider: 'panel', ref: 'one', logFile: null, suspendedAt: null };
 

@@ -34,11 +34,11 @@ describe('the catalog of a new release', () => {
     world.down.add('https://b.example/');
     world.catalog = { monitors: [monitor('B'), monitor('A')], maintenance: [] };
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
-    await advance(5 * second);
+    await advance(0);
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A', 'B'] });
   });
 
-  test('does not report up while a new monitor fails below its threshold', async () => {
+  test('reports a new monitor that fails its first check', async () => {
     const world = createWorld({ monitors: [monitor('A')] });
     await advance(0);
     expect(await world.source.read()).toEqual({ status: 'up' });
@@ -46,8 +46,6 @@ describe('the catalog of a new release', () => {
     world.catalog = { monitors: [monitor('A'), monitor('B', { failures: 3 })], maintenance: [] };
     expect(await world.source.read()).toEqual({ status: 'up' });
     await advance(0);
-    await expect(world.source.read()).rejects.toThrow('a new monitor fails');
-    await advance(15 * second);
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
   });
 
@@ -92,8 +90,6 @@ describe('the catalog of a new release', () => {
     world.down.add(a);
     await expect(world.source.read()).rejects.toThrow('the first round of checks is not complete');
     await advance(0);
-    await expect(world.source.read()).rejects.toThrow('the first round of checks is not complete');
-    await advance(5 * second);
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
   });
 });

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { probe } from '../../server/status/probe.ts';
 import { createMonitors } from '../../server/status/monitors.ts';
 import { a, advance, advanceTo, createWorld, minute, monitor, planned, second, start } from '../helpers/monitors.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
@@ -19,12 +18,10 @@ describe('the first round of checks', () => {
     expect(await source.read()).toEqual({ status: 'up' });
   });
 
-  test('reports a failure at its threshold, after short retries', async () => {
-    const world = createWorld({ monitors: [monitor('A'), monitor('B', { interval_seconds: 3600 })] });
+  test('decides: the first check of a monitor is its state', async () => {
+    const world = createWorld({ monitors: [monitor('A'), monitor('B', { interval_seconds: 3600, failures: 3 })] });
     world.down.add('https://b.example/');
     await advance(0);
-    await expect(world.source.read()).rejects.toThrow('the first round of checks is not complete');
-    await advance(5 * second);
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
     expect(world.changes).toEqual(['B down: status 500']);
   });
@@ -48,6 +45,48 @@ describe('the first round of checks', () => {
   });
 });
 
+/** What visitors see after each check of one monitor; `+` is a pass, `-` a failure. */
+async function seenAfter(checks: string, settings: Parameters<typeof monitor>[1] = {}): Promise<string> {
+  const world = createWorld({ monitors: [monitor('A', settings)] });
+  let seen = '';
+  for (const check of checks) {
+    if (check === '+') world.down.clear();
+    else world.down.add(a);
+    await advance(seen === '' ? 0 : (settings.interval_seconds ?? 60) * second);
+    seen += (await world.source.read()).status === 'up' ? '+' : '-';
+  }
+  expect(world.checked).toHaveLength(checks.length);
+  return seen;
+}
+
+test.each<[name: string, checks: string, seen: string, settings?: Parameters<typeof monitor>[1]]>([
+  ['one failure is ignored, and two in a row count', '+-+-+--', '++++++-'],
+  ['one failure counts with a threshold of one', '+-', '+-', { failures: 1 }],
+  ['the first check decides: up', '+', '+'],
+  ['the first check decides: down, as after an outage', '-+++++', '-----+'],
+  ['after an outage five passes in a row are needed', '+---+++++', '++------+'],
+  ['a failure starts the count of passes again', '+--++++-+++++', '++----------+'],
+  ['a relapse needs five passes again', '+--+++++--+++++', '++-----++-----+'],
+  ['with a threshold of one, three passes are needed', '+-+++', '+---+', { failures: 1 }],
+  ['with a threshold of three, seven passes are needed', '+---+++++++', '+++-------+', { failures: 3 }],
+  ['ten minutes apart, 30 minutes of passes are enough', '+--+++', '++---+', { interval_seconds: 600 }],
+  ['with hours between checks, one pass is enough', '+--+', '++-+', { interval_seconds: 3600 }],
+])('%s: %s is seen as %s', async (_, checks, seen, settings) => {
+  expect(await seenAfter(checks, settings)).toBe(seen);
+});
+
+test.each([
+  [1, 1, 2],
+  [2, 2, 4],
+  [2, 7, 4],
+  [3, 3, 6],
+])('with a threshold of %i, a monitor that flaps 50 times changes twice: %i failures, %i passes', async (...row) => {
+  const [failures, down, up] = row;
+  const flapping = ('-'.repeat(down) + '+'.repeat(up)).repeat(50);
+  const seen = await seenAfter(`+${flapping}${'+'.repeat(10)}`, { failures });
+  expect(seen).toMatch(/^\++-+\++$/);
+});
+
 test('a monitor with two failures in a row is disrupted, and up again after steady passes', async () => {
   const world = createWorld({ monitors: [monitor('A'), monitor('B', { url: undefined, tcp: 'b.example:53' })] });
   await advance(0);
@@ -69,7 +108,7 @@ test('a server that flaps 50 times changes the visible status at most twice', as
   const upstream = await createUpstream(() => ({ status: up ? 200 : 503 }));
   const seen: string[] = [];
   const catalog = { monitors: [monitor('A', { url: upstream.url, interval_seconds: 5 })], maintenance: [] };
-  const source = createMonitors({ catalog: () => catalog, ownUrl: () => '', probe, random: () => 0.5 });
+  const source = createMonitors({ catalog: () => catalog, ownUrl: () => '', random: () => 0.5 });
   onTestFinished(() => source.close());
   source.start?.();
   const checkNext = async (state: boolean): Promise<void> => {

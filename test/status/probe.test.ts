@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { probe } from '../../server/status/probe.ts';
+import { probe } from '../../server/status/monitors.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
 import type { Answer, Fault } from '../helpers/upstream.ts';
 import { createCertificates } from '../helpers/upstream-tls.ts';

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, wri
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createUptimeKuma } from '../../server/status/uptime-kuma.ts';
-import { UndecidedError } from '../../server/status/types.ts';
-import type { PlatformStatus } from '../../server/status/types.ts';
+import { UndecidedError } from '../../server/status/platform.ts';
+import type { PlatformStatus } from '../../server/status/platform.ts';
 import { createStatus } from '../../server/status/service.ts';
 import type { Status, StatusOptions } from '../../server/status/service.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -92,8 +92,39 @@ describe('the state', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(await world.status.read()).toBeUndefined();
     world.answer = () => Promise.resolve(broken);
-    await vi.advanceTimersByTimeAsync(2 * second);
+    const { reads } = world;
+    await vi.advanceTimersByTimeAsync(2 * second - 2);
+    expect(await world.status.read()).toBeUndefined();
+    expect(world.reads).toBe(reads);
+    await vi.advanceTimersByTimeAsync(1);
     expect(await world.status.read()).toEqual(broken);
+    await vi.advanceTimersByTimeAsync(120 * second);
+    expect(await world.status.read()).toEqual(broken);
+  });
+
+  test('is not shown when it is more than ten minutes old, also while a read hangs', async () => {
+    const world = createWorld();
+    await world.status.read();
+    const { promise, resolve } = Promise.withResolvers<PlatformStatus>();
+    world.answer = () => promise;
+    await vi.advanceTimersByTimeAsync(595 * second);
+    const last = world.status.read();
+    await vi.advanceTimersByTimeAsync(5 * second);
+    expect(await last).toEqual(up);
+    const next = world.status.read();
+    await vi.advanceTimersByTimeAsync(5 * second);
+    expect(await next).toBeUndefined();
+    resolve(broken);
+  });
+
+  test('stays up for 60 s after monitors are undecided again', async () => {
+    const world = createWorld();
+    await world.status.read();
+    world.answer = () => Promise.reject(new UndecidedError('the first round of checks is not complete'));
+    await vi.advanceTimersByTimeAsync(15 * second);
+    expect(await world.status.read()).toEqual(up);
+    await vi.advanceTimersByTimeAsync(60 * second);
+    expect(await world.status.read()).toBeUndefined();
   });
 
   test('is answered at once while a failing source hangs', async () => {
@@ -134,6 +165,8 @@ describe('the state', () => {
     await vi.advanceTimersByTimeAsync(second);
     expect(await answer).toEqual(broken);
     expect(world.failures).toEqual([]);
+    // Every 250 ms.
+    expect(world.reads).toBe(18);
   });
 
   test('that cannot be read is reported once, until it can be read again', async () => {
@@ -224,6 +257,18 @@ describe('the snapshot', () => {
     if (!expected) await vi.advanceTimersByTimeAsync(5 * second);
     expect(await answer).toEqual(expected);
     expect(textOf(file)).toBe(text);
+  });
+
+  test('of an earlier process is the state for 60 s after a failed first read', async () => {
+    const file = join(temporaryFolder(), 'status.json');
+    writeFileSync(file, JSON.stringify(broken));
+    const source = { read: () => Promise.reject(new Error('away')), close: () => Promise.resolve() };
+    const status = createStatus({ source, file, onFileFailure: () => undefined });
+    expect(await status.read()).toEqual(broken);
+    await vi.advanceTimersByTimeAsync(60 * second - 1);
+    expect(await status.read()).toEqual(broken);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await status.read()).toBeUndefined();
   });
 
   test('follows an API answer without delay', async () => {

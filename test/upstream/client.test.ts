@@ -33,6 +33,20 @@ test('an answer with any status is returned unchanged', async () => {
   expect(reply.describe()).toMatch(/^GET http:\/\/127\.0\.0\.1:\d+\/base\/pot: 418 Short and stout: ünï$/);
 });
 
+test.each([300, 302, 399])('status %i is a failure, or a reply for a client that follows redirects', async (status) => {
+  const { client } = await prepare({ status });
+  const error = await failureOf(client.request('GET', '/x'));
+  expect(error.outcome).toBe('unknown');
+  expect(String(error.cause)).toContain(`${status}, a redirect`);
+  const { client: follower } = await prepare({ status }, { redirects: 'reply' });
+  expect(await follower.request('GET', '/x')).toMatchObject({ status });
+});
+
+test.each([299, 400])('status %i is no redirect', async (status) => {
+  const { client } = await prepare({ status });
+  expect(await client.request('GET', '/x')).toMatchObject({ status });
+});
+
 test('an answer without a body is empty', async () => {
   const { client } = await prepare({ status: 204 });
   expect(await client.request('POST', '/x')).toMatchObject({ status: 204, text: '' });

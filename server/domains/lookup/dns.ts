@@ -4,7 +4,7 @@ import { getServers } from 'node:dns';
 import { connect, isIPv6 } from 'node:net';
 import { RECURSION_DESIRED, decode, encode, streamEncode } from 'dns-packet';
 import type { Packet } from 'dns-packet';
-import type { CallOutcome, OnCall } from '../../upstream/calls.ts';
+import type { OnCall } from '../../upstream/calls.ts';
 
 /** A recursive resolver. */
 interface Server {
@@ -14,6 +14,12 @@ interface Server {
 
 /** A resolver's answer on a delegation. `failed`: no usable answer; `truncated`: the full answer needs TCP. */
 type Reply = 'delegated' | 'not delegated' | 'failed' | 'truncated';
+
+/** What each answer means for those who count. */
+const outcomes = { delegated: 'ok', truncated: 'ok', 'not delegated': 'not_found', failed: 'server_error' } as const;
+
+const truncatedBit = 2;
+const nameError = 3;
 
 /** How many resolvers are tried in turn. */
 const maxServers = 2;
@@ -36,27 +42,22 @@ export async function isDelegated(
   name: string,
   { servers = getServers(), timeoutMs, signal, onCall }: DelegationOptions,
 ): Promise<boolean> {
-  for (const server of servers.slice(0, maxServers).map(toServer)) {
+  for (const server of servers.slice(0, maxServers)) {
     const questions = [{ type: 'NS' as const, name }];
     const query: Packet = { type: 'query', id: randomInt(0x10000), flags: RECURSION_DESIRED, questions };
-    const answer = async (ask: typeof queryUdp): Promise<Reply> => {
+    for (const ask of [queryUdp, queryTcp]) {
       const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       const startedAt = performance.now();
-      const reply = await ask(server, query, ends).catch(() => 'failed' as const);
-      onCall?.(toCallOutcome(reply, ends.aborted), performance.now() - startedAt);
-      return reply;
-    };
-    let reply = await answer(queryUdp);
-    if (reply === 'truncated') reply = await answer(queryTcp);
-    if (reply === 'delegated') return true;
-    if (reply === 'not delegated' || signal.aborted) return false;
+      const reply = await ask(toServer(server), query, ends).catch(() => 'failed' as const);
+      const outcome = reply === 'failed' && ends.aborted ? 'timeout' : outcomes[reply];
+      onCall?.(outcome, performance.now() - startedAt);
+      if (reply === 'delegated') return true;
+      if (reply === 'not delegated' || signal.aborted) return false;
+      // Only a truncated answer is asked for again over TCP.
+      if (reply === 'failed') break;
+    }
   }
   return false;
-}
-
-function toCallOutcome(reply: Reply, isLate: boolean): CallOutcome {
-  if (reply === 'failed') return isLate ? 'timeout' : 'server_error';
-  return reply === 'not delegated' ? 'not_found' : 'ok';
 }
 
 function toServer(text: string): Server {
@@ -81,9 +82,6 @@ function readReply(message: Buffer, query: Packet): Reply | undefined {
   if (code !== 0 && code !== nameError) return 'failed';
   return answers.some(isOfName) ? 'delegated' : 'not delegated';
 }
-
-const truncatedBit = 2;
-const nameError = 3;
 
 /** Queries over UDP. Each query has a new port, and the connected socket receives from this server only. */
 function queryUdp(server: Server, query: Packet, signal: AbortSignal): Promise<Reply> {

@@ -1,19 +1,13 @@
 import { domainToASCII } from 'node:url';
 import { z } from 'zod';
+import { ProviderError, parseJson } from '../../upstream/client.ts';
 import type { Client, Reply } from '../../upstream/client.ts';
-import type { Availability } from '../types.ts';
-import type { Deadline } from './deadline.ts';
-import { retry } from './host-limiter.ts';
-import type { QueryContext } from './host-limiter.ts';
 import { isAllowedUrl } from '../../upstream/public-address.ts';
-import { parseJson } from '../../upstream/reply.ts';
-import { ProviderError } from '../../upstream/error.ts';
+import { retry } from './query.ts';
+import type { Availability, Deadline, QueryContext } from './query.ts';
 
 /** An availability; `denied` if the server answers 404 without an RDAP body, as it also does for a base that moved. */
-export type RdapAnswer = Availability | 'denied';
-
-/** Queries an RDAP server for a name; `base` ends with a slash. */
-export type AskRdap = (base: string, name: string, deadline: Deadline) => Promise<RdapAnswer>;
+type RdapAnswer = Availability | 'denied';
 
 const maxRedirects = 3;
 const redirects = [301, 302, 303, 307, 308];
@@ -30,10 +24,10 @@ const Answer = z.object({
 
 /**
  * Creates the RDAP query of a domain (RFC 9082 §3.1.3). The result is `taken` only for an object of exactly that domain,
- * `free` or `denied` only for a 404 of the queried host, and else `unknown`. The client must return redirects as replies. Never
- * rejects.
+ * `free` or `denied` only for a 404 of the queried host, and else `unknown`. The base ends with a slash, and the client must
+ * return redirects as replies. Never rejects.
  */
-export function createRdap(client: Client, { limiter, limits, onAnomaly }: QueryContext): AskRdap {
+export function createRdap(client: Client, { limiter, limits, onAnomaly }: QueryContext) {
   /** Sends one request. It may be retried if nothing was sent or the server is unavailable, but never after a 429. */
   const exchange = async (url: URL, signal: AbortSignal): Promise<Reply | typeof retry | undefined> => {
     try {
@@ -52,7 +46,7 @@ export function createRdap(client: Client, { limiter, limits, onAnomaly }: Query
     }
   };
 
-  return async (base, name, deadline) => {
+  return async (base: string, name: string, deadline: Deadline): Promise<RdapAnswer> => {
     let url = URL.parse(`domain/${name}`, base);
     if (!url || !isAllowedUrl(url)) return 'unknown';
     const { host } = url;

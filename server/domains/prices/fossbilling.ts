@@ -1,15 +1,8 @@
 import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
-import type { PriceSource } from '../types.ts';
-import { Amount, collectPrices, maxPriceBytes, parsePrices } from './tld-prices.ts';
-import type { PriceSourceOptions } from './tld-prices.ts';
-
-/** The settings of FOSSBilling; its guest API needs no credential. */
-export interface FossBillingSettings {
-  /** The base URL of the installation, without a trailing slash. */
-  readonly url: string;
-}
+import { Amount, collectPrices, maxPriceBytes, parsePrices } from './source.ts';
+import type { PriceSource, PriceSourceOptions } from './source.ts';
 
 /** The two responses. In older versions an error has the status 200 and a non-null `error`. */
 const Currency = z.object({ error: z.null(), result: z.object({ code: z.string() }) });
@@ -34,12 +27,12 @@ const Entry = z.object({
   price_transfer: Amount,
 });
 
-/** Creates the source of prices from the guest API of FOSSBilling. */
+/** Creates the source of prices from the guest API of FOSSBilling at a base URL without a trailing slash. */
 export function createFossBilling(
-  settings: FossBillingSettings,
+  { url }: { readonly url: string },
   { timeoutMs, onCall, warn }: PriceSourceOptions,
 ): PriceSource {
-  const client = createClient({ baseUrl: settings.url, headers: {}, timeoutMs, onCall, maxBytes: maxPriceBytes });
+  const client = createClient({ baseUrl: url, headers: {}, timeoutMs, onCall, maxBytes: maxPriceBytes });
   const call = async (method: string): Promise<Reply> => {
     const reply = await client.request('GET', `/api/guest/${method}`);
     // A web server without URL rewriting returns 404 or an HTML page.

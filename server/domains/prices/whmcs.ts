@@ -1,17 +1,8 @@
 import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
-import type { PriceSource } from '../types.ts';
-import { Amount, collectPrices, maxPriceBytes, parsePrices } from './tld-prices.ts';
-import type { PriceSourceOptions } from './tld-prices.ts';
-
-/** The URL of WHMCS and its API credential. */
-export interface WhmcsSettings {
-  /** The base URL of the installation, without a trailing slash. */
-  readonly url: string;
-  readonly identifier: string;
-  readonly secret: string;
-}
+import { Amount, collectPrices, maxPriceBytes, parsePrices } from './source.ts';
+import type { PriceSource, PriceSourceOptions } from './source.ts';
 
 const Success = z.literal('success');
 
@@ -32,19 +23,24 @@ const Pricing = z.object({
 const OneYear = z.object({ 1: Amount }).transform((years) => years[1]);
 const Entry = z.object({ register: OneYear, renew: OneYear, transfer: OneYear });
 
-/** Creates the source of prices from WHMCS, by its API actions GetCurrencies and GetTLDPricing. */
-export function createWhmcs(settings: WhmcsSettings, { timeoutMs, onCall, warn }: PriceSourceOptions): PriceSource {
+/**
+ * Creates the source of prices from WHMCS, by its API actions GetCurrencies and GetTLDPricing. The URL is that of the
+ * installation, without a trailing slash.
+ */
+export function createWhmcs(
+  { url, identifier, secret }: Readonly<Record<'url' | 'identifier' | 'secret', string>>,
+  { timeoutMs, onCall, warn }: PriceSourceOptions,
+): PriceSource {
   const client = createClient({
-    baseUrl: settings.url,
+    baseUrl: url,
     headers: {},
-    secrets: [settings.secret, settings.identifier, encodeURIComponent(settings.secret)],
+    secrets: [secret, identifier, encodeURIComponent(secret)],
     timeoutMs,
     maxBytes: maxPriceBytes,
     onCall,
     credentialStatuses: [401, 403],
   });
   const call = (parameters: Readonly<Record<string, string>>): Promise<Reply> => {
-    const { identifier, secret } = settings;
     const body = new URLSearchParams({ identifier, secret, responsetype: 'json', ...parameters });
     return client.request('POST', '/includes/api.php', { body });
   };

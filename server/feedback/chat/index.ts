@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { OnCall } from '../../upstream/calls.ts';
-import { createClient } from '../../upstream/client.ts';
+import { createClient, parseJson, toProviderError } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 import type { Chat, ChatKind } from './types.ts';
 import { discord } from './discord.ts';
 import { mattermost } from './mattermost.ts';
-import { parseJson, toProviderError } from '../../upstream/reply.ts';
 import { slack } from './slack.ts';
 import { escapeCut, toPlainLine } from './text.ts';
 

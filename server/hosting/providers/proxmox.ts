@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import type { OnCall } from '../../upstream/calls.ts';
-import { createClient } from '../../upstream/client.ts';
-import type { Client, Reply } from '../../upstream/client.ts';
-import { readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/reply.ts';
+import { createClient, readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/client.ts';
+import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { UpstreamUrl } from '../../upstream/settings.ts';
-import type { Outcome } from '../../upstream/error.ts';
 import { createStateReader } from './state-reader.ts';
 import type { StateClock } from './state-reader.ts';
 import { answersWith, refs, refusesCredential } from './types.ts';

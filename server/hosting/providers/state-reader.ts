@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { toRefusal } from '../../upstream/reply.ts';
+import { toRefusal } from '../../upstream/client.ts';
 import type { PowerState, StateReport } from './types.ts';
 
 /** The time, which tests replace. */

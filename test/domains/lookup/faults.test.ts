@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Availability } from '../../../server/domains/types.ts';
+import type { Availability } from '../../../server/domains/lookup/query.ts';
 import { createDnsUpstream } from '../../helpers/upstream-dns.ts';
 import type { DnsAnswer } from '../../helpers/upstream-dns.ts';
 import { createRdapUpstream, createTextUpstream, toDomainObject } from '../../helpers/upstream-registry.ts';

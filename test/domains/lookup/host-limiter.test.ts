@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createHostLimiter } from '../../../server/domains/lookup/host-limiter.ts';
-import type { Deadline } from '../../../server/domains/lookup/deadline.ts';
+import { createHostLimiter } from '../../../server/domains/lookup/query.ts';
+import type { Deadline } from '../../../server/domains/lookup/query.ts';
 
 const rate = { rps: 5, burst: 5 };
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { PriceSource } from '../../../server/domains/types.ts';
+import type { PriceSource } from '../../../server/domains/prices/source.ts';
 import { createFossBilling } from '../../../server/domains/prices/fossbilling.ts';
 import { createFossBillingUpstream, failure, fossBillingTld } from '../../helpers/upstream-fossbilling.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestListener } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { PriceSource } from '../../../server/domains/types.ts';
+import type { PriceSource } from '../../../server/domains/prices/source.ts';
 import { until } from '../../helpers/upstream.ts';
 import type { Answer, Fault, Seen, Upstream } from '../../helpers/upstream.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';

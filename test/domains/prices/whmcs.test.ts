@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { PriceSource } from '../../../server/domains/types.ts';
+import type { PriceSource } from '../../../server/domains/prices/source.ts';
 import { createWhmcs } from '../../../server/domains/prices/whmcs.ts';
 import { createWhmcsUpstream, refusal, whmcsCredential, whmcsTld } from '../../helpers/upstream-whmcs.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';

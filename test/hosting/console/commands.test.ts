@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Problem } from '../../../server/problem.ts';
-import { ProviderError } from '../../../server/upstream/error.ts';
+import { ProviderError } from '../../../server/upstream/client.ts';
 import { createTestClock } from './clock.ts';
 import { createTestRelay, pollOptions } from './harness.ts';
 

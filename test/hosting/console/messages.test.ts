@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { Problem } from '../../../server/problem.ts';
-import { ProviderError } from '../../../server/upstream/error.ts';
+import { ProviderError } from '../../../server/upstream/client.ts';
 import { linesOf } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
 import { createTestRelay, pollOptions, secretHash } from './harness.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
-import { ProviderError } from '../../../server/upstream/error.ts';
+import { ProviderError } from '../../../server/upstream/client.ts';
 import { createTestClock } from './clock.ts';
 import { createTestRelay } from './harness.ts';
 import type { TestRelay, TestRelayOptions } from './harness.ts';

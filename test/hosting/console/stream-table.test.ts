@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { closeCodes, describeStream, streamEvents } from '#contract/console-stream.ts';
 import type { CloseName, ServiceEvent } from '#contract/console-stream.ts';
 import { parseMessage } from '../../../server/hosting/console/session.ts';
-import { ProviderError } from '../../../server/upstream/error.ts';
+import { ProviderError } from '../../../server/upstream/client.ts';
 import { findProblem } from '../../server/described-frames.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
-import { ProviderError } from '../../../server/upstream/error.ts';
+import { ProviderError } from '../../../server/upstream/client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
 import { createTestRelay, pollOptions } from './harness.ts';

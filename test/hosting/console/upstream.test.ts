@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProviderError } from '../../../server/upstream/error.ts';
+import { ProviderError } from '../../../server/upstream/client.ts';
 import { linesOf } from '../../helpers/console-client.ts';
 import { createTestClock } from './clock.ts';
 import { createTestRelay, pollOptions } from './harness.ts';

@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createProviders } from '../../../server/hosting/providers/index.ts';
-import { ProviderError } from '../../../server/upstream/error.ts';
+import { ProviderError } from '../../../server/upstream/client.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createTestLog } from '../../helpers/upstream.ts';
 

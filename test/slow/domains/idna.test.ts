@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { allowed } from '../../domains/idna-characters.ts';
-import { toIdnaName } from '../../../server/domains/idna.ts';
+import { toIdnaName } from '../../../server/domains/names.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import { describeInstalled } from '../../helpers/installed.ts';
 import { ask } from '../../server/ask.ts';

@@ -9,7 +9,7 @@ import { createFolder } from '#common/folder.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
-import { toRefusal } from '../../../upstream/reply.ts';
+import { toRefusal } from '../../../upstream/client.ts';
 
 /** A process group, and when its first process started. */
 const Group = z.object({ id: z.int(), started: z.string().optional() });

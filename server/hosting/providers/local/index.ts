@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Environment } from '#common/environment.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
-import { notAvailable, toRefusal } from '../../../upstream/reply.ts';
+import { notAvailable, toRefusal } from '../../../upstream/client.ts';
 import type { ConsoleEvents, ConsoleSource, Finding, PowerAction, Provider, SendOptions } from '../types.ts';
 import type { GroupsLock } from './groups.ts';
 import { createOutput, readServerFile } from './output.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Client } from '../../../upstream/client.ts';
 import { canWrite } from './session.ts';
-import { parseJson, toProviderError } from '../../../upstream/reply.ts';
+import { parseJson, toProviderError } from '../../../upstream/client.ts';
 import { answersWith, refusesCredential } from '../types.ts';
 import type { Finding } from '../types.ts';
 

@@ -2,7 +2,7 @@ import { unknownStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
 import type { Client } from '../../../upstream/client.ts';
-import { notAvailable } from '../../../upstream/reply.ts';
+import { notAvailable } from '../../../upstream/client.ts';
 import type { ConsoleEvents, ConsoleSource, GameState, StateReport } from '../types.ts';
 import { openSession } from './session.ts';
 import type { ConsoleTimings, Session } from './session.ts';

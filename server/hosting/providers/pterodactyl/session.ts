@@ -5,7 +5,7 @@ import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import type { RateLimitResult } from '../../../token-bucket.ts';
 import type { Client, Reply } from '../../../upstream/client.ts';
-import { notAvailable, parseJson } from '../../../upstream/reply.ts';
+import { notAvailable, parseJson } from '../../../upstream/client.ts';
 import { isLoopback } from '../../../upstream/settings.ts';
 import type { ConsoleEvents, ConsoleSource, GameState } from '../types.ts';
 

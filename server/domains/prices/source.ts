@@ -1,16 +1,32 @@
 import { z } from 'zod';
-import { toIdnaName } from '../idna.ts';
-import type { Reply } from '../../upstream/client.ts';
-import type { TldPrices } from '../types.ts';
 import type { OnCall } from '../../upstream/calls.ts';
-import { parseJson, toRefusal } from '../../upstream/reply.ts';
+import { parseJson, toRefusal } from '../../upstream/client.ts';
+import type { Reply } from '../../upstream/client.ts';
+import { toIdnaName } from '../names.ts';
+
+const Price = z.number().nonnegative();
+
+/** Prices in EUR for one year. */
+export const TldPrices = z.strictObject({ register: Price, renew: Price, transfer: Price });
+/** See the schema. */
+export type TldPrices = Readonly<z.infer<typeof TldPrices>>;
+
+/** A billing system with prices. */
+export interface PriceSource {
+  /**
+   * Reads the TLDs on sale with complete prices in EUR for one year, by TLD as A-labels in lower case without a leading
+   * dot. Throws a ProviderError if they cannot be read; the map may be empty.
+   */
+  read(): Promise<ReadonlyMap<string, TldPrices>>;
+  close(): Promise<void>;
+}
 
 /** The maximum size of a price list; one of all TLDs for ten years has about 1 MB. */
 export const maxPriceBytes = 8 * 1024 * 1024;
 
 /** A price of a billing system, `14.95` or `"14.95"`. Zero is a price; a negative or empty value is not. */
 export const Amount = z.union([
-  z.number().nonnegative(),
+  Price,
   z
     .string()
     .regex(/^\d+(?:\.\d+)?$/)

@@ -2,35 +2,56 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { LimitFunction } from 'p-limit';
 import { createTokenBucket } from '../../token-bucket.ts';
-import type { CreateBucket, TokenBucket } from '../../token-bucket.ts';
-import type { Deadline } from './deadline.ts';
-import type { Rate, RegistryLimits } from './limits.ts';
+import type { CreateBucket, TokenBucket, TokenBucketOptions } from '../../token-bucket.ts';
 
-/** Returned by work that should be retried once, since the host was unavailable. */
-export const retry = Symbol('retry');
+/** Whether a domain can be registered. `free` and `taken` are proved; all else is `unknown`. */
+export type Availability = 'taken' | 'free' | 'unknown';
 
-/** Limits the rate and concurrency of the queries to each host. */
-export interface HostLimiter {
-  /**
-   * Runs some work within the limits of a host, and once more if it returns {@link retry}. Resolves to undefined if it
-   * cannot start before the deadline, the host is backed off, or both attempts return {@link retry}.
-   */
-  run<Result>(
-    host: string,
-    deadline: Deadline,
-    work: () => Promise<Result | typeof retry>,
-  ): Promise<Result | undefined>;
-  /** Stops the queries to a host for some time; waiting and new ones resolve to undefined. */
-  backOff(host: string, ms: number): void;
+/** The deadline of a lookup. */
+export interface Deadline {
+  /** Aborts at the deadline. */
+  readonly signal: AbortSignal;
+  remainingMs(): number;
 }
+
+/** The query rate of a host. */
+export type Rate = Pick<TokenBucketOptions, 'rps' | 'burst'>;
+
+/** The default limits and timeouts of queries. */
+export const defaultLimits = {
+  /** For one query, from the connection to the last byte. */
+  answerMs: 3000,
+  /** For the whole lookup of a name. */
+  lookupMs: 6000,
+  /** For one DNS query, and the number of concurrent ones. */
+  dnsMs: 800,
+  dnsConcurrency: 64,
+  /** Concurrent queries to one host. */
+  concurrency: 4,
+  rate: { rps: 5, burst: 5 } as Rate,
+  /** For servers that are neither in IANA's list nor in our table. */
+  unlistedRate: { rps: 1, burst: 5 } as Rate,
+  /** The pause after a refusal without Retry-After. */
+  backOffMs: 10_000,
+  /** How long it counts that a server knew a name that exists, or denied one. */
+  canaryMs: 60 * 60 * 1000,
+  refreshMs: 24 * 60 * 60 * 1000,
+  maxBytes: 256 * 1024,
+};
+
+/** The limits; tests may change them. */
+export type RegistryLimits = Readonly<typeof defaultLimits>;
 
 /** Dependencies of the queries to registries. */
 export interface QueryContext {
-  readonly limiter: HostLimiter;
+  readonly limiter: ReturnType<typeof createHostLimiter>;
   readonly limits: RegistryLimits;
   /** Called with an unexpected behaviour of a host, for the operator; it never names the queried domain. */
   readonly onAnomaly: (host: string, description: string) => void;
 }
+
+/** Returned by work that should be retried once, since the host was unavailable. */
+export const retry = Symbol('retry');
 
 /** Options of the limiter. */
 export interface HostLimiterOptions {
@@ -57,21 +78,25 @@ const minRemainingMs = 50;
 /** From this many hosts on, idle ones are removed. */
 const maxIdleHosts = 500;
 
-/** Creates the limiter. A query waits for a concurrency slot, and then for a token of the host's bucket. */
-export function createHostLimiter({
-  concurrency,
-  rateOf,
-  now,
-  createBucket = (options) => createTokenBucket(options, now),
-}: HostLimiterOptions): HostLimiter {
+/**
+ * Creates what limits the rate and concurrency of the queries to each host. A query waits for a concurrency slot, and then for
+ * a token of the host's bucket.
+ */
+export function createHostLimiter(options: HostLimiterOptions) {
+  const { concurrency, rateOf, now, createBucket = (bucket) => createTokenBucket(bucket, now) } = options;
   const hosts = new Map<string, HostState>();
   const buckets = new Map<Rate, TokenBucket>();
+
+  const removeIdle = (): void => {
+    for (const [host, { slots, backOffUntil }] of hosts) {
+      if (slots.activeCount + slots.pendingCount === 0 && now() >= backOffUntil) hosts.delete(host);
+    }
+  };
   const stateOf = (host: string): HostState => {
     let state = hosts.get(host);
     if (!state) {
-      if (hosts.size >= maxIdleHosts) removeIdle(hosts, now());
-      state = { slots: pLimit(concurrency), backOffUntil: 0, waiting: new AbortController() };
-      hosts.set(host, state);
+      if (hosts.size >= maxIdleHosts) removeIdle();
+      hosts.set(host, (state = { slots: pLimit(concurrency), backOffUntil: 0, waiting: new AbortController() }));
     }
     return state;
   };
@@ -80,21 +105,22 @@ export function createHostLimiter({
     if (!bucket) buckets.set(rate, (bucket = createBucket({ name: 'registry', ...rate })));
     return bucket;
   };
-
   /** Waits for a token of a host; false if there is none before the deadline. */
   const consumeToken = async (host: string, state: HostState, deadline: Deadline): Promise<boolean> => {
     const { signal } = state.waiting;
-    for (;;) {
-      if (now() < state.backOffUntil || deadline.remainingMs() < minRemainingMs) return false;
+    while (!deadline.signal.aborted && now() >= state.backOffUntil && deadline.remainingMs() >= minRemainingMs) {
       const { allowed, waitMs } = await bucketOf(rateOf(host)).consume(host);
       if (allowed || waitMs >= deadline.remainingMs()) return allowed;
       await sleep(waitMs, undefined, { signal: AbortSignal.any([deadline.signal, signal]) }).catch(() => undefined);
-      if (deadline.signal.aborted) return false;
     }
+    return false;
   };
-
   return {
-    async run(host, deadline, work) {
+    /**
+     * Runs some work within the limits of a host, and once more if it returns {@link retry}. Resolves to undefined if it
+     * cannot start before the deadline, the host is backed off, or both attempts return {@link retry}.
+     */
+    async run<Result>(host: string, deadline: Deadline, work: () => Promise<Result | typeof retry>) {
       const state = stateOf(host);
       const attempt = async () => {
         // No more queries wait than the rate lets start before the deadline.
@@ -106,17 +132,12 @@ export function createHostLimiter({
       const result = first === retry ? await attempt() : first;
       return result === retry ? undefined : result;
     },
-    backOff(host, ms) {
+    /** Stops the queries to a host for some time; waiting and new ones resolve to undefined. */
+    backOff(host: string, ms: number): void {
       const state = stateOf(host);
       state.backOffUntil = Math.max(state.backOffUntil, now() + ms);
       state.waiting.abort();
       state.waiting = new AbortController();
     },
   };
-}
-
-function removeIdle(hosts: Map<string, HostState>, at: number): void {
-  for (const [host, { slots, backOffUntil }] of hosts) {
-    if (slots.activeCount + slots.pendingCount === 0 && at >= backOffUntil) hosts.delete(host);
-  }
 }

@@ -1,0 +1,187 @@
+import { Problem } from '../problem.ts';
+
+/** A name with one label before its TLD, as A-labels in lower case, without a dot at either end. */
+export interface DomainName {
+  readonly name: string;
+  /** The TLD of the catalog, for instance `co.uk`. */
+  readonly tld: string;
+}
+
+/** A domain, and its name with U-labels, as people write it. */
+interface ParsedDomain extends DomainName {
+  readonly unicode: string;
+}
+
+/** Longer inputs cannot become a valid name, and are not searched for the domain that was meant. */
+const maxInput = 1024;
+
+/** A dot at the end of a whole name; IDNA maps the others to the first. */
+const finalDot = /[.\u3002\uFF0E\uFF61]$/u;
+
+/** All ASCII characters but letters, digits, hyphens and dots; spaces and control characters beyond ASCII. */
+// oxlint-disable-next-line no-control-regex
+const foreign = /[\s\u0000-,/:-@[-`{-\u009F]/u;
+
+/**
+ * Parses a visitor's input to a domain: lower case, IDN labels as A-labels, with one label before its TLD. Throws an
+ * `invalid_domain` that says what is wrong and, where it can be seen, which domain was meant; a `tld_not_found` if it is
+ * under none of the TLDs.
+ */
+export async function parseDomainName(text: string, tlds: () => ReadonlySet<string>): Promise<ParsedDomain> {
+  const found = await findDomain(text, tlds);
+  if (!('fault' in found) && !found.isBelow) return found.domain;
+  const meant = 'fault' in found ? await findMeant(text, tlds) : found.domain;
+  const fault = 'fault' in found ? found.fault : 'Only a whole domain can be searched for, without a subdomain';
+  throw new Problem('invalid_domain', meant ? `${fault}; search for ${meant.unicode}` : fault);
+}
+
+/** The domain that a name is, or is below; or what is wrong with the name. */
+type Found = { readonly domain: ParsedDomain; readonly isBelow: boolean } | { readonly fault: string };
+
+async function findDomain(text: string, tlds: () => ReadonlySet<string>): Promise<Found> {
+  const fault = findForeign(text);
+  if (fault !== undefined) return { fault };
+  const parsed = await toIdnaName(text.replace(finalDot, ''));
+  if ('fault' in parsed) return parsed;
+  const labels = parsed.name.split('.');
+  if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) return { fault: 'The domain must not be an IP address' };
+  if (labels.length < 2) return { fault: 'The domain must have a name and a TLD' };
+  const known = tlds();
+  const at = labels.findIndex((_, index) => known.has(labels.slice(index).join('.')));
+  if (at === -1) throw new Problem('tld_not_found');
+  if (at === 0) return { fault: 'A name is missing in front of the TLD' };
+  // If only .uk is on sale, co.uk cannot be registered, and example.co.uk is under another TLD.
+  const name = labels.slice(at - 1).join('.');
+  // Loaded at the first search: the list of suffixes takes a tenth of the server's start time.
+  const { getPublicSuffix } = await import('tldts-icann');
+  if (getPublicSuffix(name) === name) throw new Problem('tld_not_found');
+  const unicode = parsed.unicode
+    .split('.')
+    .slice(at - 1)
+    .join('.');
+  return { domain: { name, unicode, tld: labels.slice(at).join('.') }, isBelow: at > 1 };
+}
+
+/** The domain in a URL, an e-mail address or a name with too many dots or spaces, if it is one under a TLD on sale. */
+async function findMeant(text: string, tlds: () => ReadonlySet<string>): Promise<ParsedDomain | undefined> {
+  if (text.length > maxInput) return undefined;
+  const host = text
+    .trim()
+    .replace(/^(?:[a-z][a-z0-9+.-]*:)?\/\/|^mailto:/i, '')
+    .replace(/[/?#\\].*$/s, '')
+    .replace(/^.*@/s, '')
+    .replace(/:\d*$/, '')
+    .replace(/^\.+|\.+$/g, '');
+  if (host === text) return undefined;
+  try {
+    const found = await findDomain(host, tlds);
+    return 'fault' in found ? undefined : found.domain;
+  } catch (error) {
+    if (error instanceof Problem) return undefined;
+    throw error;
+  }
+}
+
+/** Names the first character that no name may hold, before IDNA maps any of them. */
+function findForeign(text: string): string | undefined {
+  if (text.trim() !== text) return 'The domain must not begin or end with a space';
+  const [character] = foreign.exec(text) ?? [];
+  if (character === undefined) return undefined;
+  if (/[:/?#\\]/.test(character)) return 'The domain must be without a protocol, port, path or query';
+  if (character === ' ') return 'The domain must not contain a space';
+  const isVisible = /[!-~]/.test(character);
+  const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
+  return `The domain must not contain ${isVisible ? character : `U+${code}`}`;
+}
+
+/** A name in lower case with A-labels, as in DNS, and with U-labels, as people write it; or what is wrong with it. */
+type IdnaName = { readonly name: string; readonly unicode: string } | { readonly fault: string };
+
+const disallowed = 'The domain holds a character that no domain may hold';
+const outOfContext = 'The domain holds a character that is not allowed beside its neighbours';
+const tooLong = 'A part of the domain is longer than 63 characters, or the whole is longer than 253';
+const malformed = 'A part of the domain is not a valid internationalised name';
+
+/** What is wrong, by the name of the library's error. */
+const faults = new Map([
+  ['IdnaUnicodeError', disallowed],
+  ['IdnaContextJError', outOfContext],
+  ['IdnaContextOError', outOfContext],
+  ['IdnaBidiError', 'A part of the domain mixes directions of writing'],
+  ['IdnaLengthError', tooLong],
+  ['IdnaSyntaxError', malformed],
+  ['PunycodeError', malformed],
+]);
+
+/** The full stop, and those that IDNA maps to it. */
+const dot = /[.\u3002\uFF0E\uFF61]/u;
+
+/**
+ * Maps a name by UTS #46 and checks it by IDNA2008 (RFC 5890 to 5893): letters, digits and hyphens of all scripts, no
+ * symbols or emoji, and A-labels by the same rules. No label may mix scripts.
+ */
+export async function toIdnaName(text: string): Promise<IdnaName> {
+  if (text.length > maxInput) return { fault: tooLong };
+  const labels = text.split(dot);
+  if (labels.includes('')) return { fault: 'The domain has an empty part' };
+  if (labels.some((label) => /^-|-$/.test(label))) return { fault: 'A part of the domain has a hyphen at its end' };
+  // Loaded at the first search, since their tables take 20 ms of the server's start.
+  const [{ default: idna }, table] = await Promise.all([import('idn-hostname'), (scripts ??= loadScripts())]);
+  try {
+    const name = idna.idnHostname(text);
+    const unicode = idna.punycode.toUnicode(name);
+    if (!unicode.split('.').some((label: string) => mixesScripts(label, table))) return { name, unicode };
+    return { fault: 'A part of the domain mixes letters of different scripts, which may look alike' };
+  } catch (error) {
+    // It throws a RangeError for a part in which nothing is left, such as a soft hyphen alone.
+    if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
+    const [character] = /U\+[0-9A-F]{4,6}/.exec(error.message) ?? [];
+    const fault = faults.get(error.name) ?? malformed;
+    return { fault: character === undefined ? fault : `${fault}: ${character}` };
+  }
+}
+
+/** The characters from one code point to another, and the scripts that they are written in. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+  readonly of: ReadonlySet<string>;
+}
+
+// A constant, computed at the first search.
+let scripts: Promise<readonly Range[]> | undefined;
+
+/**
+ * Loads the scripts of the letters, marks and digits that a label may hold: Script_Extensions of Unicode 17. Those of all
+ * scripts are left out. A table, since 170 regular expressions take 0.2 s of each process; test/slow/domains/ compares it with
+ * them.
+ */
+async function loadScripts(): Promise<readonly Range[]> {
+  const { default: table } = await import('./scripts.json', { with: { type: 'json' } });
+  const ranges = Object.entries(table).flatMap(([codes, text]) => {
+    const of = new Set(codes.split(' '));
+    return text.split(' ').map((range) => {
+      const [from = 0, to = from] = range.split('-').map((code) => Number.parseInt(code, 16));
+      return { from, to, of };
+    });
+  });
+  return ranges.toSorted((one, other) => one.from - other.from);
+}
+
+/** Japanese, Chinese and Korean are written in several scripts, also together with Latin letters. */
+const together = ['Latn Hani Hira Kana', 'Latn Hani Bopo', 'Latn Hani Hang'].map((codes) => new Set(codes.split(' ')));
+
+/**
+ * Whether a label mixes scripts, so that it may look like another name. The allowed mixtures are those of the level "highly
+ * restrictive" of UTS #39, 5.2.
+ */
+function mixesScripts(label: string, table: readonly Range[]): boolean {
+  const written = Array.from(label).flatMap((character) => {
+    const code = character.codePointAt(0)!;
+    const range = table.findLast(({ from }) => from <= code);
+    return range && code <= range.to ? [range.of] : [];
+  });
+  const [first] = written;
+  if (!first || written.reduce((common, of) => common.intersection(of), first).size > 0) return false;
+  return !together.some((allowed) => written.every((of) => !of.isDisjointFrom(allowed)));
+}

@@ -1,0 +1,140 @@
+import { hash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { replaceFile } from '#common/atomic-file.ts';
+import { createFolder } from '#common/folder.ts';
+import type { Logger } from '../../log.ts';
+import type { WatchCalls } from '../../upstream/calls.ts';
+import { createPoller } from '../../upstream/poller.ts';
+import { createFossBilling } from './fossbilling.ts';
+import { TldPrices } from './source.ts';
+import type { PriceSource } from './source.ts';
+import { createWhmcs } from './whmcs.ts';
+
+/** The settings of domain prices, by their source. */
+export type PriceSettings = { readonly UPSTREAM_TIMEOUT_SECONDS: number } & (
+  | { readonly DOMAIN_PRICES: 'catalog' }
+  | {
+      readonly DOMAIN_PRICES: 'whmcs';
+      readonly WHMCS_URL: string;
+      readonly WHMCS_IDENTIFIER: string;
+      readonly WHMCS_SECRET: string;
+    }
+  | { readonly DOMAIN_PRICES: 'fossbilling'; readonly FOSSBILLING_URL: string }
+);
+
+/** Creates the configured source of domain prices; undefined if the catalog has them. */
+export function createPriceSource(env: PriceSettings, log: Logger, watchCalls?: WatchCalls): PriceSource | undefined {
+  const { DOMAIN_PRICES: prices } = env;
+  const warn = (message: string): void => log.warn({ prices }, message);
+  const options = { timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000, onCall: watchCalls?.(prices), warn };
+  if (env.DOMAIN_PRICES === 'fossbilling') return createFossBilling({ url: env.FOSSBILLING_URL }, options);
+  if (env.DOMAIN_PRICES === 'catalog') return undefined;
+  const { WHMCS_URL: url, WHMCS_IDENTIFIER: identifier, WHMCS_SECRET: secret } = env;
+  return createWhmcs({ url, identifier, secret }, options);
+}
+
+/** Opens the prices of the configured billing system, not started; undefined if the catalog has them. */
+export function openLivePrices(
+  env: PriceSettings & { readonly DATA_DIR: string },
+  log: Logger,
+  watchCalls?: WatchCalls,
+): LivePrices | undefined {
+  const source = createPriceSource(env, log, watchCalls);
+  if (!source || env.DOMAIN_PRICES === 'catalog') return undefined;
+  // One file for each billing system: prices of another one must not be served.
+  const installation = hash('sha256', env.DOMAIN_PRICES === 'whmcs' ? env.WHMCS_URL : env.FOSSBILLING_URL).slice(0, 8);
+  const file = join(env.DATA_DIR, `domain-prices-${installation}.json`);
+  return createLivePrices({ source, file, onFailure: (message, error) => log.error({ err: error }, message) });
+}
+
+/** Prices that are regularly read from a billing system. */
+export type LivePrices = ReturnType<typeof createLivePrices>;
+
+/** Dependencies of live prices. */
+export interface LivePricesOptions {
+  readonly source: PriceSource;
+  /** The file of the last good copy; one for each billing system. */
+  readonly file: string;
+  /** Called with a message for the operator, and the error if there is one. */
+  readonly onFailure: (message: string, error?: unknown) => void;
+  readonly now?: () => number;
+  readonly refreshMs?: number;
+  /** The pause after a failure; it doubles up to `refreshMs`. */
+  readonly retryMs?: number;
+}
+
+/** How long the last good copy is used. */
+const keepMs = 86_400_000;
+
+const CopyFile = z.strictObject({
+  readAt: z.iso.datetime().transform((text) => Date.parse(text)),
+  prices: z.record(z.string(), TldPrices).transform((prices) => new Map(Object.entries(prices))),
+});
+
+interface Copy {
+  readonly readAt: number;
+  readonly prices: ReadonlyMap<string, TldPrices>;
+}
+
+/**
+ * Creates live prices. The last good copy is kept in memory and on disk, so that it can be used right after a restart.
+ * Never throws.
+ */
+export function createLivePrices(options: LivePricesOptions) {
+  const { source, file, onFailure, now = Date.now, refreshMs = 600_000, retryMs = 60_000 } = options;
+  let copy: Copy | undefined;
+  try {
+    copy = loadCopy(file, now());
+  } catch (error) {
+    onFailure('the stored domain prices are ignored: they cannot be read', error);
+  }
+
+  const current = (): Copy['prices'] | undefined => (copy && now() - copy.readAt <= keepMs ? copy.prices : undefined);
+
+  const read = async (): Promise<void> => {
+    const readAt = now();
+    const prices = await source.read();
+    // A TLD that the billing system no longer sells is removed, even if none is left.
+    copy = { readAt, prices: copy && isDeepStrictEqual(copy.prices, prices) ? copy.prices : prices };
+    if (prices.size === 0) onFailure('no TLD of the billing system has all its prices for one year in EUR');
+    await saveCopy(file, copy).catch((error: unknown) => onFailure('the domain prices cannot be stored', error));
+  };
+  const poller = createPoller({
+    read,
+    onFailure: (error) => onFailure('the domain prices cannot be read', error),
+    everyMs: () => refreshMs,
+    retryMs,
+  });
+  return {
+    /** Starts to read every ten minutes. */
+    start: () => void poller.start(),
+    /**
+     * The latest prices by TLD; empty if no TLD had complete prices. Undefined if none were read yet, or they are too old.
+     * The same object until they change.
+     */
+    current,
+    /** Closes the source, and aborts a running read. */
+    async stop(): Promise<void> {
+      const stopped = poller.stop();
+      await source.close();
+      await stopped;
+    },
+  };
+}
+
+/** Loads the copy on disk; undefined if there is none. Throws if it is corrupted. */
+function loadCopy(file: string, now: number): Copy | undefined {
+  if (!existsSync(file)) return undefined;
+  const { readAt, prices } = CopyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+  // If the clock was set back, a copy from the future would be used for too long.
+  return { readAt: Math.min(readAt, now), prices };
+}
+
+async function saveCopy(file: string, { readAt, prices }: Copy): Promise<void> {
+  const content = { readAt: new Date(readAt).toISOString(), prices: Object.fromEntries(prices) };
+  createFolder(dirname(file), 0o700);
+  await replaceFile(file, JSON.stringify(content), { mode: 0o600, flush: true });
+}

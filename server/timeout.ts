@@ -1,0 +1,9 @@
+/**
+ * Awaits some work for at most `ms` milliseconds. After that, the result is what `onTimeout` returns or throws. The work
+ * goes on, and its later result or error is dropped.
+ */
+export async function withTimeout<Value, Late>(work: Promise<Value>, ms: number, onTimeout: () => Late) {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  return await Promise.race([work, late.then(onTimeout)]).finally(() => clearTimeout(timer));
+}
