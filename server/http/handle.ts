@@ -7,8 +7,7 @@ import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { Problem } from '../problem.ts';
 import type { Trace } from '../trace.ts';
-import { parseJsonBody, readBody } from './body.ts';
-import { toWords } from './invalid.ts';
+import { parseJsonBody, readBody, toWords } from './body.ts';
 import type { StoredFile } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
