@@ -1,13 +1,12 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
-import { BlockList } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
-import { BaseUrl, DnsServers, Host, Networks, Origins, WebhookUrl } from './addresses.ts';
-import { Secret, UpstreamUrl } from './upstream/settings.ts';
-import { findMisspelt } from './misspelt.ts';
-import type { Misspelt } from './misspelt.ts';
-import { EnvError, readSettings } from './settings.ts';
+import { baseUrlRule, toBaseUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
+import { Secret, UpstreamUrl, isLoopback } from './upstream/settings.ts';
+import { EnvError, findMisspelt, readSettings } from './settings.ts';
+import type { Misspelt } from './settings.ts';
 import { StoreSettings } from './store/env.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -21,6 +20,79 @@ const integer = (minimum: number, maximum: number) =>
     .regex(/^\d{1,15}$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.int().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
+
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean),
+);
+
+/** Origins that may read, or `*`. */
+const Origins = list.refine(
+  (origins) =>
+    origins.every((origin) => origin === '*' || (!origin.includes('*') && URL.parse(origin)?.origin === origin)),
+  'must be *, or origins such as https://www.example.com, separated by commas',
+);
+
+/** IP addresses and networks. */
+const Networks = list.transform((networks, context) => {
+  const trusted = new BlockList();
+  for (const network of networks) {
+    const [, address = '', prefix] = /^([^/]+)(?:\/(\d+))?$/.exec(network) ?? [];
+    const version = isIP(address);
+    const most = version === 6 ? 128 : 32;
+    const bits = Number(prefix ?? most);
+    if (version === 0 || bits > most) {
+      context.addIssue('must be IP addresses and networks such as 10.0.0.0/8, separated by commas');
+      return z.NEVER;
+    }
+    trusted.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
+  }
+  return trusted;
+});
+
+/** The URL of a webhook: like that of an upstream, but with a query, which some webhooks have. */
+const WebhookUrl = z.string().refine((text) => {
+  const url = URL.parse(text);
+  return (
+    url !== null &&
+    !url.username &&
+    !url.password &&
+    (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)))
+  );
+}, 'must be an https:// URL without a user (http:// only on loopback)');
+
+/** The address of a website or of this service, to which paths are added. */
+const BaseUrl = z.string().transform((text, context) => {
+  const url = toBaseUrl(text);
+  if (url !== undefined) return url;
+  context.addIssue(baseUrlRule);
+  return z.NEVER;
+});
+
+/** Resolvers as `ip:port`, or `off`. */
+const DnsServers = list.transform((servers, context): 'off' | string[] => {
+  if (servers.length === 1 && servers[0] === 'off') return 'off';
+  if (servers.length > 0 && servers.every(isAddress)) return servers;
+  context.addIssue('must be off, or IP addresses with an optional port, such as 9.9.9.9 or 127.0.0.1:5353');
+  return z.NEVER;
+});
+
+/** The address to listen on. */
+const Host = z.string().refine(isHost, 'must be an IP address or a host name');
+
+/** Whether a text is an IP address with an optional port; an IPv6 address with a port needs brackets. */
+function isAddress(text: string): boolean {
+  if (isIP(text) !== 0) return true;
+  const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  return isIP(six ?? four ?? '') === (six === undefined ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536;
+}
+
+/** Whether a text is an address or a name without a port. For anything else, listhen would listen on localhost. */
+function isHost(host: string): boolean {
+  return isIP(host) !== 0 || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host);
+}
 
 /** The settings that each source of prices requires. */
 const PriceSettings = z.discriminatedUnion('DOMAIN_PRICES', [
@@ -65,9 +137,6 @@ const Settings = z
     RATELIMIT_BURST: integer(1, 1_000_000)
       .default(rateLimits.client.burst)
       .describe('Requests at once for each client IP.'),
-    RATELIMIT_BLOCK_SECONDS: integer(0, 86_400)
-      .default(0)
-      .describe('How long a client that went over its limit stays refused.'),
     POWER_RATELIMIT_RPS: integer(1, 1_000_000)
       .default(rateLimits.actions.refill)
       .describe('Actions and console commands a second for each API key.'),
@@ -203,13 +272,18 @@ export function readEnv(source: Environment): Env {
   }
 }
 
-/** Finds the variables whose names look like those of settings, but are not. */
+/** Settings of earlier versions. One that is still set stops nothing. */
+const removed = ['RATELIMIT_BLOCK_SECONDS'];
+
+/** Finds the variables that have no effect: their names look like those of settings, or were settings once. */
 export function findMisspeltSettings(source: Environment): Misspelt[] {
-  return findMisspelt(Object.keys(Settings.shape), source);
+  const gone = removed.flatMap((name) => [name, `${name}_FILE`]).filter((name) => source[name]);
+  return [...findMisspelt(Object.keys(Settings.shape), source), ...gone.map((name) => ({ name, setting: undefined }))];
 }
 
-/** Says in one line which setting a variable looks like; without its value. */
+/** Says in one line which setting a variable looks like, or that it was removed; without its value. */
 export function describeMisspelt({ name, setting }: Misspelt): string {
+  if (setting === undefined) return `${name} is no longer a setting and has no effect`;
   return `${name} is not a setting and has no effect: did you mean ${setting}?`;
 }
 

@@ -25,12 +25,7 @@ export function toKeyLimits(env: Env): KeyRoutesOptions['keyLimits'] {
 /** Creates the limits. The one of a client is this instance's own: it is checked for each request. */
 export function createLimits(env: Env, createBucket: CreateBucket): Limits {
   return {
-    client: createTokenBucket({
-      name: 'default',
-      rps: env.RATELIMIT_RPS,
-      burst: env.RATELIMIT_BURST,
-      blockSeconds: env.RATELIMIT_BLOCK_SECONDS,
-    }),
+    client: createTokenBucket({ name: 'default', rps: env.RATELIMIT_RPS, burst: env.RATELIMIT_BURST }),
     domains: createBucket({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
     feedback: createBucket({
       name: 'feedback',

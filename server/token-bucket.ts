@@ -8,8 +8,6 @@ export interface TokenBucketOptions {
   readonly rps: number;
   /** The capacity: how many tokens can be consumed at once. */
   readonly burst: number;
-  /** How long a key stays blocked after a refusal; default 0. */
-  readonly blockSeconds?: number;
   /** Retry-After after a refusal; default the time until the next token. */
   readonly retryAfterSeconds?: number;
 }
@@ -39,15 +37,7 @@ export interface TokenBucket<
 export type LocalBucket = TokenBucket<RateLimitResult>;
 
 /** Creates a token bucket for each key: of this process, or shared by all instances. */
-export type CreateBucket = (options: Omit<TokenBucketOptions, 'blockSeconds'>) => TokenBucket;
-
-/** The state of one bucket, in milliseconds of the clock. */
-interface Bucket {
-  /** When the bucket is full again. */
-  fullAt: number;
-  /** When the block ends. */
-  blockedUntil: number;
-}
+export type CreateBucket = (options: TokenBucketOptions) => TokenBucket;
 
 /** The first sweep happens at this many buckets, the next ones when the number left by the last has doubled. */
 const minSweepSize = 10_000;
@@ -91,47 +81,38 @@ export function createTokenBucket(
   options: TokenBucketOptions,
   now: () => number = () => performance.now(),
 ): LocalBucket {
-  const { rps, burst, blockSeconds = 0 } = options;
+  const { rps, burst } = options;
   const perToken = 1000 / rps;
   const capacity = burst * perToken;
   const toResult = createToResult(options);
-  const buckets = new Map<string, Bucket>();
+  /** When each bucket is full again, in milliseconds of the clock. */
+  const buckets = new Map<string, number>();
   let sweepAt = minSweepSize;
   let sweptAt = Number.NEGATIVE_INFINITY;
 
   const sweep = (time: number): void => {
-    for (const [key, { fullAt, blockedUntil }] of buckets) {
-      if (fullAt <= time && blockedUntil <= time) buckets.delete(key);
-    }
+    for (const [key, fullAt] of buckets) if (fullAt <= time) buckets.delete(key);
     sweepAt = Math.min(Math.max(minSweepSize, buckets.size * 2), maxBuckets);
     sweptAt = time;
   };
-  const find = (key: string, time: number): Bucket => {
-    const existing = buckets.get(key);
-    if (existing) return existing;
+  /** The key of a client's bucket: its own, or a shared one while the map is full. */
+  const place = (key: string, time: number): string => {
+    if (buckets.has(key)) return key;
     if (buckets.size >= sweepAt && time - sweptAt >= sweepPauseMs) sweep(time);
-    const at = buckets.size < maxBuckets ? key : `shared ${crc32(key) % sharedBuckets}`;
-    const bucket = buckets.get(at) ?? { fullAt: time, blockedUntil: time };
-    buckets.set(at, bucket);
-    return bucket;
+    return buckets.size < maxBuckets ? key : `shared ${crc32(key) % sharedBuckets}`;
   };
 
   return {
-    consume(key) {
+    consume(client) {
       const time = now();
-      const bucket = find(key, time);
+      const key = place(client, time);
       // The value exceeds the capacity only if the clock was set back.
-      const full = Math.min(Math.max(bucket.fullAt, time), time + capacity);
-      const blocked = bucket.blockedUntil - time;
-      if (blocked > 0) return toResult(blocked, capacity);
+      const full = Math.min(Math.max(buckets.get(key) ?? time, time), time + capacity);
       // A tolerance of 1 µs, so that rounding never costs a token.
       const wait = full + perToken - time - capacity - 1e-3;
-      if (wait <= 0) {
-        bucket.fullAt = full + perToken;
-        return toResult(0, bucket.fullAt - time);
-      }
-      if (blockSeconds > 0) bucket.blockedUntil = time + blockSeconds * 1000;
-      return toResult(Math.max(wait, blockSeconds * 1000), full - time);
+      if (wait > 0) return toResult(wait, full - time);
+      buckets.set(key, full + perToken);
+      return toResult(0, full + perToken - time);
     },
   };
 }

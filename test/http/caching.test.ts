@@ -65,8 +65,8 @@ test.each([
 
 test('every 429 names the limit, and no cache keeps it', async () => {
   stopClock();
-  const app = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1', RATELIMIT_BLOCK_SECONDS: '60' });
-  for (let time = 0; time < 2; time += 1) await ask(app, '/v1/info');
+  const app = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
+  await ask(app, '/v1/info');
   for (const target of ['/v1/blog/list', '/v1/blog/article?path=/blog/news/none', '/v1/domains/tlds', '/v1/nothing']) {
     const { status, headers } = await ask(app, target);
     expect({ status, cache: headers['cache-control'] }).toEqual({ status: 429, cache: 'no-store' });

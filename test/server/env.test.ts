@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import { expect, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
@@ -34,7 +35,6 @@ test('the settings have the documented defaults', () => {
     TRUSTED_PROXIES: new BlockList(),
     RATELIMIT_RPS: 50,
     RATELIMIT_BURST: 100,
-    RATELIMIT_BLOCK_SECONDS: 0,
     POWER_RATELIMIT_RPS: 1,
     POWER_RATELIMIT_BURST: 5,
     READ_RATELIMIT_RPS: 2,
@@ -67,6 +67,18 @@ test('an empty setting counts as unset, and an unknown one is ignored', () => {
   expect(readEnv({ ...empty, UNKNOWN: 'x', PORT_FILES: 'x', npm_config_port: '1' })).toEqual(readEnv({}));
 });
 
+test('every setting is read by the program', () => {
+  const declared = ['server/env.ts', 'server/store/env.ts'];
+  const files = globSync('{server,generator}/**/*.ts').filter((file) => !declared.includes(file));
+  const code = files.map((file) => readFileSync(file, 'utf8')).join('\n');
+  const unread = settings.filter((name) => {
+    // As a property, by destructuring, or by name.
+    const reads = [`\\.${name}\\b`, `[{,]\\s*${name}\\s*[:,}]`, `read(?:Variable)?\\('${name}'`];
+    return !new RegExp(reads.join('|')).test(code);
+  });
+  expect(unread).toEqual([]);
+});
+
 test('the settings are immutable', () => {
   const env = readEnv({});
   expect(() => Object.assign(env, { PORT: 1 })).toThrow(TypeError);
@@ -91,7 +103,6 @@ test.each<[string, string, unknown]>([
   ['ALLOW_LOCAL_ORIGINS', '0', false],
   ['RATELIMIT_RPS', '1', 1],
   ['RATELIMIT_BURST', '1000000', 1_000_000],
-  ['RATELIMIT_BLOCK_SECONDS', '86400', 86_400],
   ['POWER_RATELIMIT_RPS', '1', 1],
   ['POWER_RATELIMIT_BURST', '1000000', 1_000_000],
   ['FEEDBACK_RATELIMIT_WINDOW_SECONDS', '86400', 86_400],

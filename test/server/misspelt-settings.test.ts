@@ -21,6 +21,17 @@ test('a name that only looks like a setting is warned of once at start, without 
   expect(server.stdout()).not.toContain('hunter2');
 });
 
+test('a setting of an earlier version stops nothing, and is warned of once', async () => {
+  const { settings } = await createServable();
+  const server = startProcess({ ...settings, RATELIMIT_BLOCK_SECONDS: 'hunter2' }, { cwd: temporaryFolder() });
+  await server.logged('RATELIMIT_BLOCK_SECONDS is no longer a setting and has no effect');
+  const warnings = server.stdout().match(/"level":"warn"/g);
+  expect({ warnings, leaks: server.stdout().includes('hunter2') }).toEqual({
+    warnings: ['"level":"warn"'],
+    leaks: false,
+  });
+});
+
 test('a name that looks like a setting is also named if a wrong setting stops the start', async () => {
   const server = startProcess({ DOMAIN_PRICES: 'fossbilling', FOSSBILING_URL: 'https://hunter2.example.com' });
   expect(await server.ended()).toBe(1);

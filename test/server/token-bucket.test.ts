@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { createTokenBucket } from '../../server/token-bucket.ts';
 
 describe('over time, a client', () => {
-  const options = { name: 'default', rps: 10, burst: 10, blockSeconds: 0 };
+  const options = { name: 'default', rps: 10, burst: 10 };
 
   /** A limit with a fake clock, and the number of allowed requests out of several. */
   function createClockedLimit(changes: Partial<typeof options> = {}) {
@@ -63,17 +63,6 @@ describe('over time, a client', () => {
     expect(retryAfter).toBe(1);
     advance(retryAfter * 1000);
     expect(consume().allowed).toBe(true);
-  });
-
-  test('that exceeds its limit is blocked for exactly the block time', () => {
-    const { advance, count, ask: consume } = createClockedLimit({ blockSeconds: 60 });
-    expect(count(11)).toBe(10);
-    advance(59_000);
-    expect(consume()).toMatchObject({ allowed: false, retryAfter: 1 });
-    advance(1_000);
-    expect(count(11)).toBe(10);
-    // The request that exceeded the limit starts a new block.
-    expect(consume()).toMatchObject({ allowed: false, retryAfter: 60 });
   });
 
   test('gets its remaining requests and the time until its bucket is full, independent of other clients', () => {

@@ -138,7 +138,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
     relay,
     pingSeconds,
     identify: createIdentify(new BlockList()),
-    limit: createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades, blockSeconds: 0 }),
+    limit: createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades }),
     log: createLog({ level: 'info', format: 'json', destination }),
   });
   const http = createServer((request, response) => response.end(`plain ${request.url}`));
