@@ -1,8 +1,5 @@
-import { once } from 'node:events';
-import { createServer, request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
-import { duplexPair } from 'node:stream';
-import { toNodeHandler } from 'h3';
+import { BlockList } from 'node:net';
 import { allows } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
@@ -10,9 +7,8 @@ import { endpoints } from '#contract/endpoints.ts';
 import { createApp } from './app.ts';
 import { streamRoute } from './hosting/console/upgrade.ts';
 import { findRecord } from './hosting/service.ts';
-import { createCors } from './http/cors.ts';
 import type { Route } from './http/handle.ts';
-import { readTarget } from './http/target.ts';
+import { createRequests } from './http/request.ts';
 import { findKey } from './keys/authorize.ts';
 import { Problem } from './problem.ts';
 import type { ApiKeyRecord, Store } from './store/types.ts';
@@ -30,7 +26,7 @@ const unlimited = { consume: () => ({ allowed: true, left: 1, waitMs: 0, retryAf
 
 /**
  * Decides about a request by the app itself: its routing and its checks of the key, the server and the scope. Only the
- * handlers are others: they look at the record of the server, and do nothing. The request stays within this process.
+ * handlers are others: they look at the record of the server, and do nothing. Nothing is sent, nor logged.
  */
 export async function explain(
   store: Pick<Store, 'apiKeys' | 'servers'>,
@@ -54,17 +50,18 @@ export async function explain(
       return { status: Number(Object.keys(endpoint.replies)[0]), body: {} };
     },
   });
+  const requests = createRequests({ trustedProxies: new BlockList(), limit: unlimited });
+  const sent = { method, url: path, httpVersion: '1.1', headers: { host: 'localhost' }, socket: {} };
+  const context = requests.begin(sent as IncomingMessage);
   const app = createApp({
     routes: [...Object.values<Endpoint>(endpoints).map(toRoute), streamRoute],
-    identify: () => ({ id: '', client: { address: '', key: '' }, startedAt: 0 }),
-    logRequest: () => undefined,
-    cors: createCors({ origins: [], allowLocal: false }),
-    limits: { client: unlimited, actions: unlimited, reads: unlimited, domains: unlimited, feedback: unlimited },
+    requests,
+    limits: { actions: unlimited, reads: unlimited, domains: unlimited, feedback: unlimited },
     authenticate: async () => ({ key: await findKey(store.apiKeys, id, secretHash, Date.now()), secretHash }),
     onThrown: (error) => (thrown = error),
     maxBodyBytes: {},
   });
-  const status = await answerOf(toNodeHandler(app), method, path);
+  const { status } = await app.request(context.request.url!, { method }, { request: context });
   if (thrown === undefined) {
     return status < 400
       ? { status, code: 'allowed', reason: allowed }
@@ -83,20 +80,4 @@ function reasonOf({ reason, cause, message, headers }: Problem): string {
   if (reason !== undefined) return reason;
   if (cause instanceof Error) return cause.message;
   return headers['Allow'] === undefined ? message : `${message}: this path has ${headers['Allow']}`;
-}
-
-/** Passes a request to a handler without a network, and returns the status of the answer. */
-async function answerOf(handler: ReturnType<typeof toNodeHandler>, method: string, path: string): Promise<number> {
-  const [client, socket] = duplexPair();
-  const server = createServer((incoming, response) => {
-    incoming.url = readTarget(incoming);
-    void handler(incoming, response);
-  });
-  server.emit('connection', socket);
-  const sent = request({ method, path, createConnection: () => client, headers: { Host: 'localhost' } });
-  sent.end();
-  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
-  answer.resume();
-  client.destroy();
-  return answer.statusCode!;
 }

@@ -11,11 +11,8 @@ import type { Feedback } from './feedback/service.ts';
 import type { Relay } from './hosting/console/relay.ts';
 import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
 import { openHosting, openProviders } from './hosting/index.ts';
-import { createAccessLog } from './http/access-log.ts';
-import { createCors } from './http/cors.ts';
-import { createIdentify } from './http/identify.ts';
 import { listenOn } from './http/listen.ts';
-import { readTarget } from './http/target.ts';
+import { createRequests } from './http/request.ts';
 import { createAuthenticate } from './keys/authorize.ts';
 import { createLimits, toKeyLimits } from './limits.ts';
 import type { Limits } from './limits.ts';
@@ -207,18 +204,20 @@ async function openListeners(
   relay: Relay,
   preview: string | undefined,
 ) {
-  const identify = createIdentify(env.TRUSTED_PROXIES, (address) => log.warn({ address }, untrustedMessage));
-  const cors = createCors({ origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS });
   const onAnswered = metrics?.onAnswered;
-  const client = metrics ? metrics.watchBucket('default', limits.client) : limits.client;
-  const logRequest = createAccessLog(preview === undefined ? log : log.child({}, { level: 'error' }), onAnswered);
+  const requests = createRequests({
+    trustedProxies: env.TRUSTED_PROXIES,
+    onUntrusted: (address) => log.warn({ address }, untrustedMessage),
+    cors: { origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS },
+    limit: metrics ? metrics.watchBucket('default', limits.client) : limits.client,
+    log: preview === undefined ? log : log.child({}, { level: 'error' }),
+    onAnswered,
+  });
   const app = createApp({
     routes: [...Object.values(routes), streamRoute],
     preview,
-    identify,
-    logRequest,
-    cors,
-    limits: { ...limits, client },
+    requests,
+    limits,
     authenticate: createAuthenticate({
       apiKeys: store.apiKeys,
       onTouchFailure: reportTo(log, 'the last use of a key could not be stored'),
@@ -226,16 +225,14 @@ async function openListeners(
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
   const handleByApp = toNodeHandler(app);
-  // Not the counting bucket: what the fast path does not answer is counted behind it.
-  const handleFile = createFastPath({ releases, identify, cors, limit: limits.client, logRequest, preview });
+  const handleFile = createFastPath(releases, requests, preview !== undefined);
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
-    request.url = readTarget(request);
     if (!handleFile(request, response)) void handleByApp(request, response);
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs, onAnswered });
   opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
-  const upgrades = createUpgradeHandler({ relay, identify, limit: client, log, onAnswered });
+  const upgrades = createUpgradeHandler({ relay, requests, log, onAnswered });
   upgrades.attach(server.http);
   return { server, upgrades };
 }

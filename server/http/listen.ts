@@ -5,8 +5,8 @@ import { Server as NetServer, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { listen } from 'listhen';
 import { Problem } from '../problem.ts';
-import type { OnAnswered } from './access-log.ts';
-import { renderRawError } from './errors.ts';
+import type { OnAnswered } from './request.ts';
+import { renderRawError } from './respond.ts';
 
 /** The server cannot listen on its address. */
 export class ListenError extends Error {

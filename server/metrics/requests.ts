@@ -1,6 +1,6 @@
 import { Counter, Histogram } from '@prometheus-io/client';
 import type { Registry } from '@prometheus-io/client';
-import type { OnAnswered } from '../http/access-log.ts';
+import type { OnAnswered } from '../http/request.ts';
 
 /** The methods that some route has. A client may make up others. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'OPTIONS']);

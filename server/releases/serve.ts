@@ -1,44 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isLimited } from '#contract/endpoint.ts';
-import type { LogRequest } from '../http/access-log.ts';
-import type { Cors } from '../http/cors.ts';
-import type { Identify } from '../http/identify.ts';
+import type { Requests } from '../http/request.ts';
 import { toStoredReply } from '../http/stored.ts';
-import type { LocalBucket } from '../token-bucket.ts';
 import type { Releases } from './service.ts';
-
-/** Dependencies of the fast path. */
-export interface FastPathOptions {
-  readonly releases: Releases;
-  readonly identify: Identify;
-  readonly cors: Cors;
-  /** The rate limit of each client. */
-  readonly limit: LocalBucket;
-  readonly logRequest: LogRequest;
-  /** In development: where /preview is rendered. */
-  readonly preview?: string | undefined;
-}
 
 /**
  * Creates the fast path in front of h3. It answers a GET or HEAD for a whole release file in memory, and returns false
- * for all else. h3 gives the same responses in 50 instead of 30 microseconds.
+ * for all else. h3 gives the same responses in 50 instead of 30 microseconds. A preview changes at each save.
  */
 export function createFastPath(
-  options: FastPathOptions,
+  releases: Releases,
+  requests: Requests,
+  isPreview: boolean,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
-  const { releases, identify, cors, limit, logRequest, preview } = options;
   return (request, response) => {
+    const context = requests.begin(request, response);
     const { method, url: target } = request;
     const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target!)) : undefined;
     if (!file || (file.hasRanges && request.headers.range !== undefined)) return false;
-    const reply = toStoredReply(file, request, preview !== undefined);
+    const reply = toStoredReply(file, request, isPreview);
     const bytes = reply.variant && file.inMemory(reply.variant);
     if (reply.variant && !bytes) return false;
-    const info = identify(request);
-    const headers = ['X-Request-Id', info.id, 'X-Content-Type-Options', 'nosniff'];
-    if (isLimited(target!) && !limit.consume(info.client.key).allowed) return false;
-    headers.push(...cors(request.headers.origin, false), ...reply.headers);
-    response.on('close', () => logRequest(info, { request, response }, file));
+    if (isLimited(target!) && !requests.consume(context).allowed) return false;
+    context.route = file.route;
+    const headers = requests.headersOf(context, false);
+    headers.push(...reply.headers);
     response.writeHead(reply.status, headers);
     response.end(bytes);
     return true;

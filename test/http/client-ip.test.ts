@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
-import { createIdentify } from '../../server/http/identify.ts';
+import { createIdentify } from '../../server/http/request.ts';
 import { ask } from '../server/ask.ts';
 import { eventually, serveShared, stopClock } from '../server/shared.ts';
 

@@ -6,10 +6,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { problems, renderProblem } from '#contract/problem.ts';
 import { createApp } from '../../server/app.ts';
 import { listenOn } from '../../server/http/listen.ts';
-import { createAccessLog } from '../../server/http/access-log.ts';
+import { createRequests } from '../../server/http/request.ts';
 import { createLog } from '../../server/log.ts';
-import { createIdentify } from '../../server/http/identify.ts';
-import { createCors } from '../../server/http/cors.ts';
 import { createTokenBucket } from '../../server/token-bucket.ts';
 import { createLifecycle } from '../../server/lifecycle.ts';
 import { openReleases } from '../../server/releases/service.ts';
@@ -50,10 +48,13 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
   });
   const app = createApp({
     routes: Object.values(routes),
-    identify: createIdentify(new BlockList()),
-    logRequest: createAccessLog(createLog({ level: 'info', format: 'json', destination })),
-    cors: createCors({ origins: ['https://www.example.com'], allowLocal: false }),
-    limits: { client: limit, domains: limit, feedback: limit, actions: limit, reads: limit },
+    requests: createRequests({
+      trustedProxies: new BlockList(),
+      cors: { origins: ['https://www.example.com'], allowLocal: false },
+      limit,
+      log: createLog({ level: 'info', format: 'json', destination }),
+    }),
+    limits: { domains: limit, feedback: limit, actions: limit, reads: limit },
     authenticate: undefined as never,
     maxBodyBytes: {},
   });

@@ -7,17 +7,15 @@ import type { Relay, StreamClient } from './relay.ts';
 import { pingData } from './session.ts';
 import type { Logger } from '../../log.ts';
 import type { Route } from '../../http/handle.ts';
-import { renderRawError } from '../../http/errors.ts';
-import type { OnAnswered } from '../../http/access-log.ts';
-import type { Identify } from '../../http/identify.ts';
-import type { LocalBucket } from '../../token-bucket.ts';
+import { assertAllowed } from '../../http/request.ts';
+import type { OnAnswered, RequestContext, Requests } from '../../http/request.ts';
+import { renderRawError } from '../../http/respond.ts';
 import { Problem } from '../../problem.ts';
 
 /** Dependencies of the websocket endpoint. */
 export interface UpgradeOptions {
   readonly relay: Relay;
-  readonly identify: Identify;
-  readonly limit: LocalBucket;
+  readonly requests: Requests;
   readonly log: Logger;
   readonly onAnswered?: OnAnswered | undefined;
   /** The interval of pings; a connection without traffic until the next ping is closed. */
@@ -78,32 +76,15 @@ export const streamRoute: Route = {
  * page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
  */
 export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
-  const { relay, identify, log, onAnswered, pingSeconds = 30 } = options;
+  const { relay, requests, log, onAnswered, pingSeconds = 30 } = options;
   const streams = new Set<WebSocket>();
-  const clients = new WeakMap<IncomingMessage, StreamClient>();
-
-  /** Answers an upgrade as plain HTTP, and closes. */
-  const refuse = (request: IncomingMessage, socket: Duplex, client: StreamClient, error: unknown): void => {
-    const { requestId, trace, address } = client;
-    const { method } = request;
-    const { status, text } = renderRawError(error, requestId);
-    socket.once('finish', () => socket.destroy());
-    socket.end(text);
-    // Without the query, which may hold a misplaced token.
-    const url = request.url?.split('?', 1)[0]?.slice(0, 256);
-    const line = { id: requestId, trace_id: trace?.id, ip: address, method, url, status };
-    const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
-    onAnswered?.({ route, method, status });
-    if (error instanceof Problem) log.info(line, 'upgrade refused');
-    else log.error({ ...line, err: error }, 'upgrade failed');
-  };
   const websockets = new WebSocketServer(serverOptions);
   websockets.on('headers', (headers, request) => {
-    headers.push(`X-Request-Id: ${clients.get(request)!.requestId}`, 'X-Content-Type-Options: nosniff');
+    headers.push(`X-Request-Id: ${requests.begin(request).id}`, 'X-Content-Type-Options: nosniff');
   });
   // Without this listener, ws would answer in another format.
   websockets.on('wsClientError', (_error, socket, request) => {
-    refuse(request, socket, clients.get(request)!, notAHandshake());
+    refuse(requests.begin(request), socket, notAHandshake(), options);
   });
 
   const open = (websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): void => {
@@ -123,16 +104,15 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
     });
   };
   const serve = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const { id, trace, client: found } = identify(request);
-    const client: StreamClient = { requestId: id, trace, ...found };
+    const context = requests.begin(request);
+    const client: StreamClient = { requestId: context.id, trace: context.trace, ...context.client };
     let server: ServerName;
     try {
-      server = admit(request, client, options);
+      server = admit(context, client, options);
     } catch (error) {
-      refuse(request, socket, client, error);
+      refuse(context, socket, error, options);
       return;
     }
-    clients.set(request, client);
     websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, client));
   };
   return {
@@ -160,18 +140,13 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
 }
 
 /** Checks an upgrade request; returns its server. Throws a Problem if it must be refused. */
-function admit(request: IncomingMessage, client: StreamClient, { limit, relay }: UpgradeOptions): ServerName {
-  const { allowed, headers, retryAfter } = limit.consume(client.key);
-  const refuseRate = (): never => {
-    const pairs = Array.from({ length: headers.length / 2 }, (_, at) => [headers[at * 2]!, headers[at * 2 + 1]!]);
-    const retry = { 'Retry-After': String(retryAfter) };
-    throw new Problem('rate_limited', undefined, { headers: { ...Object.fromEntries(pairs), ...retry } });
-  };
-  if (!allowed) refuseRate();
+function admit(context: RequestContext, client: StreamClient, { requests, relay }: UpgradeOptions): ServerName {
+  const { request } = context;
+  assertAllowed(context, requests.consume(context));
   const [, id = ''] = streamTarget.exec(request.url!) ?? [];
   const { data: server } = ServerName.safeParse(`game:${id}`);
   if (!server || request.method !== 'GET') throw new Problem('not_found');
-  if (!relay.admits(client)) refuseRate();
+  if (!relay.admits(client)) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': '1' } });
   if (isHandshake(request)) return server;
   throw notAHandshake();
 }
@@ -201,4 +176,20 @@ function isWebsocket({ headers }: IncomingMessage): boolean {
 /** RFC 6455 4.2.1; checked here, since ws also accepts version 8. */
 function isHandshake({ headers }: IncomingMessage): boolean {
   return headers['sec-websocket-version'] === '13' && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '');
+}
+
+/** Answers an upgrade as plain HTTP, and closes. */
+function refuse(context: RequestContext, socket: Duplex, error: unknown, { log, onAnswered }: UpgradeOptions): void {
+  const { id, trace, client, request, limits } = context;
+  const { method } = request;
+  const { status, text } = renderRawError(error, id, limits);
+  socket.once('finish', () => socket.destroy());
+  socket.end(text);
+  // Without the query, which may hold a misplaced token.
+  const url = request.url?.split('?', 1)[0]?.slice(0, 256);
+  const line = { id, trace_id: trace?.id, ip: client.address, method, url, status };
+  const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
+  onAnswered?.({ route, method, status });
+  if (error instanceof Problem) log.info(line, 'upgrade refused');
+  else log.error({ ...line, err: error }, 'upgrade failed');
 }

@@ -16,7 +16,7 @@ import type { StreamTokens } from '../../../server/hosting/console/token.ts';
 import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import type { UpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import { createLog } from '../../../server/log.ts';
-import { createIdentify } from '../../../server/http/identify.ts';
+import { createRequests } from '../../../server/http/request.ts';
 import { createTokenBucket } from '../../../server/token-bucket.ts';
 import type { ConsoleEvents } from '../../../server/hosting/providers/types.ts';
 import { openStore } from '../../../server/store/index.ts';
@@ -137,8 +137,10 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
   const upgrade = createUpgradeHandler({
     relay,
     pingSeconds,
-    identify: createIdentify(new BlockList()),
-    limit: createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades }),
+    requests: createRequests({
+      trustedProxies: new BlockList(),
+      limit: createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades }),
+    }),
     log: createLog({ level: 'info', format: 'json', destination }),
   });
   const http = createServer((request, response) => response.end(`plain ${request.url}`));

@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP, isIPv4 } from 'node:net';
+import type { BlockList } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { Logger } from '../log.ts';
+import { Problem } from '../problem.ts';
+import type { LocalBucket, RateLimitResult } from '../token-bucket.ts';
+import { readTrace } from '../trace.ts';
+import type { Trace } from '../trace.ts';
+
+interface Client {
+  readonly address: string;
+  /** The key of rate limits: an IPv4 address, or the /64 network of an IPv6 address, which belongs to one customer. */
+  readonly key: string;
+}
+
+/** What is known of a request from its first moment on. */
+export interface RequestContext {
+  readonly request: IncomingMessage;
+  readonly id: string;
+  readonly client: Client;
+  readonly trace: Trace | undefined;
+  /** By performance.now(). */
+  readonly startedAt: number;
+  /** The path of its endpoint, with the names of parameters, once it is found. */
+  route: string | undefined;
+  /** The headers of the rate limits. Only responses that no cache keeps have them: others are seen by other clients. */
+  limits: readonly string[];
+  /** Whether the limit of the client allowed it, once that was asked. */
+  clientLimit: RateLimitResult | undefined;
+  /** An error on our side, for the log. */
+  failure: unknown;
+}
+
+/** An answered request, for those who count. */
+export interface AnsweredRequest {
+  /** The path of its endpoint, with the names of parameters; undefined without an endpoint. */
+  readonly route: string | undefined;
+  /** As sent; a client may make it up. */
+  readonly method: string | undefined;
+  readonly status: number;
+  /** Until the end of the response; undefined for a stream, which lasts as long as its client wants. */
+  readonly ms?: number;
+}
+
+/** Called for each answered request. */
+export type OnAnswered = (answered: AnsweredRequest) => void;
+
+/** The allowed origins. */
+export interface CorsOptions {
+  /** `*`, or origins. */
+  readonly origins: readonly string[];
+  /** Whether loopback origins are allowed on any port. */
+  readonly allowLocal: boolean;
+}
+
+/** Options of {@link createRequests}. */
+export interface RequestsOptions {
+  readonly trustedProxies: BlockList;
+  /** Called once, with the address of a socket that is not a trusted proxy but forwards for others. */
+  readonly onUntrusted?: (address: string) => void;
+  readonly cors?: CorsOptions;
+  /** The limit of each client. */
+  readonly limit: LocalBucket;
+  /** Not needed for requests without a response. */
+  readonly log?: Logger;
+  readonly onAnswered?: OnAnswered | undefined;
+}
+
+/** What all requests have in common, whichever way they take: the files of a release, h3, or a websocket. */
+export interface Requests {
+  /**
+   * Begins a request: reads its target, id, client and trace, and logs it when its response has ended. Each begins once;
+   * later calls return the same.
+   */
+  begin(request: IncomingMessage, response?: ServerResponse): RequestContext;
+  /** The headers of every response, as alternating names and values: the id, and CORS. */
+  headersOf(context: RequestContext, isKeyed: boolean): string[];
+  /** Consumes one token of the client for each request. */
+  consume(context: RequestContext): RateLimitResult;
+}
+
+/** The context of a request is a property of it: a WeakMap would cost the garbage collector more than the request. */
+const contextKey = Symbol('context');
+type Begun = IncomingMessage & { [contextKey]?: RequestContext };
+
+/** Creates {@link Requests}. */
+export function createRequests(options: RequestsOptions): Requests {
+  const { trustedProxies, onUntrusted, cors = { origins: [], allowLocal: false }, limit } = options;
+  const identify = createIdentify(trustedProxies, onUntrusted);
+  const corsOf = createCors(cors);
+  const logRequest = createAccessLog(options);
+  return {
+    begin(request: Begun, response) {
+      const begun = request[contextKey];
+      if (begun) return begun;
+      request.url = readTarget(request);
+      const context = (request[contextKey] = identify(request));
+      response?.on('close', () => logRequest(context, response));
+      return context;
+    },
+    headersOf({ id, request }, isKeyed) {
+      return ['X-Request-Id', id, 'X-Content-Type-Options', 'nosniff', ...corsOf(request.headers.origin, isKeyed)];
+    },
+    consume(context) {
+      return (context.clientLimit ??= limit.consume(context.client.key));
+    },
+  };
+}
+
+/** Keeps the headers of a rate limit for the response, and throws 429 if the limit is exceeded. */
+export function assertAllowed(context: RequestContext, { allowed, headers, retryAfter }: RateLimitResult): void {
+  context.limits = [...context.limits, ...headers];
+  if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
+}
+
+/**
+ * Creates the function that begins a request of a client of a service behind these proxies. The client is the socket
+ * address. If that is a trusted proxy, the client is the right-most address of X-Forwarded-For that is not a trusted proxy.
+ * Addresses left of it can be forged, and are ignored.
+ */
+export function createIdentify(trustedProxies: BlockList, onUntrusted?: (address: string) => void) {
+  let isReported = false;
+  const isTrusted = (address: string) => trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  const findClient = ({ headers, socket: { remoteAddress = '' } }: IncomingMessage): Client => {
+    const forwardedFor = headers['x-forwarded-for'];
+    const isDirect = forwardedFor === undefined && headers.forwarded === undefined;
+    if (isDirect && isIPv4(remoteAddress)) return { address: remoteAddress, key: remoteAddress };
+    let address = normalize(remoteAddress) ?? '0.0.0.0';
+    if (isDirect) return toClient(address);
+    if (!isTrusted(address)) {
+      if (!isReported && remoteAddress !== '') onUntrusted?.(address);
+      isReported ||= remoteAddress !== '';
+      return toClient(address);
+    }
+    for (const hop of String(forwardedFor ?? '')
+      .split(',')
+      .toReversed()) {
+      const next = normalize(hop.trim());
+      if (next === undefined) break;
+      address = next;
+      if (!isTrusted(next)) break;
+    }
+    return toClient(address);
+  };
+  return (request: IncomingMessage): RequestContext => {
+    const { headers } = request;
+    return {
+      request,
+      id: toRequestId(headers['x-request-id']),
+      client: findClient(request),
+      trace: headers.traceparent === undefined ? undefined : readTrace(headers),
+      startedAt: performance.now(),
+      route: undefined,
+      limits: [],
+      clientLimit: undefined,
+      failure: undefined,
+    };
+  };
+}
+
+/** The request id: the client's if it has 8 to 64 safe characters, else a new UUID. */
+function toRequestId(header: string | string[] | undefined): string {
+  return typeof header === 'string' && /^[A-Za-z0-9._-]{8,64}$/.test(header) ? header : randomUUID();
+}
+
+/** An address without brackets, port and zone; IPv4-mapped IPv6 becomes IPv4. */
+function normalize(text: string): string | undefined {
+  const bare = text
+    .replace(/^\[([^\]]+)\](?::\d+)?$/, '$1')
+    .replace(/^([\d.]+):\d+$/, '$1')
+    .replace(/%.*$/, '');
+  if (isIP(bare) !== 6) return isIP(bare) ? bare : undefined;
+  const address = ipaddr.process(bare);
+  return address.kind() === 'ipv4' ? address.toString() : bare;
+}
+
+function toClient(address: string): Client {
+  if (isIP(address) !== 6) return { address, key: address };
+  const network = ipaddr.IPv6.parse(address).parts.slice(0, 4);
+  return { address, key: `${network.map((part) => part.toString(16)).join(':')}::/64` };
+}
+
+const exposed =
+  'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, Idempotent-Request-Id, RateLimit, ' +
+  'RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
+const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
+
+/** CORS by the Origin of a request. Endpoints with an API key allow listed origins only: `*` does not include them. */
+function createCors({ origins, allowLocal }: CorsOptions) {
+  const forAnyone = ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed];
+  const varies = ['Vary', 'Origin'];
+  const open = origins.includes('*');
+  const listed = new Set(origins.filter((origin) => origin !== '*'));
+  return (origin: string | undefined, isKeyed: boolean): readonly string[] => {
+    if (open && !isKeyed) return forAnyone;
+    if (origin === undefined || !(listed.has(origin) || (allowLocal && local.test(origin)))) return varies;
+    return ['Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', exposed, ...varies];
+  };
+}
+
+const requestHeaders = 'Accept, Content-Type, If-None-Match, If-Range, Range, Traceparent, Tracestate, X-Request-Id';
+
+/**
+ * The headers of the answer to a preflight, in which a browser asks if it may send a request of another origin, as
+ * alternating names and values; undefined for all other requests.
+ */
+export function preflightHeaders(
+  { method, headers }: IncomingMessage,
+  methods: string,
+  isKeyed: boolean,
+): readonly string[] | undefined {
+  const isPreflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+  if (method !== 'OPTIONS' || !isPreflight) return undefined;
+  const allowed = isKeyed ? `${requestHeaders}, Authorization, Idempotency-Key` : requestHeaders;
+  const named = ['Access-Control-Allow-Methods', methods, 'Access-Control-Allow-Headers', allowed];
+  return [...named, 'Access-Control-Max-Age', '86400'];
+}
+
+/** The maximum length of a client's text in a log line. */
+const maxText = 256;
+
+/**
+ * The targets whose query is logged: there it names an article. Elsewhere it may hold a domain that a visitor wants to
+ * register, or a misplaced key or token.
+ */
+const logsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
+
+/** Creates the access log: a line for each request whose response has ended, an error if it failed on our side. */
+function createAccessLog({ log, onAnswered }: Pick<RequestsOptions, 'log' | 'onAnswered'>) {
+  return (context: RequestContext, { writableFinished, statusCode }: ServerResponse): void => {
+    const { id, client, trace, request, route, failure } = context;
+    const { method } = request;
+    const status = writableFinished ? statusCode : 499;
+    const ms = performance.now() - context.startedAt;
+    onAnswered?.({ route, method, status, ms });
+    if (!log || (failure === undefined && !log.isLevelEnabled('info'))) return;
+    const target = request.url!;
+    const line = {
+      id,
+      trace_id: trace?.id,
+      ip: client.address,
+      method,
+      url: (logsQuery.test(target) ? target : target.split('?', 1)[0]!).slice(0, maxText),
+      status,
+      ms: Math.round(ms * 100) / 100,
+      agent: request.headers['user-agent']?.slice(0, maxText),
+    };
+    if (failure === undefined) log.info(line, 'request');
+    else log.error({ ...line, err: failure }, 'request failed');
+  };
+}
+
+/** Replaces the target of a request that no route may see: see {@link readTarget}. */
+export const unreadable = '*';
+
+/** The target of a request in origin form, or {@link unreadable}: HTTP/1.1 requires Host (RFC 9112 3.2). */
+export function readTarget({ url, headers, httpVersion }: IncomingMessage): string {
+  return headers.host === undefined && httpVersion === '1.1' ? unreadable : toOriginForm(url!);
+}
+
+/**
+ * Converts a request target to a path and query (RFC 9112 3.2); the host of an absolute target is ignored. In a path with
+ * invalid percent-encoding, the percent signs are escaped, so that it matches no route. Returns {@link unreadable} if the
+ * target is neither a path nor an http URL.
+ */
+function toOriginForm(target: string): string {
+  if (target.startsWith('/') && !target.includes('%')) return target;
+  const [, rest] = target.startsWith('/') ? [target, target] : (/^https?:\/\/[^/?#]*(.*)$/i.exec(target) ?? []);
+  if (rest === undefined) return unreadable;
+  const end = rest.includes('?') ? rest.indexOf('?') : rest.length;
+  const path = rest.startsWith('/') ? rest.slice(0, end) : `/${rest.slice(0, end)}`;
+  return (isDecodable(path) ? path : path.replaceAll('%', '%25')) + rest.slice(end);
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    return decodeURI(path) !== '';
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The rest of a target's path, for a pattern such as `/media/{path*}`; undefined for others. It is decoded once: generated
+ * clients write its slashes as %2F. The parameter of h3 keeps %2F and %252F, so that decoding it would decode other
+ * characters twice.
+ */
+export function readRest(target: string, pattern: string): string | undefined {
+  if (!pattern.endsWith('*}')) return undefined;
+  const { pathname } = new URL(target, 'http://localhost');
+  return decodeURIComponent(pathname).slice(pattern.indexOf('{'));
+}
