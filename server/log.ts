@@ -1,7 +1,11 @@
+import { constants, fstatSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 import type PinoPretty from 'pino-pretty';
+import sonicBoom from 'sonic-boom';
 import { escapeLines } from '#common/terminal.ts';
 
 export type { Logger } from 'pino';
@@ -38,4 +42,99 @@ function escapeTwice(json: string): string {
   return escapeLines(json).replaceAll(/\\(?:u[\da-f]{4}|.)/gi, (escape) =>
     /^\\[ubfr]/.test(escape) ? `\\${escape}` : escape,
   );
+}
+
+/** The standard output or standard error of the process. Writing never waits for its reader. */
+export interface Output {
+  /** Queues text. If the queue is full, the text is dropped. */
+  write(text: string): void;
+  /** How many texts were dropped since the start. */
+  dropped(): number;
+  /** Resolves when the queue is written, or after {@link flushMs}. What is left is lost when the process ends. */
+  flush(): Promise<void>;
+}
+
+/** At most this much waits for a reader; about 4,000 lines of the log. */
+const maxQueueBytes = 1024 * 1024;
+
+/** The size of a pipe's buffer. */
+const maxWriteBytes = 64 * 1024;
+
+/** How long the end of the process waits for the reader. */
+const flushMs = 1000;
+
+/** The minimum time between two reports of dropped texts while the queue is not empty. */
+const reportMs = 1000;
+
+/** The pause after a write that was not possible. It doubles up to the second value. */
+const [minPauseMs, maxPauseMs] = [1, 50];
+
+/**
+ * Opens an output of the process. Its descriptor is non-blocking: a thread that waits for a reader would keep the process
+ * from ending. What cannot be written is tried again. Calls `onDropped` with the number of dropped texts when something is
+ * written again. Not by `pino.destination`: at an exit that writes in a loop, for ever if the disk is full.
+ */
+export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void): Output {
+  const stream = new sonicBoom.SonicBoom({
+    fd: openNonBlocking(standard),
+    maxLength: maxQueueBytes,
+    maxWrite: maxWriteBytes,
+    // Its own pause is 100 ms: that is 640 kB of log a second.
+    retryEAGAIN: () => false,
+  });
+  let [dropped, reported, reportedAt] = [0, 0, -Infinity];
+  let pauseMs = minPauseMs;
+  let retry: NodeJS.Timeout | undefined;
+
+  /** Reports dropped texts as soon as something is written again, but not once for each write to a slow reader. */
+  const report = (): void => {
+    if (dropped === reported || performance.now() < reportedAt + reportMs) return;
+    const before = dropped;
+    onDropped?.(before - reported);
+    // The report itself may have been dropped.
+    if (dropped === before) [reported, reportedAt] = [before, performance.now()];
+    dropped = before;
+  };
+  stream.on('drop', () => (dropped += 1));
+  stream.on('error', () => {
+    retry ??= setTimeout(() => {
+      retry = undefined;
+      stream.write('');
+    }, pauseMs);
+    pauseMs = Math.min(2 * pauseMs, maxPauseMs);
+  });
+  stream.on('write', () => {
+    pauseMs = minPauseMs;
+    // The queue is shorter only after this event.
+    queueMicrotask(report);
+  });
+  stream.on('drain', () => {
+    reportedAt = -Infinity;
+    report();
+  });
+  return {
+    write: (text) => void stream.write(text),
+    dropped: () => dropped,
+    async flush() {
+      const drained = new Promise<void>((resolve) => void stream.once('drain', resolve));
+      // So that an empty queue drains too.
+      stream.write('');
+      await Promise.race([drained, sleep(flushMs)]);
+    },
+  };
+}
+
+/**
+ * Opens a pipe or terminal once more, without blocking. The flag of the inherited descriptor would also apply to other
+ * processes that have it. A file has no reader to wait for; its inherited descriptor shares its position with others.
+ */
+function openNonBlocking(standard: 1 | 2): number {
+  if (fstatSync(standard).isFile()) return standard;
+  try {
+    return openSync(`/dev/fd/${standard}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch {
+    // A socket, or a pipe of another user, cannot be opened again. The stream of Node.js makes it non-blocking.
+    void (standard === 1 ? process.stdout : process.stderr);
+    return standard;
+  }
 }

@@ -5,8 +5,7 @@ import { escapeLines } from '#common/terminal.ts';
 import { loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
 import { ListenError } from './http/listen.ts';
-import { createLog } from './log.ts';
-import { openOutput } from './output.ts';
+import { createLog, openOutput } from './log.ts';
 import { ReleaseError } from './releases/files.ts';
 import { EnvError } from './settings.ts';
 import { startServer } from './start.ts';
@@ -18,12 +17,16 @@ const droppedMessage = 'log lines were dropped, since the log was not read fast 
 const demoSettings = { POWER_RATELIMIT_BURST: '20' };
 
 const stderr = openOutput(2);
+const outputs = [stderr];
 
+const end = async (status: number): Promise<void> => {
+  await Promise.all(outputs.map((output) => output.flush()));
+  process.exit(status);
+};
 /** Reports an error and ends the process. The default of Node.js would wait for a reader of standard error. */
 const fail = async (error: unknown): Promise<void> => {
   stderr.write(`${escapeLines(await describe(error as Error))}\n`);
-  await stderr.flush();
-  process.exit(1);
+  await end(1);
 };
 process.on('uncaughtException', (error) => void fail(error));
 
@@ -31,7 +34,8 @@ try {
   loadEnvFile();
   const env = readEnv(process.argv.includes('--demo') ? { ...demoSettings, ...process.env } : process.env);
   const format = env.LOG_FORMAT ?? (isatty(1) ? 'pretty' : 'json');
-  const stdout = openOutput(1, { onDropped: (lines) => log.error({ lines }, droppedMessage) });
+  const stdout = openOutput(1, (lines) => log.error({ lines }, droppedMessage));
+  outputs.push(stdout);
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
   const preview = findPreview();
   const droppedLines = (): number => stdout.dropped();
@@ -39,7 +43,7 @@ try {
   let isDraining = false;
   const skip = new AbortController();
   const stop = async (signal: string): Promise<void> => {
-    if (isDraining && skip.signal.aborted) process.exit(1);
+    if (isDraining && skip.signal.aborted) return end(1);
     if (isDraining) return skip.abort();
     isDraining = true;
     const server = await starting;
@@ -51,8 +55,7 @@ try {
     skip.abort();
     await server.stop();
     log.info('stopped');
-    await stdout.flush();
-    process.exit(0);
+    await end(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
   const { demoKey, url } = await starting;
