@@ -113,7 +113,7 @@ function answerRequests(server: Server, listener: RequestListener, onAnswered?: 
     answersOf.set(socket, new Set());
     socket.once('close', () => answersOf.delete(socket));
   });
-  const respond: RequestListener = (request, response) => {
+  server.on('request', (request, response) => {
     const { socket } = request;
     const answers = answersOf.get(socket);
     if (isDraining) response.setHeader('Connection', 'close');
@@ -123,17 +123,33 @@ function answerRequests(server: Server, listener: RequestListener, onAnswered?: 
       if (isDraining && answers?.size === 0) socket.destroySoon();
     });
     listener(request, response);
-  };
-  server.on('request', respond);
+  });
   // The upgrade handler closes upgraded connections.
   server.on('upgrade', (_request, socket: Socket) => answersOf.delete(socket));
+  // What Node.js cannot parse ends its connection.
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    refuseRest(socket, answersOf.get(socket) ?? new Set(), error, onAnswered);
+    const answers = [...(answersOf.get(socket) ?? [])];
+    const last = answers.findLast(({ req }) => req.complete);
+    if (last) {
+      // Requests that arrived completely get their own answers first. Node.js closes the connection after the last one if
+      // that has this header, but not if it was sent before.
+      if (!last.headersSent) last.setHeader('Connection', 'close');
+      last.once('close', () => socket.destroySoon());
+      return;
+    }
+    // At most one request is incomplete: it gets a refusal, unless its response has begun. The access log has it.
+    const [incomplete] = answers;
+    if (socket.writable && !incomplete?.headersSent) {
+      const { status, text } = renderRawError(toProblem(error), randomUUID());
+      socket.write(text);
+      if (!incomplete) onAnswered?.({ route: undefined, method: undefined, status });
+    }
+    socket.destroySoon();
   });
   const announce = (): void => {
     isDraining = true;
-    for (const answer of [...answersOf.values()].flatMap((answers) => [...answers])) {
-      if (!answer.headersSent) answer.setHeader('Connection', 'close');
+    for (const answers of answersOf.values()) {
+      for (const answer of answers) if (!answer.headersSent) answer.setHeader('Connection', 'close');
     }
   };
   const drain = async (graceSeconds: number): Promise<void> => {
@@ -147,33 +163,6 @@ function answerRequests(server: Server, listener: RequestListener, onAnswered?: 
     clearTimeout(end);
   };
   return { announce, drain };
-}
-
-/**
- * Ends a connection whose bytes Node.js cannot parse. Requests that arrived completely get their own answers first. A
- * request that did not gets a refusal, unless its response has begun.
- */
-function refuseRest(
-  socket: Socket,
-  answers: ReadonlySet<ServerResponse>,
-  error: NodeJS.ErrnoException,
-  onAnswered?: OnAnswered,
-): void {
-  const accepted = [...answers].filter(({ req }) => req.complete);
-  if (accepted.length === 0) {
-    const isFree = answers.size < 2 && ![...answers].some(({ headersSent }) => headersSent);
-    if (isFree && socket.writable) {
-      const { status, text } = renderRawError(toProblem(error), randomUUID());
-      socket.write(text);
-      // The access log has a request whose body is cut off.
-      if (answers.size === 0) onAnswered?.({ route: undefined, method: undefined, status });
-    }
-    return socket.destroySoon();
-  }
-  // Node.js closes the connection after the last response if that has this header, but not if it was sent before.
-  const last = accepted.at(-1)!;
-  if (!last.headersSent) last.setHeader('Connection', 'close');
-  last.once('close', () => socket.destroySoon());
 }
 
 function toProblem({ code }: NodeJS.ErrnoException): Problem {

@@ -17,9 +17,16 @@ export interface ConsoleClaim {
 /** Checks the current access of a secret to a console. Rejects if it cannot be checked. */
 export type CheckAccess = (claim: ConsoleClaim) => Promise<Access>;
 
+/** How and when a key ended; undefined while it is active. `isActiveSql` of the store says the same in a statement. */
+export function endOf(key: ApiKeyRecord, now: number) {
+  const { revokedAt, expiresAt } = key;
+  if (revokedAt !== null) return { how: 'was revoked', at: revokedAt } as const;
+  return expiresAt === null || now < expiresAt ? undefined : ({ how: 'expired', at: expiresAt } as const);
+}
+
 /** Whether a key is neither revoked nor expired. */
 export function isActive(key: ApiKeyRecord, now: number): boolean {
-  return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
+  return endOf(key, now) === undefined;
 }
 
 /** Whether a key is active, and a secret is its current one, or the previous one before its end. */

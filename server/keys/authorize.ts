@@ -2,7 +2,7 @@ import { allows } from '#contract/api-keys.ts';
 import type { Scope, ServerName } from '#contract/api-keys.ts';
 import { Problem } from '../problem.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
-import { isValidSecret } from './access.ts';
+import { endOf, isValidSecret } from './access.ts';
 import { parseApiKey } from './key.ts';
 
 /** Options of authentication. */
@@ -86,10 +86,9 @@ export async function findKey(
 
 function describeEnd(key: ApiKeyRecord | undefined, now: number): string {
   if (!key) return 'there is no such API key';
-  const { id, revokedAt, expiresAt } = key;
-  if (revokedAt !== null) return `API key ${id} was revoked at ${new Date(revokedAt).toISOString()}`;
-  if (expiresAt !== null && expiresAt <= now) return `API key ${id} expired at ${new Date(expiresAt).toISOString()}`;
-  return `the secret is not a valid one of API key ${id}`;
+  const end = endOf(key, now);
+  if (!end) return `the secret is not a valid one of API key ${key.id}`;
+  return `API key ${key.id} ${end.how} at ${new Date(end.at).toISOString()}`;
 }
 
 function readKey(header: string | undefined): NonNullable<ReturnType<typeof parseApiKey>> {
