@@ -25,20 +25,14 @@ export function prepareNginx(work: string, { target, identity, gzip }: Recording
   };
 }
 
-/** The module for files in Brotli, where Debian has it. */
-export const brotli = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
-
-/** The command that starts nginx with a copy of an example in front of a server, on its release. */
-export function toExample(work: string, file: ExampleFile, { instance, dist }: { instance: number; dist: string }) {
+/** The command that starts nginx with a copy of an example in front of a server. */
+export function toExample(work: string, file: ExampleFile, instance: number) {
   return (port: number): Command => {
     const folder = join(work, file);
     mkdirSync(folder);
     const limit = { rate: '1000000r/s', burst: 1_000_000 };
     const path = join(folder, 'nginx.conf');
-    writeFileSync(
-      path,
-      frame(folder, copyExample(folder, port, file, { instances: [instance], dist, limit }), [brotli]),
-    );
+    writeFileSync(path, frame(folder, copyExample(folder, port, file, { instances: [instance], limit })));
     return { program: 'nginx', args: ['-p', folder, '-c', path], cwd: folder };
   };
 }
@@ -73,11 +67,10 @@ function configure({ folder, port, file, location, headers }: Settings): string 
   );
 }
 
-function frame(folder: string, http: string, modules: readonly string[] = []): string {
+function frame(folder: string, http: string): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   // Without a master, the one process is the worker: it can be measured by its pid, and a kill leaves no process behind.
   return `
-${modules.map((module) => `load_module ${module};`).join('\n')}
 daemon off;
 master_process off;
 ${process.getuid!() === 0 ? 'user root;' : ''}

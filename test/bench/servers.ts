@@ -1,10 +1,10 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { toName } from './checkouts.ts';
 import type { Checkout } from './checkouts.ts';
 import { isInstalled, node } from './generator-rows.ts';
-import { brotli, prepareNginx, toExample } from './nginx.ts';
+import { prepareNginx, toExample } from './nginx.ts';
 import type { Recorded } from './peers/answers.ts';
 import type { Command } from './processes.ts';
 import { headerOf, record, recordAnswers } from './recording.ts';
@@ -20,7 +20,6 @@ export const serverNames = {
   hono: 'hono',
   nginx: 'nginx',
   cached: 'cached by nginx',
-  files: 'nginx from files',
   h3: 'h3',
   ours: 'ours',
 };
@@ -128,9 +127,8 @@ async function startAll(work: string, served: readonly Served[], run: Run): Prom
   const limitedH3 = await run(serverNames.h3, dropOutput(toPeer(serverNames.h3, file, '1')));
   const nginx = isInstalled('nginx', '-v') && (await run(serverNames.nginx, prepareNginx(work, recording)));
 
-  const place = { instance: ours!.quiet.port, dist: served[0]!.dist };
-  const cached = nginx && existsSync(brotli) && (await run(serverNames.cached, toExample(work, 'cached.conf', place)));
-  const files = cached && (await run(serverNames.files, toExample(work, 'files.conf', place)));
+  const instance = ours!.quiet.port;
+  const cached = nginx && (await run(serverNames.cached, toExample(work, 'cached.conf', instance)));
 
   const serverCases = cases.flatMap((one): ServerCase[] => {
     const toServerCase = (server: Running): ServerCase => ({ name: `${one.name}: ${server.name}`, case: one, server });
@@ -140,7 +138,7 @@ async function startAll(work: string, served: readonly Served[], run: Run): Prom
         fastify,
         hono,
         ...(nginx ? [nginx] : []),
-        ...(cached && files ? [cached, files] : []),
+        ...(cached ? [cached] : []),
         ...own.map(({ quiet }) => quiet),
       ].map(toServerCase);
     }
@@ -156,8 +154,7 @@ async function startAll(work: string, served: readonly Served[], run: Run): Prom
     `The article has ${kilobytes(recording.identity)} kB, compressed ${kilobytes(recording.gzip)} kB.`,
     `Cases other than the article run with an access log to /dev/null; ${serverNames.raw} has none.`,
     ...(nginx ? [] : [`Left out: ${serverNames.nginx}; it is not installed.`]),
-    `${serverNames.cached} and ${serverNames.files} are examples/nginx; only the CPU of nginx is counted.`,
-    ...(cached ? [] : [`Left out: both; they need libnginx-mod-http-brotli-static.`]),
+    `${serverNames.cached} is examples/nginx; only the CPU of nginx is counted.`,
   ];
   return { serverCases: await Promise.all(serverCases.map(checkAnswer)), recording: file, notes };
 }
@@ -165,7 +162,7 @@ async function startAll(work: string, served: readonly Served[], run: Run): Prom
 async function startOwn(work: string, served: Served, run: Run): Promise<OwnServers> {
   const name = toName(served.checkout, serverNames.ours);
   const logging = { LOG_LEVEL: 'info' };
-  const strict = { ...logging, RATELIMIT_RPS: '1', RATELIMIT_BURST: '1', RATELIMIT_BLOCK_SECONDS: '86400' };
+  const strict = { ...logging, RATELIMIT_RPS: '1', RATELIMIT_BURST: '1' };
   return {
     quiet: await run(name, toOwn(served, work)),
     logged: await run(name, dropOutput(toOwn(served, work, logging))),
@@ -194,7 +191,7 @@ function comparable({ headers }: Recorded): string {
  */
 async function checkAnswer(serverCase: ServerCase): Promise<ServerCase> {
   const { name, case: one, server } = serverCase;
-  const hasOwnTag = one.status === 304 && [serverNames.nginx, serverNames.files, 'before'].includes(server.name);
+  const hasOwnTag = one.status === 304 && [serverNames.nginx, 'before'].includes(server.name);
   const headers = hasOwnTag
     ? { 'If-None-Match': headerOf(await record(server.port, one.target), 'etag') }
     : one.headers;

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 const examples = resolve(import.meta.dirname, '../../examples/nginx');
 
 /** The example configurations. */
-export const exampleFiles = ['cached.conf', 'files.conf'] as const;
+export const exampleFiles = ['cached.conf'] as const;
 export type ExampleFile = (typeof exampleFiles)[number];
 
 /** What an operator changes in a copy of an example. */
@@ -13,8 +13,6 @@ export interface Places {
   readonly instances: readonly number[];
   /** The port of nginx; default: a free one. */
   readonly port?: number;
-  /** DIST_DIR; `files.conf` needs it. */
-  readonly dist?: string;
   /** STATUS_FILE. */
   readonly statusFile?: string;
   /** Another limit than 50 requests a second and 100 at once. */
@@ -26,16 +24,14 @@ export interface Places {
 /** Copies an example to a folder of nginx, and changes nothing but these places. Returns the contents of its `http` block. */
 export function copyExample(folder: string, port: number, file: ExampleFile, places: Places): string {
   cpSync(join(examples, 'snippets'), join(folder, 'snippets'), { recursive: true });
-  const { instances, dist, statusFile = join(folder, 'status.json'), limit, cdn } = places;
+  const { instances, statusFile = join(folder, 'status.json'), limit, cdn } = places;
   const parameters = ' max_fails=1 fail_timeout=2s;';
   const changes: [from: string, to: string][] = [
     ['listen 80;', `listen 127.0.0.1:${port};`],
     ['listen [::]:80;', `listen [::1]:${port};`],
     ['server 127.0.0.1:3000' + parameters, instances.map((at) => `server 127.0.0.1:${at}${parameters}`).join('\n  ')],
     ['/var/lib/hosting-api/status.json', statusFile],
-    file === 'cached.conf'
-      ? ['/var/cache/hosting-api ', `${folder}/cache `]
-      : ['/var/lib/hosting-api-dist/', `${dist}/`],
+    ['/var/cache/hosting-api ', `${folder}/cache `],
   ];
   if (cdn) changes.push(['# set_real_ip_from 192.0.2.0/24;', 'set_real_ip_from 127.0.0.1;']);
   if (cdn) changes.push(['# real_ip_header', 'real_ip_header'], ['# real_ip_recursive', 'real_ip_recursive']);

@@ -44,15 +44,6 @@ export function describeRunNginx(body: (run: () => RunNginx) => void): void {
   describeInstalled({ ...installed, start, stop: () => undefined }, body);
 }
 
-const brotli = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
-
-/** As {@link describeRunNginx}, with the module of Debian for files in Brotli. */
-export function describeRunNginxBrotli(body: (run: () => RunNginx) => void): void {
-  const start = (commands: string): Promise<RunNginx> => Promise.resolve((http) => runNginx(commands, http, [brotli]));
-  const both = { ...installed, package: 'nginx-light libnginx-mod-http-brotli-static', files: [brotli] };
-  describeInstalled({ ...both, start, stop: () => undefined }, body);
-}
-
 async function startNginx(commands: string): Promise<Nginx> {
   const nginx = await runNginx(commands, (_, at) => configure(at, [1]));
   return {
@@ -72,15 +63,11 @@ async function startNginx(commands: string): Promise<Nginx> {
   };
 }
 
-async function runNginx(
-  commands: string,
-  http: (folder: string, port: number) => string,
-  modules: readonly string[] = [],
-): Promise<RunningNginx> {
+async function runNginx(commands: string, http: (folder: string, port: number) => string): Promise<RunningNginx> {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-nginx-'));
   const port = await findFreePort();
   const file = join(folder, 'nginx.conf');
-  writeFileSync(file, frame(folder, http(folder, port), modules));
+  writeFileSync(file, frame(folder, http(folder, port)));
   const child = spawn(join(commands, 'nginx'), ['-p', folder, '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
@@ -91,7 +78,7 @@ async function runNginx(
     port,
     log: () => log,
     reload(text) {
-      writeFileSync(file, frame(folder, text, modules));
+      writeFileSync(file, frame(folder, text));
       child.kill('SIGHUP');
     },
     async stop() {
@@ -103,9 +90,8 @@ async function runNginx(
   };
 }
 
-function frame(folder: string, http: string, modules: readonly string[]): string {
+function frame(folder: string, http: string): string {
   return `
-${modules.map((module) => `load_module ${module};`).join('\n')}
 daemon off;
 ${process.getuid!() === 0 ? 'user root;' : ''}
 worker_processes 1;

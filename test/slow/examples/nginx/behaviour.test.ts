@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import { examine } from '../../../../server/doctor/visit.ts';
 import { openClient } from '../../../helpers/console-client.ts';
 import { findFreePort } from '../../../helpers/free-port.ts';
 import { lookupLoopback } from '../../../helpers/loopback.ts';
-import { describeRunNginxBrotli } from '../../../helpers/nginx.ts';
+import { describeRunNginx } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { ask, askEndpoint } from '../../../server/ask.ts';
-import { copyProject, eventually, serveShared, sharedProject, stopClock } from '../../../server/shared.ts';
+import { copyProject, eventually, serveShared, stopClock } from '../../../server/shared.ts';
 import type { SharedApp } from '../../../server/shared.ts';
 import { describeEndpoint, endpointNames, limitedNames, requestOf } from '../../../server/targets.ts';
 import { ageCache, cacheFiles } from './cache.ts';
@@ -23,12 +23,11 @@ import type { ExampleFile, Places } from '../../../helpers/nginx-example.ts';
 const trusted = { TRUSTED_PROXIES: '127.0.0.1' };
 const first = '/v1/blog/article?path=/blog/news/first';
 
-describeRunNginxBrotli((run) => {
+describeRunNginx((run) => {
   /** A server behind a copy of an example. */
   const start = async (file: ExampleFile, places: Partial<Places> = {}, settings: Record<string, string> = {}) => {
-    const root = await sharedProject();
     const app = await serveShared({ ...trusted, ...settings });
-    const nginx = await runExample(run(), file, { instances: [app.port], dist: join(root, 'dist'), ...places });
+    const nginx = await runExample(run(), file, { instances: [app.port], ...places });
     const proxied: SharedApp = { ...app, port: nginx.port, url: `http://127.0.0.1:${nginx.port}` };
     return { app, proxied, cache: join(nginx.folder, 'cache'), nginx };
   };
@@ -120,7 +119,7 @@ describeRunNginxBrotli((run) => {
       await expect.poll(() => readFileSync(statusFile, 'utf8'), eventually).toContain('"status"');
       const usual = await ask(proxied, '/v1/status');
       await app.stop();
-      if (file === 'cached.conf') ageCache(cache, 60);
+      ageCache(cache, 60);
       const down = await ask(proxied, '/v1/status');
       expect(down).toMatchObject({ status: 200, text: readFileSync(statusFile, 'utf8') });
       expect(JSON.parse(down.text)).toEqual(JSON.parse(usual.text));
@@ -165,7 +164,7 @@ describeRunNginxBrotli((run) => {
       onTestFinished(() => void broken.close());
       const app = await serveShared(trusted);
       const instances = [(broken.address() as AddressInfo).port, app.port];
-      const nginx = await runExample(run(), file, { instances, dist: join(app.root, 'dist') });
+      const nginx = await runExample(run(), file, { instances });
       const url = `http://127.0.0.1:${nginx.port}`;
       const { target, headers } = requestOf('startVps', app);
       await expect
@@ -288,54 +287,6 @@ describeRunNginxBrotli((run) => {
       await publish('Fourth');
       for (const one of cacheFiles(cache)) rmSync(one);
       expect(await seen()).toBe('Fourth');
-    });
-  });
-
-  describe('files.conf', () => {
-    test('answers with files without asking the server, and with those of a new release at once', async () => {
-      const root = await copyProject();
-      const dist = join(root, 'dist');
-      const { app, proxied } = await start('files.conf', { dist }, { DIST_DIR: dist });
-      const names = endpointNames.filter((name) => describeEndpoint(name).stored === 'file');
-      const etags = new Map<string, string>();
-      for (const name of names) {
-        const { target } = requestOf(name, app);
-        const { status, headers } = await ask(proxied, target);
-        expect({ target, status }).toEqual({ target, status: 200 });
-        expect(headers).not.toHaveProperty('last-modified');
-        etags.set(target, headers.etag!);
-        const again = await ask(proxied, target, { headers: { 'If-None-Match': headers.etag! } });
-        expect({ target, status: again.status }).toEqual({ target, status: 304 });
-      }
-      await ask(proxied, '/v1/info');
-      await expect.poll(() => app.log().some(({ url }) => url === '/v1/info'), eventually).toBe(true);
-      expect(
-        app.log().filter(({ msg, url }) => msg === 'request' && !['/v1/info', '/.up'].includes(String(url))),
-      ).toEqual([]);
-
-      writeFiles(root, {
-        'content/blog/news/first.md': article(
-          { title: 'Frost', date: '2026-01-02' },
-          'Hello *world*.\n\n## Details\n\nMore.\n',
-        ),
-      });
-      rmSync(join(root, 'content/blog/news/second.md'));
-      await buildProject(root);
-      const changed = await ask(proxied, first);
-      expect(JSON.parse(changed.text)).toMatchObject({ title: 'Frost' });
-      expect(changed.headers.etag).not.toBe(etags.get(first));
-      await expect
-        .poll(async () => (await ask(proxied, '/v1/blog/article?path=/blog/news/second')).status, eventually)
-        .toBe(404);
-    });
-
-    test('lets the server decide about a file that nginx may not read', async () => {
-      const root = await copyProject();
-      const dist = join(root, 'dist');
-      const { app, proxied } = await start('files.conf', { dist }, { DIST_DIR: dist });
-      rmSync(join(dist, 'current/public/v1/plans.json'));
-      writeFileSync(join(dist, 'current/public/v1/kb/list.json.gz'), '');
-      expect((await ask(proxied, '/v1/plans')).status).toBe((await ask(app, '/v1/plans')).status);
     });
   });
 });

@@ -1,0 +1,47 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { ask } from '../server/ask.ts';
+import { sharedApp } from '../server/shared.ts';
+import { servedFiles } from '../server/targets.ts';
+
+const page = readFileSync(resolve(import.meta.dirname, '../../docs/operating.md'), 'utf8');
+const table = page.slice(page.indexOf('### Which file'), page.indexOf('### What to purge'));
+const rows = [...table.matchAll(/^\| `([^`]+)` +\| `([^`]+)` +\|$/gm)].map(([, url = '', file = '']) => {
+  const pattern = file
+    .replaceAll('.', '\\.')
+    .replace(/\{(\w+)\*\}/g, '(?<$1>.+)')
+    .replace(/\{(\w+)\}/g, '(?<$1>[^/]+)');
+  return { url, pattern: new RegExp(`^${pattern}$`) };
+});
+
+/** The URL of a file by the table of the page. */
+function urlOf(file: string): string | undefined {
+  for (const { url, pattern } of rows) {
+    const match = pattern.exec(file);
+    if (match) return url.replace(/\{(\w+)\*?\}/g, (_, name: string) => match.groups![name]!);
+  }
+  return undefined;
+}
+
+test('any web server may serve the files: each has a URL, and the server answers it with the bytes of the file', async () => {
+  const app = await sharedApp();
+  const folder = join(app.root, 'dist/current/public');
+  const compared = new Set<string>();
+  for (const served of servedFiles(app.root)) {
+    const file = served.file.slice('public/'.length);
+    const url = urlOf(file);
+    expect({ file, url }).toEqual({ file, url: expect.any(String) });
+    for (const [encoding, suffix] of Object.entries({ identity: '', gzip: '.gz', br: '.br' })) {
+      const path = join(folder, file + suffix);
+      if (!existsSync(path)) continue;
+      const { status, headers, body } = await ask(app, url!, { headers: { 'Accept-Encoding': encoding } });
+      const sent = headers['content-encoding'] ?? 'identity';
+      const answer = { file, status, sent, same: body.equals(readFileSync(path)) };
+      expect(answer).toEqual({ file, status: 200, sent: encoding, same: true });
+      compared.add(encoding);
+    }
+  }
+  expect(rows.length).toBeGreaterThan(20);
+  expect([...compared]).toEqual(['identity', 'gzip', 'br']);
+});
