@@ -13,7 +13,7 @@ import { authorize } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Limits } from './limits.ts';
 import { Problem } from './problem.ts';
-import { StoreUnreachableError } from './store/error.ts';
+import { StoreUnreachableError } from './store/database.ts';
 
 /** Dependencies of the app. */
 export interface AppOptions {

@@ -7,7 +7,7 @@ import type { Environment } from '#common/environment.ts';
 import { Secret, UpstreamUrl, isLoopback } from './upstream/settings.ts';
 import { EnvError, findMisspelt, readSettings } from './settings.ts';
 import type { Misspelt } from './settings.ts';
-import { StoreSettings } from './store/env.ts';
+import { StoreSettings } from './store/database.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 const or = new Intl.ListFormat('en-GB', { type: 'disjunction' });

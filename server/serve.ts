@@ -9,7 +9,7 @@ import { createLog, openOutput } from './log.ts';
 import { ReleaseError } from './releases/files.ts';
 import { EnvError } from './settings.ts';
 import { startServer } from './start.ts';
-import { StoreError } from './store/error.ts';
+import { StoreError } from './store/database.ts';
 
 const droppedMessage = 'log lines were dropped, since the log was not read fast enough';
 

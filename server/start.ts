@@ -5,7 +5,7 @@ import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
 import { openDomains } from './domains/service.ts';
 import type { Env } from './env.ts';
-import { createChat } from './feedback/chat/index.ts';
+import { createChat } from './feedback/chat.ts';
 import { createFeedback } from './feedback/service.ts';
 import type { Feedback } from './feedback/service.ts';
 import type { Relay } from './hosting/console/relay.ts';

@@ -10,7 +10,7 @@ import { escapeControls, escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/audit.ts';
 import type { Change } from '../hosting/audit.ts';
 import { EnvError, readSettings } from '../settings.ts';
-import { StoreSettings } from '../store/env.ts';
+import { StoreSettings } from '../store/database.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
 import type { Store } from '../store/types.ts';
 

@@ -2,7 +2,7 @@ import { createProgram, runProgram } from '#common/command-line.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
-import { StoreError } from '../store/error.ts';
+import { StoreError } from '../store/database.ts';
 import { addAuditCommand } from './audit.ts';
 import { OutputError, createContext, redactKeys } from './context.ts';
 import type { ProcessContext } from './context.ts';

@@ -5,7 +5,7 @@ import { CommandError, requireOption } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
 import { findRecordProblem, readProviders } from '../hosting/records.ts';
 import { EnvError, readSettings } from '../settings.ts';
-import { StoreUnreachableError } from '../store/error.ts';
+import { StoreUnreachableError } from '../store/database.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
 import { describeUnknownServer, formatTable, parseServer, textOption, toIso, toPrintable } from './context.ts';
 import type { Context } from './context.ts';

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { KBFeedbackRequest } from '#contract/feedback.ts';
 import { Problem } from '../problem.ts';
 import { ProviderError } from '../upstream/client.ts';
-import type { Chat } from './chat/types.ts';
+import type { Chat } from './chat.ts';
 import type { Store } from '../store/types.ts';
 import type { Trace } from '../trace.ts';
 

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** A parameter of a statement. */
 export type Value = string | number | null;
 
@@ -38,3 +40,33 @@ export interface Dialect {
   /** Begins a transaction that waits for other migrations. */
   readonly beginMigration: readonly string[];
 }
+
+/** The store cannot be used. The message is for operators, and holds no secret and no record. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+}
+
+/** The database does not answer, or refuses a statement. The health of the store reports it, not each caller. */
+export class StoreUnreachableError extends StoreError {
+  constructor(message: string) {
+    // The message names the cause. A stack for each failed call would fill the log.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    super(message);
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** The settings of the store, named as their environment variables. */
+export const StoreSettings = z.object({
+  DATA_DIR: z.string().default('.data').describe('Where SQLite and the logs of local servers are kept.'),
+  DATABASE_URL: z
+    .string()
+    .refine(
+      (text) => ['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? ''),
+      'must be a URL such as postgres://user:password@host/database',
+    )
+    .optional()
+    .describe('A PostgreSQL database, `postgres://...`, which instances may share; without it, SQLite in `DATA_DIR`.'),
+});
+export type StoreSettings = z.infer<typeof StoreSettings>;

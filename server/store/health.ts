@@ -1,24 +1,39 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
-import { StoreUnreachableError } from './error.ts';
-import { healthy, toNextState } from './health-state.ts';
-import type { HealthEvent } from './health-state.ts';
+import { StoreUnreachableError } from './database.ts';
 
 const everyMs = 1000;
 /** A store that has not answered a check after this time counts as unreachable. */
 const checkMs = 3000;
+/** While an outage lasts, it is logged again after this time. */
+const repeatMs = 30_000;
+/** An outage ends after this time without a failure: checks only read, and may be answered while writes fail. */
+const quietMs = 5000;
 
-/** Creates the health of a store that answers: it is checked once a second, and its failures are logged once for all calls. */
+/**
+ * Creates the health of a store that answers. It is checked once a second. Its failures are logged once for all calls: at
+ * the first, every 30 s, and when they are over.
+ */
 export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () => number = Date.now) {
-  let state = healthy;
+  let answers = true;
+  let outage: { since: number; failures: number; lastFailureAt: number; loggedAt: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const apply = (type: HealthEvent['type'], error?: unknown): void => {
-    const next = toNextState(state, { type, at: now() });
-    ({ state } = next);
-    if (!next.line) return;
-    const { message, ...fields } = next.line;
-    if (error === undefined) log.info(fields, message);
-    else log.error({ reason: (error as Error).message, ...fields }, message);
+  const onFailure = (error: Error): void => {
+    const at = now();
+    outage ??= { since: at, failures: 0, lastFailureAt: at, loggedAt: -Infinity };
+    outage.failures += 1;
+    outage.lastFailureAt = at;
+    if (at - outage.loggedAt < repeatMs) return;
+    outage.loggedAt = at;
+    const seconds = Math.round((at - outage.since) / 1000);
+    log.error({ reason: error.message, failures: outage.failures, seconds }, 'the store does not answer');
+  };
+  const onAnswer = (): void => {
+    answers = true;
+    if (!outage || now() - outage.lastFailureAt < quietMs) return;
+    const seconds = Math.round((now() - outage.since) / 1000);
+    log.info({ failures: outage.failures, seconds }, 'the store answers again');
+    outage = undefined;
   };
   /** Checks the store again and again, one check at a time. */
   const watch = (check: () => Promise<void>): void => {
@@ -27,17 +42,17 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
       const late = delay(checkMs, undefined, { ref: false }).then(() => {
         throw new StoreUnreachableError(`a check was not answered within ${checkMs / 1000} s`);
       });
-      const outcome = Promise.race([pending, late]).then(
-        () => apply('check answered'),
-        (error: unknown) => apply('check failed', error),
-      );
+      const outcome = Promise.race([pending, late]).then(onAnswer, (error: unknown) => {
+        answers = false;
+        onFailure(error as Error);
+      });
       void Promise.allSettled([pending, outcome]).then(() => timer && watch(check));
     }, everyMs).unref();
   };
   return {
-    answers: () => state.answers,
+    answers: () => answers,
     /** Reports a call that the store did not answer. */
-    onFailure: (error: StoreUnreachableError): void => apply('call failed', error),
+    onFailure,
     watch,
     stop(): void {
       clearTimeout(timer);

@@ -1,16 +1,11 @@
 import { join } from 'node:path';
 import { prepareFolder } from '../settings.ts';
-import { createApiKeys } from './api-keys.ts';
+import { createApiKeys, createFeedback, createIdempotency, createServers, createStreamTokens } from './records.ts';
 import { createAudit } from './audit.ts';
-import type { Database, Query } from './database.ts';
-import type { StoreSettings } from './env.ts';
-import { StoreUnreachableError } from './error.ts';
-import { createFeedback } from './feedback.ts';
-import { createIdempotency } from './idempotency.ts';
+import type { Database, Query, StoreSettings } from './database.ts';
+import { StoreUnreachableError } from './database.ts';
 import { createLimits } from './limits.ts';
-import { createServers } from './servers.ts';
 import { openSqlite } from './sqlite.ts';
-import { createStreamTokens } from './stream-tokens.ts';
 
 /**
  * The persistent state of the service. Several instances may share one store: a write is visible to the others at their

@@ -1,5 +1,5 @@
 import type { Dialect, MigratedVersions, Query } from './database.ts';
-import { StoreError } from './error.ts';
+import { StoreError } from './database.ts';
 
 /** The statements that migrate the tables to the next version. */
 export type Migration = ((dialect: Dialect) => readonly string[]) & {

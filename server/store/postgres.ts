@@ -1,7 +1,7 @@
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
 import type { Database, Dialect, MigratedVersions, Query, Row } from './database.ts';
-import { StoreError, StoreUnreachableError } from './error.ts';
+import { StoreError, StoreUnreachableError } from './database.ts';
 import { migrate } from './migrations.ts';
 
 const connections = 8;

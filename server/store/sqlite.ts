@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createFolder } from '#common/folder.ts';
 import pLimit from 'p-limit';
 import type { Database, Dialect, Query, Row } from './database.ts';
-import { StoreError, StoreUnreachableError } from './error.ts';
+import { StoreError, StoreUnreachableError } from './database.ts';
 import { migrate } from './migrations.ts';
 
 /** How long a call waits for a lock of another process, with the wait for the calls before it. */

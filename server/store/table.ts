@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Query, Row, Value } from './database.ts';
-import { StoreError } from './error.ts';
+import { StoreError } from './database.ts';
 
 /** Milliseconds since 1970. */
 export const Time = z.int().nonnegative();

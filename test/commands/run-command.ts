@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import { expect, onTestFinished } from 'vitest';
 import { runCommandLine } from '../../server/commands/run.ts';
 import { readSettings } from '../../server/settings.ts';
-import { StoreSettings } from '../../server/store/env.ts';
+import { StoreSettings } from '../../server/store/database.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { ApiKeyRecord, Store } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';

@@ -138,6 +138,45 @@ describe('restore', () => {
   });
 });
 
+test.each([
+  [
+    'a trigger',
+    `CREATE TRIGGER planted AFTER INSERT ON hosting_audit BEGIN DELETE FROM hosting_audit; END`,
+    'holds the trigger planted',
+  ],
+  ['a view', 'CREATE VIEW planted AS SELECT 1', 'holds the view planted'],
+  [
+    'an unknown column',
+    'ALTER TABLE hosting_servers ADD COLUMN planted TEXT',
+    'holds the table hosting_servers.planted',
+  ],
+  [
+    'a table whose name is SQL',
+    'CREATE TABLE "hosting_x; DROP TABLE y" (id TEXT)',
+    'holds the table hosting_x; DROP TABLE y',
+  ],
+  ['a missing table', 'DROP TABLE hosting_feedback', 'lacks the table hosting_feedback'],
+])('restore refuses a backup with %s before it writes anything', async (_, statement, reason) => {
+  const commandLine = await createCommandLine();
+  const backup = join(temporaryFolder(), 'backup.sqlite');
+  damage(commandLine, statement);
+  expect((await commandLine.run('store', 'backup', backup)).status).toBe(0);
+  const dataDir = temporaryFolder();
+  const { status, stderr } = await runHere(['store', 'restore', backup], { DATA_DIR: dataDir });
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: expect.stringContaining(`${backup} cannot be restored: it ${reason}`),
+  });
+  expect(readdirSync(dataDir)).toEqual([]);
+});
+
+test('restore refuses a FIFO at once', async () => {
+  const fifo = join(temporaryFolder(), 'backup.sqlite');
+  execFileSync('mkfifo', [fifo]);
+  const { status, stderr } = await runHere(['store', 'restore', fifo], { DATA_DIR: temporaryFolder() });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('it is not a regular file') });
+});
+
 describe('migrate', () => {
   test('brings a store from the version before to this one, and restore brings the old one back', async () => {
     const dataDir = temporaryFolder();

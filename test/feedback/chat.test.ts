@@ -1,8 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
-import { chatKinds, createChat } from '../../server/feedback/chat/index.ts';
-import type { ChatOptions } from '../../server/feedback/chat/index.ts';
-import type { FeedbackMessage } from '../../server/feedback/chat/types.ts';
+import { chatKinds, createChat } from '../../server/feedback/chat.ts';
+import type { ChatOptions, FeedbackMessage } from '../../server/feedback/chat.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { Answer, Fault } from '../helpers/upstream.ts';
 import { failureOf } from '../helpers/fault-suite.ts';

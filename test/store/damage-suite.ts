@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { generateApiKey } from '../../server/keys/key.ts';
-import { StoreError } from '../../server/store/error.ts';
+import { StoreError } from '../../server/store/database.ts';
 import type { Store } from '../../server/store/types.ts';
 import { apiKey, auditEntry, claim, streamToken } from './samples.ts';
 import type { CreateTarget } from './target.ts';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EnvError, readSettings } from '../../server/settings.ts';
-import { StoreSettings } from '../../server/store/env.ts';
+import { StoreSettings } from '../../server/store/database.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 
 const url = 'postgres://user:hunter2@db.example.com:5433/hosting?sslmode=verify-full';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { StoreError } from '../../server/store/error.ts';
+import { StoreError } from '../../server/store/database.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import type { Migration } from '../../server/store/migrations.ts';
 import { apiKey, claim } from './samples.ts';

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EnvError } from '../../server/settings.ts';
-import { StoreError } from '../../server/store/error.ts';
+import { StoreError } from '../../server/store/database.ts';
 import { openStore } from '../../server/store/index.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { activitySuite } from './activity-suite.ts';

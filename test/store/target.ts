@@ -8,7 +8,7 @@ import { Client } from 'pg';
 import { expect, onTestFinished } from 'vitest';
 import type { Dialect, Query } from '../../server/store/database.ts';
 import { readSettings } from '../../server/settings.ts';
-import { StoreSettings } from '../../server/store/env.ts';
+import { StoreSettings } from '../../server/store/database.ts';
 import { openStore } from '../../server/store/index.ts';
 import { postgresDialect } from '../../server/store/postgres.ts';
 import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';

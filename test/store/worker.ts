@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { generateApiKey } from '../../server/keys/key.ts';
 import { readSettings } from '../../server/settings.ts';
-import { StoreSettings } from '../../server/store/env.ts';
+import { StoreSettings } from '../../server/store/database.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { Store } from '../../server/store/types.ts';
 import { apiKey, auditEntry, claim } from './samples.ts';

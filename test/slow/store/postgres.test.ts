@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { StoreError } from '../../../server/store/error.ts';
+import { StoreError } from '../../../server/store/database.ts';
 import { openStore } from '../../../server/store/index.ts';
 import { activitySuite } from '../../store/activity-suite.ts';
 import { auditSuite } from '../../store/audit-suite.ts';

@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Trace } from '../trace.ts';
+import type { OnCall } from '../upstream/calls.ts';
+import { createClient, parseJson, toProviderError } from '../upstream/client.ts';
+import type { Reply } from '../upstream/client.ts';
+
+/** A reader's feedback for the team's chat. Undefined fields were not given. */
+export interface FeedbackMessage {
+  readonly article: string | undefined;
+  readonly path: string | undefined;
+  readonly helpful: boolean;
+  readonly at: Date;
+}
+
+/** The team's chat. */
+export interface Chat {
+  /** Sends a message; throws a ProviderError unless it certainly arrived. */
+  send(message: FeedbackMessage, trace?: Trace): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The message format of a kind of chat. */
+interface ChatKind {
+  /** The maximum length of a visitor's text after escaping. */
+  readonly maxText: number;
+  /** Escapes a character, so that it cannot start formatting, a mention or a link. */
+  readonly escape: (character: string) => string;
+  /** The URL to post to, from the webhook URL of the operator. */
+  toUrl(url: string): string;
+  /** Builds the body of a message; its texts are already escaped. */
+  toBody(message: FeedbackMessage & { article: string; path: string }): Readonly<Record<string, unknown>>;
+}
+
+/** The special characters of Markdown, mentions and links. */
+const special = /[\\`*_~|>#[\]()<@:.!-]/;
+
+/** Messages of a Discord webhook: one embed without mentions, in which visitors' text is not formatted. */
+const discord: ChatKind = {
+  // The limit of a field value (Discord, message resource, embed limits).
+  maxText: 1024,
+  escape: (character) => (special.test(character) ? `\\${character}` : character),
+  // URLs copied from the Discord app have no version, which means a deprecated one.
+  toUrl(url) {
+    const target = new URL(url.replace(/\/api\/webhooks\//, '/api/v10/webhooks/'));
+    // Without `wait`, Discord reports no error for a message that it does not save.
+    target.searchParams.set('wait', 'true');
+    return target.href;
+  },
+  toBody({ article, path, helpful, at }) {
+    return {
+      embeds: [
+        {
+          title: 'Knowledge base feedback',
+          color: helpful ? 0x2e7d32 : 0xc62828,
+          fields: [
+            { name: 'Article', value: article },
+            { name: 'Path', value: path },
+            { name: 'Helpful', value: helpful ? 'Yes' : 'No' },
+          ],
+          timestamp: at.toISOString(),
+        },
+      ],
+      allowed_mentions: { parse: [] },
+    };
+  },
+};
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
+
+const toField = (name: string, value: string) => ({ type: 'plain_text', emoji: false, text: `${name}: ${value}` });
+
+/** Messages of a Slack webhook. They use plain text elements, which have no formatting, mentions or links. */
+const slack: ChatKind = {
+  // A field has at most 2000 characters, its name included (Slack, section block).
+  maxText: 1900,
+  escape: (character) => entities[character] ?? character,
+  toUrl: (url) => url,
+  toBody({ article, path, helpful, at }) {
+    return {
+      text: 'Knowledge base feedback',
+      blocks: [
+        { type: 'header', text: { type: 'plain_text', text: 'Knowledge base feedback' } },
+        {
+          type: 'section',
+          fields: [toField('Article', article), toField('Path', path), toField('Helpful', helpful ? 'Yes' : 'No')],
+        },
+        { type: 'context', elements: [{ type: 'plain_text', text: at.toISOString() }] },
+      ],
+    };
+  },
+};
+
+/** Messages of a Mattermost webhook: one attachment, in which visitors' text is not formatted. */
+const mattermost: ChatKind = {
+  maxText: 1024,
+  // Mentions cannot be turned off, so a zero-width space follows each @.
+  escape(character) {
+    if (character === '@') return '@\u200B';
+    return special.test(character) ? `\\${character}` : character;
+  },
+  toUrl: (url) => url,
+  toBody({ article, path, helpful, at }) {
+    return {
+      attachments: [
+        {
+          fallback: 'Knowledge base feedback',
+          color: helpful ? '#2e7d32' : '#c62828',
+          title: 'Knowledge base feedback',
+          fields: [
+            { title: 'Article', value: article, short: false },
+            { title: 'Path', value: path, short: false },
+            { title: 'Helpful', value: helpful ? 'Yes' : 'No', short: true },
+          ],
+          footer: at.toISOString(),
+        },
+      ],
+    };
+  },
+};
+
+/** The supported kinds of chats. */
+export const chatKinds = { discord, slack, mattermost } as const satisfies Record<string, ChatKind>;
+
+/** Options of the chat. */
+export interface ChatOptions {
+  readonly kind: keyof typeof chatKinds;
+  /** The webhook URL, which is a credential. */
+  readonly url: string;
+  readonly version: string;
+  /** For both attempts together; default 4.5 s, since readers get an answer within 5 s. */
+  readonly timeoutMs?: number;
+  readonly onCall?: OnCall | undefined;
+}
+
+/** The maximum Retry-After that is waited for. */
+const maxWaitMs = 2000;
+
+/** Shorter parts of a webhook URL are words, such as `webhooks`. */
+const minSecretLength = 12;
+
+const Limited = z.object({ retry_after: z.number().nonnegative() });
+
+/** Creates a client of the team's chat. It retries once after a 429 with a Retry-After of 2 s or less. */
+export function createChat({ kind, url, version, timeoutMs = 4500, onCall }: ChatOptions): Chat {
+  const chat = chatKinds[kind];
+  const { origin, pathname, search } = new URL(chat.toUrl(url));
+  const client = createClient({
+    baseUrl: origin,
+    headers: { 'user-agent': `hosting-api/${version}` },
+    secrets: [pathname, search, ...pathname.split('/'), ...new URLSearchParams(search).values()].filter(
+      (part) => part.length >= minSecretLength,
+    ),
+    timeoutMs,
+    onCall,
+    // The URL is the credential.
+    credentialStatuses: [401, 403, 404],
+  });
+  const toText = (text = ''): string => escapeCut(toPlainLine(text), chat.maxText, chat.escape);
+  return {
+    async send(message, trace) {
+      const end = performance.now() + timeoutMs;
+      const deadline = AbortSignal.timeout(timeoutMs);
+      const body = chat.toBody({
+        ...message,
+        article: toText(message.article) || 'Untitled article',
+        path: toText(message.path) || 'Unknown path',
+      });
+      const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline, trace });
+      let reply = await post();
+      const wait = reply.status === 429 ? toRetryAfterMs(reply) : undefined;
+      if (wait !== undefined && wait <= Math.min(maxWaitMs, end - performance.now())) {
+        await sleep(wait);
+        reply = await post();
+      }
+      if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, 'refused');
+    },
+    close: () => client.close(),
+  };
+}
+
+/** The Retry-After of a chat in ms; undefined if there is none, for instance from a proxy that blocks us. */
+function toRetryAfterMs({ text, headers }: Reply): number | undefined {
+  const seconds = parseJson(text, Limited)?.retry_after ?? Number(headers.get('retry-after') ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1000 : undefined;
+}
+
+/** Characters that break or reorder displayed text: control characters, bidi overrides and isolates, BOM. */
+const invisible = /[\p{Cc}\p{Cs}\u061C\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069\uFEFF]/gu;
+
+/** A visitor's text as one line without invisible characters. */
+function toPlainLine(text: string): string {
+  return text.replace(/\s+/gu, ' ').replace(invisible, '').trim();
+}
+
+/**
+ * Escapes a text and truncates it to a number of UTF-16 units, but never inside an escape sequence or a surrogate pair.
+ */
+function escapeCut(text: string, limit: number, escape: (character: string) => string): string {
+  let escaped = '';
+  for (const character of text) {
+    const next = escape(character);
+    if (escaped.length + next.length > limit - 1) return `${escaped}…`;
+    escaped += next;
+  }
+  return escaped;
+}

@@ -1,0 +1,373 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { Scope, ServerName } from '#contract/api-keys.ts';
+import type { ServerKind } from '#contract/api-keys.ts';
+import { StoreError } from './database.ts';
+import type { Query } from './database.ts';
+import { Hash, Time, jsonList, openTable } from './table.ts';
+
+/** Whether a key is neither revoked nor expired at the time $2; `isActive` of the keys says the same of a record. */
+const isActiveSql = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)';
+
+const minuteMs = 60 * 1000;
+const touchTimeoutMs = 200;
+
+const ApiKey = z
+  .object({
+    id: z.string().min(1),
+    /** SHA-256 of the secret, in hexadecimal. */
+    secretHash: Hash,
+    /** The secret before the last rotation, which is valid until `previousUntil`. */
+    previousHash: Hash.nullable(),
+    previousUntil: Time.nullable(),
+    label: z.string(),
+    servers: jsonList(ServerName),
+    scopes: jsonList(Scope),
+    createdAt: Time,
+    expiresAt: Time.nullable(),
+    revokedAt: Time.nullable(),
+    /** Rounded down to the minute. */
+    lastUsedAt: Time.nullable(),
+  })
+  .refine((key) => (key.previousHash === null) === (key.previousUntil === null));
+
+/** A stored API key; its secrets are SHA-256 hashes. */
+export type ApiKeyRecord = Readonly<z.output<typeof ApiKey>>;
+
+/** What an operator may change of a key; what is undefined stays. */
+export type ApiKeyChange = {
+  readonly [Field in 'label' | 'servers' | 'scopes' | 'expiresAt']: ApiKeyRecord[Field] | undefined;
+};
+
+/** The API keys, over an open database. */
+export function createApiKeys(query: Query) {
+  const keys = openTable(query, 'hosting_api_keys', ['id'], ApiKey);
+  const findActive = async (label: string, now: number): Promise<ApiKeyRecord | undefined> =>
+    (await keys.select(`WHERE label = $1 AND ${isActiveSql} ORDER BY created_at, id LIMIT 1`, [label, now]))[0];
+  return {
+    /** Finds the oldest key with a label that is neither revoked nor expired. */
+    findActive,
+    create: (key: ApiKeyRecord): Promise<void> => keys.insert(key),
+    async find(id: string): Promise<ApiKeyRecord | undefined> {
+      return (await keys.select('WHERE id = $1', [id]))[0];
+    },
+    /** All keys, the oldest first. */
+    list: (): Promise<ApiKeyRecord[]> => keys.select('ORDER BY created_at, id'),
+    /**
+     * Creates a key unless an active one has its label, which is then returned. Of several callers at the same time, one
+     * creates its key.
+     */
+    async createIfAbsent({ servers, scopes, ...key }: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
+      const { id, secretHash, label, createdAt: now, expiresAt } = key;
+      // The key that exists may end between the statements, but hardly ten times.
+      for (let attempt = 0; attempt < 10; attempt += 1) {
+        // A key that has ended, or that has another label by now, gives up its claim.
+        await query(
+          `UPDATE hosting_api_keys SET claimed_label = NULL
+            WHERE claimed_label = $1 AND NOT (label = $1 AND ${isActiveSql})`,
+          [label, now],
+        );
+        const created = await query(
+          `INSERT INTO hosting_api_keys
+              (id, secret_hash, label, servers, scopes, created_at, expires_at, claimed_label)
+            SELECT CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($1 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT),
+              CAST($2 AS BIGINT), CAST($7 AS BIGINT), CAST($1 AS TEXT)
+            WHERE NOT EXISTS (SELECT 1 FROM hosting_api_keys WHERE label = $1 AND ${isActiveSql})
+            ON CONFLICT (claimed_label) DO NOTHING RETURNING id`,
+          [label, now, id, secretHash, JSON.stringify(servers), JSON.stringify(scopes), expiresAt],
+        );
+        if (created.length > 0) return undefined;
+        const existing = await findActive(label, now);
+        if (existing) return existing;
+      }
+      throw new StoreError('a key with this label is created and ended again and again');
+    },
+    /** Changes a key; false if there is none with this id that is not revoked. */
+    async update(id: string, { label, servers, scopes, expiresAt }: ApiKeyChange): Promise<boolean> {
+      const columns = {
+        label,
+        servers: servers && JSON.stringify(servers),
+        scopes: scopes && JSON.stringify(scopes),
+        expires_at: expiresAt,
+      };
+      const changed = Object.entries(columns).filter(([, value]) => value !== undefined);
+      const set = changed.map(([column], index) => `${column} = $${index + 2}`).join(', ');
+      const rows = await query(`UPDATE hosting_api_keys SET ${set} WHERE id = $1 AND revoked_at IS NULL RETURNING id`, [
+        id,
+        ...changed.map(([, value]) => value!),
+      ]);
+      return rows.length > 0;
+    },
+    /** Gives a key a new secret, and keeps the old one until `previousUntil`; false if there is no such key. */
+    async rotate(id: string, secretHash: string, previousUntil: number): Promise<boolean> {
+      const rows = await query(
+        `UPDATE hosting_api_keys SET previous_hash = secret_hash, previous_until = $3, secret_hash = $2
+          WHERE id = $1 RETURNING id`,
+        [id, secretHash, previousUntil],
+      );
+      return rows.length > 0;
+    },
+    /** Revokes a key for good; false if there is no such key, true even if it was already revoked. */
+    async revoke(id: string, at: number): Promise<boolean> {
+      const rows = await query(
+        'UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING id',
+        [id, at],
+      );
+      return rows.length > 0;
+    },
+    touch: createTouch(query),
+  };
+}
+
+/** Stores the last use of a key once a minute. It waits at most 200 ms for the store; later failures are not reported. */
+function createTouch(query: Query) {
+  const touched = new LRUCache<string, number>({ max: 10_000 });
+  return async (id: string, at: number): Promise<void> => {
+    const minute = Math.floor(at / minuteMs) * minuteMs;
+    if ((touched.get(id) ?? -1) >= minute) return;
+    touched.set(id, minute);
+    const write = query(
+      'UPDATE hosting_api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)',
+      [id, minute],
+    ).catch((error: unknown) => {
+      touched.delete(id);
+      throw error;
+    });
+    await Promise.race([write, delay(touchTimeoutMs, undefined, { ref: false })]);
+  };
+}
+
+const Server = z.object({
+  server: ServerName,
+  /** A name of PROVIDERS_FILE. */
+  provider: z.string().min(1),
+  /** The provider's identifier of the server. */
+  ref: z.string().min(1),
+  /** The path of the newest log of a game server; null for the provider's default. */
+  logFile: z.string().min(1).nullable(),
+  /** Since when its keys are refused, for instance because it is not paid for. */
+  suspendedAt: Time.nullable(),
+});
+
+/** The provider of a customer's server, and the server's identifier there. */
+export type ServerRecord = Readonly<z.output<typeof Server>>;
+
+/** The customers' servers, over an open database. */
+export function createServers(query: Query) {
+  const servers = openTable(query, 'hosting_servers', ['server'], Server);
+  return {
+    /** Adds or replaces a server. A suspended one stays suspended. */
+    async put({ server, provider, ref, logFile }: Omit<ServerRecord, 'suspendedAt'>): Promise<void> {
+      await query(
+        `INSERT INTO hosting_servers (server, provider, ref, log_file) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (server) DO UPDATE
+          SET provider = excluded.provider, ref = excluded.ref, log_file = excluded.log_file`,
+        [server, provider, ref, logFile],
+      );
+    },
+    async find(server: ServerName): Promise<ServerRecord | undefined> {
+      return (await servers.select('WHERE server = $1', [server]))[0];
+    },
+    /** All servers, or those of a kind, ordered by name. */
+    list: (kind?: ServerKind): Promise<ServerRecord[]> =>
+      servers.select('WHERE server LIKE $1 ORDER BY server', [kind === undefined ? '%' : `${kind}:%`]),
+    /** Suspends a server; false if there is none, true even if it was already suspended. */
+    async suspend(server: ServerName, at: number): Promise<boolean> {
+      const rows = await query(
+        'UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2) WHERE server = $1 RETURNING server',
+        [server, at],
+      );
+      return rows.length > 0;
+    },
+    /** Ends the suspension of a server; false if there is no such server. */
+    async resume(server: ServerName): Promise<boolean> {
+      const rows = await query('UPDATE hosting_servers SET suspended_at = NULL WHERE server = $1 RETURNING server', [
+        server,
+      ]);
+      return rows.length > 0;
+    },
+    async remove(server: ServerName): Promise<boolean> {
+      return (await query('DELETE FROM hosting_servers WHERE server = $1 RETURNING server', [server])).length > 0;
+    },
+  };
+}
+
+/** The valid tokens that a key may have; a further one ends the oldest. */
+const maxLiveTokens = 200;
+
+const StreamToken = z.object({
+  /** SHA-256 of the token, in hexadecimal. */
+  tokenHash: Hash,
+  /** The API key that requested it. */
+  keyId: z.string().min(1),
+  /** The hash of the key's secret that requested it. The token ends with that secret. */
+  secretHash: Hash,
+  server: ServerName,
+  mode: z.enum(['read', 'read_write']),
+  issuedAt: Time,
+  expiresAt: Time,
+});
+
+/** The stored token of a console stream. */
+export type StreamTokenRecord = Readonly<z.output<typeof StreamToken>>;
+
+/** The tokens of console streams, over an open database. */
+export function createStreamTokens(query: Query) {
+  const tokens = openTable(query, 'hosting_stream_tokens', ['id'], StreamToken);
+  return {
+    /** Adds a token. Beyond 200 valid ones of its key, the oldest are removed. */
+    async add(token: StreamTokenRecord): Promise<void> {
+      await tokens.insert(token);
+      await query(
+        `DELETE FROM hosting_stream_tokens WHERE key_id = $1 AND expires_at > $2 AND id <= (
+          SELECT id FROM hosting_stream_tokens WHERE key_id = $1 AND expires_at > $2
+            ORDER BY id DESC LIMIT 1 OFFSET ${maxLiveTokens})`,
+        [token.keyId, token.issuedAt],
+      );
+    },
+    /** Finds a token by its hash, also an expired one that is not purged yet. */
+    async find(tokenHash: string): Promise<StreamTokenRecord | undefined> {
+      return (await tokens.select('WHERE token_hash = $1', [tokenHash]))[0];
+    },
+    /** Removes the tokens that expired before a time. */
+    async purge(before: number): Promise<void> {
+      await query('DELETE FROM hosting_stream_tokens WHERE expires_at < $1', [before]);
+    },
+  };
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** The response to a request with an Idempotency-Key. */
+export interface IdempotentAnswer {
+  readonly status: number;
+  /** The body as sent. */
+  readonly body: string;
+}
+
+/** The state of an Idempotency-Key. */
+export type IdempotencyState =
+  /** The key was free: the caller runs the request. */
+  | { readonly state: 'begun' }
+  /** The first request is running; after the deadline, it has crashed with an unknown outcome. */
+  | (FirstRequest & { readonly state: 'running'; readonly deadline: number })
+  | (FirstRequest & { readonly state: 'answered'; readonly answer: IdempotentAnswer });
+
+interface FirstRequest {
+  readonly fingerprint: string;
+  /** Null if an earlier version of the program stored it. */
+  readonly requestId: string | null;
+}
+
+/** The first request with an Idempotency-Key. */
+export interface IdempotentClaim {
+  readonly apiKeyId: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly requestId: string;
+  /** In milliseconds since 1970. */
+  readonly now: number;
+  readonly deadline: number;
+}
+
+const State = z
+  .object({
+    fingerprint: z.string(),
+    requestId: z.string().nullable(),
+    deadline: Time,
+    status: z.int().min(100).max(599).nullable(),
+    body: z.string().nullable(),
+  })
+  .transform(({ deadline, status, body, ...first }, context): IdempotencyState => {
+    if (status !== null && body !== null) return { state: 'answered', ...first, answer: { status, body } };
+    if (status === null && body === null) return { state: 'running', ...first, deadline };
+    context.addIssue('must have both a status and a body, or neither');
+    return z.NEVER;
+  });
+
+/** The Idempotency-Keys of requests, over an open database. */
+export function createIdempotency(query: Query) {
+  const states = openTable(query, 'hosting_idempotency', ['api_key_id', 'idempotency_key'], State);
+  return {
+    /** Claims a key atomically: exactly one of several callers gets `begun`. Records older than 24 h are ignored. */
+    async begin({ apiKeyId, key, fingerprint, requestId, now, deadline }: IdempotentClaim): Promise<IdempotencyState> {
+      // The record may be released between the two statements, but hardly ten times.
+      for (let attempt = 0; attempt < 10; attempt += 1) {
+        const begun = await query(
+          `INSERT INTO hosting_idempotency (api_key_id, idempotency_key, fingerprint, begun_at, deadline, request_id)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            ON CONFLICT (api_key_id, idempotency_key) DO UPDATE
+            SET fingerprint = excluded.fingerprint, begun_at = excluded.begun_at, deadline = excluded.deadline,
+              request_id = excluded.request_id, status = NULL, body = NULL
+            WHERE hosting_idempotency.begun_at < $7
+            RETURNING api_key_id`,
+          [apiKeyId, key, fingerprint, now, deadline, requestId, now - dayMs],
+        );
+        if (begun.length > 0) return { state: 'begun' };
+        const [state] = await states.select('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);
+        if (state) return state;
+      }
+      throw new StoreError('an Idempotency-Key is claimed and released again and again');
+    },
+    /** Stores the response to replay. The first one is never overwritten, since a client may have received it. */
+    async finish(apiKeyId: string, key: string, { status, body }: IdempotentAnswer): Promise<void> {
+      await query(
+        `UPDATE hosting_idempotency SET status = $3, body = $4
+          WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL`,
+        [apiKeyId, key, status, body],
+      );
+    },
+    /** Releases a key whose request had no effect. */
+    async release(apiKeyId: string, key: string): Promise<void> {
+      await query('DELETE FROM hosting_idempotency WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL', [
+        apiKeyId,
+        key,
+      ]);
+    },
+    /** Removes records older than a time. */
+    async purge(before: number): Promise<void> {
+      await query('DELETE FROM hosting_idempotency WHERE begun_at < $1', [before]);
+    },
+  };
+}
+
+const Votes = z.object({ path: z.string(), helpful: z.int().nonnegative(), unhelpful: z.int().nonnegative() });
+
+/** The votes on an article. */
+export type ArticleVotes = Readonly<z.output<typeof Votes>>;
+
+/** A reader's vote. */
+export interface Vote {
+  /** The path of the article; empty if it names none. */
+  readonly path: string;
+  /** In UTC, as YYYY-MM-DD. */
+  readonly day: string;
+  readonly helpful: boolean;
+}
+
+/** The readers' votes on articles, over an open database. */
+export function createFeedback(query: Query) {
+  const votes = openTable(query, 'hosting_feedback', ['path'], Votes);
+  return {
+    /** Counts a vote anonymously. */
+    async count({ path, day, helpful }: Vote): Promise<void> {
+      await query(
+        `INSERT INTO hosting_feedback (path, day, helpful, unhelpful) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (path, day) DO UPDATE
+          SET helpful = hosting_feedback.helpful + excluded.helpful,
+            unhelpful = hosting_feedback.unhelpful + excluded.unhelpful`,
+        [path, day, helpful ? 1 : 0, helpful ? 0 : 1],
+      );
+    },
+    /** The votes on each article, from a day on or all. */
+    async report({ since = '' }: { since?: string | undefined }): Promise<ArticleVotes[]> {
+      const rows = await query(
+        `SELECT path, CAST(SUM(helpful) AS BIGINT) AS helpful, CAST(SUM(unhelpful) AS BIGINT) AS unhelpful
+          FROM hosting_feedback WHERE day >= $1 GROUP BY path ORDER BY path`,
+        [since],
+      );
+      return rows.map(votes.parse);
+    },
+  };
+}
