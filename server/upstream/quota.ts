@@ -8,7 +8,7 @@ export interface SharedAccount {
   /** For all else: it refuses a request that would use the reserve of the power actions. */
   readonly others: Client;
   /** Whether `others` would send a request now. */
-  hasRoom(): boolean;
+  readonly hasRoom: () => boolean;
 }
 
 /** The window of a panel (Laravel, `Limit::perMinute`). It starts with its first request. */
