@@ -5,7 +5,7 @@ import type { Environment } from '#common/environment.ts';
 import { createPriceSource } from '../domains/prices/index.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
-import { isActive } from '../keys/access.ts';
+import { isActive } from '../keys/authorize.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';

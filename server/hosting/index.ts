@@ -1,6 +1,5 @@
 import type { Environment } from '#common/environment.ts';
-import { createCheckAccess } from '../keys/access.ts';
-import { createReauthorize } from '../keys/authorize.ts';
+import { createCheckAccess, createReauthorize } from '../keys/authorize.ts';
 import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
 import type { Store } from '../store/types.ts';

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServerName } from '#contract/api-keys.ts';
 import type { Query } from './database.ts';
-import { Time, openTable } from './table.ts';
+import { Time, openTable } from './database.ts';
 
 const pageSize = 1000;
 const maxTime = Number.MAX_SAFE_INTEGER;

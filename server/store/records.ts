@@ -3,9 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { Scope, ServerName } from '#contract/api-keys.ts';
 import type { ServerKind } from '#contract/api-keys.ts';
-import { StoreError } from './database.ts';
+import { StoreError, Hash, Time, jsonList, openTable } from './database.ts';
 import type { Query } from './database.ts';
-import { Hash, Time, jsonList, openTable } from './table.ts';
 
 /** Whether a key is neither revoked nor expired at the time $2; `isActive` of the keys says the same of a record. */
 const isActiveSql = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)';

@@ -1,11 +1,28 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
-import { renameSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { toName } from './checkouts.ts';
 import type { Checkout } from './checkouts.ts';
-import { buildRelease, copyFolder, fixedLoop, isInstalled, names, node } from './generator-rows.ts';
-import { toEleventy, toSources } from './generator-rows.ts';
+import {
+  buildRelease,
+  copyFolder,
+  fixedLoop,
+  isInstalled,
+  names,
+  node,
+  toEleventy,
+  toSources,
+} from './generator-rows.ts';
 import type { Corpus } from './generator-rows.ts';
 import type { Command } from './processes.ts';
 import { noise } from './rows.ts';

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
-import type { CheckAccess } from '../../keys/access.ts';
+import type { CheckAccess } from '../../keys/authorize.ts';
 import type { Trace } from '../../trace.ts';
 import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import { createChannel, systemClock } from './channel.ts';

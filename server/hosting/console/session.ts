@@ -5,7 +5,7 @@ import { CommandReference, closeCodes, streamLimits } from '#contract/console-st
 import type { ArgumentsOf, ClientEvent, CloseName, CommandRefusal, ServiceEvent } from '#contract/console-stream.ts';
 import { GameConsoleCommandRequest } from '#contract/game.ts';
 import { problems } from '#contract/problem.ts';
-import type { Access, CheckAccess } from '../../keys/access.ts';
+import type { Access, CheckAccess } from '../../keys/authorize.ts';
 import { Problem } from '../../problem.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 import { ProviderError, offline } from '../../upstream/client.ts';

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { ConsoleClaim } from '../../keys/access.ts';
+import type { ConsoleClaim } from '../../keys/authorize.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 
 /** A verified claim with its validity in milliseconds since 1970. */

@@ -1,7 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { createRegistries } from '../../../server/domains/lookup/registries.ts';
-import type { RegistriesOptions } from '../../../server/domains/lookup/registries.ts';
-import type { Registries } from '../../../server/domains/lookup/registries.ts';
+import type { RegistriesOptions, Registries } from '../../../server/domains/lookup/registries.ts';
 import { createBootstrapUpstream } from '../../helpers/upstream-registry.ts';
 import { createTestLog } from '../../helpers/upstream.ts';
 

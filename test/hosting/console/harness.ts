@@ -8,7 +8,7 @@ import type { ClientOptions } from 'ws';
 import type { ServerName } from '../../../generator/contract/api-keys.ts';
 import { unknownStats } from '../../../generator/contract/console-stream.ts';
 import type { ConsoleStats } from '../../../generator/contract/console-stream.ts';
-import type { Access, ConsoleClaim } from '../../../server/keys/access.ts';
+import type { Access, ConsoleClaim } from '../../../server/keys/authorize.ts';
 import { createRelay } from '../../../server/hosting/console/relay.ts';
 import type { Relay, RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
 import { createStreamTokens } from '../../../server/hosting/console/token.ts';

@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loadProviders } from '../../../server/hosting/providers/index.ts';
-import { createProviders } from '../../../server/hosting/providers/index.ts';
+import { loadProviders, createProviders } from '../../../server/hosting/providers/index.ts';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createProxmoxUpstream, failure, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
