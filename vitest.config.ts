@@ -1,8 +1,5 @@
 import { defineConfig } from 'vitest/config';
 
-/** They measure the memory of their own process, which must be new. */
-const alone = ['test/slow/hosting/console/load.test.ts'];
-
 /** A test waits for conditions: a timeout only ends one that would wait forever, also on a busy machine. */
 const patient = { testTimeout: 300_000, hookTimeout: 300_000 };
 
@@ -30,15 +27,8 @@ export default defineConfig({
       // Load, timing, kills, broken disks, browsers and real seconds.
       {
         extends: true,
-        test: {
-          name: 'slow',
-          include: ['test/slow/**/*.test.ts'],
-          exclude: ['**/node_modules/**', ...alone],
-          isolate: false,
-          ...patient,
-        },
+        test: { name: 'slow', include: ['test/slow/**/*.test.ts'], exclude: ['**/node_modules/**'], ...patient },
       },
-      { extends: true, test: { name: 'slow-alone', include: alone, ...patient } },
       // What takes minutes by nature: test/README.md lists it.
       { extends: true, test: { name: 'nightly', include: ['test/nightly/**/*.test.ts'], ...patient } },
     ],
