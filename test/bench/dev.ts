@@ -1,16 +1,13 @@
 import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { publicFolder, toBefore, toName, toOurs } from './checkouts.ts';
-import type { Checkout } from './checkouts.ts';
-import { copyFolder, names, node, toEleventy, toSources } from './generator-rows.ts';
-import type { GeneratorOptions } from './generator.ts';
-import { readResident, readTreeCpu } from './measure.ts';
-import { start } from './processes.ts';
+import { copyFolder, node, publicFolder, toBefore, toEleventy, toName, toSources } from './checkouts.ts';
+import type { BenchOptions, Checkout } from './checkouts.ts';
+import { names } from './generator.ts';
+import { readResident, readTreeCpu, start } from './processes.ts';
 import type { Command, Started } from './processes.ts';
-import { measureInTurn } from './rows.ts';
-import type { Figures } from './rows.ts';
-import type { Column, Section } from './section.ts';
+import { measureInTurn } from './table.ts';
+import type { Column, Figures, Section } from './table.ts';
 
 /** The names of the rows. */
 export const devNames = {
@@ -50,13 +47,13 @@ interface Edited {
  * Starts every watcher, saves an article for each in turn, and measures the time until its output holds the new text.
  * Throws if a watcher does not start, or does not pick up an edit within a minute.
  */
-export async function runDev(options: GeneratorOptions): Promise<Section> {
+export async function runDev(options: BenchOptions): Promise<Section> {
   const { rounds, chosen, report } = options;
   const notes = [
     'ms: from saving an article until its output, and the lists if the row names them, hold the new text.',
   ];
   const edited = pickArticle(join(options.work, 'content'));
-  const watchers = createWatchers(options, edited).filter(({ name }) => chosen(toOurs(name)) || chosen(name));
+  const watchers = createWatchers(options, edited).filter(({ name }) => chosen(name));
   const running = new Map<Watcher, Started>();
   try {
     for (const watcher of watchers) {
@@ -86,7 +83,7 @@ function pickArticle(content: string): Edited {
   return { category: category!, slug: name!.slice(0, -'.md'.length) };
 }
 
-function createWatchers(options: GeneratorOptions, { category, slug }: Edited): Watcher[] {
+function createWatchers(options: BenchOptions, { category, slug }: Edited): Watcher[] {
   const at = (name: string): string => join(options.work, name);
   const folder = import.meta.dirname;
   const module = (path: string, ...args: string[]): Command => ({

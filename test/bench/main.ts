@@ -3,19 +3,15 @@ import { cpSync, globSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { openCheckouts } from './checkouts.ts';
-import { multiplyContent } from './copies.ts';
-import { writeCatalog, writeCorpus } from './corpus.ts';
+import { buildRelease, openCheckouts } from './checkouts.ts';
+import type { BenchOptions } from './checkouts.ts';
+import { multiplyContent, writeCatalog, writeCorpus } from './corpus.ts';
 import { runDev } from './dev.ts';
-import { buildRelease } from './generator-rows.ts';
 import { runGenerator } from './generator.ts';
-import type { GeneratorOptions } from './generator.ts';
-import { parseChoice } from './rows.ts';
-import { formatSection, toJson } from './section.ts';
-import type { Section } from './section.ts';
 import { runServer } from './server.ts';
-import { runStart } from './start.ts';
-import { runTakeUp } from './take-up.ts';
+import { runStart, runTakeUp } from './start.ts';
+import { formatSection, parseChoice, toJson } from './table.ts';
+import type { Section } from './table.ts';
 import { formatJudgements, judge } from './targets.ts';
 
 const usage = `npm run bench -- [--quick] [--json] [--only generator|dev|server] [--before DIR] [--articles N]
@@ -84,7 +80,7 @@ async function main(): Promise<void> {
 }
 
 /** Measures every selected part; each section notes how long it took. */
-async function measureSections(options: GeneratorOptions): Promise<Section[]> {
+async function measureSections(options: BenchOptions): Promise<Section[]> {
   const { work, checkouts } = options;
   const isSelected = (part: (typeof parts)[number]): boolean => values.only === undefined || values.only === part;
   const sections: Section[] = [];
@@ -101,12 +97,12 @@ async function measureSections(options: GeneratorOptions): Promise<Section[]> {
     for (const { checkout, dist } of served) buildRelease(checkout, options, dist);
     let recording = '';
     await measure(async () => {
-      const measured = await runServer({ ...options, served, requests: values.quick ? 3000 : 20_000 });
+      const measured = await runServer(options, served, values.quick ? 3000 : 20_000);
       ({ recording } = measured);
       return measured.section;
     });
-    await measure(() => runStart({ ...options, served, recording }));
-    await measure(() => runTakeUp({ ...options, served }));
+    await measure(() => runStart(options, served, recording));
+    await measure(() => runTakeUp(options, served));
   }
   return sections;
 }

@@ -1,28 +1,12 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { toBefore, toOurs } from './checkouts.ts';
-import { fixedLoop } from './generator-rows.ts';
-import type { Load, Measured } from './load.ts';
-import { measure, readPeak } from './measure.ts';
-import { track } from './processes.ts';
-import { measureInTurn, noise } from './rows.ts';
-import type { Choice, Figures } from './rows.ts';
-import type { Column, Section } from './section.ts';
+import { toBefore } from './checkouts.ts';
+import { fixedLoop } from './checkouts.ts';
+import type { BenchOptions, Served } from './checkouts.ts';
+import type { Measured } from './client.ts';
+import { forkClient, measure, readPeak } from './processes.ts';
 import { serverNames, startServers } from './servers.ts';
-import type { Served, ServerCase } from './servers.ts';
-
-/** The options of this part of the benchmark. */
-export interface ServerOptions {
-  /** The working folder. */
-  readonly work: string;
-  readonly served: readonly Served[];
-  readonly rounds: number;
-  readonly chosen: Choice;
-  /** The number of requests for each server, case and round. */
-  readonly requests: number;
-  readonly report: (line: string) => void;
-}
+import type { ServerCase } from './servers.ts';
+import { measureInTurn, noiseName } from './table.ts';
+import type { Column, Figures, Section } from './table.ts';
 
 const many = 1000;
 /** The case with a thousand connections at once. */
@@ -52,26 +36,26 @@ interface Turn {
   readonly connections: number;
 }
 
-/** Starts all servers on one release, and measures them in turn. Throws if one sends an unexpected response. */
-export async function runServer(options: ServerOptions): Promise<{ section: Section; recording: string }> {
-  const { work, served, rounds, chosen, requests, report } = options;
+/**
+ * Starts all servers on one release, and measures them in turn with a number of requests for each server, case and
+ * round. Throws if one sends an unexpected response.
+ */
+export async function runServer(
+  { work, rounds, chosen, report }: BenchOptions,
+  served: readonly Served[],
+  requests: number,
+): Promise<{ section: Section; recording: string }> {
   const { serverCases, recording, notes, stop } = await startServers(work, served);
-  const driver = track(fork(join(import.meta.dirname, 'load.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
-  const driverEnded = once(driver, 'exit').then(() => [{ failure: 'the client ended' }]);
+  const client = forkClient<Measured>();
   const drive = async (
-    { name, case: one, server }: ServerCase,
+    { name, case: { headers, method, target, status }, server: { port, pid } }: ServerCase,
     connections: number,
     count: number,
   ): Promise<Figures> => {
-    const headers = Object.entries({ Host: `127.0.0.1:${server.port}`, ...one.headers });
-    const lines = headers.map(([header, value]) => `${header}: ${value}\r\n`).join('');
-    const request = `${one.method} ${one.target} HTTP/1.1\r\n${lines}\r\n`;
-    const { port, pid } = server;
-    const load: Load = { port, pid, request, status: one.status, connections, requests: count };
-    const answer = Promise.race([once(driver, 'message'), driverEnded]);
-    driver.send(load);
-    const [measured] = (await answer) as [Measured];
-    if (measured.failure !== undefined) throw new Error(`${name}: ${measured.failure}`);
+    const lines = Object.entries({ Host: `127.0.0.1:${port}`, ...headers }).map((header) => `${header.join(': ')}\r\n`);
+    const request = `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`;
+    const load = { port, pid, request, status, connections, requests: count };
+    const measured = await client.measure(load, () => name);
     return {
       cpuMicroseconds: (measured.cpuSeconds / count) * 1e6,
       requestsPerSecond: count / measured.seconds,
@@ -82,8 +66,7 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
   };
 
   try {
-    const isSelected = ({ name, server }: ServerCase): boolean =>
-      server.name === serverNames.raw || chosen(toOurs(name)) || chosen(name);
+    const isSelected = ({ name, server }: ServerCase): boolean => server.name === serverNames.raw || chosen(name);
     const turns: Turn[] = serverCases
       .filter(isSelected)
       .map((serverCase) => ({ name: serverCase.name, serverCase, connections: 64 }));
@@ -96,7 +79,7 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
       name: turn.name.replace('gzip', crowdedCase),
       connections: many,
     }));
-    const all: Turn[] = [{ name: noise, connections: 0 }, ...turns, ...crowded];
+    const all: Turn[] = [{ name: noiseName, connections: 0 }, ...turns, ...crowded];
     for (const server of new Set(turns.map((turn) => turn.serverCase!.server))) {
       report(`server: warming up ${server.name}`);
       const own = turns.filter((turn) => turn.serverCase!.server === server);
@@ -112,7 +95,7 @@ export async function runServer(options: ServerOptions): Promise<{ section: Sect
     const more = `64 connections if the row names no number; each sends the next request after the response; CPU for each request.`;
     return { section: { name: 'server', columns, rows, noise: first!, notes: [more, ...notes] }, recording };
   } finally {
-    driver.kill();
+    client.kill();
     await stop();
   }
 }

@@ -1,18 +1,21 @@
-import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { globSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
-import { toName } from './checkouts.ts';
-import type { Checkout } from './checkouts.ts';
-import { isInstalled, node } from './generator-rows.ts';
-import { prepareNginx, toExample } from './nginx.ts';
-import type { Recorded } from './peers/answers.ts';
-import type { Command } from './processes.ts';
-import { headerOf, record, recordAnswers } from './recording.ts';
-import type { Case } from './recording.ts';
-import { startServer } from './running.ts';
-import type { Running } from './running.ts';
+import { findFreePort } from '../helpers/free-port.ts';
+import { copyExample } from '../helpers/nginx-example.ts';
+import type { ExampleFile } from '../helpers/nginx-example.ts';
+import { isInstalled, node, publicFolder, toName } from './checkouts.ts';
+import type { Served } from './checkouts.ts';
+import type { Recorded, Recording, Refusal } from './peers/answers.ts';
+import { start } from './processes.ts';
+import type { Command, Started } from './processes.ts';
 
-const folder = import.meta.dirname;
 /** The names of the servers that others are compared with. */
 export const serverNames = {
   raw: 'raw node:http',
@@ -23,12 +26,6 @@ export const serverNames = {
   h3: 'h3',
   ours: 'ours',
 };
-
-/** A checkout, and the folder of the release that its generator built and its server serves. */
-export interface Served {
-  readonly checkout: Checkout;
-  readonly dist: string;
-}
 
 /** The command that starts a server of ours on a release. */
 export function toOwn({ checkout, dist }: Served, data: string, settings: Readonly<Record<string, string>> = {}) {
@@ -56,9 +53,9 @@ export function toOwn({ checkout, dist }: Served, data: string, settings: Readon
  */
 export function toPeer(name: string, recording: string, ...more: string[]) {
   const [file] = name.split(' ');
-  const outfile = join(folder, `node_modules/.cache/${file}.js`);
+  const outfile = join(import.meta.dirname, `node_modules/.cache/${file}.js`);
   buildSync({
-    entryPoints: [join(folder, 'peers', `${file}.ts`)],
+    entryPoints: [join(import.meta.dirname, 'peers', `${file}.ts`)],
     outfile,
     bundle: true,
     packages: 'external',
@@ -75,33 +72,21 @@ export interface ServerCase {
   readonly server: Running;
 }
 
-/** The started servers, and their cases. */
-export interface Servers {
-  readonly serverCases: readonly ServerCase[];
-  /** The file of recorded responses. */
-  readonly recording: string;
-  readonly notes: readonly string[];
-  /** Kills all servers. */
-  readonly stop: () => Promise<void>;
-}
-
 type Run = (name: string, toCommand: (port: number) => Command) => Promise<Running>;
 
-/** The servers of one checkout: without access log, with it, and with it and a limit of one request a day. */
-interface OwnServers {
-  readonly quiet: Running;
-  readonly logged: Running;
-  readonly limited: Running;
-}
-
-/** Starts all servers on one release; peers send our recorded responses. Throws if one does not start or differs. */
-export async function startServers(work: string, served: readonly Served[]): Promise<Servers> {
-  const started: Running[] = [];
-  const stop = async (): Promise<void> => void (await Promise.all(started.map((running) => running.stop())));
+/**
+ * Starts all servers on one release; peers send our recorded responses, which are kept in the file `recording`. Throws
+ * if one does not start or differs. `stop` kills all of them.
+ */
+export async function startServers(work: string, served: readonly Served[]) {
+  const started: Started[] = [];
+  const stop = async (): Promise<void> => void (await Promise.all(started.map((one) => one.kill())));
   const run: Run = async (name, toCommand) => {
-    const running = await startServer(name, toCommand);
-    started.push(running);
-    return running;
+    const port = await findFreePort();
+    const server = start(toCommand(port));
+    started.push(server);
+    await firstAnswer(name, server, port, '/', '');
+    return { name, pid: server.child.pid!, port };
   };
   try {
     return { ...(await startAll(work, served, run)), stop };
@@ -111,9 +96,9 @@ export async function startServers(work: string, served: readonly Served[]): Pro
   }
 }
 
-async function startAll(work: string, served: readonly Served[], run: Run): Promise<Omit<Servers, 'stop'>> {
+async function startAll(work: string, served: readonly Served[], run: Run) {
   // One after the other, so that starts do not compete for the CPU.
-  const own: OwnServers[] = [];
+  const own: Awaited<ReturnType<typeof startOwn>>[] = [];
   // oxlint-disable-next-line no-await-in-loop
   for (const one of served) own.push(await startOwn(work, one, run));
   const [ours] = own;
@@ -130,18 +115,11 @@ async function startAll(work: string, served: readonly Served[], run: Run): Prom
   const instance = ours!.quiet.port;
   const cached = nginx && (await run(serverNames.cached, toExample(work, 'cached.conf', instance)));
 
+  const ofNginx = [nginx, cached].filter((server) => server !== false);
+  const article = [raw, fastify, hono, ...ofNginx, ...own.map(({ quiet }) => quiet)];
   const serverCases = cases.flatMap((one): ServerCase[] => {
     const toServerCase = (server: Running): ServerCase => ({ name: `${one.name}: ${server.name}`, case: one, server });
-    if (one.target === recording.target) {
-      return [
-        raw,
-        fastify,
-        hono,
-        ...(nginx ? [nginx] : []),
-        ...(cached ? [cached] : []),
-        ...own.map(({ quiet }) => quiet),
-      ].map(toServerCase);
-    }
+    if (one.target === recording.target) return article.map(toServerCase);
     if (one.status === 429) return [raw, limitedH3, ...own.map(({ limited }) => limited)].map(toServerCase);
     return [raw, h3, ...own.map(({ logged }) => logged)].map(toServerCase);
   });
@@ -159,7 +137,8 @@ async function startAll(work: string, served: readonly Served[], run: Run): Prom
   return { serverCases: await Promise.all(serverCases.map(checkAnswer)), recording: file, notes };
 }
 
-async function startOwn(work: string, served: Served, run: Run): Promise<OwnServers> {
+/** The servers of one checkout: without access log, with it, and with it and a limit of one request a day. */
+async function startOwn(work: string, served: Served, run: Run) {
   const name = toName(served.checkout, serverNames.ours);
   const logging = { LOG_LEVEL: 'info' };
   const strict = { ...logging, RATELIMIT_RPS: '1', RATELIMIT_BURST: '1' };
@@ -201,4 +180,223 @@ async function checkAnswer(serverCase: ServerCase): Promise<ServerCase> {
   if (answer.status === one.status && sameBody && sameHeaders) return { ...serverCase, case: { ...one, headers } };
   const text = [comparable(answer), '', Buffer.from(answer.body, 'base64').toString()].join('\n');
   throw new Error(`${name} sent ${answer.status}:\n${text}\nexpected:\n${comparable(one.recorded)}`);
+}
+
+/** A request that is sent to all servers, and the status of its response. */
+interface Case {
+  readonly name: string;
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly status: number;
+  /** Its recorded response. */
+  readonly recorded: Recorded;
+}
+
+/** Headers that every server writes itself. */
+const own = /^(?:date|connection|keep-alive)$/i;
+
+/** Sends one request and records the response. */
+export async function record(
+  port: number,
+  target: string,
+  headers: Readonly<Record<string, string>> = {},
+  method = 'GET',
+): Promise<Recorded> {
+  const sent = request({ port, host: '127.0.0.1', path: target, headers, method }).end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const { rawHeaders } = response;
+  const pairs = rawHeaders.flatMap((name, index): [string, string][] =>
+    index % 2 === 0 && !own.test(name) ? [[name, rawHeaders[index + 1]!]] : [],
+  );
+  return { status: response.statusCode!, headers: pairs, body: (await buffer(response)).toString('base64') };
+}
+
+/** A header of a response; it must have it. */
+function headerOf({ headers }: Recorded, name: string): string {
+  return headers.find(([other]) => other.toLowerCase() === name)![1];
+}
+
+/** The target of an article of about 10 kB in a release. Throws if the knowledge base has no article. */
+export function findTarget(dist: string): string {
+  const folder = join(publicFolder(join(dist, 'current')), 'v1/kb/article');
+  const distance = (file: string): number => Math.abs(statSync(join(folder, file)).size - 10_000);
+  const [nearest] = globSync('*/*.json', { cwd: folder }).toSorted((a, b) => distance(a) - distance(b));
+  if (nearest === undefined) throw new Error('the corpus has no article of the knowledge base');
+  return `/v1/kb/article?path=/knowledgebase/${nearest.slice(0, -'.json'.length)}`;
+}
+
+const limitedTarget = '/v1/kb/list';
+const absent = '/v1/kb/article?path=/knowledgebase/nowhere/nothing';
+
+/**
+ * Records one response of our server for each case, so that peers send the same bytes. A second server allows one
+ * request a day; its response to the next request is the recorded 429.
+ */
+async function recordAnswers(
+  port: number,
+  limitedPort: number,
+  dist: string,
+): Promise<{ recording: Recording; cases: Case[] }> {
+  const target = findTarget(dist);
+  const refusal = async (at: number, method: string, refused: string): Promise<Refusal> => ({
+    method,
+    target: refused,
+    recorded: await record(at, refused, {}, method),
+  });
+  const identity = await record(port, target);
+  const etag = headerOf(identity, 'etag');
+  const gzipOnly = { 'Accept-Encoding': 'gzip' };
+  await record(limitedPort, limitedTarget);
+  const recording = {
+    target,
+    identity,
+    gzip: await record(port, target, gzipOnly),
+    unchanged: await record(port, target, { 'If-None-Match': etag }),
+    missing: await record(port, absent),
+    info: await record(port, '/v1/info'),
+    refusals: await Promise.all([
+      refusal(port, 'DELETE', '/v1/plans'),
+      refusal(limitedPort, 'GET', limitedTarget),
+      refusal(port, 'GET', '/v1/hosting/game/logs/demo/latest'),
+    ]),
+  };
+  const toCase = (name: string, status: number, recorded: Recorded, changes: Partial<Case> = {}): Case => ({
+    name,
+    method: 'GET',
+    target,
+    headers: {},
+    status,
+    recorded,
+    ...changes,
+  });
+  const cases = [
+    toCase('gzip', 200, recording.gzip, { headers: gzipOnly }),
+    toCase('304', 304, recording.unchanged, { headers: { 'If-None-Match': etag } }),
+    toCase('404', 404, recording.missing, { target: absent }),
+    ...recording.refusals.map(({ method, target: refused, recorded }, index) => {
+      const status = [405, 429, 401][index]!;
+      return toCase(String(status), status, recorded, { method, target: refused });
+    }),
+    toCase('/v1/info', 200, recording.info, { target: '/v1/info' }),
+  ];
+  return { recording, cases };
+}
+
+/** A running server. */
+interface Running {
+  readonly name: string;
+  readonly pid: number;
+  readonly port: number;
+}
+
+/**
+ * Waits for the first response of a server that is starting, by default for a 200; the empty string takes any. Throws
+ * with its output if there is none.
+ */
+export async function firstAnswer(
+  name: string,
+  { child, printed }: Started,
+  port: number,
+  target: string,
+  wanted = '200',
+): Promise<void> {
+  const get = `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`;
+  for (const end = performance.now() + 60_000; performance.now() < end;) {
+    if (child.pid === undefined || child.exitCode !== null) break;
+    // oxlint-disable-next-line no-await-in-loop
+    const answer = await new Promise<string>((done) => {
+      const socket = connect(port, '127.0.0.1', () => socket.write(get));
+      socket.setTimeout(10_000, () => socket.destroy());
+      socket.on('error', () => done(''));
+      socket.on('close', () => done(''));
+      socket.once('data', (chunk) => {
+        done(chunk.toString('latin1', 0, 12));
+        socket.destroy();
+      });
+    });
+    if (answer.startsWith(`HTTP/1.1 ${wanted}`)) return;
+    // oxlint-disable-next-line no-await-in-loop
+    await sleep(2);
+  }
+  throw new Error(`${name} does not answer: ${printed()}`);
+}
+
+/** Headers that nginx itself derives from the file. */
+const derived = /^(?:content-type|content-length|content-encoding|etag|vary|last-modified)$/i;
+
+/**
+ * Writes the recorded article as a plain file and a .gz file, and a configuration that serves them with the recorded
+ * headers; the ETag is nginx's own.
+ */
+function prepareNginx(work: string, { target, identity, gzip }: Recording): (port: number) => Command {
+  const folder = join(work, 'nginx');
+  mkdirSync(folder);
+  const file = join(folder, 'article.json');
+  writeFileSync(file, Buffer.from(identity.body, 'base64'));
+  writeFileSync(`${file}.gz`, Buffer.from(gzip.body, 'base64'));
+  return (port) => {
+    const path = join(folder, 'nginx.conf');
+    writeFileSync(path, configure(folder, port, file, target.split('?')[0]!, identity.headers));
+    return { program: 'nginx', args: ['-p', folder, '-c', path], cwd: folder };
+  };
+}
+
+/** The command that starts nginx with a copy of an example in front of a server. */
+function toExample(work: string, file: ExampleFile, instance: number) {
+  return (port: number): Command => {
+    const folder = join(work, file);
+    mkdirSync(folder);
+    const limit = { rate: '1000000r/s', burst: 1_000_000 };
+    const path = join(folder, 'nginx.conf');
+    writeFileSync(path, frame(folder, copyExample(folder, port, file, { instances: [instance], limit })));
+    return { program: 'nginx', args: ['-p', folder, '-c', path], cwd: folder };
+  };
+}
+
+function configure(folder: string, port: number, file: string, location: string, headers: Recorded['headers']): string {
+  const [, type] = headers.find(([name]) => name.toLowerCase() === 'content-type')!;
+  const added = headers
+    .filter(([name]) => !derived.test(name))
+    .map(([name, value]) => `add_header ${name} '${value}';`);
+  return frame(
+    folder,
+    `
+  open_file_cache max=16;
+  server_tokens off;
+  server {
+    listen 127.0.0.1:${port};
+    location = ${location} {
+      alias ${file};
+      types { }
+      default_type '${type}';
+      gzip_static on;
+      gzip_vary on;
+      ${added.join('\n      ')}
+    }
+  }`,
+  );
+}
+
+function frame(folder: string, http: string): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  // Without a master, the one process is the worker: it can be measured by its pid, and a kill leaves no process behind.
+  return `
+daemon off;
+master_process off;
+${process.getuid!() === 0 ? 'user root;' : ''}
+pid ${folder}/nginx.pid;
+error_log stderr error;
+worker_rlimit_nofile 4096;
+events { worker_connections 2048; }
+http {
+  access_log off;
+  ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
+  sendfile on;
+  tcp_nopush on;
+  keepalive_timeout 65s;
+  keepalive_requests 1000000000;
+  ${http}
+}
+`;
 }

@@ -1,16 +1,11 @@
 import { toName, toOurs } from './checkouts.ts';
 import { devNames } from './dev.ts';
-import { names } from './generator-rows.ts';
-import { toLessCompression } from './generator.ts';
-import { figuresOf } from './rows.ts';
-import type { Figure } from './rows.ts';
-import { formatTable } from './section.ts';
-import type { Section } from './section.ts';
+import { names, toLessCompression } from './generator.ts';
 import { crowdedCase } from './server.ts';
 import { serverNames } from './servers.ts';
 import { startNames } from './start.ts';
-import { median, medianRatio } from './statistics.ts';
-import { takeUpNames } from './take-up.ts';
+import { figuresOf, formatTable, median, medianRatio } from './table.ts';
+import type { Figure, Section } from './table.ts';
 
 /** The limit for a figure of a row, or for its ratio to another row. */
 interface Target {
@@ -35,8 +30,8 @@ const of = (one: string, server = serverNames.ours): string => `${one}: ${server
 const toPeer = (one: string, peer: string, figure: Figure, atMost: number): Target => ({
   row: of(one),
   figure,
-  of: of(one, peer),
   atMost,
+  of: of(one, peer),
 });
 const toPlain = (row: string, figure: Figure, atMost: number): Target => ({ row, figure, of: names.plain, atMost });
 const inSeconds = (row: string, atMost: number): Target => ({
@@ -55,7 +50,7 @@ const targets: readonly Target[] = [
   ...['/v1/info', '404', '405', '429', '401'].map((one) => toPeer(one, serverNames.h3, 'cpuMicroseconds', 1.1)),
   { row: startNames.corpus, figure: 'residentMegabytes', of: startNames.small, atMost: 1.4 },
   { row: startNames.read, figure: 'residentMegabytes', of: startNames.small, atMost: 2.5 },
-  { row: takeUpNames.changed, figure: 'p99Milliseconds', atMost: 20 },
+  { row: startNames.changed, figure: 'p99Milliseconds', atMost: 20 },
   { row: startNames.small, figure: 'latencyMilliseconds', of: startNames.raw, atMost: 4 },
   toPlain(toLessCompression(names.cold), 'cpuSeconds', 1.15),
   { row: names.coldTwo, figure: 'wallSeconds', of: names.cold, atMost: 0.65, size: 'ten thousand' },

@@ -3,7 +3,7 @@ import { visit } from 'jsonc-parser';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { parseJsonBody } from '../../server/http/body.ts';
-import { createRandom } from '../bench/random.ts';
+import { createRandom } from '../bench/corpus.ts';
 
 /** What a parser says of a text: the value, or nothing if it refuses it. */
 type Verdict = readonly [value: unknown] | readonly [];
