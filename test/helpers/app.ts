@@ -10,31 +10,14 @@ import { buildProject, createProject } from './project.ts';
 import type { OnEnd } from './upstream.ts';
 
 /** The whole server, on a real port. */
-export interface TestApp {
-  readonly url: string;
-  readonly port: number;
-  /** The port of the metrics, if METRICS_PORT is set. */
-  readonly metricsPort: number | undefined;
-  /** Reads the metrics; rejects without METRICS_PORT. */
-  metrics(): Promise<string>;
-  /** The project folder whose `dist` is served. */
-  readonly root: string;
-  request(path: string, init?: RequestInit): Promise<Response>;
-  /** Sends bytes unchanged and returns what comes back until the connection closes, or is idle for half a second after its first byte. */
-  raw(request: string): Promise<string>;
-  stop(): Promise<void>;
-  /** Begins the shutdown: /ready says `draining`. */
-  drain(): void;
-  /** The lines of the log so far, parsed. */
-  log(): Record<string, unknown>[];
-}
+export type TestApp = Awaited<ReturnType<typeof createTestApp>>;
 
 /** Starts the server on a project folder; without one, it builds and serves the valid project. */
 export async function createTestApp({
   root,
   settings = {},
   onEnd = onTestFinished,
-}: { root?: string; settings?: Record<string, string>; onEnd?: OnEnd | undefined } = {}): Promise<TestApp> {
+}: { root?: string; settings?: Record<string, string>; onEnd?: OnEnd | undefined } = {}) {
   const project = root ?? createProject();
   if (root === undefined) await buildProject(project);
   const env = readEnv({
@@ -62,13 +45,19 @@ export async function createTestApp({
   return {
     url,
     port,
+    /** The project folder whose `dist` is served. */
     root: project,
     stop,
+    /** The port of the metrics, if METRICS_PORT is set. */
     metricsPort: server.metricsUrl === undefined ? undefined : Number(new URL(server.metricsUrl).port),
+    /** Reads the metrics; rejects without METRICS_PORT. */
     metrics: async () => (await fetch(server.metricsUrl!)).text(),
+    /** Begins the shutdown: /ready says `draining`. */
     drain: () => server.drain(),
-    request: (path, init) => fetch(url + path, { redirect: 'manual', ...init }),
-    raw: (request) => sendRaw(port, request),
+    request: (path: string, init?: RequestInit) => fetch(url + path, { redirect: 'manual', ...init }),
+    /** Sends bytes unchanged and returns what comes back until the connection closes, or is idle for half a second after its first byte. */
+    raw: (request: string) => sendRaw(port, request),
+    /** The lines of the log so far, parsed. */
     log: () =>
       written
         .split('\n')

@@ -7,25 +7,10 @@ import { compareMessage } from '../server/described-frames.ts';
 export type Message = readonly [event: string, ...args: string[]];
 
 /** A client of a console stream, over a real connection. */
-export interface TestClient {
-  readonly socket: WebSocket;
-  /** All messages received so far. */
-  readonly messages: readonly Message[];
-  send(event: string, ...args: unknown[]): void;
-  /** The next unread message. */
-  next(): Promise<Message>;
-  /** All unread messages up to and including the next one of an event. */
-  until(event: string): Promise<Message[]>;
-  /** Sends `auth`, and waits for the answer. */
-  auth(token: string): Promise<Message>;
-  /** A ping and its pong: everything that the server sent before is in `messages` afterwards. */
-  roundTrip(): Promise<void>;
-  /** The close code and reason of the stream. */
-  readonly ended: Promise<{ code: number; reason: string }>;
-}
+export type TestClient = Awaited<ReturnType<typeof openClient>>;
 
 /** Opens a connection to a stream, and waits until it is open. */
-export async function openClient(url: string, options: ClientOptions = {}): Promise<TestClient> {
+export async function openClient(url: string, options: ClientOptions = {}) {
   const socket = new WebSocket(url, { perMessageDeflate: false, ...options });
   const messages: Message[] = [];
   const waiting: (() => void)[] = [];
@@ -65,15 +50,21 @@ export async function openClient(url: string, options: ClientOptions = {}): Prom
   const send = (event: string, ...args: unknown[]): void => socket.send(JSON.stringify({ event, args }));
   return {
     socket,
-    messages,
+    /** All messages received so far. */
+    messages: messages as readonly Message[],
+    /** The close code and reason of the stream. */
     ended,
     send,
+    /** The next unread message. */
     next,
+    /** All unread messages up to and including the next one of an event. */
     until,
-    auth(token) {
+    /** Sends `auth`, and waits for the answer. */
+    auth(token: string) {
       send('auth', token);
       return next();
     },
+    /** A ping and its pong: everything that the server sent before is in `messages` afterwards. */
     async roundTrip() {
       const pong = once(socket, 'pong');
       socket.ping();

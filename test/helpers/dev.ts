@@ -8,19 +8,8 @@ import type { Files } from './project.ts';
 
 const main = resolve(import.meta.dirname, '../../generator/main.js');
 
-/** A running `dev`. */
-export interface Dev {
-  readonly root: string;
-  /** Its output so far. */
-  readonly printed: () => string;
-  /** The text of a file of the preview; empty if the file does not exist. */
-  read(file: string): string;
-  /** Sends SIGINT; returns the exit status, or the signal that ended it. */
-  end(): Promise<number | string>;
-}
-
 /** Starts `dev` in a project, and waits until it watches. */
-export async function startDev(files: Files = {}, args: readonly string[] = ['--no-serve'], env = {}): Promise<Dev> {
+export async function startDev(files: Files = {}, args: readonly string[] = ['--no-serve'], env = {}) {
   const root = createProject(files);
   const child = spawn(process.execPath, [main, 'dev', ...args], {
     cwd: root,
@@ -40,12 +29,15 @@ export async function startDev(files: Files = {}, args: readonly string[] = ['--
     .toContain('watching content and catalog; press Ctrl-C to stop\n');
   return {
     root,
+    /** Its output so far. */
     printed: () => printed,
-    read(file) {
+    /** The text of a file of the preview; empty if the file does not exist. */
+    read(file: string): string {
       const path = join(root, 'dist/.dev/current', file);
       return existsSync(path) ? readFileSync(path, 'utf8') : '';
     },
-    async end() {
+    /** Sends SIGINT; returns the exit status, or the signal that ended it. */
+    async end(): Promise<number | string> {
       child.kill('SIGINT');
       const [status, signal] = await closed;
       return status ?? signal!;

@@ -6,7 +6,7 @@ import { until } from './upstream.ts';
 import type { Answer, Fault, Seen, Upstream } from './upstream.ts';
 
 /** An action and the one request that it sends, not counting lookups. */
-export interface FaultCall {
+interface FaultCall {
   readonly name: string;
   run(provider: Provider): Promise<unknown>;
   readonly method: string;
@@ -18,7 +18,7 @@ export interface FaultCall {
 }
 
 /** An upstream, and the provider for it. */
-export interface FaultHarness {
+interface FaultHarness {
   readonly upstream: Upstream;
   create(timeoutMs: number): Provider;
   /** Values that no error may contain. */

@@ -6,29 +6,14 @@ import { onTestFinished } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
 import { createApiKey } from '../../server/keys/key.ts';
 import { openStore } from '../../server/store/index.ts';
-import type { ApiKeyRecord, AuditEntry, Store } from '../../server/store/types.ts';
+import type { ApiKeyRecord, AuditEntry } from '../../server/store/types.ts';
 import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';
-import type { HetznerUpstream } from './upstream-hetzner.ts';
 import { createPanelUpstream, panelKeys } from './upstream-panel.ts';
-import type { PanelOptions, PanelUpstream } from './upstream-panel.ts';
+import type { PanelOptions } from './upstream-panel.ts';
 import type { OnEnd } from './upstream.ts';
 
 /** Customers' servers, API keys, and stand-ins for the systems that run the servers. */
-export interface HostingWorld {
-  readonly panel: PanelUpstream;
-  readonly hetzner: HetznerUpstream;
-  readonly store: Store;
-  /** Settings that connect the server under test to this world. */
-  readonly settings: Record<string, string>;
-  /** Creates an API key. Defaults: all servers of the first customer, all scopes. */
-  readonly issueKey: (fields?: Partial<ApiKeyRecord>) => Promise<string>;
-  /** Writes an accepted action of a key to the audit log; its request id is `mine`, as in the targets of `requestOf`. */
-  readonly addAction: (key: string, fields?: Partial<AuditEntry>) => Promise<void>;
-  /** Runs SQL in the SQLite file, past the store. */
-  readonly change: (sql: string) => void;
-  /** Returns a function that gives the SQLite file and the stand-ins the content that they have now. */
-  readonly save: () => () => void;
-}
+export type HostingWorld = Awaited<ReturnType<typeof createHostingWorld>>;
 
 /** The servers of the first customer; the other customer's are named `theirs`. */
 export const ownServers = ['game:mine', 'vps:mine'] as const;
@@ -37,7 +22,7 @@ export const ownServers = ['game:mine', 'vps:mine'] as const;
 export async function createHostingWorld(
   folder: string,
   { onEnd = onTestFinished, databaseUrl, ...panelOptions }: PanelOptions & { onEnd?: OnEnd; databaseUrl?: string } = {},
-): Promise<HostingWorld> {
+) {
   const panel = await createPanelUpstream({ isSteady: true, onEnd, ...panelOptions });
   panel.files.set('/logs/latest.log', '[12:00:00] Server started\n');
   const hetzner = await createHetznerUpstream({ onEnd });
@@ -68,7 +53,9 @@ export async function createHostingWorld(
     panel,
     hetzner,
     store,
+    /** Runs SQL in the SQLite file, past the store. */
     change,
+    /** Returns a function that gives the SQLite file and the stand-ins the content that they have now. */
     save() {
       change(`VACUUM INTO '${folder}/saved.sqlite'`);
       return () => {
@@ -76,6 +63,7 @@ export async function createHostingWorld(
         for (const upstream of [panel, hetzner]) upstream.forget();
       };
     },
+    /** Settings that connect the server under test to this world. */
     settings: {
       DATA_DIR: dataDir,
       PROVIDERS_FILE: providersFile,
@@ -84,14 +72,16 @@ export async function createHostingWorld(
       READ_RATELIMIT_RPS: '100000',
       READ_RATELIMIT_BURST: '100000',
       ...(databaseUrl && { DATABASE_URL: databaseUrl }),
-    },
-    async issueKey(fields) {
+    } as Record<string, string>,
+    /** Creates an API key. Defaults: all servers of the first customer, all scopes. */
+    async issueKey(fields?: Partial<ApiKeyRecord>) {
       const usual = { label: 'A customer', servers: ownServers, scopes, expiresAt: null };
       const { record, text } = createApiKey(usual);
       await store.apiKeys.create({ ...record, ...fields });
       return text;
     },
-    async addAction(key, fields) {
+    /** Writes an accepted action of a key to the audit log; its request id is `mine`, as in the targets of `requestOf`. */
+    async addAction(key: string, fields?: Partial<AuditEntry>) {
       // So long ago that no read of a state waits until it is newer: some tests stop the clock.
       const [at, keyId] = [Date.now() - 15 * 60_000, key.split('_')[1]!];
       const action = { actionId: randomUUID(), action: 'start', server: 'game:mine', requestId: 'mine' } as const;

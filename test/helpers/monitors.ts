@@ -1,6 +1,5 @@
 import { onTestFinished, vi } from 'vitest';
 import type { StatusCatalog } from '#contract/status.ts';
-import type { StatusSource } from '../../server/status/platform.ts';
 import { createMonitors } from '../../server/status/monitors.ts';
 import type { Probe } from '../../server/status/monitors.ts';
 
@@ -19,51 +18,40 @@ export const monitor = (name: string, changes: Partial<StatusCatalog['monitors']
 });
 
 /** Creates a maintenance window for the catalog. */
-export const planned = (title: string, from: string, to: string, timezone = 'UTC', monitors = ['A']) => ({
+export const planned = (title: string, from: string, end: string, timezone = 'UTC', monitors = ['A']) => ({
   title,
   monitors,
   start: from,
-  end: to,
+  end,
   timezone,
 });
 
 /** Monitors with fake probes. */
-export interface World {
-  catalog: StatusCatalog;
-  /** The addresses whose checks fail. */
-  readonly down: Set<string>;
-  /** The checked addresses, in order. */
-  readonly checked: string[];
-  readonly changes: string[];
-  readonly source: StatusSource;
-  /** Checks wait for this promise. */
-  hold: Promise<void> | undefined;
-}
+export type World = ReturnType<typeof createWorld>;
 
 /** Starts to check the monitors of a catalog, without jitter. */
-export function createWorld(catalog: Partial<StatusCatalog>, hold?: Promise<void>): World {
-  const down = new Set<string>();
-  const checked: string[] = [];
-  const changes: string[] = [];
-  const answer: Probe = async ({ url, tcp }) => {
-    const address = url ?? tcp!;
-    checked.push(address);
-    await world.hold;
-    return down.has(address) ? 'status 500' : undefined;
-  };
-  const world: World = {
+export function createWorld(catalog: Partial<StatusCatalog>, hold?: Promise<void>) {
+  const world = {
     catalog: { monitors: [], maintenance: [], ...catalog },
-    down,
-    checked,
-    changes,
+    /** The addresses whose checks fail. */
+    down: new Set<string>(),
+    /** The checked addresses, in order. */
+    checked: [] as string[],
+    changes: [] as string[],
+    /** Checks wait for this promise. */
     hold,
-    source: {} as StatusSource,
+  };
+  const probe: Probe = async ({ url, tcp }) => {
+    const address = url ?? tcp!;
+    world.checked.push(address);
+    await world.hold;
+    return world.down.has(address) ? 'status 500' : undefined;
   };
   const source = createMonitors({
     catalog: () => world.catalog,
     ownUrl: () => 'http://self.example',
-    probe: answer,
-    onChange: (name, up, reason) => changes.push(`${name} ${up ? 'up' : `down: ${reason}`}`),
+    probe,
+    onChange: (name, up, reason) => world.changes.push(`${name} ${up ? 'up' : `down: ${reason}`}`),
     random: () => 0.5,
   });
   onTestFinished(() => source.close());

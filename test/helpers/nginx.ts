@@ -8,15 +8,7 @@ import { describeInstalled } from './installed.ts';
 import { until } from './upstream.ts';
 
 /** A real nginx in front of several instances. */
-export interface Nginx {
-  readonly url: string;
-  /**
-   * Lets it forward to instances on these ports. A request whose connection is refused goes to another instance; one with
-   * `X-Instance` goes to the instance on that port.
-   */
-  forwardTo(ports: readonly number[]): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Nginx = Awaited<ReturnType<typeof startNginx>>;
 
 const installed = { name: 'nginx', package: 'nginx-light', commands: ['nginx'] };
 
@@ -29,14 +21,7 @@ export function describeNginx(body: (nginx: () => Nginx) => void): void {
 export type RunNginx = (http: (folder: string, port: number) => string) => Promise<RunningNginx>;
 
 /** An nginx with a configuration of a test. */
-export interface RunningNginx {
-  readonly port: number;
-  /** Takes up other contents of its `http` block. */
-  reload(http: string): void;
-  /** What it wrote to its error log. */
-  log(): string;
-  stop(): Promise<void>;
-}
+export type RunningNginx = Awaited<ReturnType<typeof runNginx>>;
 
 /** A group of tests that start nginx with configurations of their own. */
 export function describeRunNginx(body: (run: () => RunNginx) => void): void {
@@ -44,11 +29,15 @@ export function describeRunNginx(body: (run: () => RunNginx) => void): void {
   describeInstalled({ ...installed, start, stop: () => undefined }, body);
 }
 
-async function startNginx(commands: string): Promise<Nginx> {
+async function startNginx(commands: string) {
   const nginx = await runNginx(commands, (_, at) => configure(at, [1]));
   return {
     url: `http://127.0.0.1:${nginx.port}`,
-    async forwardTo(ports) {
+    /**
+     * Lets it forward to instances on these ports. A request whose connection is refused goes to another instance; one
+     * with `X-Instance` goes to the instance on that port.
+     */
+    async forwardTo(ports: readonly number[]): Promise<void> {
       nginx.reload(configure(nginx.port, ports));
       let isReady = false;
       await until(`nginx forwards: ${nginx.log()}`, () => {
@@ -63,7 +52,7 @@ async function startNginx(commands: string): Promise<Nginx> {
   };
 }
 
-async function runNginx(commands: string, http: (folder: string, port: number) => string): Promise<RunningNginx> {
+async function runNginx(commands: string, http: (folder: string, port: number) => string) {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-nginx-'));
   const port = await findFreePort();
   const file = join(folder, 'nginx.conf');
@@ -76,12 +65,14 @@ async function runNginx(commands: string, http: (folder: string, port: number) =
   process.once('exit', killed);
   return {
     port,
+    /** What it wrote to its error log. */
     log: () => log,
-    reload(text) {
+    /** Takes up other contents of its `http` block. */
+    reload(text: string): void {
       writeFileSync(file, frame(folder, text));
       child.kill('SIGHUP');
     },
-    async stop() {
+    async stop(): Promise<void> {
       child.kill('SIGTERM');
       await exited;
       process.off('exit', killed);

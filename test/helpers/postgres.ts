@@ -10,17 +10,7 @@ import { findFreePort } from './free-port.ts';
 import { describeInstalled } from './installed.ts';
 
 /** A real PostgreSQL server without databases. */
-export interface PostgresServer {
-  readonly port: number;
-  readonly password: string;
-  /** Creates a database and returns its URL. */
-  createDatabase(): Promise<string>;
-  /** Ends its process: SIGINT disconnects all clients, SIGKILL is a crash. */
-  end(signal: 'SIGINT' | 'SIGKILL'): Promise<void>;
-  /** Starts it again on the same port and data. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
+type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
 const password = 'correct-horse-battery';
 
@@ -38,7 +28,7 @@ export function describePostgres(body: (server: () => PostgresServer) => void): 
   describeInstalled(program, body);
 }
 
-async function startPostgres(binaries: string): Promise<PostgresServer> {
+async function startPostgres(binaries: string) {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-postgres-'));
   const data = join(folder, 'data');
   // PostgreSQL refuses to run as root.
@@ -60,7 +50,7 @@ async function startPostgres(binaries: string): Promise<PostgresServer> {
       await delay(50);
     }
   };
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
+  const end = async (signal: 'SIGINT' | 'SIGKILL'): Promise<void> => {
     const exited = once(child, 'exit');
     child.kill(signal);
     await exited;
@@ -72,7 +62,8 @@ async function startPostgres(binaries: string): Promise<PostgresServer> {
   return {
     port,
     password,
-    async createDatabase() {
+    /** Creates a database and returns its URL. */
+    async createDatabase(): Promise<string> {
       const name = `test${(databases += 1)}`;
       await withClient(url('postgres'), async (client) => {
         const version = await client.query<{ version: number }>(
@@ -84,9 +75,11 @@ async function startPostgres(binaries: string): Promise<PostgresServer> {
       });
       return url(name);
     },
+    /** Ends its process: SIGINT disconnects all clients, SIGKILL is a crash. */
     end,
+    /** Starts it again on the same port and data. */
     start,
-    async stop() {
+    async stop(): Promise<void> {
       if (child.exitCode === null && child.signalCode === null) await end('SIGINT');
       process.off('exit', killed);
       rmSync(folder, { recursive: true, force: true });

@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import { build } from '../../generator/build.ts';
 import type { BuildOptions, BuildResult } from '../../generator/build-options.ts';
 import { ends } from './ends.ts';
+import type { OnEnd } from './upstream.ts';
 
 /** Files by path; undefined leaves out a file of the valid project. */
 export type Files = Readonly<Record<string, string | Buffer | undefined>>;
@@ -63,20 +64,20 @@ function plans(name: string): string {
 }
 
 /** Creates an empty folder that is removed when the test ends. */
-export function temporaryFolder(): string {
+export function temporaryFolder(onEnd: OnEnd = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+  onEnd(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
   return folder;
 }
 
 /** Creates an empty folder that is removed after all tests of the file; then `onEnd` is called. */
 export function sharedFolder(onEnd = (): void => undefined): string {
-  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  ends.push(() => {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
-    onEnd();
+  return temporaryFolder((remove) => {
+    ends.push(async () => {
+      await remove();
+      onEnd();
+    });
   });
-  return folder;
 }
 
 /** Writes files below a folder. */

@@ -11,12 +11,7 @@ import { temporaryFolder } from './project.ts';
 export const example = resolve(import.meta.dirname, '../../examples/prometheus');
 
 /** A real Prometheus. */
-export interface Prometheus {
-  /** The result of an instant query. */
-  query(expression: string): Promise<readonly { metric: Record<string, string>; value: [number, string] }[]>;
-  /** The alerts that fire, as `name upstream`, sorted. */
-  firing(): Promise<string[]>;
-}
+export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>;
 
 /** What a test replaces in the files of the example: all waits become short. Expressions stay as they are. */
 const shortened: readonly (readonly [RegExp, string])[] = [
@@ -25,7 +20,7 @@ const shortened: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Starts Prometheus with the files of the example, in which only waits and the addresses of the instances are replaced. */
-export async function startPrometheus(commands: string, metricsPorts: readonly number[]): Promise<Prometheus> {
+export async function startPrometheus(commands: string, metricsPorts: readonly number[]) {
   const folder = temporaryFolder();
   cpSync(example, folder, { recursive: true });
   for (const name of ['prometheus.yml', 'alerts.yml']) {
@@ -49,9 +44,9 @@ export async function startPrometheus(commands: string, metricsPorts: readonly n
     child.kill('SIGKILL');
     await exited;
   });
-  const read = async (path: string): Promise<unknown> => {
+  const read = async <Data>(path: string): Promise<Data> => {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
-    const { status, data, error } = (await answer.json()) as { status: string; data: unknown; error?: string };
+    const { status, data, error } = (await answer.json()) as { status: string; data: Data; error?: string };
     if (status !== 'success') throw new Error(`${path}: ${error}`);
     return data;
   };
@@ -65,18 +60,17 @@ export async function startPrometheus(commands: string, metricsPorts: readonly n
     await delay(50);
   }
   return {
-    query: async (expression) => {
-      const { result } = (await read(`query?query=${encodeURIComponent(expression)}`)) as {
-        result: { metric: Record<string, string>; value: [number, string] }[];
-      };
-      return result;
+    /** The result of an instant query. */
+    async query(expression: string) {
+      type Sample = { metric: Record<string, string>; value: [number, string] };
+      return (await read<{ result: Sample[] }>(`query?query=${encodeURIComponent(expression)}`)).result;
     },
-    firing: async () => {
-      const { alerts } = (await read('alerts')) as { alerts: { state: string; labels: Record<string, string> }[] };
+    /** The alerts that fire, as `name upstream`, sorted. */
+    async firing() {
+      const { alerts } = await read<{ alerts: { state: string; labels: Record<string, string> }[] }>('alerts');
       const found = alerts.filter(({ state }) => state === 'firing');
-      return [
-        ...new Set(found.map(({ labels }) => [labels['alertname'], labels['upstream']].filter(Boolean).join(' '))),
-      ].toSorted();
+      const names = found.map(({ labels }) => [labels['alertname'], labels['upstream']].filter(Boolean).join(' '));
+      return [...new Set(names)].toSorted();
     },
   };
 }

@@ -1,35 +1,25 @@
-import type { StateClock } from '../../server/hosting/providers/state-reader.ts';
-
-/** A clock for reads of states that a test advances. Its sleep takes no time. */
-export interface TestStateClock extends StateClock {
-  readonly pass: (ms: number) => void;
-}
-
-/** Creates a clock that stands still but for `pass` and `sleep`. */
-export function createStateClock(): TestStateClock {
+/** Creates a clock for reads of states that stands still but for `pass` and `sleep`, which takes no time. */
+export function createStateClock() {
   let now = 1000;
   const pass = (ms: number): void => void (now += ms);
-  return {
-    now: () => now,
-    sleep: (ms) => Promise.resolve(pass(ms)),
-    pass,
-  };
+  return { now: () => now, sleep: (ms: number) => Promise.resolve(pass(ms)), pass };
 }
+
+/** A clock that a test advances; its sleep takes no time. */
+export type TestStateClock = ReturnType<typeof createStateClock>;
 
 /** A clock whose sleepers wake only when a test advances it. */
-export interface SteppedClock extends TestStateClock {
-  readonly sleeping: () => number;
-}
+export type SteppedClock = ReturnType<typeof createSteppedClock>;
 
 /** Creates a clock that stands still but for `pass`. */
-export function createSteppedClock(): SteppedClock {
+export function createSteppedClock() {
   let now = 1000;
   let sleepers: { readonly until: number; readonly wake: () => void }[] = [];
   return {
     now: () => now,
-    sleep: (ms) => new Promise<void>((wake) => sleepers.push({ until: now + ms, wake })),
+    sleep: (ms: number) => new Promise<void>((wake) => sleepers.push({ until: now + ms, wake })),
     sleeping: () => sleepers.length,
-    pass(ms) {
+    pass(ms: number): void {
       now += ms;
       const due = sleepers.filter(({ until }) => until <= now);
       sleepers = sleepers.filter(({ until }) => until > now);

@@ -1,8 +1,8 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { listen } from './free-port.ts';
 
 /** A record of a DNS answer. Its data is a name, or bytes for types that hold no name. */
 export interface DnsRecord {
@@ -25,20 +25,13 @@ export type DnsAnswer =
       readonly question?: string;
     };
 
-/** A real DNS server over UDP and TCP that replaces a resolver. */
-export interface DnsUpstream {
-  /** As `ip:port`. */
-  readonly address: string;
-  /** The queried names, with the transport of each query. */
-  readonly seen: readonly { readonly name: string; readonly over: 'udp' | 'tcp' }[];
-}
-
 const types = { A: 1, NS: 2, CNAME: 5, SOA: 6 };
 
-/** Starts a resolver with given answers; it stops when the test ends. */
-export async function createDnsUpstream(
-  answer: (name: string, over: 'udp' | 'tcp') => DnsAnswer,
-): Promise<DnsUpstream> {
+/**
+ * Starts a real DNS server over UDP and TCP, with given answers, until the test ends. `seen` are the queried names, with
+ * the transport of each query.
+ */
+export async function createDnsUpstream(answer: (name: string, over: 'udp' | 'tcp') => DnsAnswer) {
   const seen: { name: string; over: 'udp' | 'tcp' }[] = [];
   const reply = (query: Buffer, over: 'udp' | 'tcp'): Buffer | undefined => {
     const name = readQuestion(query);
@@ -57,9 +50,7 @@ export async function createDnsUpstream(
       if (message) socket.end(Buffer.concat([Buffer.of(message.length >> 8, message.length & 255), message]));
     });
   });
-  tcp.listen(0, '127.0.0.1');
-  await once(tcp, 'listening');
-  const { port } = tcp.address() as AddressInfo;
+  const port = await listen(tcp);
   const udp = createSocket('udp4');
   udp.on('message', (query, from) => {
     const message = reply(query, 'udp');

@@ -1,4 +1,4 @@
-import { createUpstream } from './upstream.ts';
+import { createUpstream, json } from './upstream.ts';
 import type { Answer, Upstream } from './upstream.ts';
 
 /** The data of the stand-in; tests change it. */
@@ -49,10 +49,9 @@ export async function createFossBillingUpstream(): Promise<{ upstream: Upstream;
 
 /** An error in FOSSBilling's format; most have status 200. */
 export function failure(message: string, code: number, status = 200): Answer {
-  return { ...envelope(null), status, body: JSON.stringify({ result: null, error: { message, code } }) };
+  return json(status, { result: null, error: { message, code } });
 }
 
 function envelope(result: unknown): Answer {
-  const headers = { 'content-type': 'application/json; charset=utf-8' };
-  return { status: 200, headers, body: JSON.stringify({ result, error: null }) };
+  return json(200, { result, error: null }, 'application/json; charset=utf-8');
 }

@@ -1,5 +1,5 @@
-import { createUpstream } from './upstream.ts';
-import type { Answer, OnEnd, Seen, Upstream } from './upstream.ts';
+import { createUpstream, json } from './upstream.ts';
+import type { Answer, OnEnd, Seen } from './upstream.ts';
 
 /** The token that the stand-in accepts. */
 export const hetznerToken = 'hcloud-token-0123456789abcdef';
@@ -12,17 +12,14 @@ const commands: Partial<Record<string, readonly [command: string, status: string
   reset: ['reset_server', 'running'],
 };
 
-/** A stand-in for the API of Hetzner Cloud. */
-export interface HetznerUpstream extends Upstream {
-  /** The status of each server by its number. */
-  readonly servers: Map<number, string>;
-  /** What the answers say of the rate limit. */
-  budget: { readonly limit: number; readonly remaining: number } | undefined;
-}
-
 /** Starts a stand-in for the API of Hetzner Cloud, with the server 42. */
-export async function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}): Promise<HetznerUpstream> {
-  const own = { servers: new Map([[42, 'running']]), budget: undefined as HetznerUpstream['budget'] };
+export async function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
+  const own = {
+    /** The status of each server by its number. */
+    servers: new Map([[42, 'running']]),
+    /** What the answers say of the rate limit. */
+    budget: undefined as { readonly limit: number; readonly remaining: number } | undefined,
+  };
   const serve = ({ method, path, headers, body }: Seen): Answer => {
     if (headers.authorization !== `Bearer ${hetznerToken}`) return failure(401, 'unauthorized');
     const { pathname, searchParams } = new URL(path, 'http://localhost');
@@ -34,15 +31,18 @@ export async function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}): 
     own.servers.set(Number(id), status);
     // Hetzner's documented samples fill `error` although nothing failed.
     const error = { code: 'action_failed', message: 'Action failed' };
-    return answer(201, { action: { id: 13, command, status: 'running', progress: 0, finished: null, error } });
+    return json(201, { action: { id: 13, command, status: 'running', progress: 0, finished: null, error } });
   };
-  const upstream = await createUpstream((request) => {
-    const served = serve(request);
-    if (!own.budget) return served;
-    const { limit, remaining } = own.budget;
-    const headers = { 'ratelimit-limit': String(limit), 'ratelimit-remaining': String(remaining) };
-    return { ...served, headers: { ...served.headers, ...headers } };
-  }, onEnd && { onEnd });
+  const upstream = await createUpstream(
+    (request) => {
+      const served = serve(request);
+      if (!own.budget) return served;
+      const { limit, remaining } = own.budget;
+      const headers = { 'ratelimit-limit': String(limit), 'ratelimit-remaining': String(remaining) };
+      return { ...served, headers: { ...served.headers, ...headers } };
+    },
+    { onEnd },
+  );
   return Object.assign(own, upstream);
 }
 
@@ -52,14 +52,10 @@ function list(servers: ReadonlyMap<number, string>, parameters: URLSearchParams)
   const all = [...servers].map(([id, status]) => ({ id, name: `vps-${id}`, status }));
   const last = Math.max(1, Math.ceil(all.length / size));
   const pagination = { page, per_page: size, next_page: page < last ? page + 1 : null, last_page: last };
-  return answer(200, { servers: all.slice((page - 1) * size, page * size), meta: { pagination } });
+  return json(200, { servers: all.slice((page - 1) * size, page * size), meta: { pagination } });
 }
 
 /** An error in Hetzner Cloud's format. */
 export function failure(status: number, code: string): Answer {
-  return answer(status, { error: { code, message: `secret words about ${code}`, details: null } });
-}
-
-function answer(status: number, body: unknown): Answer {
-  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  return json(status, { error: { code, message: `secret words about ${code}`, details: null } });
 }

@@ -1,25 +1,25 @@
-import { createUpstream } from './upstream.ts';
-import type { OnEnd, Upstream } from './upstream.ts';
+import { createUpstream, json } from './upstream.ts';
+import type { OnEnd } from './upstream.ts';
 
 /** A stand-in for Uptime Kuma with the status page `main`. */
-export interface KumaUpstream extends Upstream {
-  /** The latest status by monitor name: 0 down, 1 up, 2 pending, 3 maintenance. */
-  readonly monitors: Map<string, number>;
-  /** Settings that connect the server under test to it. */
-  readonly settings: Record<string, string>;
-}
+export type KumaUpstream = Awaited<ReturnType<typeof createKumaUpstream>>;
 
 /** Starts the stand-in. */
-export async function createKumaUpstream({ onEnd }: { onEnd?: OnEnd } = {}): Promise<KumaUpstream> {
+export async function createKumaUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
+  /** The latest status by monitor name: 0 down, 1 up, 2 pending, 3 maintenance. */
   const monitors = new Map([['Website', 1]]);
-  const upstream = await createUpstream(({ path }) => {
-    const all = [...monitors];
-    const time = new Date().toISOString().replace('T', ' ').replace('Z', '');
-    const page = { publicGroupList: [{ monitorList: all.map(([name], id) => ({ id, name })) }] };
-    const heartbeat = { heartbeatList: Object.fromEntries(all.map(([, status], id) => [id, [{ status, time }]])) };
-    const body = path.includes('/heartbeat/') ? heartbeat : page;
-    return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-  }, onEnd && { onEnd });
+  const upstream = await createUpstream(
+    ({ path }) => {
+      const all = [...monitors];
+      const time = new Date().toISOString().replace('T', ' ').replace('Z', '');
+      const page = { publicGroupList: [{ monitorList: all.map(([name], id) => ({ id, name })) }] };
+      const heartbeat = { heartbeatList: Object.fromEntries(all.map(([, status], id) => [id, [{ status, time }]])) };
+      const body = path.includes('/heartbeat/') ? heartbeat : page;
+      return json(200, body);
+    },
+    { onEnd },
+  );
+  /** Settings that connect the server under test to it. */
   const settings = { UPTIME_KUMA_URL: upstream.url, UPTIME_KUMA_STATUS_PAGE: 'main' };
   return Object.assign(upstream, { monitors, settings });
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import { createUpstream } from './upstream.ts';
-import type { Answer, OnEnd, Seen, Upstream } from './upstream.ts';
+import { createUpstream, json } from './upstream.ts';
+import type { Answer, OnEnd, Seen } from './upstream.ts';
 import { createWings } from './upstream-wings.ts';
-import type { Wings } from './upstream-wings.ts';
 
 /** The keys that the stand-in accepts. `write` and `pelican` may act, `read` may only read the console. */
 export const panelKeys = {
@@ -12,32 +11,8 @@ export const panelKeys = {
   read: 'ptlc_ReadReadReadRe0123456789abcdefghijklmnopqrstuv',
 };
 
-/** The permissions of a key's user. */
-export interface PanelUser {
-  admin: boolean;
-  owner: boolean;
-  permissions: string[];
-}
-
 /** A stand-in for a panel with one server and the Wings node that runs it. */
-export interface PanelUpstream extends Upstream {
-  readonly wings: Wings;
-  readonly users: Map<string, PanelUser>;
-  /** The accepted power signals, and the commands that reached a running server. */
-  readonly signals: string[];
-  readonly commands: string[];
-  readonly files: Map<string, string>;
-  /** The lifetime of a console token. */
-  tokenSeconds: number;
-  /** The limit of console tokens per minute; older panels have none. */
-  tokensPerMinute: number;
-  /** The limit of requests per minute for each user, which all answers name; infinite at first. */
-  requestsPerMinute: number;
-  /** For how long the answer of `resources` is cached; 20 s in a real panel. */
-  resourcesMs: number;
-  /** A state in which the panel refuses every request for the server, such as suspended or installing. */
-  conflict: string | undefined;
-}
+export type PanelUpstream = Awaited<ReturnType<typeof createPanelUpstream>>;
 
 /** Options of the stand-in. */
 export interface PanelOptions {
@@ -53,6 +28,12 @@ export interface PanelOptions {
   readonly onEnd?: OnEnd;
 }
 
+interface PanelUser {
+  admin: boolean;
+  owner: boolean;
+  permissions: string[];
+}
+
 /** Starts the stand-in. */
 export async function createPanelUpstream({
   isPelican = false,
@@ -61,15 +42,9 @@ export async function createPanelUpstream({
   autoPong = true,
   isSteady = false,
   onEnd = onTestFinished,
-}: PanelOptions = {}): Promise<PanelUpstream> {
-  const all = [
-    'websocket.connect',
-    'control.console',
-    'control.start',
-    'control.stop',
-    'control.restart',
-    'file.read-content',
-  ];
+}: PanelOptions = {}) {
+  const actions = ['control.start', 'control.stop', 'control.restart'];
+  const all = ['websocket.connect', 'control.console', ...actions, 'file.read-content'];
   const users = new Map<string, PanelUser>([
     [isPelican ? panelKeys.pelican : panelKeys.write, { admin: false, owner: false, permissions: all }],
     [panelKeys.read, { admin: false, owner: false, permissions: ['websocket.connect'] }],
@@ -77,13 +52,19 @@ export async function createPanelUpstream({
   const tokenTimes: number[] = [];
   const panel = {
     users,
+    /** The accepted power signals, and the commands that reached a running server. */
     signals: [] as string[],
     commands: [] as string[],
     files: new Map<string, string>(),
+    /** The lifetime of a console token. */
     tokenSeconds: 600,
+    /** The limit of console tokens per minute; older panels have none. */
     tokensPerMinute: 5,
+    /** The limit of requests per minute for each user, which all answers name. */
     requestsPerMinute: Number.POSITIVE_INFINITY,
+    /** For how long the answer of `resources` is cached; 20 s in a real panel. */
     resourcesMs: 0,
+    /** A state in which the panel refuses every request for the server, such as suspended or installing. */
     conflict: undefined as string | undefined,
   };
 
@@ -193,8 +174,4 @@ export async function createPanelUpstream({
 /** An error in the panel's format. */
 export function failure(status: number, code: string, detail: string): Answer {
   return json(status, { errors: [{ code, status: String(status), detail }] });
-}
-
-function json(status: number, body: unknown): Answer {
-  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }

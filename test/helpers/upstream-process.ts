@@ -1,13 +1,13 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { listen } from './free-port.ts';
 import { until } from './upstream.ts';
 
 /** A process of the test program. */
-export interface Program {
+interface Program {
   readonly name: string;
   /** The environment of the process. */
   readonly env: Readonly<Record<string, string>>;
@@ -23,19 +23,10 @@ export interface Program {
 }
 
 /** Starts test programs and receives their reports. */
-export interface Supervisor {
-  /** The command line that starts a program with a name. */
-  command(name: string, mode?: 'ignore-sigterm'): string[];
-  /** All programs that ever started, in order. */
-  readonly programs: readonly Program[];
-  /** The running programs with a name. */
-  alive(name: string): readonly Program[];
-  /** Waits for the nth start of a program, counted from 1. */
-  started(name: string, count?: number): Promise<Program>;
-}
+export type Supervisor = Awaited<ReturnType<typeof createSupervisor>>;
 
 /** Opens a port for the reports of test programs; programs that still run when the test ends exit. */
-export async function createSupervisor(): Promise<Supervisor> {
+export async function createSupervisor() {
   const programs: Program[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -65,9 +56,7 @@ export async function createSupervisor(): Promise<Supervisor> {
       }
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   onTestFinished(async () => {
     server.close();
     for (const socket of sockets) socket.destroy();
@@ -75,16 +64,20 @@ export async function createSupervisor(): Promise<Supervisor> {
   });
   const named = (name: string): Program[] => programs.filter((program) => program.name === name);
   return {
-    command: (name, mode) => [
+    /** The command line that starts a program with a name. */
+    command: (name: string, mode?: 'ignore-sigterm') => [
       process.execPath,
       fileURLToPath(new URL('./upstream-program.ts', import.meta.url)),
       String(port),
       name,
       ...(mode ? [mode] : []),
     ],
-    programs,
-    alive: (name) => named(name).filter(({ gone }) => !gone()),
-    async started(name, count = 1) {
+    /** All programs that ever started, in order. */
+    programs: programs as readonly Program[],
+    /** The running programs with a name. */
+    alive: (name: string) => named(name).filter(({ gone }) => !gone()),
+    /** Waits for the nth start of a program, counted from 1. */
+    async started(name: string, count = 1) {
       await until(`${name} started ${count} times`, () => named(name).length >= count);
       return named(name)[count - 1]!;
     },

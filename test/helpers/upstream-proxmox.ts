@@ -1,4 +1,4 @@
-import { createUpstream } from './upstream.ts';
+import { createUpstream, json } from './upstream.ts';
 import type { Answer, Upstream } from './upstream.ts';
 import { createCertificates } from './upstream-tls.ts';
 import type { TestCertificates } from './upstream-tls.ts';
@@ -38,7 +38,7 @@ export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
       }
       if (method === 'GET' && path === `${api}/cluster/resources?type=vm`) {
         const data = vms.map((vm) => ({ id: `${vm.type}/${vm.vmid}`, name: 'vps', ...vm }));
-        return { status: 200, body: JSON.stringify({ data: [{ id: 'qemu/7', type: 'qemu' }, ...data] }) };
+        return json(200, { data: [{ id: 'qemu/7', type: 'qemu' }, ...data] });
       }
       const [, node, type, vmid, verb = ''] =
         /^\/api2\/json\/nodes\/(\w+)\/(\w+)\/(\d+)\/status\/(\w+)$/.exec(path) ?? [];
@@ -52,7 +52,7 @@ export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
       if (body !== '') return failure(400, 'Parameter verification failed.');
       vm.status = /stop|shutdown/.test(verb) ? 'stopped' : 'running';
       const upid = `UPID:${node}:003A0001:07296561:6853C531:qm${verb}:${vmid}:${proxmoxToken.id}:`;
-      return { status: 200, body: JSON.stringify({ data: upid }) };
+      return json(200, { data: upid });
     },
     { tls: certificates },
   );

@@ -1,5 +1,5 @@
-import { createUpstream } from './upstream.ts';
-import type { Answer, OnEnd, Upstream } from './upstream.ts';
+import { createUpstream, json } from './upstream.ts';
+import type { OnEnd, Upstream } from './upstream.ts';
 
 /** A stand-in for the RDAP server of a registry. */
 export interface RdapUpstream extends Upstream {
@@ -14,19 +14,16 @@ export interface RdapUpstream extends Upstream {
 /** Starts the stand-in. */
 export async function createRdapUpstream({ onEnd }: { onEnd?: OnEnd } = {}): Promise<RdapUpstream> {
   const taken = new Set<string>();
-  const upstream = await createUpstream(({ path }) => {
-    const [, name = ''] = /^\/rdap\/domain\/([a-z0-9.-]+)$/.exec(path) ?? [];
-    if (taken.has(name) || /^(?:nic|bbc|nominet)\./.test(name)) return domain(name);
-    return answer(404, { errorCode: 404, title: 'Not Found' });
-  }, onEnd && { onEnd });
+  const upstream = await createUpstream(
+    ({ path }) => {
+      const [, name = ''] = /^\/rdap\/domain\/([a-z0-9.-]+)$/.exec(path) ?? [];
+      const isRegistered = taken.has(name) || /^(?:nic|bbc|nominet)\./.test(name);
+      const found = { objectClassName: 'domain', ldhName: name.toUpperCase(), status: ['active'] };
+      const body = isRegistered ? found : { errorCode: 404, title: 'Not Found' };
+      return json(isRegistered ? 200 : 404, body, 'application/rdap+json');
+    },
+    { onEnd },
+  );
   const queried = () => upstream.seen.map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
   return Object.assign(upstream, { base: `${upstream.url}/rdap/`, taken, queried });
-}
-
-function domain(name: string): Answer {
-  return answer(200, { objectClassName: 'domain', ldhName: name.toUpperCase(), status: ['active'] });
-}
-
-function answer(status: number, body: unknown): Answer {
-  return { status, headers: { 'content-type': 'application/rdap+json' }, body: JSON.stringify(body) };
 }

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { listen } from './free-port.ts';
 import { createUpstream } from './upstream.ts';
 import type { Answer, Seen, Upstream } from './upstream.ts';
 
@@ -40,16 +40,11 @@ export async function createBootstrapUpstream(bases: Readonly<Record<string, str
 /** The reaction of a WHOIS or DAS server to a line: a text sent before it closes, or a function. */
 export type TextAnswer = string | Buffer | ((socket: Socket) => void);
 
-/** A real TCP server that replaces a registry's WHOIS or DAS server. */
-export interface TextUpstream {
-  /** As `host:port`. */
-  readonly address: string;
-  /** The received lines. */
-  readonly seen: readonly string[];
-}
-
-/** Starts a TCP text server that answers each line; it stops when the test ends. */
-export async function createTextUpstream(answer: (line: string) => TextAnswer): Promise<TextUpstream> {
+/**
+ * Starts a real TCP server that replaces a registry's WHOIS or DAS server and answers each line, until the test ends.
+ * `address` is its `host:port`, `seen` are the received lines.
+ */
+export async function createTextUpstream(answer: (line: string) => TextAnswer) {
   const seen: string[] = [];
   const server = createServer((socket) => {
     let received = '';
@@ -65,11 +60,10 @@ export async function createTextUpstream(answer: (line: string) => TextAnswer): 
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => sockets.add(socket));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listen(server);
   onTestFinished(() => {
     server.close();
     for (const socket of sockets) socket.destroy();
   });
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+  return { address: `127.0.0.1:${port}`, seen };
 }

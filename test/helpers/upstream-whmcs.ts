@@ -1,4 +1,4 @@
-import { createUpstream } from './upstream.ts';
+import { createUpstream, json } from './upstream.ts';
 import type { Answer, Upstream } from './upstream.ts';
 
 /** The credential that the stand-in accepts. */
@@ -17,19 +17,10 @@ export interface WhmcsShop {
 
 /** A TLD as WHMCS returns it, with the same prices for each action. */
 export function whmcsTld(tld: string, years: unknown, changes: Readonly<Record<string, unknown>> = {}): object {
+  const same = { register: years, transfer: years, renew: years };
   const addons = { dns: false, email: false, idprotect: false };
   const periods = { grace_period: null, redemption_period: null };
-  return {
-    tld,
-    categories: ['Popular'],
-    addons,
-    group: '',
-    register: years,
-    transfer: years,
-    renew: years,
-    ...periods,
-    ...changes,
-  };
+  return { tld, categories: ['Popular'], addons, group: '', ...same, ...periods, ...changes };
 }
 
 /** Starts a stand-in for the API of WHMCS, installed in `/clients`. */
@@ -58,11 +49,11 @@ export async function createWhmcsUpstream(): Promise<{ upstream: Upstream; shop:
     if (form['identifier'] !== whmcsCredential.identifier || form['secret'] !== whmcsCredential.secret) {
       return refusal('Authentication Failed');
     }
-    if (form['action'] === 'GetCurrencies') return json(toCurrencies(shop));
+    if (form['action'] === 'GetCurrencies') return json(200, toCurrencies(shop));
     if (form['action'] !== 'GetTLDPricing') return refusal('Command Not Found');
     const code = shop.currencies.find(({ id }) => String(id) === form['currencyid'])?.code ?? '';
     const priced = code in shop.pricing ? code : shop.fallback;
-    return json({
+    return json(200, {
       result: 'success',
       currency: { id: 1, code: priced, prefix: '', suffix: ` ${priced}`, format: 1, rate: '1.00000' },
       pricing: shop.pricing[priced],
@@ -73,11 +64,7 @@ export async function createWhmcsUpstream(): Promise<{ upstream: Upstream; shop:
 
 /** A WHMCS error. Its status is 200 unless the web server refuses the request itself. */
 export function refusal(message: string, status = 200): Answer {
-  return {
-    status,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ result: 'error', message }),
-  };
+  return json(status, { result: 'error', message });
 }
 
 function toCurrencies({ currencies, flat }: WhmcsShop): object {
@@ -88,8 +75,4 @@ function toCurrencies({ currencies, flat }: WhmcsShop): object {
     Object.entries(currency).map(([key, value]) => [`currencies[currency][${index}][${key}]`, String(value)]),
   );
   return { ...totals, ...Object.fromEntries(keys) };
-}
-
-function json(body: object): Answer {
-  return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }

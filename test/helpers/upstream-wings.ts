@@ -6,52 +6,11 @@ import type { WebSocket } from 'ws';
 import type { OnEnd } from './upstream.ts';
 
 /** The claims of a Wings token. */
-export interface WingsClaims {
+interface WingsClaims {
   readonly iat?: number;
   readonly exp: number;
   readonly server_uuid: string;
   readonly permissions: readonly string[];
-}
-
-/** A stand-in for the console websocket of Wings. It follows the Wings source, including its quirks. */
-export interface Wings {
-  readonly uuid: string;
-  /** The received events that a read-only console must never send. */
-  readonly forbidden: readonly string[];
-  /** The time of each successful `auth`. */
-  readonly auths: readonly number[];
-  /** The number of pings received on all sockets. */
-  pings(): number;
-  /** The number of open sockets, authenticated or not. */
-  sockets(): number;
-  /** How often `send logs` was received. */
-  logsSent(): number;
-  /** How many `auth` messages the limit dropped. */
-  authsDropped(): number;
-  issue(permissions: readonly string[], seconds: number): string;
-  /** How often `send stats` was received. */
-  statsSent(): number;
-  /** Sets what the server uses, and sends it as Wings does each second while the server runs. */
-  use(usage: Readonly<Record<string, unknown>>): void;
-  /** Whether `send stats` is answered. */
-  answerStats(answers: boolean): void;
-  print(line: string): void;
-  publish(event: string, ...args: readonly string[]): void;
-  /** Sends data that is not a Wings event. */
-  sendRaw(data: string | Buffer): void;
-  state(): string;
-  become(state: string): void;
-  /** Terminates all sockets without a close frame, as Wings does after a change of the server's subusers. */
-  cut(): void;
-  close(code: number, reason: string): void;
-  /** Answers handshakes with a status; undefined accepts them again. */
-  refuse(status: number | undefined): void;
-  /** Denies all tokens issued so far, as after a restart. */
-  denyOldTokens(): void;
-  /** Sets the panel origin that handshakes must have. */
-  expectOrigin(origin: string): void;
-  /** Limits each socket to so many `auth` per 5 s, as newer versions do; only the first dropped one gets a reply. */
-  throttleAuth(limit: number): void;
 }
 
 const key = 'daemon-token-of-the-node';
@@ -74,7 +33,7 @@ function parse(token: string): WingsClaims | undefined {
 }
 
 /** Options of the Wings stand-in. */
-export interface WingsOptions {
+interface WingsOptions {
   readonly uuid: string;
   /** The panel's address. */
   readonly origin: () => string;
@@ -84,19 +43,19 @@ export interface WingsOptions {
   readonly onEnd: OnEnd;
 }
 
-/** The recently accepted `auth` messages of a socket, and whether it was notified of the limit. */
-interface AuthLimit {
-  recent: number[];
-  isNotified: boolean;
-}
-
 /** Sends an event; without arguments the `args` key is absent. */
 function send(socket: WebSocket, event: string, ...args: readonly string[]): void {
   socket.send(JSON.stringify(args.length > 0 ? { event, args } : { event }));
 }
 
-/** Adds Wings to an HTTP server; the Origin of clients must equal the panel's. */
-export function createWings(server: Server, { uuid, origin, tickMs, autoPong, onEnd }: WingsOptions): Wings {
+/** A stand-in for the console websocket of Wings. */
+export type Wings = ReturnType<typeof createWings>;
+
+/**
+ * Adds Wings to an HTTP server; the Origin of clients must equal the panel's. It follows the Wings source, including its
+ * quirks.
+ */
+export function createWings(server: Server, { uuid, origin, tickMs, autoPong, onEnd }: WingsOptions) {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 4096, perMessageDeflate: false, autoPong });
   const tokens = new Map<WebSocket, WingsClaims>();
   const denied = new Set<string>();
@@ -107,8 +66,8 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
   let pings = 0;
   let logsSent = 0;
   let authsDropped = 0;
-  let state = 'offline';
   let statsSent = 0;
+  let state = 'offline';
   let answersStats = true;
   let usage: Readonly<Record<string, unknown>> = {};
   let refused: number | undefined;
@@ -165,7 +124,7 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     }, tickMs);
     socket.on('close', () => clearInterval(ticker));
   };
-  const handleMessage = (socket: WebSocket, data: string, limit: AuthLimit): void => {
+  const handleMessage = (socket: WebSocket, data: string, limit: { recent: number[]; isNotified: boolean }): void => {
     const { event, args = [] } = JSON.parse(data) as { event: string; args?: string[] };
     if (event === 'auth') {
       limit.recent = limit.recent.filter((at) => Date.now() - at < 5000);
@@ -190,7 +149,8 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     for (const line of history) publishTo(socket, 'console output', line);
   };
   sockets.on('connection', (socket: WebSocket) => {
-    const limit: AuthLimit = { recent: [], isNotified: false };
+    // The recently accepted `auth` messages, and whether the socket was notified of the limit.
+    const limit = { recent: [], isNotified: false };
     socket.on('message', (data: Buffer) => handleMessage(socket, data.toString(), limit));
     socket.on('ping', () => (pings += 1));
     socket.on('close', () => tokens.delete(socket));
@@ -208,34 +168,43 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
   onEnd(cut);
   return {
     uuid,
-    forbidden,
-    auths,
+    /** The received events that a read-only console must never send. */
+    forbidden: forbidden as readonly string[],
+    /** The time of each successful `auth`. */
+    auths: auths as readonly number[],
+    /** The number of pings received on all sockets. */
     pings: () => pings,
+    /** The number of open sockets, authenticated or not. */
     sockets: () => sockets.clients.size,
+    /** How often `send logs` and `send stats` were received. */
     logsSent: () => logsSent,
+    statsSent: () => statsSent,
+    /** How many `auth` messages the limit dropped. */
     authsDropped: () => authsDropped,
-    issue(permissions, seconds) {
+    issue(permissions: readonly string[], seconds: number): string {
       const iat = Math.floor(Date.now() / 1000);
       const claims = { iss: origin(), jti: 'x', iat, nbf: iat - 300, exp: iat + seconds, scope: 'websocket' };
       const token = sign({ ...claims, server_uuid: uuid, permissions, unique_id: randomUUID() });
       issued.add(token);
       return token;
     },
-    statsSent: () => statsSent,
-    use(next) {
+    /** Sets what the server uses, and sends it as Wings does each second while the server runs. */
+    use(next: Readonly<Record<string, unknown>>): void {
       usage = next;
       publish('stats', toStats());
     },
-    answerStats: (answers) => (answersStats = answers),
-    print(line) {
+    /** Sets whether `send stats` is answered. */
+    answerStats: (answers: boolean) => (answersStats = answers),
+    print(line: string): void {
       history.push(line);
       history.splice(0, history.length - keptLines);
       publish('console output', line);
     },
     publish,
-    sendRaw: (data) => sockets.clients.forEach((socket) => socket.send(data)),
+    /** Sends data that is not a Wings event. */
+    sendRaw: (data: string | Buffer) => sockets.clients.forEach((socket) => socket.send(data)),
     state: () => state,
-    become(next) {
+    become(next: string): void {
       if (state === next) return;
       // The history belongs to the container; a start creates a new one.
       if (state === 'offline') history.length = 0;
@@ -243,11 +212,16 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
       publish('status', next);
       if (next === 'offline') publish('stats', toStats());
     },
+    /** Terminates all sockets without a close frame, as Wings does after a change of the server's subusers. */
     cut,
-    close: (code, reason) => sockets.clients.forEach((socket) => socket.close(code, reason)),
-    refuse: (status) => (refused = status),
+    close: (code: number, reason: string) => sockets.clients.forEach((socket) => socket.close(code, reason)),
+    /** Answers handshakes with a status; undefined accepts them again. */
+    refuse: (status: number | undefined) => (refused = status),
+    /** Denies all tokens issued so far, as after a restart. */
     denyOldTokens: () => issued.forEach((token) => denied.add(token)),
-    expectOrigin: (next) => (panel = next),
-    throttleAuth: (limit) => (authLimit = limit),
+    /** Sets the panel origin that handshakes must have. */
+    expectOrigin: (next: string) => (panel = next),
+    /** Limits each socket to so many `auth` per 5 s, as newer versions do; only the first dropped one gets a reply. */
+    throttleAuth: (limit: number) => (authLimit = limit),
   };
 }

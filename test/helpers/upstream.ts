@@ -2,14 +2,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createLog } from '../../server/log.ts';
-import type { Logger } from '../../server/log.ts';
+import { listen } from './free-port.ts';
 
 /** A request that an upstream received. */
 export interface Seen {
@@ -55,19 +54,18 @@ export type OnEnd = (end: () => void | Promise<void>) => void;
 /** Starts an upstream with given answers; it stops when the test ends. With a certificate and key it uses TLS. */
 export async function createUpstream(
   answer: (request: Seen) => Answer,
-  { tls, onEnd = onTestFinished }: { tls?: { readonly key: string; readonly cert: string }; onEnd?: OnEnd } = {},
+  {
+    tls,
+    onEnd = onTestFinished,
+  }: { tls?: { readonly key: string; readonly cert: string }; onEnd?: OnEnd | undefined } = {},
 ): Promise<Upstream> {
   const seen: Seen[] = [];
   let fault: Fault | undefined;
   let matches = always;
   let left = false;
   const serve = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const request = {
-      method: message.method!,
-      path: message.url!,
-      headers: message.headers,
-      body: await text(message),
-    };
+    const { method, url: path, headers } = message;
+    const request = { method: method!, path: path!, headers, body: await text(message) };
     seen.push(request);
     const failing = fault !== undefined && matches(request) ? fault : undefined;
     if (failing === 'huge') left = await writeHuge(response);
@@ -78,9 +76,7 @@ export async function createUpstream(
     // Some tests disconnect in the middle of a request.
     void serve(message, response).catch(() => response.destroy());
   const server = tls ? createSecureServer(tls, listener) : createServer(listener);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const stop = async (): Promise<void> => {
     if (!server.listening) return;
     const closed = once(server, 'close');
@@ -104,6 +100,11 @@ export async function createUpstream(
     },
     stop,
   };
+}
+
+/** An answer in JSON. */
+export function json(status: number, body: unknown, type = 'application/json'): Answer {
+  return { status, headers: { 'content-type': type }, body: JSON.stringify(body) };
 }
 
 function write({ status, reason, headers = {}, body }: Answer, response: ServerResponse): void {
@@ -142,7 +143,7 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 /** A log with readable output. */
-export function createTestLog(): { log: Logger; written: () => string } {
+export function createTestLog() {
   const destination = new PassThrough();
   let written = '';
   destination.on('data', (chunk: Buffer) => (written += chunk.toString()));

@@ -3,7 +3,10 @@ import { onTestFinished } from 'vitest';
 import type { BuildResult } from '../../generator/build-options.ts';
 import { watchAndBuild } from '../../generator/dev.ts';
 
-/** Builds a project folder and builds it again after each change, until the test ends. */
+/**
+ * Builds a project folder and builds it again after each change, until the test ends. `results` has the first build too;
+ * `failures` are the unexpected errors.
+ */
 export async function watchProject(root: string, { lenient = false }: { lenient?: boolean } = {}) {
   const results: BuildResult[] = [];
   const failures: unknown[] = [];
@@ -17,11 +20,5 @@ export async function watchProject(root: string, { lenient = false }: { lenient?
     fail: (error) => failures.push(error),
   });
   onTestFinished(close);
-  return {
-    /** The result of each build, the first one included. */
-    results,
-    /** The unexpected errors. */
-    failures,
-    close,
-  };
+  return { results, failures, close };
 }

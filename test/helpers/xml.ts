@@ -1,27 +1,18 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describeInstalled } from './installed.ts';
 
-/** A group of tests with a program of a Debian package. Without it they are skipped, which fails on CI. */
-function describeWith(name: string, debianPackage: string, isInstalled: boolean, body: () => void): void {
-  if (!isInstalled) process.stderr.write(`the ${name} tests are skipped: apt-get install ${debianPackage}\n`);
-  test(`${name} is installed on CI`, () => {
-    expect({ CI: process.env.CI, isInstalled }).not.toEqual({ CI: 'true', isInstalled: false });
-  });
-  describe.skipIf(!isInstalled)(`with ${name}`, () => {
-    body();
-  });
-}
+const noProcess = { start: () => Promise.resolve(), stop: () => undefined };
 
 /** Tests with xmllint. */
 export function describeXmllint(body: () => void): void {
-  describeWith('xmllint', 'libxml2-utils', spawnSync('xmllint', ['--version']).status === 0, body);
+  describeInstalled({ ...noProcess, name: 'xmllint', package: 'libxml2-utils', commands: ['xmllint'] }, body);
 }
 
 /** Tests with Python's feedparser. */
 export function describeFeedparser(body: () => void): void {
-  const isInstalled = spawnSync(python, ['-c', 'import feedparser']).status === 0;
-  describeWith('feedparser', 'python3-feedparser', isInstalled, body);
+  const parser = { name: 'feedparser', package: 'python3-feedparser', commands: ['python3'] };
+  describeInstalled({ ...noProcess, ...parser, files: ['/usr/lib/python3/dist-packages/feedparser'] }, body);
 }
 
 // Debian's package is for its own Python.
