@@ -79,97 +79,67 @@ const action = {
   finished_at: '2026-03-01T12:00:00.412Z',
 };
 
+const shape = (
+  schemas: Readonly<Record<string, z.ZodObject>>,
+  valid: Fields,
+  more: Pick<Shape, 'optional' | 'maps' | 'nullable'> = {},
+): Shape[] => Object.entries(schemas).map(([name, schema]) => ({ name, schema, valid, ...more }));
+
 /** Every shape of the API, in the order of the specification. */
 export const shapes: readonly Shape[] = [
-  { name: 'CatalogPlan', schema: CatalogPlan, valid: plan },
-  { name: 'ServiceCatalog', schema: ServiceCatalog, valid: catalog },
-  { name: 'GameCatalog', schema: GameCatalog, valid: catalog },
-  {
-    name: 'PlanCatalogResponse',
-    schema: PlanCatalogResponse,
-    valid: { services: { web: catalog }, games: { minecraft: catalog } },
-    maps: ['services', 'games'],
-  },
-  { name: 'ContentItem', schema: ContentItem, valid: item },
-  { name: 'ContentArticle', schema: ContentArticle, valid: { ...item, ...text } },
-  { name: 'KnowledgeBaseSummary', schema: KnowledgeBaseSummary, valid: summary },
-  { name: 'KnowledgeBaseArticle', schema: KnowledgeBaseArticle, valid: { ...summary, ...text } },
-  { name: 'CategoryItem', schema: CategoryItem, valid: { slug: 'vps', name: 'VPS', count: 4 } },
-  { name: 'BlogIndexItem', schema: BlogIndexItem, valid: indexItemOf('/blog/news'), nullable: nullableInIndex },
-  {
-    name: 'KnowledgeBaseIndexItem',
-    schema: KnowledgeBaseIndexItem,
-    valid: indexItemOf('/knowledgebase/vps'),
-    nullable: nullableInIndex,
-  },
-  {
-    name: 'AuthorItem',
-    schema: AuthorItem,
-    valid: { name: 'Marit de Wit', picture: '/media/authors/marit.svg', url: 'https://a.example/marit', count: 2 },
-    nullable: ['picture', 'url'],
-  },
-  { name: 'DomainPricing', schema: DomainPricing, valid: pricing },
-  { name: 'DomainTLD', schema: DomainTLD, valid: tld, optional: ['order_url'] },
-  {
-    name: 'DomainTLDListResponse',
-    schema: DomainTLDListResponse,
-    valid: { success: true, tlds: [{ tld: '.com', pricing }] },
-  },
-  {
-    name: 'DomainSearchResponse',
-    schema: DomainSearchResponse,
-    valid: { success: true, domain: 'example.co.uk', available: false, ...tld },
-    optional: ['order_url'],
-  },
-  {
-    name: 'ErrorResponse',
-    schema: ErrorResponse,
-    valid: { success: false, error: 'tld_not_found', message: 'The TLD is not in the public catalog' },
-  },
-  { name: 'SuccessResponse', schema: SuccessResponse, valid: { success: true } },
-  {
-    name: 'StatusResponse',
-    schema: StatusResponse,
-    valid: { status: 'disrupted', maintenance: ['Node 1'], disrupted: [] },
-    optional: ['maintenance', 'disrupted'],
-  },
-  { name: 'StatusErrorResponse', schema: StatusErrorResponse, valid: { status: 'error' } },
-  { name: 'HealthResponse', schema: HealthResponse, valid: { status: 'healthy', version: '1.4.0' } },
-  { name: 'ReadyResponse', schema: ReadyResponse, valid: { status: 'ready' } },
-  { name: 'InfoResponse', schema: InfoResponse, valid: { version: '1.4.0' } },
-  { name: 'ForceRequest', schema: ForceRequest, valid: { force: true } },
-  { name: 'VPSPowerResponse', schema: VPSPowerResponse, valid: { ...power, action: 'start', vps_id: '7' } },
-  { name: 'GamePowerResponse', schema: GamePowerResponse, valid: { ...power, action: 'start', server_id: '7' } },
-  { name: 'GameConsoleCommandRequest', schema: GameConsoleCommandRequest, valid: { command: 'list' } },
-  {
-    name: 'GameConsoleCommandResponse',
-    schema: GameConsoleCommandResponse,
-    valid: { success: true, server_id: '7', status: 'sent' },
-  },
-  {
-    name: 'GameConsoleWebsocketResponse',
-    schema: GameConsoleWebsocketResponse,
-    valid: { success: true, server_id: '7', websocket: { socket_url: 'wss://api.example.com/stream', token: 'x' } },
-  },
-  {
-    name: 'GameLatestLogResponse',
-    schema: GameLatestLogResponse,
-    valid: { success: true, server_id: '7', empty: true, content: '' },
-  },
-  {
-    name: 'VPSStateResponse',
-    schema: VPSStateResponse,
-    valid: { success: true, vps_id: '7', state: 'unknown', checked_at: '2026-03-01T12:00:00.000Z' },
-  },
-  {
-    name: 'GameStateResponse',
-    schema: GameStateResponse,
-    valid: { success: true, server_id: '7', state: 'running', checked_at: '2026-03-01T12:00:00Z' },
-  },
-  {
-    name: 'KeyResponse',
-    schema: KeyResponse,
-    valid: {
+  shape({ CatalogPlan }, plan),
+  shape({ ServiceCatalog, GameCatalog }, catalog),
+  shape(
+    { PlanCatalogResponse },
+    { services: { web: catalog }, games: { minecraft: catalog } },
+    { maps: ['services', 'games'] },
+  ),
+  shape({ ContentItem }, item),
+  shape({ ContentArticle }, { ...item, ...text }),
+  shape({ KnowledgeBaseSummary }, summary),
+  shape({ KnowledgeBaseArticle }, { ...summary, ...text }),
+  shape({ CategoryItem }, { slug: 'vps', name: 'VPS', count: 4 }),
+  shape({ BlogIndexItem }, indexItemOf('/blog/news'), { nullable: nullableInIndex }),
+  shape({ KnowledgeBaseIndexItem }, indexItemOf('/knowledgebase/vps'), { nullable: nullableInIndex }),
+  shape(
+    { AuthorItem },
+    { name: 'Marit de Wit', picture: '/media/authors/marit.svg', url: 'https://a.example/marit', count: 2 },
+    { nullable: ['picture', 'url'] },
+  ),
+  shape({ DomainPricing }, pricing),
+  shape({ DomainTLD }, tld, { optional: ['order_url'] }),
+  shape({ DomainTLDListResponse }, { success: true, tlds: [{ tld: '.com', pricing }] }),
+  shape(
+    { DomainSearchResponse },
+    { success: true, domain: 'example.co.uk', available: false, ...tld },
+    { optional: ['order_url'] },
+  ),
+  shape({ ErrorResponse }, { success: false, error: 'tld_not_found', message: 'The TLD is not in the public catalog' }),
+  shape({ SuccessResponse }, { success: true }),
+  shape(
+    { StatusResponse },
+    { status: 'disrupted', maintenance: ['Node 1'], disrupted: [] },
+    { optional: ['maintenance', 'disrupted'] },
+  ),
+  shape({ StatusErrorResponse }, { status: 'error' }),
+  shape({ HealthResponse }, { status: 'healthy', version: '1.4.0' }),
+  shape({ ReadyResponse }, { status: 'ready' }),
+  shape({ InfoResponse }, { version: '1.4.0' }),
+  shape({ ForceRequest }, { force: true }),
+  shape({ VPSPowerResponse }, { ...power, action: 'start', vps_id: '7' }),
+  shape({ GamePowerResponse }, { ...power, action: 'start', server_id: '7' }),
+  shape({ GameConsoleCommandRequest }, { command: 'list' }),
+  shape({ GameConsoleCommandResponse }, { success: true, server_id: '7', status: 'sent' }),
+  shape(
+    { GameConsoleWebsocketResponse },
+    { success: true, server_id: '7', websocket: { socket_url: 'wss://api.example.com/stream', token: 'x' } },
+  ),
+  shape({ GameLatestLogResponse }, { success: true, server_id: '7', empty: true, content: '' }),
+  shape({ VPSStateResponse }, { success: true, vps_id: '7', state: 'unknown', checked_at: '2026-03-01T12:00:00.000Z' }),
+  shape({ GameStateResponse }, { success: true, server_id: '7', state: 'running', checked_at: '2026-03-01T12:00:00Z' }),
+  shape(
+    { KeyResponse },
+    {
       id: 'AbCdEfGhIj01',
       label: '',
       scopes: ['game-power:read'],
@@ -178,25 +148,22 @@ export const shapes: readonly Shape[] = [
       expires_at: '2027-03-01T12:00:00Z',
       limits: { power: { requests_per_second: 1, burst: 5 }, read: { requests_per_second: 2, burst: 20 } },
     },
-    nullable: ['expires_at'],
-  },
-  { name: 'HostingActionResponse', schema: HostingActionResponse, valid: action, nullable: ['finished_at'] },
-  {
-    name: 'HostingActivityResponse',
-    schema: HostingActivityResponse,
-    valid: { success: true, activity: [action], next: 'cursor' },
-    nullable: ['activity.0.finished_at', 'next'],
-  },
-  {
-    name: 'KBFeedbackRequest',
-    schema: KBFeedbackRequest,
-    valid: { helpful: false, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
-    optional: ['title', 'slug'],
-  },
-  {
-    name: 'KnowledgeBaseSearch',
-    schema: KnowledgeBaseSearch,
-    valid: {
+    { nullable: ['expires_at'] },
+  ),
+  shape({ HostingActionResponse }, action, { nullable: ['finished_at'] }),
+  shape(
+    { HostingActivityResponse },
+    { success: true, activity: [action], next: 'cursor' },
+    { nullable: ['activity.0.finished_at', 'next'] },
+  ),
+  shape(
+    { KBFeedbackRequest },
+    { helpful: false, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
+    { optional: ['title', 'slug'] },
+  ),
+  shape(
+    { KnowledgeBaseSearch },
+    {
       minisearch: '7.2.0',
       hasText: false,
       processTerm,
@@ -219,19 +186,20 @@ export const shapes: readonly Shape[] = [
         serializationVersion: 2,
       },
     },
-    maps: [
-      'index.documentIds',
-      'index.fieldIds',
-      'index.fieldLength',
-      'index.storedFields',
-      'index.index.0.1',
-      'index.index.0.1.0',
-    ],
-  },
-  {
-    name: 'OpenApiDocument',
-    schema: OpenApiDocument,
-    valid: {
+    {
+      maps: [
+        'index.documentIds',
+        'index.fieldIds',
+        'index.fieldLength',
+        'index.storedFields',
+        'index.index.0.1',
+        'index.index.0.1.0',
+      ],
+    },
+  ),
+  shape(
+    { OpenApiDocument },
+    {
       openapi: '3.1.1',
       info: {
         title: 'Hosting API',
@@ -245,6 +213,6 @@ export const shapes: readonly Shape[] = [
       paths: {},
       components: { schemas: {}, headers: {}, securitySchemes: {} },
     },
-    maps: ['paths', 'components.schemas', 'components.headers', 'components.securitySchemes'],
-  },
-];
+    { maps: ['paths', 'components.schemas', 'components.headers', 'components.securitySchemes'] },
+  ),
+].flat();

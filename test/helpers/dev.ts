@@ -32,12 +32,12 @@ export async function startDev(files: Files = {}, args: readonly string[] = ['--
     /** Its output so far. */
     printed: () => printed,
     /** The text of a file of the preview; empty if the file does not exist. */
-    read(file: string): string {
+    read: (file: string): string => {
       const path = join(root, 'dist/.dev/current', file);
       return existsSync(path) ? readFileSync(path, 'utf8') : '';
     },
     /** Sends SIGINT; returns the exit status, or the signal that ended it. */
-    async end(): Promise<number | string> {
+    end: async (): Promise<number | string> => {
       child.kill('SIGINT');
       const [status, signal] = await closed;
       return status ?? signal!;

@@ -56,7 +56,7 @@ export async function createHostingWorld(
     /** Runs SQL in the SQLite file, past the store. */
     change,
     /** Returns a function that gives the SQLite file and the stand-ins the content that they have now. */
-    save() {
+    save: () => {
       change(`VACUUM INTO '${folder}/saved.sqlite'`);
       return () => {
         restoreTables(file, join(folder, 'saved.sqlite'));
@@ -74,14 +74,14 @@ export async function createHostingWorld(
       ...(databaseUrl && { DATABASE_URL: databaseUrl }),
     } as Record<string, string>,
     /** Creates an API key. Defaults: all servers of the first customer, all scopes. */
-    async issueKey(fields?: Partial<ApiKeyRecord>) {
+    issueKey: async (fields?: Partial<ApiKeyRecord>) => {
       const usual = { label: 'A customer', servers: ownServers, scopes, expiresAt: null };
       const { record, text } = createApiKey(usual);
       await store.apiKeys.create({ ...record, ...fields });
       return text;
     },
     /** Writes an accepted action of a key to the audit log; its request id is `mine`, as in the targets of `requestOf`. */
-    async addAction(key: string, fields?: Partial<AuditEntry>) {
+    addAction: async (key: string, fields?: Partial<AuditEntry>) => {
       // So long ago that no read of a state waits until it is newer: some tests stop the clock.
       const [at, keyId] = [Date.now() - 15 * 60_000, key.split('_')[1]!];
       const action = { actionId: randomUUID(), action: 'start', server: 'game:mine', requestId: 'mine' } as const;

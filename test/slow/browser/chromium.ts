@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import axe from 'axe-core';
 import { chromium } from 'playwright-core';
-import type { Browser } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
 import { describeInstalled } from '../../helpers/installed.ts';
 
 const flags = [
@@ -33,4 +35,55 @@ async function launch(folder: string): Promise<Browser> {
 export function describeChromium(body: (browser: () => Browser) => void): void {
   const start = (folder: string): Promise<Browser> => (launched ??= launch(folder));
   describeInstalled({ name: 'Chromium', package: 'chromium', commands: ['chromium'], start, stop: () => {} }, body);
+}
+
+/** The screens on which pages must be accessible. */
+export const screens: [string, BrowserContextOptions][] = [
+  ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
+  ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
+  ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
+];
+
+/** Options of a page: other origins that it may ask, and the messages of its console that are expected. */
+export interface OpenOptions extends BrowserContextOptions {
+  readonly origins?: readonly string[];
+  readonly expected?: RegExp;
+}
+
+/**
+ * Opens a page until the test ends, which fails if the console says anything that is not expected, or if the page asks
+ * another host.
+ */
+export async function openPage(
+  browser: Browser,
+  address: string,
+  { origins = [], expected, ...options }: OpenOptions = {},
+): Promise<Page> {
+  const context = await browser.newContext(options);
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  const faults: string[] = [];
+  const allowed = [new URL(address).origin, ...origins];
+  page.on('console', (message) => expected?.test(message.text()) || faults.push(message.text()));
+  page.on('pageerror', ({ message }) => faults.push(message));
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url());
+    if (protocol !== 'data:' && !allowed.includes(origin)) faults.push(request.url());
+  });
+  onTestFinished(() => expect(faults).toEqual([]));
+  await page.goto(address);
+  return page;
+}
+
+/** What axe finds on a page, and whether it is wider than the screen. The context of the page must bypass its CSP. */
+export async function findBarriers(page: Page, ignore: readonly string[] = []): Promise<unknown[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate(async (ignored) => {
+    const rules = Object.fromEntries(ignored.map((rule) => [rule, { enabled: false }]));
+    const { violations } = await (window as unknown as { axe: typeof axe }).axe.run({ rules });
+    const found: unknown[] = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+    const overflow = document.documentElement.scrollWidth - innerWidth;
+    return overflow > 0 ? [...found, `${overflow} px wider than the screen`] : found;
+  }, ignore);
 }

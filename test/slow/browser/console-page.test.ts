@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import axe from 'axe-core';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
 import { startDemo } from '../../helpers/demo.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
-import { describeChromium } from './chromium.ts';
+import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
+import type { OpenOptions } from './chromium.ts';
 
 const script = resolve(import.meta.dirname, '../../../examples/clients/browser/serve.ts');
 const patient = { timeout: 60_000 };
@@ -32,25 +32,8 @@ async function startPage(changes: Record<string, string> = {}) {
 }
 
 describeChromium((browser) => {
-  /** Opens the page, and fails the test if the console has an error that was not expected, or if the page asks another host. */
-  const open = async (
-    { origin, url }: { origin: string; url: string },
-    { expected, ...options }: BrowserContextOptions & { expected?: RegExp } = {},
-  ): Promise<Page> => {
-    const context = await browser().newContext(options);
-    onTestFinished(() => context.close());
-    const page = await context.newPage();
-    const faults: string[] = [];
-    page.on('console', (message) => expected?.test(message.text()) || faults.push(message.text()));
-    page.on('pageerror', ({ message }) => faults.push(message));
-    page.on('request', (request) => {
-      const asked = request.url();
-      if (!asked.startsWith('data:') && ![origin, url].includes(new URL(asked).origin)) faults.push(asked);
-    });
-    onTestFinished(() => expect(faults).toEqual([]));
-    await page.goto(origin);
-    return page;
-  };
+  const open = ({ origin, url }: { origin: string; url: string }, options: OpenOptions = {}): Promise<Page> =>
+    openPage(browser(), origin, { origins: [url], ...options });
 
   const connect = async (page: Page, key: string): Promise<void> => {
     await page.getByLabel('API key').fill(key);
@@ -155,27 +138,15 @@ describeChromium((browser) => {
     expect(sockets).toBe(2);
   });
 
-  test.each<[string, BrowserContextOptions]>([
-    ['light', { colorScheme: 'light', viewport: { width: 1100, height: 700 } }],
-    ['dark', { colorScheme: 'dark', viewport: { width: 1100, height: 700 } }],
-    ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
-  ])('the page is accessible before and after it connects: %s', async (_, options) => {
+  test.each(screens)('the page is accessible before and after it connects: %s', async (_, options) => {
     const demo = await startPage();
     // axe runs as a script of the page.
     const page = await open(demo, { ...options, bypassCSP: true });
-    await page.evaluate(axe.source);
-    const violations = () =>
-      page.evaluate(async () => {
-        const { violations: found } = await (window as unknown as { axe: typeof axe }).axe.run();
-        return found.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => html) }));
-      });
-    expect(await violations()).toEqual([]);
+    expect(await findBarriers(page)).toEqual([]);
     await connect(page, demo.key);
     await shows(page, 'Done! For help');
     await type(page, 'list');
     await shows(page, 'There are 0');
-    expect(await violations()).toEqual([]);
-    const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    expect(wider).toBeLessThanOrEqual(0);
+    expect(await findBarriers(page)).toEqual([]);
   });
 });

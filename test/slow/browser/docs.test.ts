@@ -1,19 +1,13 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import axe from 'axe-core';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OpenApiDocument } from '#contract/openapi-document.ts';
 import { startDemo } from '../../helpers/demo.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
-import { describeChromium } from './chromium.ts';
+import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
 
-const screens: [string, BrowserContextOptions][] = [
-  ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
-  ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
-  ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
-];
 const pages = ['/docs', '/docs/scopes.html', '/docs/streams.html', '/docs/errors.html', '/docs/limits.html'];
 
 /** What axe finds in Swagger UI itself, which takes no names of its own for these elements. */
@@ -26,24 +20,9 @@ const ofViewer = [
 ];
 
 describeChromium((browser) => {
-  /** Opens a page, and fails the test if it asks another host or if the console has an error. */
-  const open = async (address: string, options: BrowserContextOptions = {}): Promise<Page> => {
-    const context = await browser().newContext(options);
-    onTestFinished(() => context.close());
-    const page = await context.newPage();
-    page.setDefaultTimeout(120_000);
-    const faults: string[] = [];
-    // A violation of the policy is an error of the console too; so is each 401, which some tests want.
-    page.on('console', (message) => /status of 401/.test(message.text()) || faults.push(message.text()));
-    page.on('pageerror', ({ message }) => faults.push(message));
-    const { origin } = new URL(address);
-    page.on('request', (request) => {
-      if (!request.url().startsWith('data:') && new URL(request.url()).origin !== origin) faults.push(request.url());
-    });
-    onTestFinished(() => expect(faults).toEqual([]));
-    await page.goto(address);
-    return page;
-  };
+  // A violation of the policy is a message of the console too; so is each 401, which some tests want.
+  const open = (address: string, options: BrowserContextOptions = {}): Promise<Page> =>
+    openPage(browser(), address, { expected: /status of 401/, ...options });
 
   /** Opens an operation of the reference. */
   const openOperation = async (page: Page, operationId: string): Promise<Locator> => {
@@ -160,15 +139,8 @@ describeChromium((browser) => {
         // axe runs as a script of the page.
         const page = await open(url + path, { ...options, bypassCSP: true });
         if (path === '/docs') await (await openOperation(page, 'killGameServer')).locator('.execute').waitFor();
-        await page.evaluate(axe.source);
-        const found = await page.evaluate(async () => {
-          const { violations } = await (window as unknown as { axe: typeof axe }).axe.run();
-          return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
-        });
-        const own = found.filter(({ id }) => path !== '/docs' || !ofViewer.includes(id));
-        expect({ path, own }).toEqual({ path, own: [] });
-        const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        expect({ path, wider: wider > 0 }).toEqual({ path, wider: false });
+        const barriers = await findBarriers(page, path === '/docs' ? ofViewer : []);
+        expect({ path, barriers }).toEqual({ path, barriers: [] });
         await page.context().close();
       }
     });

@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Request } from 'playwright-core';
 import { expect, onTestFinished, vi } from 'vitest';
 import { compileStatusWidget } from '../../../generator/release/status-widget.ts';
+import { listen } from '../../helpers/free-port.ts';
 
 /** A response of the API: JSON with 200, another response, a closed connection, or none at all. */
 export type Answer =
@@ -14,38 +13,6 @@ export type Answer =
   | 'down'
   | 'hang';
 
-/** The fixture of one test: a site, the API on another origin whose widget it embeds, and a page in a real browser. */
-export interface Stage {
-  readonly page: Page;
-  readonly site: string;
-  readonly api: string;
-  /** How many requests for the status the API received. */
-  requestCount(): number;
-  /** Sets the next responses of the API. */
-  answer(answer: Answer): void;
-  /** Sets the next responses of the site's own copy of the status. */
-  answerFallback(answer: Answer): void;
-  /** The paths of the requests to the site. */
-  readonly visited: readonly string[];
-  /** Sets the page of the site without opening it. */
-  publish(html: string): void;
-  /** Opens a page of the site and waits for the first responses. `{api}` in the HTML becomes the origin of the API. */
-  open(html: string, options?: { headers?: Record<string, string>; times?: number }): Promise<void>;
-  /** Advances the clock of the page, and waits until the API has answered `times` more requests. */
-  advance(ms: number, times?: number): Promise<void>;
-  /** Reads the toast. */
-  toast(): Promise<Toast>;
-  /** Runs a function on an element inside the closed shadow root, and returns its result through JSON. */
-  inside<Result>(selector: string, run: (element: HTMLElement) => Result): Promise<Result>;
-}
-
-/** The visible toast. */
-export interface Toast {
-  /** Empty if the toast is hidden. */
-  readonly text: string;
-  readonly box: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
-}
-
 /** A page that embeds the widget the usual way, with attributes. */
 export function embed(attributes = ''): string {
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Site</title><h1>Site</h1>
@@ -53,8 +20,24 @@ export function embed(attributes = ''): string {
     <script src="{api}/v1/service-status.js" ${attributes}></script></html>`;
 }
 
+/** The fixture of one test: a site, the API on another origin whose widget it embeds, and a page in a real browser. */
+type Stage = Awaited<ReturnType<typeof createStage>>;
+
+/** A stage whose page is open, with the first response of the API. */
+export async function openStage(
+  browser: Browser,
+  html: string,
+  answer: Answer = { status: 'up' },
+  options: BrowserContextOptions = {},
+): Promise<Stage> {
+  const stage = await createStage(browser, options);
+  stage.answer(answer);
+  await stage.open(html);
+  return stage;
+}
+
 /** Starts both servers and opens a page until the test ends. The clock of the page runs, and can be advanced. */
-export async function createStage(browser: Browser, options: BrowserContextOptions = {}): Promise<Stage> {
+export async function createStage(browser: Browser, options: BrowserContextOptions = {}) {
   const { script } = await compileStatusWidget();
   let answer: Answer = { status: 'up' };
   let fallback: Answer = 'down';
@@ -99,32 +82,50 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
     await delay(20);
   };
 
-  const stage: Stage = {
+  const advance = async (ms: number, times = 0): Promise<void> => {
+    const expected = requestCount + times;
+    await page.clock.runFor(ms);
+    await settle(expected);
+  };
+  const stage = {
     page,
     site,
     api,
+    /** How many requests for the status the API received. */
     requestCount: () => requestCount,
-    answer: (next) => (answer = next),
-    answerFallback: (next) => (fallback = next),
+    /** Sets the next responses of the API. */
+    answer: (next: Answer) => (answer = next),
+    /** Sets the next responses of the site's own copy of the status. */
+    answerFallback: (next: Answer) => (fallback = next),
+    /** The paths of the requests to the site. */
     visited,
-    publish: (next) => (html = next),
-    async open(next, { headers: added = {}, times = 1 } = {}) {
+    /** Sets the page of the site without opening it. */
+    publish: (next: string) => (html = next),
+    /** Opens a page of the site and waits for the first responses. `{api}` in the HTML becomes the origin of the API. */
+    async open(
+      next: string,
+      { headers: added = {}, times = 1 }: { headers?: Record<string, string>; times?: number } = {},
+    ) {
       [html, headers] = [next, added];
       const expected = requestCount + times;
       await page.goto(site);
       await settle(expected);
     },
-    async advance(ms, times = 0) {
-      const expected = requestCount + times;
-      await page.clock.runFor(ms);
-      await settle(expected);
+    /** Advances the clock of the page, and waits until the API has answered `times` more requests. */
+    advance,
+    /** Advances the clock by the usual interval; the next poll gets this response. */
+    async poll(next: Answer): Promise<void> {
+      answer = next;
+      await advance(10_000, 1);
     },
+    /** Reads the toast; its text is empty if it is hidden. */
     toast: () =>
       stage.inside('.box', (box) => {
         const { x, y, width, height } = box.getBoundingClientRect();
         const shown = box.querySelector('[role=status]') as HTMLElement;
         return { text: shown.innerText.replace(/\s+/g, ' ').trim(), box: { x, y, width, height } };
       }),
+    /** Runs a function on an element inside the closed shadow root, and returns its result through JSON. */
     async inside<Result>(selector: string, run: (element: HTMLElement) => Result): Promise<Result> {
       const session = await context.newCDPSession(page);
       try {
@@ -172,13 +173,13 @@ function findNode(node: DomNode, name: string): DomNode | undefined {
 }
 
 async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const server = createServer(listener);
+  const port = await listen(server);
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${port}`;
 }
 
 function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): void {

@@ -1,17 +1,14 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { startDev } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
-import { article, buildProject, createProject, guide, writeFiles } from '../../helpers/project.ts';
+import { article, buildProject, guide, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
-import { describeChromium } from './chromium.ts';
-import { findViolations } from './violations.ts';
 import { eventually } from '../../server/shared.ts';
+import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
 
-const main = resolve(import.meta.dirname, '../../../generator/main.js');
 const first = 'content/blog/news/first.md';
 const paragraphs = 'A paragraph to scroll past.\n\n'.repeat(60);
 const everything = (end: string): string => `## Code
@@ -43,66 +40,36 @@ ${end}
 `;
 
 /** Starts `npm run dev` in a project. */
-async function startDev(files: Files = {}, ...args: string[]) {
-  const root = createProject({ [first]: article({}, everything('The last words.')), ...files });
+async function startPreview(files: Files = {}, ...args: string[]) {
   const port = String(await findFreePort());
-  const child = spawn(process.execPath, [main, 'dev', ...args], {
-    cwd: root,
-    env: { PATH: process.env.PATH, PORT: port, DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'http://127.0.0.1:9/' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += String(chunk)));
-  const closed = once(child, 'close');
-  const stop = async (): Promise<void> => {
-    child.kill('SIGTERM');
-    await closed;
-  };
-  onTestFinished(stop);
-  await expect.poll(() => printed, eventually).toContain('"msg":"preview"');
-  return { root, url: `http://127.0.0.1:${port}`, printed: () => printed, stop };
+  const settings = { PORT: port, DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'http://127.0.0.1:9/' };
+  const dev = await startDev({ [first]: article({}, everything('The last words.')), ...files }, args, settings);
+  await expect.poll(dev.printed, eventually).toContain('"msg":"preview"');
+  return { ...dev, url: `http://127.0.0.1:${port}` };
 }
 
-const screens: [string, BrowserContextOptions][] = [
-  ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
-  ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
-  ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
-];
-
 describeChromium((browser) => {
-  const open = async (address: string, options: BrowserContextOptions = {}): Promise<Page> => {
-    const context = await browser().newContext(options);
-    onTestFinished(() => context.close());
-    const page = await context.newPage();
-    const errors: string[] = [];
-    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
-    page.on('pageerror', ({ message }) => errors.push(message));
-    onTestFinished(() => expect(errors).toEqual([]));
-    await page.goto(address);
-    return page;
-  };
+  const open = (address: string, options: BrowserContextOptions = {}): Promise<Page> =>
+    openPage(browser(), address, options);
 
   describe('the pages', () => {
     test('are accessible in light and dark and on a phone, the overlay of problems included', async () => {
-      const { root, url } = await startDev();
+      const { root, url } = await startPreview();
       for (const [screen, options] of screens) {
         // axe runs as a script of the page.
         const list = await open(`${url}/preview`, { ...options, bypassCSP: true });
         const page = await open(`${url}/preview/blog/news/first`, { ...options, bypassCSP: true });
         writeFiles(root, { 'content/blog/news/second.md': article({ titel: 'Typo' }, 'Text.\n') });
         await page.waitForSelector('.overlay');
-        for (const each of [list, page]) {
-          expect(await findViolations(each), screen).toEqual([]);
-          expect(await each.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
-        }
+        for (const each of [list, page]) expect(await findBarriers(each), screen).toEqual([]);
         writeFiles(root, { 'content/blog/news/second.md': article({}, 'Text.\n') });
         await page.waitForSelector('.overlay', { state: 'detached' });
-        for (const each of [list, page]) expect(await findViolations(each), screen).toEqual([]);
+        for (const each of [list, page]) expect(await findBarriers(each), screen).toEqual([]);
       }
     });
 
     test('list all articles with their marks, and find them while somebody types', async () => {
-      const { url } = await startDev(
+      const { url } = await startPreview(
         {
           'content/blog/news/second.md': article({ title: 'Later', date: '2100-01-02' }, 'Text.\n'),
           'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Text.\n').replace(
@@ -135,7 +102,7 @@ describeChromium((browser) => {
     });
 
     test('show the html of the API, the cover, the outline, the front matter and the links out and in', async () => {
-      const { url } = await startDev({
+      const { url } = await startPreview({
         'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'After [the news](/blog/news/first#details).\n'),
       });
       const page = await open(`${url}/preview/blog/news/first`);
@@ -163,7 +130,7 @@ describeChromium((browser) => {
 
   describe('after a save', () => {
     test('an open page shows the change without a reload, scrolled as before', async () => {
-      const { root, url, printed } = await startDev();
+      const { root, url, printed } = await startPreview();
       const page = await open(`${url}/preview/blog/news/first`, { viewport: { width: 800, height: 500 } });
       await page.evaluate(() => {
         window.name = 'the same page';
@@ -179,7 +146,7 @@ describeChromium((browser) => {
     });
 
     test('a new picture appears without a reload', async () => {
-      const { root, url } = await startDev();
+      const { root, url } = await startPreview();
       const page = await browser().newPage();
       onTestFinished(() => page.close());
       await page.goto(`${url}/preview/knowledgebase/vps/ssh`);
@@ -198,7 +165,7 @@ describeChromium((browser) => {
     });
 
     test('a problem covers the page with its place, hint and line, until it is fixed', async () => {
-      const { root, url, printed } = await startDev({ 'content/blog/news/second.md': article({}, 'Text.\n') });
+      const { root, url, printed } = await startPreview({ 'content/blog/news/second.md': article({}, 'Text.\n') });
       const page = await open(`${url}/preview/knowledgebase/vps/ssh`);
       const broken = article({}, 'See [the rest](/blog/news/secnd).\n');
       writeFiles(root, { [first]: broken });
@@ -223,11 +190,11 @@ describeChromium((browser) => {
     });
 
     test('a page says that it lost the connection', async () => {
-      const { url, stop } = await startDev();
+      const { url, end } = await startPreview();
       const page = await browser().newPage();
       onTestFinished(() => page.close());
       await page.goto(`${url}/preview`);
-      await stop();
+      await end();
       const connection = page.locator('#connection');
       await expect.poll(() => connection.innerText(), eventually).toContain('is npm run dev still running?');
     });
@@ -239,26 +206,23 @@ describe('drafts and scheduled articles', () => {
     'content/blog/news/draft.md': article({ title: 'A draft', draft: 'true' }, 'Text.\n'),
     'content/blog/news/later.md': article({ title: 'Later', date: '2100-01-02' }, 'Text.\n'),
   };
-  const read = (root: string, release: string, file: string): string => {
-    const path = join(root, 'dist', release, 'public/v1/blog', file);
-    return existsSync(path) ? readFileSync(path, 'utf8') : '';
-  };
 
   test('are in the preview and never in dist/current', async () => {
-    const { root, url } = await startDev(files);
+    const { root, url, read } = await startPreview(files);
+    const current = join(root, 'dist/current/public/v1/blog');
     const list = (await (await fetch(`${url}/v1/blog/list`)).json()) as { title: string }[];
     expect(list.map(({ title }) => title)).toEqual(['Later', 'Second', 'A draft', 'A title']);
     expect(existsSync(join(root, 'dist/current'))).toBe(false);
     await buildProject(root, { now: '2026-11-20' });
     writeFiles(root, { 'content/blog/news/draft.md': article({ title: 'Renamed', draft: 'true' }, 'Text.\n') });
-    await expect.poll(() => read(root, '.dev/current', 'list.json'), eventually).toContain('Renamed');
-    expect(read(root, 'current', 'list.json')).not.toMatch(/Renamed|A draft|Later/);
-    expect(read(root, 'current', 'article/news/draft.json')).toBe('');
+    await expect.poll(() => read('public/v1/blog/list.json'), eventually).toContain('Renamed');
+    expect(readFileSync(join(current, 'list.json'), 'utf8')).not.toMatch(/Renamed|A draft|Later/);
+    expect(existsSync(join(current, 'article/news/draft.json'))).toBe(false);
   });
 
   test('can be left out, or be previewed as of another day', async () => {
-    const { root } = await startDev(files, '--no-drafts', '--now', '2100-01-02');
-    expect(read(root, '.dev/current', 'list.json')).toContain('Later');
-    expect(read(root, '.dev/current', 'list.json')).not.toContain('A draft');
+    const { read } = await startPreview(files, '--no-drafts', '--now', '2100-01-02');
+    expect(read('public/v1/blog/list.json')).toContain('Later');
+    expect(read('public/v1/blog/list.json')).not.toContain('A draft');
   });
 });

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { compileStatusWidget } from '../../../generator/release/status-widget.ts';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed, expectToast } from './fixture.ts';
+import { createStage, embed, expectToast, openStage } from './fixture.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const trouble = 'Some services are disrupted';
@@ -69,8 +69,7 @@ describeChromium((browser) => {
     });
     await stage.open(`${embed()}${'<p>More text.</p>'.repeat(200)}`);
     for (const answer of [web, { ...web, maintenance: ['Games'] }, { status: 'up' }]) {
-      stage.answer(answer);
-      await stage.advance(10_000, 1);
+      await stage.poll(answer);
     }
     const shifts = () => stage.page.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
     expect(await shifts()).toEqual([]);
@@ -96,8 +95,7 @@ describeChromium((browser) => {
     };
     await stage.open(embed('data-href="https://status.example.com/"'));
     expect(await named()).toEqual(['button: Own button', 'status: Service status']);
-    stage.answer(web);
-    await stage.advance(10_000, 1);
+    await stage.poll(web);
     expect(await named()).toEqual(['button: Own button', 'status: Service status', 'link: Details', 'button: Dismiss']);
     const { width, height } = await stage.inside(
       'button',
@@ -136,9 +134,7 @@ describeChromium((browser) => {
     ['data-theme="light"', 'dark', false],
     ['data-theme="dark"', 'light', true],
   ] as const)('with "%s" in a %s system, the toast is dark: %s', async (attribute, colorScheme, dark) => {
-    const stage = await createStage(browser(), { colorScheme });
-    stage.answer(web);
-    await stage.open(embed(attribute));
+    const stage = await openStage(browser(), embed(attribute), web, { colorScheme });
     const colours = await stage.inside('.box', (box) => {
       const { backgroundColor, color } = getComputedStyle(box);
       return [backgroundColor, color].map((text) =>
@@ -154,9 +150,7 @@ describeChromium((browser) => {
   });
 
   test('the toast respects reduced motion, has a border in forced colours, and is not printed', async () => {
-    const stage = await createStage(browser(), { reducedMotion: 'reduce', forcedColors: 'active' });
-    stage.answer(web);
-    await stage.open(embed());
+    const stage = await openStage(browser(), embed(), web, { reducedMotion: 'reduce', forcedColors: 'active' });
     const style = () =>
       stage.inside('.box', (box) => {
         const { animationName, borderTopWidth, display } = getComputedStyle(box);
@@ -176,9 +170,9 @@ describeChromium((browser) => {
     ['lang="ar" dir="rtl"', 'data-position="top-start"', 'right', 'top'],
     ['lang="en"', 'data-position="bottom-start"', 'left', 'bottom'],
   ])('in <html %s> with "%s", the toast is at the %s %s', async (html, position, side, edge) => {
-    const stage = await createStage(browser(), { viewport: { width: 800, height: 600 } });
-    stage.answer(web);
-    await stage.open(embed(position).replace('lang="en"', html));
+    const stage = await openStage(browser(), embed(position).replace('lang="en"', html), web, {
+      viewport: { width: 800, height: 600 },
+    });
     const { box } = await stage.toast();
     expect(side === 'left' ? box.x : 800 - box.x - box.width).toBeCloseTo(16, 0);
     expect(edge === 'top' ? box.y : 600 - box.y - box.height).toBeCloseTo(16, 0);
@@ -195,9 +189,7 @@ describeChromium((browser) => {
   ])(
     'in <html %s> with "%s" and the browser language %s, the toast is in %s',
     async (html, attributes, locale, lang, text) => {
-      const stage = await createStage(browser(), { locale });
-      stage.answer(web);
-      await stage.open(embed(attributes).replace('lang="en"', html));
+      const stage = await openStage(browser(), embed(attributes).replace('lang="en"', html), web, { locale });
       await expectToast(stage, text);
       expect(await stage.inside('.box', (box) => box.lang)).toBe(lang);
     },

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed, expectToast } from './fixture.ts';
+import { createStage, embed, expectToast, openStage } from './fixture.ts';
 import type { Answer } from './fixture.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
@@ -16,8 +16,7 @@ describeChromium((browser) => {
     ['data-interval="soon"', 10_000],
     ['data-interval="1e99"', 86_400_000],
   ])('with the attribute "%s", the widget polls every %i ms', async (attribute, ms) => {
-    const stage = await createStage(browser());
-    await stage.open(embed(attribute));
+    const stage = await openStage(browser(), embed(attribute));
     await stage.advance(ms - 1000);
     expect(stage.requestCount()).toBe(1);
     await stage.advance(1000, 1);
@@ -51,8 +50,7 @@ describeChromium((browser) => {
     stage.page.on('pageerror', (error) => errors.push(error.message));
     stage.answer(web);
     await stage.open(embed());
-    stage.answer(failure);
-    await stage.advance(10_000, 1);
+    await stage.poll(failure);
     for (const seconds of [20, 40, 80, 160, 300, 300]) {
       await stage.advance((seconds - 1) * 1000);
       const before = stage.requestCount();
@@ -76,10 +74,8 @@ describeChromium((browser) => {
   });
 
   test('a request is aborted after 8 s, and repeated', async () => {
-    const stage = await createStage(browser());
-    await stage.open(embed());
-    stage.answer('hang');
-    await stage.advance(10_000, 1);
+    const stage = await openStage(browser(), embed());
+    await stage.poll('hang');
     const failed = stage.page.waitForEvent('requestfailed');
     await stage.advance(8000);
     await failed;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed, expectToast } from './fixture.ts';
+import { createStage, embed, expectToast, openStage } from './fixture.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const both = { status: 'disrupted', disrupted: ['Web', 'Games'] };
@@ -8,20 +8,15 @@ const trouble = 'Some services are disrupted';
 
 describeChromium((browser) => {
   test('an incident is shown, and cleared when it is over', async () => {
-    const stage = await createStage(browser());
-    await stage.open(embed());
+    const stage = await openStage(browser(), embed());
     expect(await stage.toast()).toEqual({ text: '', box: expect.objectContaining({ width: 0, height: 0 }) as unknown });
-    stage.answer({ ...both, maintenance: ['Backups'] });
-    await stage.advance(10_000, 1);
+    await stage.poll({ ...both, maintenance: ['Backups'] });
     await expectToast(stage, `${trouble} Web Games Maintenance in progress Backups`);
-    stage.answer({ status: 'maintenance', maintenance: ['Backups'] });
-    await stage.advance(10_000, 1);
+    await stage.poll({ status: 'maintenance', maintenance: ['Backups'] });
     await expectToast(stage, 'Maintenance in progress Backups');
-    stage.answer({ status: 'disrupted' });
-    await stage.advance(10_000, 1);
+    await stage.poll({ status: 'disrupted' });
     await expectToast(stage, trouble);
-    stage.answer({ status: 'up' });
-    await stage.advance(10_000, 1);
+    await stage.poll({ status: 'up' });
     await expectToast(stage, '');
     // Without a dismissal nothing is stored.
     expect(await stage.page.evaluate(() => sessionStorage.length)).toBe(0);
@@ -40,9 +35,7 @@ describeChromium((browser) => {
   );
 
   test('a dismissed incident stays dismissed on all pages of the session, until it changes', async () => {
-    const stage = await createStage(browser());
-    stage.answer(web);
-    await stage.open(embed());
+    const stage = await openStage(browser(), embed(), web);
     await expectToast(stage, `${trouble} Web`);
     await stage.inside('button', (button) => button.click());
     await expectToast(stage, '');
@@ -51,21 +44,16 @@ describeChromium((browser) => {
     await expectToast(stage, '');
     await stage.open(embed());
     await expectToast(stage, '');
-    stage.answer(both);
-    await stage.advance(10_000, 1);
+    await stage.poll(both);
     await expectToast(stage, `${trouble} Web Games`);
   });
 
   test('the same incident is shown again if it returns after a recovery', async () => {
-    const stage = await createStage(browser());
-    stage.answer(web);
-    await stage.open(embed());
+    const stage = await openStage(browser(), embed(), web);
     await stage.inside('button', (button) => button.click());
     await expectToast(stage, '');
-    stage.answer({ status: 'up' });
-    await stage.advance(10_000, 1);
-    stage.answer(web);
-    await stage.advance(10_000, 1);
+    await stage.poll({ status: 'up' });
+    await stage.poll(web);
     await expectToast(stage, `${trouble} Web`);
   });
 
@@ -84,8 +72,7 @@ describeChromium((browser) => {
     await expectToast(stage, '');
     await stage.advance(10_000, 1);
     await expectToast(stage, '');
-    stage.answer(both);
-    await stage.advance(10_000, 1);
+    await stage.poll(both);
     await expectToast(stage, `${trouble} Web Games`);
   });
 
@@ -94,8 +81,7 @@ describeChromium((browser) => {
     const { page } = stage;
     await stage.open(embed('data-href="https://status.example.com/"'));
     await page.focus('#own');
-    stage.answer(web);
-    await stage.advance(10_000, 1);
+    await stage.poll(web);
     const focused = () => page.evaluate(() => document.activeElement?.id || document.activeElement?.localName);
     expect(await focused()).toBe('own');
     await page.keyboard.press('Escape');
@@ -148,8 +134,7 @@ describeChromium((browser) => {
     stage.page.on('console', (message) => messages.push(message.text()));
     await stage.open(embed());
     for (const answer of [{ status: 'up' }, web, web, both, both]) {
-      stage.answer(answer);
-      await stage.advance(10_000, 1);
+      await stage.poll(answer);
     }
     expect(messages).toEqual([
       '["up",true,"service-status"]',
