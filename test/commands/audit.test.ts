@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { auditEntry } from '../store/samples.ts';
-import { brokenOutput, createCommandLine, runHere } from './run-command.ts';
+import { brokenOutput, createCommandLine, refused, runHere, succeeded } from './run-command.ts';
 import type { CommandLine } from './run-command.ts';
 
 const t0 = Date.parse('2026-11-20T12:00:00Z');
@@ -96,7 +96,7 @@ test('an unknown server without log entries gives a warning', async () => {
   await line.store.servers.put({ server: 'game:quiet', provider: 'p', ref: 'r', logFile: null });
   const warning = 'warning: there is no server game:queit (did you mean "game:quiet"?)\n';
   expect(await line.run('audit', '--server', 'game:queit')).toEqual({ status: 0, stdout: '', stderr: warning });
-  expect(await line.run('audit', '--server', 'game:quiet')).toEqual({ status: 0, stdout: '', stderr: '' });
+  expect(await line.run('audit', '--server', 'game:quiet')).toEqual(succeeded(''));
   expect((await line.run('audit', '--server', 'game:other')).stderr).toBe('');
 });
 
@@ -107,6 +107,7 @@ test('a closed pipe ends the command without an error', async () => {
 
 test('a write error of the output ends the command with status 1', async () => {
   const line = await createLog();
-  const { status, stderr } = await runHere(['audit'], line.env, { out: brokenOutput('ENOSPC') });
-  expect({ status, stderr }).toEqual({ status: 1, stderr: 'the output cannot be written: ENOSPC\n' });
+  expect(await runHere(['audit'], line.env, { out: brokenOutput('ENOSPC') })).toEqual(
+    refused('the output cannot be written: ENOSPC\n'),
+  );
 });

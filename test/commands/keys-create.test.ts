@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { generateApiKey, parseApiKey } from '../../server/keys/key.ts';
-import { brokenOutput, createCommandLine, createKey, onlyKey, runHere } from './run-command.ts';
+import { brokenOutput, createCommandLine, createKey, onlyKey, refused, runHere } from './run-command.ts';
 
 test('the key is printed alone to stdout, and only its hash is stored', async () => {
   const line = await createCommandLine();
@@ -108,12 +108,9 @@ test.each([
 test('a key without a server or without a scope is refused', async () => {
   const line = await createCommandLine();
   const withoutServer = await line.run('keys', 'create', '--scope', 'game-power:read');
-  expect(withoutServer).toMatchObject({
-    status: 1,
-    stderr: '--server is missing: a key is for at least one server\n',
-  });
+  expect(withoutServer).toMatchObject(refused('--server is missing: a key is for at least one server\n'));
   const withoutScope = await line.run('keys', 'create', '--server', 'game:a');
-  expect(withoutScope).toMatchObject({ status: 1, stderr: '--scope is missing: a key allows at least one thing\n' });
+  expect(withoutScope).toMatchObject(refused('--scope is missing: a key allows at least one thing\n'));
 });
 
 test('if the output cannot be written, the error says how to get a new secret', async () => {

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import { serveShared, sharedHosting } from '../server/shared.ts';
 import { describeEndpoint, endpointNames, methodsOf, requestOf } from '../server/targets.ts';
-import { createCommandLine, createKey, damage, runHere } from './run-command.ts';
+import { createCommandLine, createKey, damage, refused, runHere } from './run-command.ts';
 
 test('agrees with the server about every endpoint, key and server', async () => {
   const world = await sharedHosting();
@@ -137,11 +137,9 @@ test('a store that cannot be read is an error, not an answer', async () => {
   const line = await createCommandLine();
   const { id } = await createKey(line);
   damage(line, `UPDATE hosting_api_keys SET scopes = 'damaged'`);
-  expect(await line.run('keys', 'explain', id, 'GET', '/v1/hosting/activity')).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `the record "${id}" of hosting_api_keys is corrupted\n`,
-  });
+  expect(await line.run('keys', 'explain', id, 'GET', '/v1/hosting/activity')).toEqual(
+    refused(`the record "${id}" of hosting_api_keys is corrupted\n`),
+  );
 });
 
 test.each([

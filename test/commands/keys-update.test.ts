@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createCommandLine, createKey, onlyKey } from './run-command.ts';
+import { createCommandLine, createKey, onlyKey, refused, succeeded } from './run-command.ts';
 
 describe('keys update', () => {
   test('replaces what is given, and keeps all else, the secret included', async () => {
@@ -7,11 +7,9 @@ describe('keys update', () => {
     await line.store.servers.put({ server: 'vps:1', provider: 'p', ref: 'r', logFile: null });
     const { id } = await createKey(line, '--label', 'one');
     const before = await onlyKey(line);
-    expect(await line.run('keys', 'update', id, '--server', 'vps:1', '--scope=vps-power:read')).toEqual({
-      status: 0,
-      stdout: `API key ${id} is changed\n`,
-      stderr: '',
-    });
+    expect(await line.run('keys', 'update', id, '--server', 'vps:1', '--scope=vps-power:read')).toEqual(
+      succeeded(`API key ${id} is changed\n`),
+    );
     const after = { ...before, servers: ['vps:1'], scopes: ['vps-power:read'] };
     expect(await onlyKey(line)).toEqual(after);
     const expires = '2999-12-31T00:00:00.000Z';
@@ -69,11 +67,9 @@ describe('keys update', () => {
     }
     await line.run('keys', 'revoke', id);
     const before = await onlyKey(line);
-    expect(await line.run('keys', 'update', id, '--label', 'x')).toMatchObject({
-      status: 1,
-      stdout: '',
-      stderr: `API key ${id} is revoked: create a new one\n`,
-    });
+    expect(await line.run('keys', 'update', id, '--label', 'x')).toMatchObject(
+      refused(`API key ${id} is revoked: create a new one\n`),
+    );
     expect(await onlyKey(line)).toEqual(before);
   });
 });
@@ -132,8 +128,7 @@ describe('keys create --if-absent', () => {
     const line = await createCommandLine();
     for (const label of [[], ['--label=']]) {
       const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--if-absent'];
-      const { status, stderr } = await line.run(...create, ...label);
-      expect({ status, stderr }).toEqual({ status: 1, stderr: '--label is missing: --if-absent looks for it\n' });
+      expect(await line.run(...create, ...label)).toEqual(refused('--label is missing: --if-absent looks for it\n'));
     }
     expect(await line.store.apiKeys.list()).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseApiKey } from '../../server/keys/key.ts';
 import type { ApiKeyRecord } from '../../server/store/types.ts';
-import { createCommandLine, createKey, damage, onlyKey } from './run-command.ts';
+import { createCommandLine, createKey, damage, onlyKey, refused, succeeded } from './run-command.ts';
 import type { ShownKey } from './run-command.ts';
 
 const hour = 60 * 60 * 1000;
@@ -63,7 +63,7 @@ describe('keys list', () => {
     await line.store.apiKeys.create({ ...key, id: 'expired00000', expiresAt: 1_000 });
     expect((await line.run('keys', 'list')).stdout).toContain('expired00000  expired 1970-01-01T00:00:01.000Z');
     const rotated = await line.run('keys', 'rotate', 'expired00000');
-    expect(rotated).toMatchObject({ status: 1, stderr: 'API key expired00000 has expired: create a new one\n' });
+    expect(rotated).toMatchObject(refused('API key expired00000 has expired: create a new one\n'));
     expect(id).toBe(key.id);
   });
 });
@@ -125,22 +125,16 @@ describe('keys rotate', () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     for (const overlap of ['24', '1w', '-1h', '1.5h', 'h', '']) {
-      expect(await line.run('keys', 'rotate', id, `--overlap=${overlap}`)).toMatchObject({
-        status: 1,
-        stderr: '--overlap must be a time such as 90s, 15m, 24h or 7d\n',
-      });
+      expect(await line.run('keys', 'rotate', id, `--overlap=${overlap}`)).toMatchObject(
+        refused('--overlap must be a time such as 90s, 15m, 24h or 7d\n'),
+      );
     }
     const near = `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`;
-    expect(await line.run('keys', 'rotate', near)).toMatchObject({
-      status: 1,
-      stderr: `no API key has the id ${near} (did you mean "${id}"?)\n`,
-    });
+    expect(await line.run('keys', 'rotate', near)).toMatchObject(
+      refused(`no API key has the id ${near} (did you mean "${id}"?)\n`),
+    );
     await line.run('keys', 'revoke', id);
-    expect(await line.run('keys', 'rotate', id)).toMatchObject({
-      status: 1,
-      stdout: '',
-      stderr: `API key ${id} is revoked: create a new one\n`,
-    });
+    expect(await line.run('keys', 'rotate', id)).toMatchObject(refused(`API key ${id} is revoked: create a new one\n`));
   });
 });
 
@@ -148,11 +142,7 @@ describe('keys revoke', () => {
   test('revokes a key by its id, or by a full leaked key, which it does not print', async () => {
     const line = await createCommandLine();
     const [one, other] = [await createKey(line), await createKey(line)];
-    expect(await line.run('keys', 'revoke', one.id)).toEqual({
-      status: 0,
-      stdout: `API key ${one.id} is revoked\n`,
-      stderr: '',
-    });
+    expect(await line.run('keys', 'revoke', one.id)).toEqual(succeeded(`API key ${one.id} is revoked\n`));
     const { stdout, stderr } = await line.run('keys', 'revoke', other.key);
     expect(stdout + stderr).toBe(`API key ${other.id} is revoked\n`);
     for (const { revokedAt } of await line.store.apiKeys.list()) expect(revokedAt).toBeGreaterThan(0);
@@ -168,26 +158,19 @@ describe('keys revoke', () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     damage(line, `UPDATE hosting_api_keys SET scopes = 'damaged'`);
-    expect(await line.run('keys', 'list')).toEqual({
-      status: 1,
-      stdout: '',
-      stderr: `the record "${id}" of hosting_api_keys is corrupted\n`,
-    });
+    expect(await line.run('keys', 'list')).toEqual(refused(`the record "${id}" of hosting_api_keys is corrupted\n`));
     expect(await line.run('keys', 'revoke', id)).toMatchObject({ status: 0 });
     expect((await line.run('keys', 'revoke', 'missing00000')).stderr).toBe('no API key has the id missing00000\n');
   });
 
   test('refuses an unknown key, and an invalid id', async () => {
     const line = await createCommandLine();
-    expect(await line.run('keys', 'revoke', 'missing00000')).toMatchObject({
-      status: 1,
-      stdout: '',
-      stderr: 'no API key has the id missing00000\n',
-    });
-    expect(await line.run('keys', 'revoke', 'not-an-id')).toMatchObject({
-      status: 1,
-      stderr: 'ID must be the 12 letters and digits that keys list shows\n',
-    });
-    expect(await line.run('keys', 'revoke')).toMatchObject({ status: 1, stderr: "missing required argument 'id'\n" });
+    expect(await line.run('keys', 'revoke', 'missing00000')).toMatchObject(
+      refused('no API key has the id missing00000\n'),
+    );
+    expect(await line.run('keys', 'revoke', 'not-an-id')).toMatchObject(
+      refused('ID must be the 12 letters and digits that keys list shows\n'),
+    );
+    expect(await line.run('keys', 'revoke')).toMatchObject(refused("missing required argument 'id'\n"));
   });
 });

@@ -7,36 +7,30 @@ import { runCommandLine } from '../../server/commands/run.ts';
 import { readSettings } from '../../server/settings.ts';
 import { StoreSettings } from '../../server/store/database.ts';
 import { openStore } from '../../server/store/index.ts';
-import type { ApiKeyRecord, Store } from '../../server/store/types.ts';
+import type { ApiKeyRecord } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult } from '../helpers/project.ts';
 
 /** The operator's command line with a store for one test. */
-export interface CommandLine {
-  /** The settings of the commands. */
-  readonly env: Readonly<Record<string, string>>;
-  /** A second handle on the same store, like that of a running server. */
-  readonly store: Store;
-  /** Runs a command in this process; test/slow/ runs the commands as child processes. */
-  readonly run: (...args: string[]) => Promise<CommandResult>;
-  /** Runs a command that must succeed, and returns its output parsed as JSON. */
-  readonly json: (...args: string[]) => Promise<unknown>;
-}
+export type CommandLine = Awaited<ReturnType<typeof createCommandLine>>;
 
 /** Creates an empty store, in a SQLite file unless the settings name another database. */
-export async function createCommandLine(settings: Readonly<Record<string, string>> = {}): Promise<CommandLine> {
-  const env = { DATA_DIR: join(temporaryFolder(), 'data'), ...settings };
+export async function createCommandLine(settings: Readonly<Record<string, string>> = {}) {
+  const env: Readonly<Record<string, string>> = { DATA_DIR: join(temporaryFolder(), 'data'), ...settings };
   const store = await openStore(readSettings(StoreSettings, env));
   onTestFinished(() => store.close());
+  /** Runs a command in this process; test/slow/ runs the commands as child processes. */
   const run = (...args: string[]) => runHere(args, env);
   return {
     env,
+    /** A second handle on the same store, like that of a running server. */
     store,
     run,
-    async json(...args) {
+    /** Runs a command that must succeed, and returns its output parsed as JSON. */
+    json: async (...args: string[]): Promise<unknown> => {
       const { status, stdout, stderr } = await run(...args);
       if (status !== 0) throw new Error(`${args.join(' ')}: ${status}\n${stderr}`);
-      return JSON.parse(stdout) as unknown;
+      return JSON.parse(stdout);
     },
   };
 }
@@ -52,6 +46,11 @@ export async function createKey({ json }: CommandLine, ...args: string[]): Promi
   const key = ['--server', 'game:a', '--scope', 'game-power:read'];
   return (await json('keys', 'create', ...key, '--json', ...args)) as ShownKey;
 }
+
+/** The result of a command that succeeds, with what it writes. */
+export const succeeded = (stdout: string, stderr: unknown = ''): object => ({ status: 0, stdout, stderr });
+/** The result of a command that is refused with a message. */
+export const refused = (stderr: unknown): object => ({ status: 1, stdout: '', stderr });
 
 /** Reads the only key of the store. */
 export async function onlyKey({ store }: CommandLine): Promise<ApiKeyRecord> {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../helpers/project.ts';
-import { createCommandLine, damage } from './run-command.ts';
+import { createCommandLine, damage, refused, succeeded } from './run-command.ts';
 
 const providers = `providers:
   panel-eu: { type: pterodactyl, url: "https://panel.example.com", token: "\${NOT_SET_HERE}" }
@@ -33,7 +33,7 @@ test.each([
   ['vps:a', 'here', 'two'],
 ])('%s of %s with the ref %s is added', async (server, provider, ref) => {
   const { add } = await createWithProviders();
-  expect(await add(server, provider, ref)).toEqual({ status: 0, stdout: `${server} is added\n`, stderr: '' });
+  expect(await add(server, provider, ref)).toEqual(succeeded(`${server} is added\n`));
 });
 
 const panelRef =
@@ -58,7 +58,7 @@ test.each([
   ['game:a', 'odd', 'x', 'PROVIDERS_FILE has a mistake in the provider odd: start the server to see it'],
 ])('%s of %s with the ref %s is refused', async (server, provider, ref, message) => {
   const { add, store } = await createWithProviders();
-  expect(await add(server, provider, ref)).toEqual({ status: 1, stdout: '', stderr: `${message}\n` });
+  expect(await add(server, provider, ref)).toEqual(refused(`${message}\n`));
   expect(await store.servers.list()).toEqual([]);
   expect(await Array.fromAsync(store.audit.entries({}))).toEqual([]);
 });
@@ -68,21 +68,20 @@ test.each([
   ['is not YAML', 'providers: [\n'],
 ])('a PROVIDERS_FILE that %s is an error', async (_, text) => {
   const { add, store } = await createWithProviders(text);
-  expect(await add('game:a', 'panel-eu', '1a7ce997')).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: 'PROVIDERS_FILE: the file cannot be read, or is not YAML with providers\n',
-  });
+  expect(await add('game:a', 'panel-eu', '1a7ce997')).toEqual(
+    refused('PROVIDERS_FILE: the file cannot be read, or is not YAML with providers\n'),
+  );
   expect(await store.servers.list()).toEqual([]);
 });
 
 test('without PROVIDERS_FILE a server is added with a warning, as nothing can be checked', async () => {
   const line = await createCommandLine();
-  expect(await line.run('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r')).toEqual({
-    status: 0,
-    stdout: 'game:a is added\n',
-    stderr: 'warning: PROVIDERS_FILE is not set here, so the provider p and the ref are not checked\n',
-  });
+  expect(await line.run('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r')).toEqual(
+    succeeded(
+      'game:a is added\n',
+      'warning: PROVIDERS_FILE is not set here, so the provider p and the ref are not checked\n',
+    ),
+  );
 });
 
 test('PROVIDERS_FILE may be given by a file, as for the server', async () => {
@@ -100,18 +99,15 @@ describe('a server that exists', () => {
     const { add, store } = await createWithProviders();
     await add('game:a', 'panel-eu', '1a7ce997', '--log-file', 'logs/my.log');
     const before = await store.servers.list();
-    expect(await add('game:a', 'here', 'one')).toEqual({
-      status: 1,
-      stdout: '',
-      stderr:
+    expect(await add('game:a', 'here', 'one')).toEqual(
+      refused(
         'game:a exists: it is 1a7ce997 of the provider panel-eu, with the log file logs/my.log; --replace replaces it\n',
-    });
+      ),
+    );
     expect(await store.servers.list()).toEqual(before);
-    expect(await add('game:a', 'here', 'one', '--replace')).toEqual({
-      status: 0,
-      stdout: 'game:a is changed: it was 1a7ce997 of the provider panel-eu, with the log file logs/my.log\n',
-      stderr: '',
-    });
+    expect(await add('game:a', 'here', 'one', '--replace')).toEqual(
+      succeeded('game:a is changed: it was 1a7ce997 of the provider panel-eu, with the log file logs/my.log\n'),
+    );
     expect(await store.servers.list()).toMatchObject([{ provider: 'here', ref: 'one', logFile: null }]);
   });
 
@@ -119,7 +115,7 @@ describe('a server that exists', () => {
     const { add, store } = await createWithProviders();
     await add('vps:a', 'fsn', '4711');
     const audited = await Array.fromAsync(store.audit.entries({}));
-    expect(await add('vps:a', 'fsn', '4711')).toEqual({ status: 0, stdout: 'vps:a is added already\n', stderr: '' });
+    expect(await add('vps:a', 'fsn', '4711')).toEqual(succeeded('vps:a is added already\n'));
     expect(await Array.fromAsync(store.audit.entries({}))).toEqual(audited);
   });
 
@@ -127,10 +123,9 @@ describe('a server that exists', () => {
     const line = await createWithProviders();
     await line.add('vps:a', 'fsn', '4711');
     damage(line, `UPDATE hosting_servers SET provider = ''`);
-    expect(await line.add('vps:a', 'fsn', '4711')).toMatchObject({
-      status: 1,
-      stderr: 'the record "vps:a" of hosting_servers is corrupted; --replace replaces it\n',
-    });
+    expect(await line.add('vps:a', 'fsn', '4711')).toMatchObject(
+      refused('the record "vps:a" of hosting_servers is corrupted; --replace replaces it\n'),
+    );
     expect((await line.add('vps:a', 'fsn', '4711', '--replace')).stdout).toBe('vps:a is changed\n');
     expect(await line.store.servers.list()).toMatchObject([{ provider: 'fsn', ref: '4711' }]);
   });

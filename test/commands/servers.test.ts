@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCommandLine, damage } from './run-command.ts';
+import { createCommandLine, damage, refused, succeeded } from './run-command.ts';
 
 test('a server is added, listed, changed and removed', async () => {
   const line = await createCommandLine();
@@ -28,11 +28,9 @@ test('a server is added, listed, changed and removed', async () => {
     suspendedAt: null,
   });
   expect((await line.run('servers', 'remove', 'game:survival')).stdout).toBe('game:survival is removed\n');
-  expect(await line.run('servers', 'remove', 'game:survival')).toMatchObject({
-    status: 1,
-    stdout: '',
-    stderr: 'there is no server game:survival\n',
-  });
+  expect(await line.run('servers', 'remove', 'game:survival')).toMatchObject(
+    refused('there is no server game:survival\n'),
+  );
   expect(await line.store.servers.list()).toHaveLength(1);
 });
 
@@ -40,11 +38,7 @@ test('a server is suspended and resumed, and stays suspended if its record is ch
   const line = await createCommandLine();
   const add = ['servers', 'add', 'game:a', '--provider', 'p', '--ref'];
   await line.run(...add, 'one');
-  expect(await line.run('servers', 'suspend', 'game:a')).toEqual({
-    status: 0,
-    stdout: 'game:a is suspended\n',
-    stderr: '',
-  });
+  expect(await line.run('servers', 'suspend', 'game:a')).toEqual(succeeded('game:a is suspended\n'));
   const since = (await line.store.servers.find('game:a'))!.suspendedAt!;
   expect(Math.abs(Date.now() - since)).toBeLessThan(60_000);
   await line.run(...add, 'two', '--replace');
@@ -55,20 +49,18 @@ test('a server is suspended and resumed, and stays suspended if its record is ch
   expect(await line.json('servers', 'resume', 'game:a', '--json')).toEqual({ server: 'game:a' });
   expect(await line.json('servers', 'list', '--json')).toMatchObject([{ suspended: null }]);
   for (const name of ['suspend', 'resume']) {
-    expect(await line.run('servers', name, 'game:b')).toMatchObject({
-      status: 1,
-      stderr: 'there is no server game:b (did you mean "game:a"?)\n',
-    });
+    expect(await line.run('servers', name, 'game:b')).toMatchObject(
+      refused('there is no server game:b (did you mean "game:a"?)\n'),
+    );
   }
 });
 
 test('a mistyped server is not removed, and the error names the nearest', async () => {
   const line = await createCommandLine();
   await line.run('servers', 'add', 'game:survival', '--provider', 'p', '--ref', 'r');
-  expect(await line.run('servers', 'remove', 'game:survivla')).toMatchObject({
-    status: 1,
-    stderr: 'there is no server game:survivla (did you mean "game:survival"?)\n',
-  });
+  expect(await line.run('servers', 'remove', 'game:survivla')).toMatchObject(
+    refused('there is no server game:survivla (did you mean "game:survival"?)\n'),
+  );
   expect(await line.store.servers.list()).toHaveLength(1);
 });
 

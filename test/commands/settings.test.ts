@@ -5,7 +5,7 @@ import { runCommandLine } from '../../server/commands/run.ts';
 import { parseApiKey } from '../../server/keys/key.ts';
 import { describePostgres } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { brokenOutput, createCommandLine, runHere } from './run-command.ts';
+import { brokenOutput, createCommandLine, refused, runHere } from './run-command.ts';
 
 const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'];
 
@@ -32,11 +32,11 @@ test('a data folder of another user is refused, and the error says which user to
   if (isRoot) process.seteuid?.(65534);
   const result = await run('keys', 'list').finally(() => isRoot && process.seteuid?.(0));
   chmodSync(env.DATA_DIR!, 0o700);
-  expect(result).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `DATA_DIR: files cannot be created in this folder (EACCES); run the command as the user who owns ${env.DATA_DIR}\n`,
-  });
+  expect(result).toEqual(
+    refused(
+      `DATA_DIR: files cannot be created in this folder (EACCES); run the command as the user who owns ${env.DATA_DIR}\n`,
+    ),
+  );
 });
 
 test('an unexpected error is thrown, and not reported as a mistake of the operator', async () => {
@@ -49,12 +49,8 @@ test('an unexpected error is thrown, and not reported as a mistake of the operat
 
 test('an unknown command is refused with the nearest name', async () => {
   const { run } = await createCommandLine();
-  expect(await run('kyes')).toEqual({ status: 1, stdout: '', stderr: "unknown command 'kyes' (Did you mean keys?)\n" });
-  expect(await run('keys', 'creaet')).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: "unknown command 'creaet' (Did you mean create?)\n",
-  });
+  expect(await run('kyes')).toEqual(refused("unknown command 'kyes' (Did you mean keys?)\n"));
+  expect(await run('keys', 'creaet')).toEqual(refused("unknown command 'creaet' (Did you mean create?)\n"));
 });
 
 test.each([

@@ -11,7 +11,7 @@ import { describePostgres } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { apiKey, auditEntry, claim, streamToken } from '../store/samples.ts';
 import { createPostgresTarget } from '../store/target.ts';
-import { createCommandLine, damage, runCommand, runHere } from './run-command.ts';
+import { createCommandLine, damage, refused, runCommand, runHere } from './run-command.ts';
 
 /** Opens the store of a folder until the test ends. */
 async function open(dataDir: string): Promise<Store> {
@@ -55,32 +55,24 @@ describe('backup', () => {
     const { run } = await createCommandLine();
     const file = join(temporaryFolder(), 'backup.sqlite');
     writeFileSync(file, 'precious');
-    expect(await run('store', 'backup', file)).toEqual({
-      status: 1,
-      stdout: '',
-      stderr: `${file} exists: name a new file\n`,
-    });
+    expect(await run('store', 'backup', file)).toEqual(refused(`${file} exists: name a new file\n`));
   });
 
   test('refuses a place without a store, and creates none', async () => {
     const dataDir = join(temporaryFolder(), 'data');
     const file = join(temporaryFolder(), 'backup.sqlite');
-    const { status, stderr } = await runHere(['store', 'backup', file], { DATA_DIR: dataDir });
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: `there is no database ${join(dataDir, 'hosting.sqlite')}\n`,
-    });
+    expect(await runHere(['store', 'backup', file], { DATA_DIR: dataDir })).toEqual(
+      refused(`there is no database ${join(dataDir, 'hosting.sqlite')}\n`),
+    );
     expect(readdirSync(join(dataDir, '..'))).toEqual([]);
   });
 
   test('names a folder that does not exist, and leaves no partial file', async () => {
     const { run, env } = await createCommandLine();
     const file = join(temporaryFolder(), 'missing', 'backup.sqlite');
-    const { status, stderr } = await run('store', 'backup', file);
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: expect.stringContaining(`${file} cannot be written: ENOENT`),
-    });
+    expect(await run('store', 'backup', file)).toEqual(
+      refused(expect.stringContaining(`${file} cannot be written: ENOENT`)),
+    );
     expect(readdirSync(env.DATA_DIR!).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 });
@@ -94,11 +86,11 @@ describe('restore', () => {
       expect((await run('store', 'backup', backup)).status).toBe(0);
       const dataDir = temporaryFolder();
       writeFileSync(join(dataDir, name), '');
-      expect(await runHere(['store', 'restore', backup], { DATA_DIR: dataDir })).toEqual({
-        status: 1,
-        stdout: '',
-        stderr: `${join(dataDir, name)} exists: stop the server, and move the old database with its -wal and -shm away\n`,
-      });
+      expect(await runHere(['store', 'restore', backup], { DATA_DIR: dataDir })).toEqual(
+        refused(
+          `${join(dataDir, name)} exists: stop the server, and move the old database with its -wal and -shm away\n`,
+        ),
+      );
       expect(readdirSync(dataDir)).toEqual([name]);
     },
   );
@@ -112,11 +104,9 @@ describe('restore', () => {
     const file = join(temporaryFolder(), 'backup.sqlite');
     create(file);
     const dataDir = temporaryFolder();
-    const { status, stderr } = await runHere(['store', 'restore', file], { DATA_DIR: dataDir });
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: expect.stringContaining(`${file} cannot be restored: ${reason}`),
-    });
+    expect(await runHere(['store', 'restore', file], { DATA_DIR: dataDir })).toEqual(
+      refused(expect.stringContaining(`${file} cannot be restored: ${reason}`)),
+    );
     expect(readdirSync(dataDir)).toEqual([]);
   });
 
@@ -129,11 +119,9 @@ describe('restore', () => {
     writeSync(damaged, Buffer.alloc(20 * 4096, 'noise'), 0, 20 * 4096, 5 * 4096);
     closeSync(damaged);
     const dataDir = temporaryFolder();
-    const { status, stderr } = await runHere(['store', 'restore', backup], { DATA_DIR: dataDir });
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: expect.stringContaining(`${backup} cannot be restored: `),
-    });
+    expect(await runHere(['store', 'restore', backup], { DATA_DIR: dataDir })).toEqual(
+      refused(expect.stringContaining(`${backup} cannot be restored: `)),
+    );
     expect(readdirSync(dataDir)).toEqual([]);
   });
 });
@@ -218,8 +206,9 @@ describe('migrate', () => {
     await newer.query('INSERT INTO hosting_migrations (version, applied_at) VALUES (99, 0)');
     const backup = join(temporaryFolder(), 'backup.sqlite');
     expect((await run('store', 'backup', backup)).status).toBe(0);
-    const { status, stderr } = await runHere(['store', 'restore', backup], { DATA_DIR: temporaryFolder() });
-    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('update the program') });
+    expect(await runHere(['store', 'restore', backup], { DATA_DIR: temporaryFolder() })).toEqual(
+      refused(expect.stringContaining('update the program')),
+    );
   });
 });
 
@@ -332,11 +321,9 @@ describePostgres((server) => {
     const store = await openStore({ DATA_DIR: '', DATABASE_URL: url });
     onTestFinished(() => store.close());
     await store.servers.put({ server: 'game:mine', provider: 'panel', ref: 'a', logFile: null });
-    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toEqual({
-      status: 1,
-      stdout: '',
-      stderr: 'the PostgreSQL database holds records already (in hosting_servers): name an empty one\n',
-    });
+    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toEqual(
+      refused('the PostgreSQL database holds records already (in hosting_servers): name an empty one\n'),
+    );
     expect(await store.apiKeys.list()).toEqual([]);
     expect(await idsOf(store)).toEqual([]);
   });
@@ -348,11 +335,9 @@ describePostgres((server) => {
     await (await openStore({ DATA_DIR: '', DATABASE_URL: url })).close();
     const query = await target.connect();
     await query(`ALTER TABLE hosting_stream_tokens ADD CONSTRAINT no_tokens CHECK (id > 1000)`);
-    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toMatchObject({
-      status: 1,
-      stdout: '',
-      stderr: 'the PostgreSQL database cannot be used: error 23514\n',
-    });
+    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toMatchObject(
+      refused('the PostgreSQL database cannot be used: error 23514\n'),
+    );
     expect(
       await query('SELECT (SELECT COUNT(*) FROM hosting_api_keys) + (SELECT COUNT(*) FROM hosting_audit) AS n'),
     ).toEqual([{ n: '0' }]);
@@ -378,10 +363,9 @@ describePostgres((server) => {
     const backup = join(temporaryFolder(), 'backup.sqlite');
     writeFileSync(backup, `SQLite format 3\0${'noise'.repeat(1000)}`);
     const url = await server().createDatabase();
-    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining(`${backup} cannot be restored: `),
-    });
+    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toMatchObject(
+      refused(expect.stringContaining(`${backup} cannot be restored: `)),
+    );
     const query = await (await createPostgresTarget(url)).connect();
     expect(await query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
   });
