@@ -12,6 +12,11 @@ import type { OnEnd } from './upstream.ts';
 /** The whole server, on a real port. */
 export type TestApp = Awaited<ReturnType<typeof createTestApp>>;
 
+/** Settings of a server that sends no request to the internet. */
+export const offline = { DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' };
+/** Settings that allow any number of requests from one address. */
+export const unlimited = { RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000' };
+
 /** Starts the server on a project folder; without one, it builds and serves the valid project. */
 export async function createTestApp({
   root,
@@ -24,13 +29,10 @@ export async function createTestApp({
     PORT: '0',
     DIST_DIR: join(project, 'dist'),
     DATA_DIR: join(project, 'data'),
-    RATELIMIT_RPS: '100000',
-    RATELIMIT_BURST: '100000',
     SERVICE_VERSION: '1.2.3',
     SHUTDOWN_GRACE_SECONDS: '0',
-    // No test sends a request to the internet.
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'off',
+    ...unlimited,
+    ...offline,
     ...settings,
   });
   const destination = new PassThrough();

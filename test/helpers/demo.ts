@@ -3,19 +3,14 @@ import { onTestFinished } from 'vitest';
 import { readEnv } from '../../server/env.ts';
 import { startServer } from '../../server/start.ts';
 import { sharedProject } from '../server/shared.ts';
+import { offline } from './app.ts';
 import { temporaryFolder } from './project.ts';
 import { createTestLog } from './upstream.ts';
 
 /** The settings of a server with an empty store, which asks no other host. */
 export async function demoSettings() {
-  return {
-    PORT: '0',
-    DIST_DIR: join(await sharedProject(), 'dist'),
-    DATA_DIR: temporaryFolder(),
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'off',
-    SHUTDOWN_GRACE_SECONDS: '0',
-  };
+  const folders = { DIST_DIR: join(await sharedProject(), 'dist'), DATA_DIR: temporaryFolder() };
+  return { PORT: '0', ...folders, ...offline, SHUTDOWN_GRACE_SECONDS: '0' };
 }
 
 /** Starts the server as `npm start` does: with the demo servers, and a key for them. */

@@ -48,9 +48,6 @@ function send(socket: WebSocket, event: string, ...args: readonly string[]): voi
   socket.send(JSON.stringify(args.length > 0 ? { event, args } : { event }));
 }
 
-/** A stand-in for the console websocket of Wings. */
-export type Wings = ReturnType<typeof createWings>;
-
 /**
  * Adds Wings to an HTTP server; the Origin of clients must equal the panel's. It follows the Wings source, including its
  * quirks.

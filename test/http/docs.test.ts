@@ -49,8 +49,7 @@ describe('the way to the pages', () => {
   test('/docs/ is the page too, and no other path with a slash at its end', async () => {
     const app = await sharedApp();
     const [page, slash] = [await ask(app, '/docs'), await ask(app, '/docs/')];
-    expect(slash.status).toBe(200);
-    expect(slash.text).toBe(page.text);
+    expect(slash).toMatchObject({ status: 200, text: page.text });
     for (const target of ['/docs//', '/docs/errors.html/', '//docs', '/DOCS', '/docs/index.html', '/docs/none.html']) {
       expect({ target, status: (await ask(app, target)).status }).toEqual({ target, status: 404 });
     }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createApiKey } from '../../server/keys/key.ts';
+import { offline, unlimited } from '../helpers/app.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { findFreePort } from '../helpers/free-port.ts';
 import { createHostingWorld, ownServers } from '../helpers/hosting.ts';
@@ -154,12 +155,8 @@ async function createWorld(databaseUrl: string): Promise<World> {
   const settings = {
     ...hosting.settings,
     DIST_DIR: join(root, 'dist'),
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'off',
-    RATELIMIT_RPS: '100000',
-    RATELIMIT_BURST: '100000',
-    READ_RATELIMIT_RPS: '1000',
-    READ_RATELIMIT_BURST: '1000',
+    ...offline,
+    ...unlimited,
     FEEDBACK_RATELIMIT_BURST: '100000',
     TRUSTED_PROXIES: '127.0.0.1',
     CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/token-of-the-tests`,
@@ -266,13 +263,7 @@ async function publish({ root, bodies, nginx, instances }: Deployment, version: 
   writeFiles(root, { 'content/blog/news/first.md': article({ title: `First ${version}` }, '## Details\n') });
   // Both bodies are right until all instances have the new release, so the new ones are collected from a server of its own.
   const { release } = await buildProject(root, { out: join(root, 'next') });
-  const next = startProcess({
-    PORT: '0',
-    DIST_DIR: join(root, 'next'),
-    DATA_DIR: temporaryFolder(),
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'off',
-  });
+  const next = startProcess({ PORT: '0', DIST_DIR: join(root, 'next'), DATA_DIR: temporaryFolder(), ...offline });
   const port = await next.listening();
   for (const path of paths) bodies.get(path)!.add(digest((await ask(`http://127.0.0.1:${port}${path}`)).text));
   next.child.kill('SIGKILL');

@@ -1,12 +1,11 @@
 import { lutimesSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { offline } from '../helpers/app.ts';
 import { describeInstalled } from '../helpers/installed.ts';
-import { findFreePort } from '../helpers/free-port.ts';
+import { findFreePort, listen } from '../helpers/free-port.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { metricNames, prometheusProgram, promtool } from '../helpers/metrics.ts';
@@ -36,9 +35,8 @@ async function createSlowLine(url: string) {
     database.on('data', (chunk) => later(() => client.write(chunk)));
     database.on('close', () => later(() => client.destroy()));
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  target.port = String(await listen(server));
   onTestFinished(() => void server.close());
-  target.port = String((server.address() as AddressInfo).port);
   return { url: target.href, slowDown: (ms: number) => void (delayMs = ms) };
 }
 
@@ -48,12 +46,7 @@ async function watchInstances(commands: string, databaseUrl: string) {
   const world = await createHostingWorld(temporaryFolder(), { databaseUrl });
   const line = await createSlowLine(databaseUrl);
   const ports = await Promise.all(Array.from({ length: 4 }, findFreePort));
-  const settings = {
-    DIST_DIR: join(root, 'dist'),
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'off',
-    SHUTDOWN_GRACE_SECONDS: '0',
-  };
+  const settings = { DIST_DIR: join(root, 'dist'), ...offline, SHUTDOWN_GRACE_SECONDS: '0' };
   const start = async (index: 0 | 1) => {
     const own = { PORT: String(ports[index]), METRICS_PORT: String(ports[index + 2]), DATABASE_URL: line.url };
     const instance = startProcess({ ...settings, ...world.settings, ...own });

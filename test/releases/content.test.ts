@@ -91,16 +91,13 @@ describe('a list', () => {
   ])('of the category %s, which does not exist, is empty', async (category) => {
     const app = await sharedApp();
     const answer = await ask(app, `/v1/kb/list?category=${category}`);
-    expect(answer.status).toBe(200);
-    expect(answer.headers['content-type']).toBe('application/json');
-    expect(answer.text).toBe('[]\n');
+    expect(answer).toMatchObject({ status: 200, text: '[]\n', headers: { 'content-type': 'application/json' } });
   });
 
   test('of two categories at once is refused', async () => {
     const app = await sharedApp();
     const answer = await ask(app, '/v1/kb/list?category=vps&category=dns');
-    expect(answer.status).toBe(400);
-    expect(answer.text).toBe('query parameter category is given more than once\n');
+    expect(answer).toMatchObject({ status: 400, text: 'query parameter category is given more than once\n' });
   });
 });
 
@@ -145,8 +142,7 @@ describe.each([
     async (query) => {
       const app = await sharedApp();
       const answer = await ask(app, endpoint + query.replace('%s', path));
-      expect(answer.status).toBe(400);
-      expect(answer.text).toBe('path is required\n');
+      expect(answer).toMatchObject({ status: 400, text: 'path is required\n' });
     },
   );
 
@@ -155,8 +151,7 @@ describe.each([
     async (query) => {
       const app = await sharedApp();
       const answer = await ask(app, `${endpoint}?${query}`);
-      expect(answer.status).toBe(400);
-      expect(answer.text).toBe('query parameter path is given more than once\n');
+      expect(answer).toMatchObject({ status: 400, text: 'query parameter path is given more than once\n' });
     },
   );
 
@@ -195,8 +190,7 @@ describe.each([
     const app = await sharedApp();
     const answer = await ask(app, `${endpoint}?path=${unknown}`);
     expect(answer.status).toBe(404);
-    expect(answer.headers['cache-control']).toBe('public, max-age=10');
-    expect(answer.text).toBe('article not found\n');
+    expect(answer).toMatchObject({ text: 'article not found\n', headers: { 'cache-control': 'public, max-age=10' } });
   });
 });
 
@@ -218,8 +212,7 @@ describe('a former path of an article', () => {
     ];
     for (const target of targets) {
       const answer = await ask(app, target);
-      expect(answer.status).toBe(200);
-      expect(answer.headers['content-location']).toBe(now);
+      expect(answer).toMatchObject({ status: 200, headers: { 'content-location': now } });
       expect(answer.headers.etag).toBe(current.headers.etag);
       expect(answer.body.equals(current.body)).toBe(true);
     }

@@ -1,26 +1,13 @@
 import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
-import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { temporaryFolder } from '../helpers/project.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
 import { copyProject } from './shared.ts';
 
 /** The server in its own process. */
-export interface ServerProcess {
-  readonly child: ChildProcessByStdio<null, Readable, Readable>;
-  /** Its output so far. */
-  stdout(): string;
-  stderr(): string;
-  /** Waits for a log line with this message. Throws if the process ends without it. */
-  logged(message: string): Promise<Record<string, unknown>>;
-  /** Waits until it listens; returns the port. */
-  listening(): Promise<number>;
-  /** Waits for its end; returns the exit status or signal. */
-  ended(): Promise<number | string>;
-}
+export type ServerProcess = ReturnType<typeof startProcess>;
 
 const main = resolve(import.meta.dirname, '../../server/main.js');
 
@@ -35,7 +22,7 @@ export function startProcess(
     args = [],
     onEnd = onTestFinished,
   }: { cwd?: string; args?: readonly string[]; onEnd?: OnEnd } = {},
-): ServerProcess {
+) {
   const env = { PATH: process.env.PATH, ...settings };
   const child = spawn(process.execPath, [main, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
@@ -65,11 +52,15 @@ export function startProcess(
   };
   return {
     child,
+    /** Its output so far. */
     stdout: () => stdout,
     stderr: () => stderr,
+    /** Waits for a log line with this message. Throws if the process ends without it. */
     logged,
+    /** Waits until it listens; returns the port. */
     listening: async () => Number(new URL((await logged('listening')).url as string).port),
-    async ended() {
+    /** Waits for its end; returns the exit status or signal. */
+    ended: async (): Promise<number | string> => {
       const [code, signal] = await closed;
       return code ?? signal!;
     },

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { offline, unlimited } from '../../helpers/app.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
@@ -57,12 +58,8 @@ test('2,000 streams, 1,000 half-open requests, an unread log and a locked store 
     ...world.settings,
     PORT: '0',
     DIST_DIR: join(await sharedProject(), 'dist'),
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'off',
-    RATELIMIT_RPS: '100000',
-    RATELIMIT_BURST: '100000',
-    READ_RATELIMIT_RPS: '100000',
-    READ_RATELIMIT_BURST: '100000',
+    ...offline,
+    ...unlimited,
     FEEDBACK_RATELIMIT_BURST: '100000',
   });
   const port = await server.listening();

@@ -77,7 +77,6 @@ test('SIGTERM during an action ends the server within the grace, and the outcome
   const second = startProcess(all);
   const again = { port: await second.listening(), key } as SharedApp;
   const replayed = await askEndpoint(again, 'startGameServer', { headers });
-  expect(replayed.status).toBe(502);
-  expect(replayed.headers['idempotent-replayed']).toBe('true');
+  expect(replayed).toMatchObject({ status: 502, headers: { 'idempotent-replayed': 'true' } });
   expect(world.panel.seen.filter(isPower)).toHaveLength(1);
 });
