@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { readEnv } from '../../server/env.ts';
-import { createLog } from '../../server/log.ts';
 import { startServer } from '../../server/start.ts';
 import { buildProject, createProject } from './project.ts';
+import { createTestLog } from './upstream.ts';
 import type { OnEnd } from './upstream.ts';
 
 /** The whole server, on a real port. */
@@ -35,10 +34,8 @@ export async function createTestApp({
     ...offline,
     ...settings,
   });
-  const destination = new PassThrough();
-  let written = '';
-  destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
-  const server = await startServer(env, createLog({ level: env.LOG_LEVEL, format: 'json', destination }));
+  const { log, lines } = createTestLog(env.LOG_LEVEL);
+  const server = await startServer(env, log);
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= server.stop());
   onEnd(stop);
@@ -60,11 +57,7 @@ export async function createTestApp({
     /** Sends bytes unchanged and returns what comes back until the connection closes, or is idle for half a second after its first byte. */
     raw: (request: string) => sendRaw(port, request),
     /** The lines of the log so far, parsed. */
-    log: () =>
-      written
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line) as Record<string, unknown>),
+    log: lines,
   };
 }
 

@@ -142,10 +142,12 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
   }
 }
 
-/** A log with readable output. */
-export function createTestLog() {
+/** A log, its text and its lines parsed. */
+export function createTestLog(level = 'trace') {
   const destination = new PassThrough();
-  let written = '';
-  destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
-  return { log: createLog({ level: 'trace', format: 'json', destination }), written: () => written };
+  let output = '';
+  destination.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const log = createLog({ level, format: 'json', destination });
+  const parse = (line: string) => JSON.parse(line) as Record<string, unknown>;
+  return { log, written: () => output, lines: () => output.split('\n').filter(Boolean).map(parse) };
 }

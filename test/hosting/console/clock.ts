@@ -29,7 +29,6 @@ export function createTestClock(): TestClock {
         timers.delete(id);
         now = Math.max(now, at);
         run();
-        // oxlint-disable-next-line no-await-in-loop
         await nextTurn();
       }
       now = until;

@@ -1,14 +1,12 @@
 import { expect, test } from 'vitest';
 import { Problem } from '../../../server/problem.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
-import { createTestClock } from './clock.ts';
-import { createTestRelay, pollOptions } from './harness.ts';
+import { openTestStream, pollOptions } from './harness.ts';
 
 test.for(['1', 'x'.repeat(64), '🎮'.repeat(64), ' "quoted" \\ \u2028 ', '__proto__', '[null]'])(
   'a command with the reference %j is answered with it, unchanged',
   async (reference) => {
-    const relay = await createTestRelay();
-    const client = await relay.open({ mode: 'read_write' });
+    const { relay, client } = await openTestStream({ mode: 'read_write' });
     client.send('send command', 'list', reference);
     expect(await client.next()).toEqual(['command accepted', reference]);
     expect(relay.commands).toMatchObject([{ command: 'list' }]);
@@ -18,8 +16,7 @@ test.for(['1', 'x'.repeat(64), '🎮'.repeat(64), ' "quoted" \\ \u2028 ', '__pro
 test.for(['', 'x'.repeat(65), 'x'.repeat(15_000), 'a\nb', 'a\u0000', '\u0085', '\uD800'])(
   'a command with the invalid reference %j is refused by it and not sent',
   async (reference) => {
-    const relay = await createTestRelay();
-    const client = await relay.open({ mode: 'read_write' });
+    const { relay, client } = await openTestStream({ mode: 'read_write' });
     client.send('send command', 'list', reference);
     expect(await client.next()).toEqual(['command refused', reference, 'invalid']);
     expect(relay.commands).toEqual([]);
@@ -41,8 +38,7 @@ test.for<[string, string, Error]>([
   ['fails with an unknown outcome', 'failed', unknownOutcome],
   ['fails unexpectedly', 'failed', new Error(secret)],
 ])('a command that %s is refused with the code %s', async ([, code, error]) => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   relay.behaviour.command = () => Promise.reject(error);
   client.send('send command', 'list', 'ref');
   expect(await client.next()).toEqual(['command refused', 'ref', code]);
@@ -50,8 +46,7 @@ test.for<[string, string, Error]>([
 });
 
 test('a command whose key cannot be checked fails and is not sent', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   relay.behaviour.access = () => Promise.reject(new Error('database is locked'));
   client.send('send command', 'list', 'ref');
   client.send('send command', 'list');
@@ -64,8 +59,7 @@ test.for<[string, 'read' | 'read_write', 'read_only' | 'ok']>([
   ['of a token', 'read', 'ok'],
   ['of a key that lost its scope', 'read_write', 'read_only'],
 ])('a command on a read-only stream %s is refused by an event and by its reference', async ([, mode, access]) => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode });
+  const { relay, client } = await openTestStream({ mode });
   relay.behaviour.access = () => access;
   client.send('send command', 'stop', 'ref');
   expect(await client.next()).toEqual(['permission denied', 'send command']);
@@ -74,8 +68,7 @@ test.for<[string, 'read' | 'read_write', 'read_only' | 'ok']>([
 });
 
 test('commands in flight are answered each by its own reference, in their order', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   const { promise, resolve } = Promise.withResolvers<void>();
   relay.behaviour.command = async ({ command }) => {
     await promise;
@@ -96,9 +89,7 @@ test('commands in flight are answered each by its own reference, in their order'
 });
 
 test('each command with a reference is answered, also one that is dropped', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   const references = Array.from({ length: 60 }, (_, number) => `ref ${number}`);
   for (const reference of references) client.send('send command', 'list', reference);
   const answers = () => client.messages.filter(([event]) => event.startsWith('command '));
@@ -111,9 +102,7 @@ test('each command with a reference is answered, also one that is dropped', asyn
 });
 
 test('a command that is one too many for a slow provider is refused by its reference', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, clock, client } = await openTestStream({ mode: 'read_write' });
   relay.behaviour.command = () => new Promise(() => undefined);
   for (let sent = 0; sent < 18; sent += 1) client.send('send command', 'list');
   await client.roundTrip();

@@ -2,20 +2,16 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { BlockList } from 'node:net';
-import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import type { ClientOptions } from 'ws';
-import type { ServerName } from '../../../generator/contract/api-keys.ts';
-import { unknownStats } from '../../../generator/contract/console-stream.ts';
-import type { ConsoleStats } from '../../../generator/contract/console-stream.ts';
+import type { ServerName } from '#contract/api-keys.ts';
+import { unknownStats } from '#contract/console-stream.ts';
+import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Access, ConsoleClaim } from '../../../server/keys/authorize.ts';
 import { createRelay } from '../../../server/hosting/console/relay.ts';
-import type { Relay, RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
+import type { RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
 import { createStreamTokens } from '../../../server/hosting/console/token.ts';
-import type { StreamTokens } from '../../../server/hosting/console/token.ts';
 import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
-import type { UpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
-import { createLog } from '../../../server/log.ts';
 import { createRequests } from '../../../server/http/request.ts';
 import { createTokenBucket } from '../../../server/token-bucket.ts';
 import type { ConsoleEvents } from '../../../server/hosting/providers/types.ts';
@@ -23,6 +19,8 @@ import { openStore } from '../../../server/store/index.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import type { Message, TestClient } from '../../helpers/console-client.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
+import { createTestLog } from '../../helpers/upstream.ts';
+import { createTestClock } from './clock.ts';
 import type { TestClock } from './clock.ts';
 
 /** Different secrets of API keys, as their hashes. */
@@ -45,38 +43,7 @@ export interface StreamOptions {
 }
 
 /** A relay with its websocket endpoint on a real port. */
-export interface TestRelay {
-  readonly relay: Relay;
-  readonly upgrade: UpgradeHandler;
-  readonly port: number;
-  /** Every opened console, in order. */
-  readonly sources: FakeSource[];
-  readonly commands: StreamCommand[];
-  /** Every access check, in order. */
-  readonly accessChecks: string[];
-  /** The reported internal errors. */
-  readonly failures: unknown[];
-  /** The replaceable dependencies of the relay. */
-  readonly behaviour: {
-    open(source: FakeSource): Promise<void> | void;
-    access(keyId: string, secretHash: string): Promise<Access> | Access;
-    command(command: StreamCommand): Promise<void> | void;
-    stats(): Promise<ConsoleStats> | ConsoleStats;
-    /** Whether a console has emitted its buffered lines when it is open. */
-    isLoaded: boolean;
-  };
-  url(server?: string): string;
-  readonly tokens: StreamTokens;
-  token(options?: StreamOptions): Promise<string>;
-  connect(server?: string, options?: ClientOptions): Promise<TestClient>;
-  /** Opens an authenticated stream; `auth success` is already read. */
-  open(options?: StreamOptions): Promise<TestClient>;
-  /** The lines of the log so far, parsed. */
-  log(): Record<string, unknown>[];
-  stop(): Promise<void>;
-  /** Ends all connections without a close frame. */
-  terminate(): void;
-}
+export type TestRelay = Awaited<ReturnType<typeof createTestRelay>>;
 
 export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits' | 'random'> {
   readonly ttlSeconds?: number;
@@ -90,17 +57,22 @@ export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limi
 export const pollOptions = { timeout: 20_000 };
 
 /** Starts a relay with fake consoles that allows every access and accepts every command. */
-export async function createTestRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
+export async function createTestRelay(options: TestRelayOptions = {}) {
   const { pingSeconds = 30, upgrades = 100_000, ttlSeconds = 600, ...rest } = options;
+  /** Every opened console, in order. */
   const sources: FakeSource[] = [];
   const commands: StreamCommand[] = [];
+  /** Every access check, in order. */
   const accessChecks: string[] = [];
+  /** The reported internal errors. */
   const failures: unknown[] = [];
-  const behaviour: TestRelay['behaviour'] = {
-    open: () => undefined,
-    access: () => 'ok',
-    command: () => undefined,
-    stats: () => unknownStats,
+  /** The replaceable dependencies of the relay. */
+  const behaviour = {
+    open: (_source: FakeSource): Promise<void> | void => undefined,
+    access: (_keyId: string, _secretHash: string): Promise<Access> | Access => 'ok',
+    command: (_command: StreamCommand): Promise<void> | void => undefined,
+    stats: (): Promise<ConsoleStats> | ConsoleStats => unknownStats,
+    /** Whether a console has emitted its buffered lines when it is open. */
     isLoaded: true,
   };
   const store = await openStore({ DATA_DIR: temporaryFolder() });
@@ -131,9 +103,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
     },
     onFailure: (_message, error) => failures.push(error),
   });
-  const destination = new PassThrough();
-  let written = '';
-  destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
+  const { log, lines } = createTestLog('info');
   const upgrade = createUpgradeHandler({
     relay,
     pingSeconds,
@@ -141,7 +111,7 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
       trustedProxies: new BlockList(),
       limit: createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades }),
     }),
-    log: createLog({ level: 'info', format: 'json', destination }),
+    log,
   });
   const http = createServer((request, response) => response.end(`plain ${request.url}`));
   upgrade.attach(http);
@@ -166,7 +136,6 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
   const connect = (server?: string, client?: ClientOptions) => openClient(url(server), client);
   return {
     relay,
-    upgrade,
     port,
     sources,
     commands,
@@ -178,17 +147,27 @@ export async function createTestRelay(options: TestRelayOptions = {}): Promise<T
     token,
     connect,
     stop,
+    /** Ends all connections without a close frame. */
     terminate: () => connections.forEach((socket) => socket.destroy()),
-    async open(stream = {}) {
+    /** Opens an authenticated stream; `auth success` is already read. */
+    async open(stream: StreamOptions = {}): Promise<TestClient> {
       const client = await connect(stream.server);
       const answer: Message = await client.auth(await token(stream));
       if (answer[0] !== 'auth success') throw new Error(`auth was answered with ${answer.join(' ')}`);
       return client;
     },
-    log: () =>
-      written
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line) as Record<string, unknown>),
+    log: lines,
   };
+}
+
+/** Starts a relay whose time only the test advances. */
+export async function createClockedRelay(options: TestRelayOptions = {}) {
+  const clock = createTestClock();
+  return { clock, relay: await createTestRelay({ ...options, clock }) };
+}
+
+/** Opens an authenticated stream of a relay whose time only the test advances. */
+export async function openTestStream(stream: StreamOptions = {}, options: TestRelayOptions = {}) {
+  const { clock, relay } = await createClockedRelay(options);
+  return { clock, relay, client: await relay.open(stream) };
 }

@@ -3,16 +3,14 @@ import { expect, test } from 'vitest';
 import { Problem } from '../../../server/problem.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import { linesOf } from '../../helpers/console-client.ts';
-import { createTestClock } from './clock.ts';
-import { createTestRelay, pollOptions, secretHash } from './harness.ts';
+import { createClockedRelay, createTestRelay, openTestStream, pollOptions, secretHash } from './harness.ts';
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
 const noCommand =
   'A command has 1 to 1,024 characters, one of them visible, and no control characters; a reference has 1 to 64';
 
 test('send logs returns the last 150 lines in order, at most once a second', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   const first = await relay.open();
   const expected = Array.from({ length: 200 }, (_, number) => `line ${number}`);
   for (const line of expected) relay.sources[0]!.line(line);
@@ -47,8 +45,7 @@ test('the history is available without a stream while the console is followed', 
 });
 
 test('a long line is truncated at 64 KiB, and any other text arrives unchanged', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.open();
+  const { relay, client } = await openTestStream();
   const lines = ['ü'.repeat(100), '🎮'.repeat(20_000), '\uD800 alone', '\u0000'.repeat(100_000), ''];
   for (const line of lines) relay.sources[0]!.line(line);
   relay.sources[0]!.status('offline');
@@ -61,26 +58,9 @@ test('a command is sent upstream once, with its sender', async () => {
   await client.auth(await relay.token({ mode: 'read_write' }));
   client.send('send command', 'say "Grüße" 🎮');
   await client.roundTrip();
-  expect(relay.commands).toEqual([
-    {
-      server: 'game:mc',
-      keyId: 'key',
-      secretHash,
-      command: 'say "Grüße" 🎮',
-      requestId: 'request-of-the-test',
-      ip: '127.0.0.1',
-    },
-  ]);
+  const sender = { keyId: 'key', secretHash, requestId: 'request-of-the-test', ip: '127.0.0.1' };
+  expect(relay.commands).toEqual([{ server: 'game:mc', command: 'say "Grüße" 🎮', ...sender }]);
   expect(client.messages).toEqual([['auth success']]);
-});
-
-test('a read-only stream never sends a command', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read' });
-  client.send('send command', 'stop');
-  expect(await client.next()).toEqual(['permission denied', 'send command']);
-  expect(relay.commands).toEqual([]);
-  expect(relay.accessChecks).toEqual(['key game:mc read']);
 });
 
 test.for<[string, unknown[]]>([
@@ -99,8 +79,7 @@ test.for<[string, unknown[]]>([
   ['a number as its reference', ['list', 7]],
   ['a list', [['stop']]],
 ])('a command with %s is refused and not sent', async ([, args]) => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   client.send('send command', ...args);
   const isReferenced = typeof args[1] === 'string';
   const answer = isReferenced ? ['command refused', args[1], 'invalid'] : ['daemon error', noCommand];
@@ -109,16 +88,14 @@ test.for<[string, unknown[]]>([
 });
 
 test('the limit of 1,024 characters counts characters, not bytes', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   client.send('send command', '🎮'.repeat(1024));
   await client.roundTrip();
   expect(relay.commands).toHaveLength(1);
 });
 
 test('the client gets provider errors and problems of a command, but no internal errors', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   const offline = 'The server must be online to receive commands';
   const errors = [
     new ProviderError(offline, { outcome: 'refused' }),
@@ -135,8 +112,7 @@ test('the client gets provider errors and problems of a command, but no internal
 
 /** Sends two commands; the provider answers the first when `resolve` is called. */
 async function sendTwoCommands() {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   const { promise, resolve } = Promise.withResolvers<void>();
   relay.behaviour.command = () => promise;
   client.send('send command', 'first');
@@ -177,8 +153,7 @@ test.for<[string, string | Buffer, [string, string]]>([
   ['deep nesting', '['.repeat(16_000), ['daemon error', malformed]],
   ['a binary frame', Buffer.from('{"event":"send command","args":["stop"]}'), ['daemon error', malformed]],
 ])('%s is answered and never forwarded', async ([, frame, answer]) => {
-  const relay = await createTestRelay();
-  const client = await relay.open({ mode: 'read_write' });
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   client.socket.send(frame);
   expect(await client.next()).toEqual(answer);
   expect(relay.commands).toEqual([]);
@@ -187,17 +162,8 @@ test.for<[string, string | Buffer, [string, string]]>([
   expect(relay.commands).toMatchObject([{ command: 'still open' }]);
 });
 
-test('a frame beyond 16 KiB ends the stream', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.open();
-  client.send('send command', 'x'.repeat(16 * 1024));
-  expect(await client.ended).toMatchObject({ code: 1009 });
-  await expect.poll(() => relay.relay.stats().connections, pollOptions).toBe(0);
-});
-
 test('a burst of 20 messages is accepted, further ones are dropped with one error, and 5 per second refill', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   const client = await relay.connect();
   const denied = (): number => client.messages.filter(([event]) => event === 'permission denied').length;
   for (let sent = 0; sent < 60; sent += 1) client.send('x');
@@ -216,8 +182,7 @@ test('a burst of 20 messages is accepted, further ones are dropped with one erro
 });
 
 test('the number of messages that wait for a slow store is limited', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   relay.behaviour.access = () => new Promise(() => undefined);
   const client = await relay.connect();
   client.send('auth', await relay.token());
@@ -231,26 +196,18 @@ test('the number of messages that wait for a slow store is limited', async () =>
   );
 });
 
-test.for(['messages', 'pings', 'pongs'])('a client that keeps sending %s is closed', async (kind) => {
-  const relay = await createTestRelay();
-  const client = await relay.open();
-  for (let sent = 0; sent < 2000; sent += 1) {
-    if (kind === 'pings') client.socket.ping();
-    else if (kind === 'pongs') client.socket.pong();
-    else client.send('x');
-  }
+test.for(['ping', 'pong'] as const)('a client that keeps sending %ss is closed', async (kind) => {
+  const { client } = await openTestStream();
+  for (let sent = 0; sent < 2000; sent += 1) client.socket[kind]();
   expect(await client.ended).toEqual({ code: 1008, reason: 'too many messages' });
 });
 
 test('a client that sends but never reads is disconnected before its answers fill the memory', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock, ttlSeconds: 1_000_000 });
-  const client = await relay.open();
+  const { relay, clock, client } = await openTestStream({}, { ttlSeconds: 1_000_000 });
   client.socket.pause();
   const gone = once(client.socket, 'close');
   const event = '\u0001'.repeat(2000);
   while (relay.relay.stats().connections > 0) {
-    // oxlint-disable-next-line no-await-in-loop
     await clock.advance(4);
     for (let sent = 0; sent < 20; sent += 1) client.send(event);
   }

@@ -1,25 +1,14 @@
 import { expect, test } from 'vitest';
 import { linesOf } from '../../helpers/console-client.ts';
-import type { TestClient } from '../../helpers/console-client.ts';
-import { createTestClock } from './clock.ts';
-import type { TestClock } from './clock.ts';
-import { createTestRelay, pollOptions } from './harness.ts';
-import type { StreamOptions, TestRelay, TestRelayOptions } from './harness.ts';
+import { createClockedRelay, pollOptions } from './harness.ts';
 
 type At = 'unauthenticated' | 'live' | 'expiring' | 'expired';
 
-interface Stream {
-  readonly relay: TestRelay;
-  readonly clock: TestClock;
-  readonly client: TestClient;
-}
-
 /** Opens a stream and advances it to a state; earlier messages are already read. */
-async function openAt(at: At, options: TestRelayOptions = {}, stream: StreamOptions = {}): Promise<Stream> {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ ...options, clock });
+async function openAt(at: At) {
+  const { relay, clock } = await createClockedRelay();
   if (at === 'unauthenticated') return { relay, clock, client: await relay.connect() };
-  const client = await relay.open({ mode: 'read_write', ...stream });
+  const client = await relay.open({ mode: 'read_write' });
   await clock.advance({ live: 0, expiring: 540, expired: 600 }[at]);
   if (at !== 'live') await client.until(`token ${at}`);
   return { relay, clock, client };
@@ -67,7 +56,8 @@ test.for(all)('a stream that is %s is closed after five bad tokens', async (at) 
   const { client } = await openAt(at);
   for (let tries = 0; tries < 5; tries += 1) client.send('auth', 'nonsense');
   expect(await client.until('jwt error')).toEqual([['jwt error', 'The token is not valid']]);
-  expect(await client.ended).toMatchObject({ code: 4000 });
+  expect(await client.ended).toEqual({ code: 4000, reason: 'too many tokens were refused' });
+  expect(client.messages.filter(([event]) => event === 'jwt error')).toHaveLength(5);
 });
 
 test.for(authenticated)('a stream that is %s rejects a token of another key', async (at) => {
@@ -86,8 +76,11 @@ test.for(all)('a stream that is %s follows the console after a valid token', asy
 test.for(all)('a stream that is %s ends if the key of its new token is revoked', async (at) => {
   const { relay, client } = await openAt(at);
   relay.behaviour.access = () => 'denied';
+  const count = client.messages.length;
   client.send('auth', await relay.token());
   expect(await client.ended).toEqual({ code: 4003, reason: 'access was revoked' });
+  expect(client.messages).toHaveLength(count);
+  expect(relay.sources).toHaveLength(at === 'unauthenticated' ? 0 : 1);
 });
 
 test.for(all)('a stream that is %s gets an error if its token cannot be checked', async (at) => {
@@ -158,5 +151,6 @@ test.for<[At, number]>([
   await clock.advance(0.1);
   if (at === 'live') expect(await client.next()).toEqual(['token expiring']);
   else if (at === 'expiring') expect(await client.next()).toEqual(['token expired']);
-  else expect((await client.ended).code).toBe(at === 'unauthenticated' ? 4000 : 4001);
+  else if (at === 'expired') expect((await client.ended).code).toBe(4001);
+  else expect(await client.ended).toEqual({ code: 4000, reason: 'no token came in time' });
 });

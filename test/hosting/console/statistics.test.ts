@@ -3,52 +3,49 @@ import { expect, test } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
-import { createTestClock } from './clock.ts';
-import { createTestRelay } from './harness.ts';
-import type { TestRelay, TestRelayOptions } from './harness.ts';
+import type { TestClient } from '../../helpers/console-client.ts';
+import { createClockedRelay, openTestStream } from './harness.ts';
 
 /** A relay whose console counts its reads of statistics, and answers each with their number. */
-async function createCounted(options: TestRelayOptions = {}) {
-  const relay = await createTestRelay(options);
-  const counted = { relay, reads: 0 };
+async function createCounted() {
+  const { relay, clock } = await createClockedRelay();
+  const counted = { relay, clock, reads: 0 };
   relay.behaviour.stats = () => ({ ...unknownStats, cpu: (counted.reads += 1) });
   return counted;
 }
 
 const toStats = ([, text]: readonly string[]) => JSON.parse(text!) as ConsoleStats;
 
-async function askFor(client: Awaited<ReturnType<TestRelay['open']>>): Promise<ConsoleStats> {
+async function askFor(client: TestClient): Promise<ConsoleStats> {
   client.send('send stats');
   return toStats((await client.until('stats')).at(-1)!);
 }
 
 test('statistics are sent at most once in 2 s, and an early request waits', async () => {
-  const clock = createTestClock();
-  const counted = await createCounted({ clock });
+  const counted = await createCounted();
   const client = await counted.relay.open();
   for (let sent = 0; sent < 5; sent += 1) client.send('send stats', null);
   expect(toStats(await client.next())).toEqual({ ...unknownStats, cpu: 1 });
   client.send('send stats');
   client.send('send stats');
-  await clock.advance(1.9);
+  await counted.clock.advance(1.9);
   await client.roundTrip();
   expect(client.messages).toHaveLength(2);
-  await clock.advance(0.1);
+  await counted.clock.advance(0.1);
   expect(toStats(await client.next())).toMatchObject({ cpu: 2 });
-  await clock.advance(10);
+  await counted.clock.advance(10);
   await client.roundTrip();
   expect(client.messages).toHaveLength(3);
   expect(await askFor(client)).toMatchObject({ cpu: 3 });
 });
 
 test('viewers share a read of statistics for 2 s', async () => {
-  const clock = createTestClock();
-  const counted = await createCounted({ clock });
+  const counted = await createCounted();
   const viewers = await Promise.all(Array.from({ length: 5 }, () => counted.relay.open()));
   const other = await counted.relay.open({ server: 'other' });
   expect(await Promise.all(viewers.map(askFor))).toEqual(viewers.map(() => ({ ...unknownStats, cpu: 1 })));
   expect(await askFor(other)).toMatchObject({ cpu: 2 });
-  await clock.advance(2);
+  await counted.clock.advance(2);
   expect(await Promise.all(viewers.map(askFor))).toEqual(viewers.map(() => ({ ...unknownStats, cpu: 3 })));
 });
 
@@ -77,9 +74,8 @@ test('nothing is known of a console that cannot be opened', async () => {
 });
 
 test('slow statistics delay neither a renewal nor a command', async () => {
-  const relay = await createTestRelay();
+  const { relay, client } = await openTestStream({ mode: 'read_write' });
   relay.behaviour.stats = () => new Promise(() => undefined);
-  const client = await relay.open({ mode: 'read_write' });
   client.send('send stats');
   client.send('send command', 'list', 'ref');
   expect(await client.next()).toEqual(['command accepted', 'ref']);
@@ -87,8 +83,7 @@ test('slow statistics delay neither a renewal nor a command', async () => {
 });
 
 test('statistics that arrive after the end of a stream or its token are not sent', async () => {
-  const clock = createTestClock();
-  const counted = await createCounted({ clock });
+  const counted = await createCounted();
   const { promise, resolve } = Promise.withResolvers<ConsoleStats>();
   counted.relay.behaviour.stats = () => promise;
   const gone = await counted.relay.open();
@@ -99,7 +94,7 @@ test('statistics that arrive after the end of a stream or its token are not sent
   await client.roundTrip();
   gone.socket.close();
   await gone.ended;
-  await clock.advance(600);
+  await counted.clock.advance(600);
   await client.until('token expired');
   resolve(unknownStats);
   await sleep(10);

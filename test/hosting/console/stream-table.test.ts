@@ -6,23 +6,11 @@ import { parseMessage } from '../../../server/hosting/console/session.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import { findProblem } from '../../server/described-frames.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
-import { createTestClock } from './clock.ts';
-import type { TestClock } from './clock.ts';
-import { createTestRelay } from './harness.ts';
-import type { TestRelay } from './harness.ts';
+import { openTestStream, pollOptions } from './harness.ts';
 
 /** A stream that may send commands, whose first message is already read. */
-interface Stream {
-  readonly relay: TestRelay;
-  readonly client: TestClient;
-  readonly clock: TestClock;
-}
-
-async function openStream(limits: { viewersPerKey?: number } = {}): Promise<Stream> {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock, limits });
-  return { relay, clock, client: await relay.open({ mode: 'read_write' }) };
-}
+const openStream = () => openTestStream({ mode: 'read_write' });
+type Stream = Awaited<ReturnType<typeof openStream>>;
 
 /** How each event of the service comes about. */
 const eventTests: { readonly [Event in ServiceEvent]: (stream: Stream) => unknown } = {
@@ -57,11 +45,9 @@ const valueTests: { readonly [value: string]: (stream: Stream) => unknown } = {
       ({ relay }: Stream) => relay.sources[0]!.status(state),
     ]),
   ),
-  'command refused offline': ({ relay, client }) => {
-    const message = 'The server must be online to receive commands';
-    relay.behaviour.command = () => Promise.reject(new ProviderError(message, { outcome: 'refused' }));
-    client.send('send command', 'list', 'ref');
-  },
+  'command refused offline': refuseWith(
+    new ProviderError('The server must be online to receive commands', { outcome: 'refused' }),
+  ),
   'command refused rate_limited': ({ client }) => {
     for (let sent = 0; sent < 20; sent += 1) client.send('send command', 'list', 'ref');
   },
@@ -70,11 +56,15 @@ const valueTests: { readonly [value: string]: (stream: Stream) => unknown } = {
     client.send('send command', 'list', 'ref');
   },
   'command refused invalid': ({ client }) => client.send('send command', 'two\nlines', 'ref'),
-  'command refused failed': ({ relay, client }) => {
-    relay.behaviour.command = () => Promise.reject(new ProviderError('No answer', { outcome: 'unknown' }));
-    client.send('send command', 'list', 'ref');
-  },
+  'command refused failed': refuseWith(new ProviderError('No answer', { outcome: 'unknown' })),
 };
+
+function refuseWith(failure: Error) {
+  return ({ relay, client }: Stream): void => {
+    relay.behaviour.command = () => Promise.reject(failure);
+    client.send('send command', 'list', 'ref');
+  };
+}
 
 test.for(Object.entries(valueTests))('the service sends %s', async ([name, cause]) => {
   const stream = await openStream();
@@ -127,6 +117,7 @@ test.for(Object.entries(closeTests))('a stream is closed: %s', async ([name, cau
   await cause(stream);
   const [code] = (await closed) as [number];
   expect(code).toBe(closeCodes[name as CloseName].code);
+  await expect.poll(() => stream.relay.relay.stats().connections, pollOptions).toBe(0);
 });
 
 test('the close codes that clients rely on stay the same', () => {

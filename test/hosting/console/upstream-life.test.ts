@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { TestClient } from '../../helpers/console-client.ts';
-import { createTestClock } from './clock.ts';
-import { createTestRelay, pollOptions } from './harness.ts';
+import { createClockedRelay, openTestStream, pollOptions } from './harness.ts';
 import type { FakeSource, TestRelay } from './harness.ts';
 
 async function leave(relay: TestRelay, client: TestClient): Promise<void> {
@@ -13,8 +12,7 @@ async function leave(relay: TestRelay, client: TestClient): Promise<void> {
 
 /** A relay whose console opening is pending until `resolve` or `reject`. */
 async function createOpening() {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   const opening = Promise.withResolvers<void>();
   relay.behaviour.open = () => opening.promise;
   return { clock, relay, ...opening };
@@ -34,8 +32,7 @@ test('one of two viewers who wait for a console may leave', async () => {
 });
 
 test('a viewer who comes back within 30 s keeps the console open', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   await leave(relay, await relay.open());
   await clock.advance(29);
   const viewer = await relay.open();
@@ -66,9 +63,7 @@ test('a console that cannot be opened during shutdown is neither reported nor tr
 });
 
 test('viewers get the messages of an upstream that is reopening', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
-  const client = await relay.open();
+  const { relay, clock, client } = await openTestStream();
   relay.sources[0]!.ended('the server is suspended');
   const opening = Promise.withResolvers<void>();
   relay.behaviour.open = () => opening.promise;

@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
-import { createTestClock } from './clock.ts';
-import { createTestRelay, pollOptions } from './harness.ts';
+import { openTestStream, pollOptions } from './harness.ts';
 import type { TestRelayOptions } from './harness.ts';
 
 const lost = 'the connection to the console was lost';
@@ -11,9 +10,7 @@ const opened = 'The console was opened again: lines may be missing here';
 
 /** A console with a line and a viewer. */
 async function follow(options: TestRelayOptions = {}) {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ ...options, clock });
-  const client = await relay.open();
+  const { relay, clock, client } = await openTestStream({}, options);
   const last = () => relay.sources.at(-1)!;
   last().status('running');
   last().line('before');
@@ -77,9 +74,7 @@ test('a lost upstream is tried once a minute in the end', async () => {
   const { last, tries } = await follow();
   for (const wait of [1, 2, 4, 8, 16, 32, 60, 60]) {
     last().ended(lost, 0);
-    // oxlint-disable-next-line no-await-in-loop
     const before = await tries(wait - 0.1);
-    // oxlint-disable-next-line no-await-in-loop
     expect(await tries(0.2)).toBe(before + 1);
   }
 });

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import { linesOf } from '../../helpers/console-client.ts';
-import { createTestClock } from './clock.ts';
-import { createTestRelay, pollOptions } from './harness.ts';
+import { createClockedRelay, createTestRelay, openTestStream, pollOptions } from './harness.ts';
 import type { FakeSource } from './harness.ts';
 
 test('all viewers of a server share one upstream and get the same lines', async () => {
@@ -16,7 +15,6 @@ test('all viewers of a server share one upstream and get the same lines', async 
   relay.sources[0]!.status('stopping');
   relay.sources[1]!.status('offline');
   for (const viewer of viewers) {
-    // oxlint-disable-next-line no-await-in-loop
     expect(linesOf(await viewer.until('status'))).toEqual(Array.from({ length: 100 }, (_, number) => `line ${number}`));
   }
   expect(await other.next()).toEqual(['status', 'offline']);
@@ -108,8 +106,7 @@ test('the lines that an upstream has buffered are the answer to an early send lo
 });
 
 test('send logs is answered after 5 s if the upstream sends no lines', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   relay.behaviour.isLoaded = false;
   const client = await relay.open();
   client.send('send logs');
@@ -139,9 +136,7 @@ test.for<[string, (source: FakeSource) => void]>([
 });
 
 test('a client that is too slow for the history gets the gap before logs end', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
-  const client = await relay.open();
+  const { relay, clock, client } = await openTestStream();
   const [source] = relay.sources;
   const text = 'x'.repeat(10_000);
   for (let number = 0; number < 60; number += 1) source!.line(`${number} ${text}`);
@@ -162,8 +157,7 @@ test('a client that is too slow for the history gets the gap before logs end', a
 });
 
 test('the upstream stays open for 30 s after its last viewer, for page reloads', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   const leave = async () => {
     const viewer = await relay.open();
     viewer.socket.close();
@@ -192,8 +186,7 @@ test('the upstream stays open for 30 s after its last viewer, for page reloads',
 });
 
 test('an upstream that opens after its last viewer has left is closed at once', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   const { promise, resolve } = Promise.withResolvers<void>();
   relay.behaviour.open = () => promise;
   const viewer = await relay.open();
@@ -206,8 +199,7 @@ test('an upstream that opens after its last viewer has left is closed at once', 
 });
 
 test('a gap and an error of the upstream keep their position between the lines', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.open();
+  const { relay, client } = await openTestStream();
   const [source] = relay.sources;
   source!.line('before');
   source!.gap('the connection to the console was lost');
@@ -224,8 +216,7 @@ test('a gap and an error of the upstream keep their position between the lines',
 });
 
 test('a failed opening is reported and retried with increasing delays while there are viewers', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   relay.behaviour.open = () => Promise.reject(new ProviderError('The panel is not available', { outcome: 'refused' }));
   const first = await relay.open();
   expect(await first.next()).toEqual(['daemon error', 'The panel is not available']);
@@ -264,8 +255,7 @@ test('viewers do not see internal reasons of an upstream failure', async () => {
 });
 
 test('a failed opening is not retried without viewers, and short visits do not shorten its delay', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
+  const { relay, clock } = await createClockedRelay();
   relay.behaviour.open = () => Promise.reject(new ProviderError('no', { outcome: 'refused' }));
   const comeAndGo = async () => {
     const viewer = await relay.open();
@@ -284,9 +274,7 @@ test('a failed opening is not retried without viewers, and short visits do not s
 });
 
 test('an ended console is reported, retried a minute later, and starts a new history', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
-  const client = await relay.open();
+  const { relay, clock, client } = await openTestStream();
   relay.sources[0]!.line('old');
   relay.sources[0]!.ended('the server is suspended');
   relay.sources[0]!.line('ignored');
