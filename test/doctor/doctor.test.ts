@@ -58,29 +58,22 @@ test('a service below a path is looked at there', async () => {
   expect(seen).toEqual(['/api/health', '/api/ready']);
 });
 
+const noAddress = '--url must be an address such as https://api.example.com, without a query';
+
 test.each([
-  [['doctor', '--key-file', 'key'], '--key-file needs --url'],
-  [['doctor', '--url', 'api.example.com'], '--url must be an address such as https://api.example.com, without a query'],
-  [['doctor', '--url', 'ftp://a.example'], '--url must be an address such as https://api.example.com, without a query'],
-  [
-    ['doctor', '--url', 'https://a.example/?x'],
-    '--url must be an address such as https://api.example.com, without a query',
-  ],
-  [
-    ['doctor', '--url', 'https://u:p@a.example'],
-    '--url must be an address such as https://api.example.com, without a query',
-  ],
-])('%j is refused', async (args, message) => {
-  expect(await runHere(args, {})).toEqual({ status: 1, stdout: '', stderr: `${message}\n` });
+  ['--key-file', 'key', '--key-file needs --url'],
+  ['--url', 'api.example.com', noAddress],
+  ['--url', 'ftp://a.example', noAddress],
+  ['--url', 'https://a.example/?x', noAddress],
+  ['--url', 'https://u:p@a.example', noAddress],
+])('%s %s is refused', async (option, value, message) => {
+  expect(await runHere(['doctor', option, value], {})).toEqual({ status: 1, stdout: '', stderr: `${message}\n` });
 });
 
 test('a key file that holds no key is refused, without its text', async () => {
   const file = fileWith('hk_secret');
-  const { status, stderr } = await runHere(['doctor', '--url', 'http://127.0.0.1:1', '--key-file', file], {});
-  expect({ status, stderr }).toEqual({
-    status: 1,
-    stderr: `${file} must contain one API key, as \`keys create\` prints it\n`,
-  });
-  const missing = await runHere(['doctor', '--url', 'http://127.0.0.1:1', '--key-file', `${file}-x`], {});
-  expect(missing.stderr).toBe(`${file}-x cannot be read: ENOENT\n`);
+  const use = (path: string) => runHere(['doctor', '--url', 'http://127.0.0.1:1', '--key-file', path], {});
+  const stderr = `${file} must contain one API key, as \`keys create\` prints it\n`;
+  expect(await use(file)).toMatchObject({ status: 1, stderr });
+  expect((await use(`${file}-x`)).stderr).toBe(`${file}-x cannot be read: ENOENT\n`);
 });

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import type { TestContext } from 'vitest';
 import { runCommand, runHere } from '../commands/run-command.ts';
 import { findFreePort } from '../helpers/free-port.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
@@ -108,7 +109,7 @@ test('wrong settings are a fault each, and nothing else is checked', async () =>
 });
 
 /** Writes to the database of an installation. */
-function change({ settings }: Installation, sql: string): void {
+function changeStore({ settings }: Installation, sql: string): void {
   using database = new DatabaseSync(join(settings['DATA_DIR']!, 'hosting.sqlite'));
   database.exec(sql);
 }
@@ -117,48 +118,44 @@ function change({ settings }: Installation, sql: string): void {
 interface Fault {
   /** Breaks the installation; returns settings to change. */
   readonly make: (installation: Installation) => Promise<Record<string, string> | void> | Record<string, string> | void;
-  readonly check: string;
-  readonly seen: string | RegExp;
-  readonly advice: string | RegExp;
+  readonly finds: readonly [check: string, seen: string | RegExp, advice: string | RegExp];
   /** Other checks that find a fault for the same reason. */
   readonly also?: readonly string[];
 }
+
+/** Changes one record of a server in the store. */
+const setServer = (server: string, change: string) => (installation: Installation) =>
+  changeStore(installation, `UPDATE hosting_servers SET ${change} WHERE server = '${server}'`);
 
 const day = 86_400_000;
 
 const faults: Readonly<Record<string, Fault>> = {
   'a misspelt setting': {
     make: () => ({ RATELIMIT_BRUST: 'hunter2' }),
-    check: 'settings',
-    seen: 'RATELIMIT_BRUST is not a setting and has no effect: did you mean RATELIMIT_BURST?',
-    advice: 'rename RATELIMIT_BRUST, or remove it',
+    finds: [
+      'settings',
+      'RATELIMIT_BRUST is not a setting and has no effect: did you mean RATELIMIT_BURST?',
+      'rename RATELIMIT_BRUST, or remove it',
+    ],
   },
   'a public address without PUBLIC_URL': {
     make: () => ({ HOST: '0.0.0.0', PUBLIC_URL: '' }),
-    check: 'settings',
-    seen: /^PUBLIC_URL is not set/,
-    advice: /^set PUBLIC_URL/,
+    finds: ['settings', /^PUBLIC_URL is not set/, /^set PUBLIC_URL/],
   },
   'a PUBLIC_URL in plain text': {
     make: () => ({ PUBLIC_URL: 'http://api.example.com' }),
-    check: 'settings',
-    seen: /^PUBLIC_URL is not https/,
-    advice: /https/,
+    finds: ['settings', /^PUBLIC_URL is not https/, /https/],
   },
   'a proxy on this machine that is not trusted': {
     make: () => ({ TRUSTED_PROXIES: '' }),
-    check: 'settings',
-    seen: /^TRUSTED_PROXIES lacks the proxy on this machine/,
-    advice: 'set TRUSTED_PROXIES=127.0.0.1,::1',
+    finds: ['settings', /^TRUSTED_PROXIES lacks the proxy on this machine/, 'set TRUSTED_PROXIES=127.0.0.1,::1'],
   },
   'a clock in the past': {
     make({ root }) {
       const later = new Date(Date.now() + 3 * day);
       utimesSync(join(root, 'dist/current/manifest.json'), later, later);
     },
-    check: 'clock',
-    seen: 'it is 72 h before the release was built',
-    advice: /NTP/,
+    finds: ['clock', 'it is 72 h before the release was built', /NTP/],
   },
   'a clock that differs from that of an upstream': {
     make({ world, kuma }) {
@@ -167,9 +164,7 @@ const faults: Readonly<Record<string, Fault>> = {
         upstream.fail({ status: 200, headers: { date }, body: '{}' }, ({ path }) => path === '/');
       }
     },
-    check: 'clock of an upstream',
-    seen: /^an upstream is 3[56]\d\d s ahead of this machine$/,
-    advice: /NTP/,
+    finds: ['clock of an upstream', /^an upstream is 3[56]\d\d s ahead of this machine$/, /NTP/],
   },
   'a damaged database': {
     make({ settings }) {
@@ -177,33 +172,27 @@ const faults: Readonly<Record<string, Fault>> = {
       using database = new DatabaseSync(file);
       database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       database.close();
-      const bytes = readFileSync(file);
-      bytes.fill(0xff, 4096, 8192);
-      writeFileSync(file, bytes);
-      return {};
+      writeFileSync(file, readFileSync(file).fill(0xff, 4096, 8192));
     },
-    check: 'store',
-    seen: /^the database (?:is damaged$|.* cannot be used: )/,
-    advice: /store -- restore FILE/,
+    finds: ['store', /^the database (?:is damaged$|.* cannot be used: )/, /store -- restore FILE/],
   },
   'a database of a newer program': {
     make: (installation) =>
-      change(installation, 'INSERT INTO hosting_migrations (version, applied_at, min_version) VALUES (999, 1, 999)'),
-    check: 'tables',
-    seen: /^a newer version of this program wrote the database/,
-    advice: /^install the version of the program/,
+      changeStore(
+        installation,
+        'INSERT INTO hosting_migrations (version, applied_at, min_version) VALUES (999, 1, 999)',
+      ),
+    finds: ['tables', /^a newer version of this program wrote the database/, /^install the version of the program/],
   },
   'a WAL that is never emptied': {
     make(installation) {
-      change(
+      changeStore(
         installation,
         `PRAGMA wal_autocheckpoint = 0; CREATE TABLE ballast (bytes BLOB);
           INSERT INTO ballast VALUES (randomblob(70000000)); DELETE FROM ballast; DROP TABLE ballast`,
       );
     },
-    check: 'store',
-    seen: /^hosting\.sqlite-wal has \d+ MiB$/,
-    advice: /lsof/,
+    finds: ['store', /^hosting\.sqlite-wal has \d+ MiB$/, /lsof/],
   },
   'a damaged release': {
     make({ root }) {
@@ -211,42 +200,26 @@ const faults: Readonly<Record<string, Fault>> = {
       chmodSync(file, 0o644);
       writeFileSync(file, readFileSync(file, 'utf8').replace('Small', 'Smale'));
     },
-    check: 'release',
-    seen: /plans\.json: the file does not match the manifest$/,
-    advice: /releases -- rollback/,
+    finds: ['release', /plans\.json: the file does not match the manifest$/, /releases -- rollback/],
   },
   'no release': {
     make: () => ({ DIST_DIR: temporaryFolder() }),
-    check: 'release',
-    seen: /there is no release at/,
-    advice: /npm run build/,
+    finds: ['release', /there is no release at/, /npm run build/],
   },
   'a scheduled article that is not online': {
     async make({ root }) {
       writeFiles(root, { 'content/blog/news/third.md': article({ title: 'Third', date: '2026-02-01' }, 'Now.\n') });
       await buildProject(root, { now: '2026-01-15' });
     },
-    check: 'release age',
-    seen: 'an article of 2026-02-01 is not online: no release was built since',
-    advice: /timer/,
+    finds: ['release age', 'an article of 2026-02-01 is not online: no release was built since', /timer/],
   },
   'another program on the port': {
-    async make() {
-      const other = await createUpstream(() => ({ status: 404 }));
-      return { PORT: new URL(other.url).port };
-    },
-    check: 'server',
-    seen: /^another program listens on port \d+$/,
-    advice: /PORT/,
+    make: async () => ({ PORT: new URL((await createUpstream(() => ({ status: 404 }))).url).port }),
+    finds: ['server', /^another program listens on port \d+$/, /PORT/],
   },
   'a server that was not restarted': {
-    async make(installation) {
-      await installation.start();
-      return { SERVICE_VERSION: '1.2.4' };
-    },
-    check: 'server',
-    seen: 'it runs another version than 1.2.4, which is installed here',
-    advice: 'restart it',
+    make: (installation) => installation.start().then(() => ({ SERVICE_VERSION: '1.2.4' })),
+    finds: ['server', 'it runs another version than 1.2.4, which is installed here', 'restart it'],
   },
   'a server with another release': {
     async make(installation) {
@@ -256,127 +229,94 @@ const faults: Readonly<Record<string, Fault>> = {
       await buildProject(other.root);
       return { DIST_DIR: join(other.root, 'dist') };
     },
-    check: 'server',
-    seen: 'it serves another release than DIST_DIR/current',
-    advice: /new release rejected/,
+    finds: ['server', 'it serves another release than DIST_DIR/current', /new release rejected/],
   },
   'another program on the port of the metrics': {
-    async make() {
-      const other = await createUpstream(() => ({ status: 200 }));
-      return { METRICS_PORT: new URL(other.url).port };
-    },
-    check: 'metrics',
-    seen: /^another program listens on METRICS_PORT \d+$/,
-    advice: /METRICS_PORT/,
+    make: async () => ({ METRICS_PORT: new URL((await createUpstream(() => ({ status: 200 }))).url).port }),
+    finds: ['metrics', /^another program listens on METRICS_PORT \d+$/, /METRICS_PORT/],
   },
   'a server that runs without its metrics': {
-    async make(installation) {
-      await installation.start();
-      return { METRICS_PORT: '3' };
-    },
-    check: 'metrics',
-    seen: /^the server has no metrics on port \d+$/,
-    advice: /^restart it/,
+    make: (installation) => installation.start().then(() => ({ METRICS_PORT: '3' })),
+    finds: ['metrics', /^the server has no metrics on port \d+$/, /^restart it/],
   },
   'a mistake in PROVIDERS_FILE': {
     make({ root }) {
       writeFiles(root, { 'wrong.yaml': 'providers:\n  panel: { type: pterodactil, token: "hunter2" }\n' });
       return { PROVIDERS_FILE: join(root, 'wrong.yaml') };
     },
-    check: 'providers',
-    seen: /wrong\.yaml:2:/,
-    advice: /docs\/operating\.md/,
+    finds: ['providers', /wrong\.yaml:2:/, /docs\/operating\.md/],
     also: ['servers'],
   },
   'a refused credential': {
     make: ({ world }) => world.panel.users.clear(),
-    check: 'provider panel',
-    seen: 'The token is not accepted: status 401',
-    advice: /client key/,
+    finds: ['provider panel', 'The token is not accepted: status 401', /client key/],
     also: ['provider panel'],
   },
   'a read-only credential that may write': {
     make: ({ world }) => void [...world.panel.users.values()].at(-1)!.permissions.push('control.console'),
-    check: 'provider panel',
-    seen: /^The read_only_token may do more than read/,
-    advice: /take all other permissions/,
+    finds: ['provider panel', /^The read_only_token may do more than read/, /take all other permissions/],
   },
   'an upstream that answers with errors': {
     make: ({ world }) => world.hetzner.fail({ status: 503, body: 'hunter2' }),
-    check: 'provider cloud',
-    seen: 'Hetzner Cloud answers with status 503',
-    advice: /see what fails there/,
+    finds: ['provider cloud', 'Hetzner Cloud answers with status 503', /see what fails there/],
   },
   'an upstream that cannot be reached': {
     make: ({ world }) => world.hetzner.stop().then(() => ({})),
-    check: 'provider cloud',
-    seen: 'Hetzner Cloud cannot be reached',
-    advice: /connect/,
+    finds: ['provider cloud', 'Hetzner Cloud cannot be reached', /connect/],
   },
   'an upstream that takes the connection and never answers': {
     make({ world }) {
       world.panel.fail('hang');
       return { UPSTREAM_TIMEOUT_SECONDS: '1' };
     },
-    check: 'provider panel',
-    seen: 'The panel cannot be reached with the token',
-    advice: /connect/,
+    finds: ['provider panel', 'The panel cannot be reached with the token', /connect/],
     // On a busy machine a second is too short for the others too.
     also: ['provider cloud', 'refs of cloud', 'refs of panel'],
   },
   'servers without providers': {
     make: () => ({ PROVIDERS_FILE: '' }),
-    check: 'servers',
-    seen: 'PROVIDERS_FILE is not set, so no action reaches game:mine, game:theirs, vps:mine, vps:theirs',
-    advice: /^set PROVIDERS_FILE/,
+    finds: [
+      'servers',
+      'PROVIDERS_FILE is not set, so no action reaches game:mine, game:theirs, vps:mine, vps:theirs',
+      /^set PROVIDERS_FILE/,
+    ],
   },
   'a server of a provider that does not exist': {
-    make: (installation) =>
-      change(installation, `UPDATE hosting_servers SET provider = 'panell' WHERE server = 'game:mine'`),
-    check: 'servers',
-    seen: 'game:mine leads nowhere: PROVIDERS_FILE has no provider panell (did you mean "panel"?)',
-    advice: /servers -- add game:mine --provider NAME --ref REF --replace/,
+    make: setServer('game:mine', "provider = 'panell'"),
+    finds: [
+      'servers',
+      'game:mine leads nowhere: PROVIDERS_FILE has no provider panell (did you mean "panel"?)',
+      /servers -- add game:mine --provider NAME --ref REF --replace/,
+    ],
   },
   'a ref that is impossible': {
-    make: (installation) => change(installation, `UPDATE hosting_servers SET ref = 'x' WHERE server = 'vps:mine'`),
-    check: 'servers',
-    seen: 'vps:mine leads nowhere: a ref of hetzner is the number of a server of the project',
-    advice: /servers -- add vps:mine/,
+    make: setServer('vps:mine', "ref = 'x'"),
+    finds: [
+      'servers',
+      'vps:mine leads nowhere: a ref of hetzner is the number of a server of the project',
+      /servers -- add vps:mine/,
+    ],
     also: ['refs of cloud'],
   },
   'a ref that the provider does not know': {
-    make: (installation) => change(installation, `UPDATE hosting_servers SET ref = '43' WHERE server = 'vps:mine'`),
-    check: 'refs of cloud',
-    seen: 'it does not show vps:mine to our credential',
-    advice: /deleted there/,
+    make: setServer('vps:mine', "ref = '43'"),
+    finds: ['refs of cloud', 'it does not show vps:mine to our credential', /deleted there/],
   },
   'a game server that the panel does not know': {
-    make: (installation) =>
-      change(installation, `UPDATE hosting_servers SET ref = '0123abcd' WHERE server = 'game:theirs'`),
-    check: 'refs of panel',
-    seen: 'it does not show game:theirs to our credential',
-    advice: /deleted there/,
+    make: setServer('game:theirs', "ref = '0123abcd'"),
+    finds: ['refs of panel', 'it does not show game:theirs to our credential', /deleted there/],
   },
   'a key of a server that does not exist': {
-    make: async (installation) => {
-      await addKey(installation, ['game:gone'], null);
-      return {};
-    },
-    check: 'API keys',
-    seen: /^servers that do not exist are named by \w{12}$/,
-    advice: /keys -- update ID/,
+    make: (installation) => addKey(installation, ['game:gone'], null).then(() => ({})),
+    finds: ['API keys', /^servers that do not exist are named by \w{12}$/, /keys -- update ID/],
   },
   'an Uptime Kuma that fails': {
     make: ({ kuma }) => kuma.fail({ status: 500, body: 'hunter2' }),
-    check: 'status source',
-    seen: 'Uptime Kuma: not an answer of a status page',
-    advice: /published/,
+    finds: ['status source', 'Uptime Kuma: not an answer of a status page', /published/],
   },
   'a status page without monitors': {
     make: ({ kuma }) => kuma.monitors.clear(),
-    check: 'status source',
-    seen: 'Uptime Kuma: no monitor is on the page',
-    advice: /published/,
+    finds: ['status source', 'Uptime Kuma: no monitor is on the page', /published/],
   },
   'no monitor at all': {
     async make({ root }) {
@@ -384,15 +324,11 @@ const faults: Readonly<Record<string, Fault>> = {
       await buildProject(root, { allowEmpty: true });
       return { UPTIME_KUMA_URL: '', UPTIME_KUMA_STATUS_PAGE: '' };
     },
-    check: 'status source',
-    seen: 'there is no monitor, so that /v1/status is 503',
-    advice: /catalog\/status\.yaml/,
+    finds: ['status source', 'there is no monitor, so that /v1/status is 503', /catalog\/status\.yaml/],
   },
   'a STATUS_FILE in a folder that does not exist': {
     make: ({ root }) => ({ STATUS_FILE: join(root, 'none/status.json') }),
-    check: 'STATUS_FILE',
-    seen: /^this user cannot write to /,
-    advice: /create the folder/,
+    finds: ['STATUS_FILE', /^this user cannot write to /, /create the folder/],
   },
   'a STATUS_FILE that is not written': {
     async make(installation) {
@@ -402,30 +338,22 @@ const faults: Readonly<Record<string, Fault>> = {
       utimesSync(old, new Date(Date.now() - 600_000), new Date(Date.now() - 600_000));
       return { STATUS_FILE: old };
     },
-    check: 'STATUS_FILE',
-    seen: 'the server wrote it 10 minutes ago',
-    advice: /log of the server/,
+    finds: ['STATUS_FILE', 'the server wrote it 10 minutes ago', /log of the server/],
   },
   'a webhook that Discord does not have': {
     make: ({ chat }) => chat.fail({ status: 404, body: 'hunter2' }),
-    check: 'webhook',
-    seen: 'Discord does not have it: status 404',
-    advice: /create a webhook/,
+    finds: ['webhook', 'Discord does not have it: status 404', /create a webhook/],
   },
   'a webhook of another kind': {
     make: () => ({ CHAT_FEEDBACK_WEBHOOK_KIND: 'mattermost' }),
-    check: 'webhook',
-    seen: 'the URL is not one of a mattermost webhook',
-    advice: /CHAT_FEEDBACK_WEBHOOK_KIND/,
+    finds: ['webhook', 'the URL is not one of a mattermost webhook', /CHAT_FEEDBACK_WEBHOOK_KIND/],
   },
   'a webhook of a host that does not answer': {
     async make() {
       const url = `http://127.0.0.1:${await findFreePort()}/hooks/hunter2`;
       return { CHAT_FEEDBACK_WEBHOOK_KIND: 'mattermost', CHAT_FEEDBACK_WEBHOOK_URL: url };
     },
-    check: 'webhook',
-    seen: 'the chat cannot be reached (ECONNREFUSED)',
-    advice: /connect/,
+    finds: ['webhook', 'the chat cannot be reached (ECONNREFUSED)', /connect/],
   },
   'a billing system that refuses us': {
     async make() {
@@ -438,15 +366,13 @@ const faults: Readonly<Record<string, Fault>> = {
         WHMCS_SECRET: whmcsCredential.secret,
       };
     },
-    check: 'domain prices',
-    seen: 'the billing system does not answer as it should',
-    advice: /whmcs settings/,
+    finds: ['domain prices', 'the billing system does not answer as it should', /whmcs settings/],
   },
 };
 
 test.each(Object.entries(faults))(
   '%s is found, with what to do',
-  async (_name, { make, check, seen, advice, also }) => {
+  async (_name, { make, finds: [check, seen, advice], also }) => {
     const installation = await createInstallation();
     const { status, faults: found, stderr, findings } = await installation.examine((await make(installation)) ?? {});
     expect(status).toBe(1);
@@ -475,32 +401,46 @@ test('keys that expired long ago are a hint, and no fault', async () => {
   });
 });
 
+/** What the doctor says of the rights, in a folder with this .env that every user can read. */
+async function examineRights(dotenv: string, env: Record<string, string>, context: TestContext) {
+  const cwd = temporaryFolder();
+  writeFiles(cwd, { '.env': `${dotenv}\n` });
+  chmodSync(join(cwd, '.env'), 0o644);
+  for (let folder = cwd; folder.startsWith(tmpdir()) && folder !== tmpdir(); folder = dirname(folder)) {
+    chmodSync(folder, 0o755);
+  }
+  const places = { DIST_DIR: join(cwd, 'dist'), DATA_DIR: join(cwd, 'data') };
+  const { stdout } = await runCommand(['doctor', '--json'], { cwd, env: { ...places, ...env } });
+  expect(stdout).not.toContain('hunter2');
+  const found = (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === 'rights');
+  const isClosed = dotenv.includes('hunter2') && found[0]?.state === 'ok';
+  if (isClosed) context.skip('the folder of temporary files is closed to other users');
+  return found;
+}
+
 test('an .env with a secret that every user can read is found', async (context) => {
   const installation = await createInstallation();
-  const cwd = temporaryFolder();
-  writeFiles(cwd, { '.env': 'PANEL_TOKEN=hunter2\n' });
-  chmodSync(join(cwd, '.env'), 0o644);
-  chmodSync(cwd, 0o755);
-  chmodSync(installation.settings['DATA_DIR']!, 0o755);
-  chmodSync(installation.root, 0o755);
-  chmodSync(join(installation.root, '..'), 0o755);
-  const { stdout } = await runCommand(['doctor', '--json'], { cwd, env: installation.settings });
-  const found = (JSON.parse(stdout) as { check: string; state: string; seen: string; advice?: string }[]).filter(
-    ({ check }) => check === 'rights',
-  );
-  if (found[0]?.state === 'ok') context.skip('the folder of temporary files is closed to other users');
-  expect(found.map(({ seen, advice }) => ({ seen, advice }))).toEqual([
-    {
-      seen: expect.stringMatching(/^other users can look into DATA_DIR/),
-      advice: expect.stringMatching(/^chmod 700 /),
-    },
-    { seen: 'every user can read .env, which holds a secret', advice: expect.stringMatching(/^chmod o-rwx .*\.env$/) },
-    {
-      seen: 'every user can read PROVIDERS_FILE, which holds a secret',
-      advice: expect.stringMatching(/^chmod o-rwx .*providers\.yaml$/),
-    },
+  for (const folder of [installation.settings['DATA_DIR']!, installation.root, join(installation.root, '..')]) {
+    chmodSync(folder, 0o755);
+  }
+  const found = await examineRights('PANEL_TOKEN=hunter2', installation.settings, context);
+  expect(found.map(({ seen, advice }) => `${seen}: ${advice}`)).toEqual([
+    expect.stringMatching(/^other users can look into DATA_DIR.*: chmod 700 /),
+    expect.stringMatching(/^every user can read \.env, which holds a secret: chmod o-rwx .*\.env$/),
+    expect.stringMatching(/^every user can read PROVIDERS_FILE, which holds a secret: chmod o-rwx .*providers\.yaml$/),
   ]);
-  expect(stdout).not.toContain('hunter2');
+});
+
+test.for<[string, boolean]>([
+  ['CONSOLE_TOKEN_TTL_SECONDS=60', false],
+  ['PANEL_TOKEN_FILE=/run/secrets/panel', false],
+  ['PANEL_TOKEN=', false],
+  ['MONKEY=1', false],
+  ['PANEL_TOKEN=hunter2', true],
+])('an .env that every user can read: %s is a secret: %s', async ([line, isSecret], context) => {
+  const own = 'every user can read .env, which holds a secret';
+  const none = 'no other user of this machine can read what is secret';
+  expect((await examineRights(line, {}, context)).map(({ seen }) => seen)).toEqual([isSecret ? own : none]);
 });
 
 test('a server that has not written STATUS_FILE yet is a hint, and no fault', async () => {
@@ -513,30 +453,6 @@ test('a server that has not written STATUS_FILE yet is a hint, and no fault', as
     seen: 'the server has not written it yet',
     advice: expect.stringMatching(/^if it stays so, see the log/),
   });
-});
-
-test.for<[string, boolean]>([
-  ['CONSOLE_TOKEN_TTL_SECONDS=60', false],
-  ['PANEL_TOKEN_FILE=/run/secrets/panel', false],
-  ['PANEL_TOKEN=', false],
-  ['MONKEY=1', false],
-  ['PANEL_TOKEN=hunter2', true],
-])('an .env that every user can read: %s is a secret: %s', async ([line, isSecret], context) => {
-  const cwd = temporaryFolder();
-  writeFiles(cwd, { '.env': `${line}\n` });
-  chmodSync(join(cwd, '.env'), 0o644);
-  for (let folder = cwd; folder.startsWith(tmpdir()) && folder !== tmpdir(); folder = dirname(folder)) {
-    chmodSync(folder, 0o755);
-  }
-  const env = { DIST_DIR: join(cwd, 'dist'), DATA_DIR: join(cwd, 'data') };
-  const { stdout } = await runCommand(['doctor', '--json'], { cwd, env });
-  const found = (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === 'rights');
-  if (isSecret && found[0]?.state === 'ok') context.skip('the folder of temporary files is closed to other users');
-  expect(found.map(({ seen }) => seen)).toEqual([
-    isSecret
-      ? 'every user can read .env, which holds a secret'
-      : 'no other user of this machine can read what is secret',
-  ]);
 });
 
 test('a release that is a folder cannot be rolled back', async () => {

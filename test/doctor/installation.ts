@@ -5,32 +5,18 @@ import { openStore } from '../../server/store/index.ts';
 import type { Finding } from '../../server/doctor/run.ts';
 import { runHere } from '../commands/run-command.ts';
 import { createTestApp } from '../helpers/app.ts';
-import type { TestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
-import type { HostingWorld } from '../helpers/hosting.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
-import type { KumaUpstream } from '../helpers/upstream-kuma.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
 import { hetznerToken } from '../helpers/upstream-hetzner.ts';
 import { createUpstream } from '../helpers/upstream.ts';
-import type { Upstream } from '../helpers/upstream.ts';
 import { copyProject } from '../server/shared.ts';
 
 /** The secret part of the webhook. */
 const webhookToken = 'webhook-token-0123456789';
 
 /** An installation with everything, whose outside systems are stand-ins. */
-export interface Installation {
-  readonly root: string;
-  readonly settings: Record<string, string>;
-  readonly world: HostingWorld;
-  readonly kuma: KumaUpstream;
-  readonly chat: Upstream;
-  /** Starts its server on free ports, which the doctor then looks at. */
-  readonly start: () => Promise<TestApp>;
-  /** Runs the doctor with changed settings; an empty one is not set. */
-  readonly examine: (changes?: Readonly<Record<string, string>>) => Promise<Report>;
-}
+export type Installation = Awaited<ReturnType<typeof createInstallation>>;
 
 /** What the doctor reported. */
 export interface Report {
@@ -42,13 +28,13 @@ export interface Report {
 }
 
 /** Creates an installation in which nothing is wrong. */
-export async function createInstallation(databaseUrl?: string): Promise<Installation> {
+export async function createInstallation(databaseUrl?: string) {
   const root = await copyProject();
   const world = await createHostingWorld(root, databaseUrl === undefined ? {} : { databaseUrl });
   const kuma = await createKumaUpstream();
   const chat = await createUpstream(() => ({ status: 200, body: '{"type":1}' }));
   const key = await world.issueKey();
-  const settings = {
+  const settings: Record<string, string> = {
     ...world.settings,
     ...kuma.settings,
     // Nothing listens there, and no other test gets them.
@@ -70,12 +56,14 @@ export async function createInstallation(databaseUrl?: string): Promise<Installa
     world,
     kuma,
     chat,
+    /** Starts its server on free ports, which the doctor then looks at. */
     async start() {
       const app = await createTestApp({ root, settings: { ...settings, PORT: '0', METRICS_PORT: '0' } });
       Object.assign(settings, { PORT: String(app.port), METRICS_PORT: String(app.metricsPort) });
       return app;
     },
-    examine: (changes = {}) => examine({ ...settings, ...changes }, secrets),
+    /** Runs the doctor with changed settings; an empty one is not set. */
+    examine: (changes: Readonly<Record<string, string>> = {}) => examine({ ...settings, ...changes }, secrets),
   };
 }
 

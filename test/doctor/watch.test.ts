@@ -33,13 +33,10 @@ async function start(changes: Partial<Watched> & Pick<Watched, 'log'>): Promise<
 
 /** Watches an installation; returns what is logged of faults as `level check: text`. */
 async function watch(changes: Partial<Watched>): Promise<() => string[]> {
-  const { log, written } = createTestLog();
+  const { log, lines } = createTestLog();
   await start({ log, ...changes });
   return () =>
-    written()
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as Record<string, string>)
+    (lines() as Record<string, string>[])
       .map(({ level, check, msg }) => `${level} ${check}: ${msg}`)
       .filter((line) => !line.endsWith('token is accepted'))
       .toSorted();
@@ -65,6 +62,14 @@ async function preparePanel() {
   return { panel, providers: new Map<string, Provider>([['panel', provider]]), checked };
 }
 
+const refused = [
+  'warn provider panel: The read_only_token is not accepted: status 401',
+  'warn provider panel: The token is not accepted: status 401',
+];
+
+/** The line that says that a fault is over. */
+const toOver = (line: string): string => line.replace('warn', 'info').replace(': ', ': over: ');
+
 test('a credential that a panel begins to refuse is logged once, and once when it is accepted again', async () => {
   const { panel, providers, checked } = await preparePanel();
   const lines = await watch({ providers });
@@ -72,10 +77,6 @@ test('a credential that a panel begins to refuse is logged once, and once when i
   expect(lines()).toEqual([]);
   const users = [...panel.users];
   panel.users.clear();
-  const refused = [
-    'warn provider panel: The read_only_token is not accepted: status 401',
-    'warn provider panel: The token is not accepted: status 401',
-  ];
   await expect.poll(lines, eventually).toEqual(refused);
   await checked();
   // A panel that does not answer, or with an error, says nothing about the credential.
@@ -86,9 +87,7 @@ test('a credential that a panel begins to refuse is logged once, and once when i
   }
   panel.fail(undefined);
   for (const [key, user] of users) panel.users.set(key, user);
-  await expect
-    .poll(lines, eventually)
-    .toEqual([...refused.map((line) => line.replace('warn', 'info').replace(': ', ': over: ')), ...refused]);
+  await expect.poll(lines, eventually).toEqual([...refused.map(toOver), ...refused]);
   await checked();
   expect(lines()).toHaveLength(4);
   expect(lines().join()).not.toMatch(/ptlc_|127\.0\.0\.1/);
@@ -100,7 +99,7 @@ test('a credential that is refused from the start is one line, not two', async (
   const lines = await watch({ providers });
   await checked();
   await checked();
-  expect(lines()).toEqual(['warn provider panel: The token is not accepted: status 401']);
+  expect(lines()).toEqual([refused[1]]);
 });
 
 test('a start logs that a panel cannot be reached, and that it is over', async () => {
@@ -115,8 +114,7 @@ test('a start logs that a panel cannot be reached, and that it is over', async (
   await checked();
   expect(lines()).toEqual(unreachable);
   panel.fail(undefined);
-  const over = unreachable.map((line) => line.replace('warn', 'info').replace(': ', ': over: '));
-  await expect.poll(lines, eventually).toEqual([...over, ...unreachable]);
+  await expect.poll(lines, eventually).toEqual([...unreachable.map(toOver), ...unreachable]);
 });
 
 test('a start logs once that a credential is accepted', async () => {
@@ -136,14 +134,9 @@ test('of two refused credentials, the one that is accepted again is over', async
   const user = panel.users.get(panelKeys.write)!;
   panel.users.clear();
   const lines = await watch({ providers });
-  const refused = [
-    'warn provider panel: The read_only_token is not accepted: status 401',
-    'warn provider panel: The token is not accepted: status 401',
-  ];
   await expect.poll(lines, eventually).toEqual(refused);
   panel.users.set(panelKeys.write, user);
-  const over = 'info provider panel: over: The token is not accepted: status 401';
-  await expect.poll(lines, eventually).toEqual([over, ...refused]);
+  await expect.poll(lines, eventually).toEqual([toOver(refused[1]!), ...refused]);
   await checked();
   expect(lines()).toHaveLength(3);
 });
@@ -199,81 +192,62 @@ test('a stop during a check logs nothing', async () => {
   expect(written()).toBe(before);
 });
 
-test('a fault is logged when it begins, once a day while it lasts, when it ends, and when it begins again', async () => {
-  const release = { nextChangeAt: '2026-11-20' as string | null };
-  const releases = { current: () => release } as unknown as Watched['releases'];
-  const { log, written } = createTestLog();
-  const hourMs = 3_600_000;
-  const wall = Date.parse('2026-11-21T00:00:00Z');
-  let monotonic = 0;
+/** Clocks that the test sets, and an installation without a release, for which a clock in the past would be another fault. */
+function createClocks(at: string) {
+  const now = { wall: Date.parse(at), monotonic: 0 };
   let looks = 0;
   const readClocks = () => {
     looks += 1;
-    return { wall, monotonic };
+    return { ...now };
   };
-  const env = readEnv({ DIST_DIR: temporaryFolder(), DATA_DIR: temporaryFolder() });
-  await start({ log, releases, env, readClocks });
-  const lines = () =>
-    written()
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as Record<string, unknown>)
-      .map(({ level, msg, seconds }) => [level, String(msg).slice(0, 22), seconds]);
-  /** Waits until some looks that began from now on have ended. */
-  const looked = async (): Promise<void> => {
-    const before = looks;
-    await expect.poll(() => looks, eventually).toBeGreaterThan(before + 20);
+  return {
+    now,
+    changes: { readClocks, env: readEnv({ DIST_DIR: temporaryFolder(), DATA_DIR: temporaryFolder() }) },
+    /** Waits until some looks that began from now on have ended. */
+    looked: async () => {
+      const before = looks;
+      await expect.poll(() => looks, eventually).toBeGreaterThan(before + 20);
+    },
   };
-  const expected: unknown[] = [['warn', 'an article of 2026-11-', undefined]];
-  await looked();
-  expect(lines()).toEqual(expected);
-  monotonic = 23.9 * hourMs;
-  await looked();
-  expect(lines()).toEqual(expected);
-  monotonic = 24 * hourMs;
-  await looked();
-  expected.push(['warn', 'an article of 2026-11-', 86_400]);
-  expect(lines()).toEqual(expected);
-  monotonic = 47.9 * hourMs;
-  await looked();
-  expect(lines()).toEqual(expected);
-  monotonic = 49 * hourMs;
-  await looked();
-  expected.push(['warn', 'an article of 2026-11-', 49 * 3600]);
-  expect(lines()).toEqual(expected);
-  release.nextChangeAt = null;
-  await looked();
-  expected.push(['info', 'over: an article of 20', 49 * 3600]);
-  expect(lines()).toEqual(expected);
-  release.nextChangeAt = '2026-11-20';
-  await looked();
-  expected.push(['warn', 'an article of 2026-11-', undefined]);
-  expect(lines()).toEqual(expected);
+}
+
+test('a fault is logged when it begins, once a day while it lasts, when it ends, and when it begins again', async () => {
+  const release = { nextChangeAt: '2026-11-20' as string | null };
+  const releases = { current: () => release } as unknown as Watched['releases'];
+  const { log, lines } = createTestLog();
+  const clock = createClocks('2026-11-21T00:00:00Z');
+  await start({ log, releases, ...clock.changes });
+  const expected: unknown[] = [];
+  for (const [hours, nextChangeAt, line] of [
+    [0, '2026-11-20', ['warn', 'an article of 2026-11-', undefined]],
+    [23.9, '2026-11-20'],
+    [24, '2026-11-20', ['warn', 'an article of 2026-11-', 86_400]],
+    [47.9, '2026-11-20'],
+    [49, '2026-11-20', ['warn', 'an article of 2026-11-', 49 * 3600]],
+    [49, null, ['info', 'over: an article of 20', 49 * 3600]],
+    [49, '2026-11-20', ['warn', 'an article of 2026-11-', undefined]],
+  ] as const) {
+    clock.now.monotonic = hours * 3_600_000;
+    release.nextChangeAt = nextChangeAt;
+    await clock.looked();
+    if (line) expected.push(line);
+    expect(lines().map(({ level, msg, seconds }) => [level, String(msg).slice(0, 22), seconds])).toEqual(expected);
+  }
 });
 
 test('a release whose scheduled change did not come is logged until another is served', async () => {
   const release = { nextChangeAt: '2026-11-20' as string | null };
-  let wall = Date.parse('2026-11-19T23:59:00Z');
-  let looks = 0;
   const releases = { current: () => release } as unknown as Watched['releases'];
-  const lines = await watch({
-    releases,
-    // A clock in the past would be another fault.
-    env: readEnv({ DIST_DIR: temporaryFolder(), DATA_DIR: temporaryFolder() }),
-    readClocks() {
-      looks += 1;
-      return { wall, monotonic: wall };
-    },
-  });
-  wall = Date.parse('2026-11-20T00:30:00Z');
-  const before = looks;
-  await expect.poll(() => looks, eventually).toBeGreaterThan(before + 20);
+  const { now, changes, looked } = createClocks('2026-11-19T23:59:00Z');
+  const lines = await watch({ releases, ...changes });
+  now.wall = Date.parse('2026-11-20T00:30:00Z');
+  await looked();
   expect(lines()).toEqual([]);
-  wall = Date.parse('2026-11-20T01:01:00Z');
+  now.wall = Date.parse('2026-11-20T01:01:00Z');
   const late = 'release age: an article of 2026-11-20 is not online: no release was built since';
   await expect.poll(lines, eventually).toEqual([`warn ${late}`]);
   release.nextChangeAt = null;
-  await expect.poll(lines, eventually).toEqual([`info ${late.replace(': ', ': over: ')}`, `warn ${late}`]);
+  await expect.poll(lines, eventually).toEqual([toOver(`warn ${late}`), `warn ${late}`]);
 });
 
 test('a start logs each fault of the installation once, in the words of the doctor', async () => {
