@@ -40,26 +40,10 @@ export function activitySuite(createTarget: CreateTarget): void {
       const ended = await request(store, { at: t0, requestId: 'ended', server: 'vps:42', detail: 'say secret' });
       const end = { actionId: ended, action: 'start', server: 'vps:42', requestId: 'ended' } as const;
       await store.audit.append(auditEntry({ ...end, at: t0 + 9, phase: 'finished', outcome: 'provider_error', ms: 9 }));
-      const expected = [
-        {
-          actionId: running,
-          requestId: 'running',
-          action: 'start',
-          server: 'game:survival',
-          requestedAt: t0 + 2,
-          finishedAt: null,
-          outcome: null,
-        },
-        {
-          actionId: ended,
-          requestId: 'ended',
-          action: 'start',
-          server: 'vps:42',
-          requestedAt: t0,
-          finishedAt: t0 + 9,
-          outcome: 'provider_error',
-        },
-      ];
+      const common = { requestId: 'running', action: 'start', server: 'game:survival' };
+      const first = { actionId: running, ...common, requestedAt: t0 + 2, finishedAt: null, outcome: null };
+      const failed = { requestedAt: t0, finishedAt: t0 + 9, outcome: 'provider_error' };
+      const expected = [first, { actionId: ended, action: 'start', server: 'vps:42', requestId: 'ended', ...failed }];
       expect(await store.audit.actionsOf(keyId, 100)).toEqual(expected);
       expect(await store.audit.findAction(keyId, 'ended')).toEqual(expected[1]);
       expect(await store.audit.findAction(keyId, 'running')).toEqual(expected[0]);

@@ -4,85 +4,46 @@ import { generateApiKey } from '../../server/keys/key.ts';
 import { StoreError } from '../../server/store/database.ts';
 import type { Store } from '../../server/store/types.ts';
 import { apiKey, auditEntry, claim, streamToken } from './samples.ts';
+import { openWithQuery } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
 const t0 = 1_800_000_000_000;
 
-interface Damage {
-  readonly name: string;
-  readonly statement: string;
-  readonly message: string;
-  readonly read: (store: Store) => Promise<unknown>;
-}
+type Read = (store: Store) => Promise<unknown>;
+const find: Read = ({ apiKeys }) => apiKeys.find('AbCdEfGhIj01');
+const list: Read = ({ apiKeys }) => apiKeys.list();
+const listServers: Read = ({ servers }) => servers.list();
+const begin: Read = ({ idempotency }) => idempotency.begin(claim({ deadline: t0 }));
+const readToken: Read = ({ streamTokens }) => streamTokens.find(streamToken().tokenHash);
+const readAudit: Read = ({ audit }) => Array.fromAsync(audit.entries({}));
 
-const keyMessage = 'the record "AbCdEfGhIj01" of hosting_api_keys is corrupted';
-const idempotencyMessage = 'the record "k one" of hosting_idempotency is corrupted';
-const find = ({ apiKeys }: Store) => apiKeys.find('AbCdEfGhIj01');
-const list = ({ apiKeys }: Store) => apiKeys.list();
-const begin = ({ idempotency }: Store) => idempotency.begin(claim({ deadline: t0 }));
-
-const damages: readonly Damage[] = [
+const damages: readonly (readonly [name: string, table: string, set: string, record: string, read: Read])[] = [
   ...[
-    { name: 'servers that are not JSON', set: `servers = '["game:PRIVATE'` },
-    { name: 'servers that are not a list', set: `servers = '"game:PRIVATE"'` },
-    { name: 'a server without a kind', set: `servers = '["PRIVATE"]'` },
-    { name: 'an unknown scope', set: `scopes = '["PRIVATE:read"]'` },
-    { name: 'an invalid hash', set: `secret_hash = 'PRIVATE'` },
-    { name: 'a time before 1970', set: 'created_at = -1' },
-    { name: 'a time that is too large for a number', set: 'expires_at = 9223372036854775807' },
-    { name: 'an old secret without an end', set: 'previous_hash = secret_hash' },
-  ].flatMap(({ name, set }) => {
-    const statement = `UPDATE hosting_api_keys SET ${set}`;
-    return [
-      { name: `a key with ${name}, read by find,`, statement, message: keyMessage, read: find },
-      { name: `a key with ${name}, read by list,`, statement, message: keyMessage, read: list },
-    ];
-  }),
-  {
-    name: 'a server without a provider',
-    statement: `UPDATE hosting_servers SET provider = ''`,
-    message: 'the record "game:survival" of hosting_servers is corrupted',
-    read: ({ servers }) => servers.list(),
-  },
-  {
-    name: 'a server without a kind',
-    statement: `UPDATE hosting_servers SET server = 'survival'`,
-    message: 'the record "survival" of hosting_servers is corrupted',
-    read: ({ servers }) => servers.list(),
-  },
-  {
-    name: 'an audit entry with an unknown phase',
-    statement: `UPDATE hosting_audit SET phase = 'PRIVATE'`,
-    message: 'the record "1" of hosting_audit is corrupted',
-    read: ({ audit }) => Array.fromAsync(audit.entries({})),
-  },
-  {
-    name: 'an answer without a body',
-    statement: 'UPDATE hosting_idempotency SET body = NULL',
-    message: idempotencyMessage,
-    read: begin,
-  },
-  {
-    name: 'an answer with an invalid status',
-    statement: 'UPDATE hosting_idempotency SET status = 42',
-    message: idempotencyMessage,
-    read: begin,
-  },
-  {
-    name: 'a stream token with an unknown mode',
-    statement: `UPDATE hosting_stream_tokens SET mode = 'PRIVATE'`,
-    message: 'the record "1" of hosting_stream_tokens is corrupted',
-    read: ({ streamTokens }) => streamTokens.find(streamToken().tokenHash),
-  },
+    ['servers that are not JSON', `servers = '["game:PRIVATE'`],
+    ['servers that are not a list', `servers = '"game:PRIVATE"'`],
+    ['a server without a kind', `servers = '["PRIVATE"]'`],
+    ['an unknown scope', `scopes = '["PRIVATE:read"]'`],
+    ['an invalid hash', `secret_hash = 'PRIVATE'`],
+    ['a time before 1970', 'created_at = -1'],
+    ['a time that is too large for a number', 'expires_at = 9223372036854775807'],
+    ['an old secret without an end', 'previous_hash = secret_hash'],
+  ].flatMap(([name, set]) =>
+    [find, list].map((read) => [`a key with ${name}`, 'api_keys', set!, 'AbCdEfGhIj01', read] as const),
+  ),
+  ['a server without a provider', 'servers', `provider = ''`, 'game:survival', listServers],
+  ['a server without a kind', 'servers', `server = 'survival'`, 'survival', listServers],
+  ['an audit entry with an unknown phase', 'audit', `phase = 'PRIVATE'`, '1', readAudit],
+  ['an answer without a body', 'idempotency', 'body = NULL', 'k one', begin],
+  ['an answer with an invalid status', 'idempotency', 'status = 42', 'k one', begin],
+  ['a stream token with an unknown mode', 'stream_tokens', `mode = 'PRIVATE'`, '1', readToken],
 ];
 
 /** Tests of invalid records, and of what a store never writes, for every kind of store. */
 export function damageSuite(createTarget: CreateTarget): void {
   test.each(damages)(
-    '$name is refused with an error that contains only its table and id',
-    async ({ statement, message, read }) => {
-      const target = await createTarget();
-      const store = await target.open();
+    '%s is refused with an error that contains only its table and id',
+    async (_, table, set, record, read) => {
+      const { store, query } = await openWithQuery(createTarget);
       await store.apiKeys.create(apiKey());
       await store.servers.put({ server: 'game:survival', provider: 'panel', ref: 'PRIVATE', logFile: null });
       await store.audit.append(auditEntry({ detail: 'PRIVATE' }));
@@ -90,23 +51,17 @@ export function damageSuite(createTarget: CreateTarget): void {
       await store.idempotency.finish('k', 'one', { status: 200, body: 'PRIVATE' });
       await store.streamTokens.add(streamToken());
       await read(store);
-      const query = await target.connect();
-      await query(statement);
-      const error = await read(store).then(
-        () => undefined,
-        (reason: unknown) => reason,
-      );
+      await query(`UPDATE hosting_${table} SET ${set}`);
+      const error = await read(store).catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(StoreError);
-      expect(error).toHaveProperty('message', message);
+      expect(error).toHaveProperty('message', `the record "${record}" of hosting_${table} is corrupted`);
       expect(inspect(error, { depth: null, showHidden: true })).not.toContain('PRIVATE');
     },
   );
 
   test('a key whose record is corrupted can still be revoked', async () => {
-    const target = await createTarget();
-    const store = await target.open();
+    const { store, query } = await openWithQuery(createTarget);
     await store.apiKeys.create(apiKey());
-    const query = await target.connect();
     await query(`UPDATE hosting_api_keys SET scopes = '["all"]'`);
     expect(await store.apiKeys.revoke('AbCdEfGhIj01', t0)).toBe(true);
     expect(await query('SELECT id FROM hosting_api_keys WHERE revoked_at IS NOT NULL')).toHaveLength(1);

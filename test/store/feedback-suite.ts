@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { openTwice } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
 /** Tests of the votes of readers, for every kind of store. */
@@ -27,8 +28,7 @@ export function feedbackSuite(createTarget: CreateTarget): void {
     });
 
     test('that are given concurrently are all counted', async () => {
-      const target = await createTarget();
-      const [one, other] = [await target.open(), await target.open()];
+      const [one, other] = await openTwice(createTarget);
       const vote = { path: '/knowledgebase/vps/ssh', day: '2026-11-01', helpful: true };
       await Promise.all(Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? one : other).feedback.count(vote)));
       expect(await one.feedback.report({})).toEqual([{ path: vote.path, helpful: 100, unhelpful: 0 }]);

@@ -26,62 +26,28 @@ async function run(until: number, events: Events) {
   return { answers: health.answers(), lines };
 }
 
-test.each<[string, number, Events, Awaited<ReturnType<typeof run>>]>([
-  ['answers', 2, [], { answers: true, lines: [] }],
-  [
-    'does not answer a check',
-    1,
-    [[1, 'check failed']],
-    { answers: false, lines: ['1: the store does not answer, 1 in 0 s'] },
-  ],
-  [
-    'refuses a write but answers checks',
-    4,
-    [
-      [1, 'call failed'],
-      [3, 'call failed'],
-    ],
-    { answers: true, lines: ['1: the store does not answer, 1 in 0 s'] },
-  ],
-  [
-    'does not answer for 70 s',
-    71,
-    Array.from({ length: 71 }, (_, second) => [second + 1, second % 2 === 0 ? 'check failed' : 'call failed'] as const),
-    {
-      answers: false,
-      lines: [
-        '1: the store does not answer, 1 in 0 s',
-        '31: the store does not answer, 31 in 30 s',
-        '61: the store does not answer, 61 in 60 s',
-      ],
-    },
-  ],
-  [
-    'answers again, which is ready at once and logged after 5 s',
-    3,
-    [
-      [1, 'check failed'],
-      [2, 'call failed'],
-    ],
-    { answers: true, lines: ['1: the store does not answer, 1 in 0 s'] },
-  ],
+/** A log line: the second, what is said, and how many failures in how many seconds. */
+const fails = (at: number, failures = 1, lasted = 0) => `${at}: the store does not answer, ${failures} in ${lasted} s`;
+const outage: Events = [
+  [1, 'check failed'],
+  [2, 'call failed'],
+];
+const refusedWrites: Events = [1, 3].map((at) => [at, 'call failed'] as const);
+const longOutage: Events = Array.from({ length: 71 }, (_, at) => [at + 1, at % 2 ? 'call failed' : 'check failed']);
+
+test.each<[string, number, Events, boolean, string[]]>([
+  ['answers', 2, [], true, []],
+  ['does not answer a check', 1, outage, false, [fails(1)]],
+  ['refuses a write but answers checks', 4, refusedWrites, true, [fails(1)]],
+  ['does not answer for 70 s', 71, longOutage, false, [fails(1), fails(31, 31, 30), fails(61, 61, 60)]],
+  ['answers again, which is ready at once and logged after 5 s', 3, outage, true, [fails(1)]],
   [
     'answered for 5 s, and fails again: a new outage',
     9,
-    [
-      [1, 'check failed'],
-      [2, 'call failed'],
-      [9, 'check failed'],
-    ],
-    {
-      answers: false,
-      lines: [
-        '1: the store does not answer, 1 in 0 s',
-        '7: the store answers again, 2 in 6 s',
-        '9: the store does not answer, 1 in 0 s',
-      ],
-    },
+    [...outage, [9, 'check failed']],
+    false,
+    [fails(1), '7: the store answers again, 2 in 6 s', fails(9)],
   ],
-])('a store that %s', async (_name, until, events, expected) => {
-  expect(await run(until, events)).toEqual(expected);
+])('a store that %s', async (_name, until, events, answers, lines) => {
+  expect(await run(until, events)).toEqual({ answers, lines });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { apiKey, claim } from './samples.ts';
+import { openTwice, openWithQuery } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
 const minute = 60_000;
@@ -32,11 +33,9 @@ export function recordsSuite(createTarget: CreateTarget): void {
     test('an id matches only exactly', async () => {
       const { apiKeys } = await open();
       await apiKeys.create(apiKey());
-      expect(await apiKeys.find('abcdefghij01')).toBeUndefined();
-      expect(await apiKeys.find('AbCdEfGhIj0')).toBeUndefined();
-      expect(await apiKeys.find('AbCdEfGhIj01 ')).toBeUndefined();
-      expect(await apiKeys.find('%')).toBeUndefined();
-      expect(await apiKeys.find(`' OR '1'='1`)).toBeUndefined();
+      for (const id of ['abcdefghij01', 'AbCdEfGhIj0', 'AbCdEfGhIj01 ', '%', `' OR '1'='1`]) {
+        expect(await apiKeys.find(id)).toBeUndefined();
+      }
     });
 
     test('keys are listed by creation, oldest first', async () => {
@@ -115,8 +114,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
 
     // A use is stored asynchronously, on a busy machine possibly after the call.
     test('the last use is stored to the minute, and never moves back', async () => {
-      const target = await createTarget();
-      const [one, other] = [await target.open(), await target.open()];
+      const [one, other] = await openTwice(createTarget);
       await one.apiKeys.create(apiKey());
       await one.apiKeys.touch('AbCdEfGhIj01', t0 + minute + 59_999);
       await expect.poll(() => one.apiKeys.find('AbCdEfGhIj01'), eventually).toMatchObject({ lastUsedAt: t0 + minute });
@@ -129,9 +127,10 @@ export function recordsSuite(createTarget: CreateTarget): void {
     });
 
     test('a use that could not be written is written with the next', async () => {
-      const target = await createTarget();
-      const { apiKeys } = await target.open();
-      const query = await target.connect();
+      const {
+        store: { apiKeys },
+        query,
+      } = await openWithQuery(createTarget);
       await apiKeys.create(apiKey());
       await query('ALTER TABLE hosting_api_keys RENAME TO hosting_away');
       await apiKeys.touch('AbCdEfGhIj01', t0).catch(() => undefined);
@@ -144,9 +143,10 @@ export function recordsSuite(createTarget: CreateTarget): void {
     });
 
     test('a use is written once a minute', async () => {
-      const target = await createTarget();
-      const { apiKeys } = await target.open();
-      const query = await target.connect();
+      const {
+        store: { apiKeys },
+        query,
+      } = await openWithQuery(createTarget);
       await apiKeys.create(apiKey());
       await Promise.all(Array.from({ length: 20 }, (_, second) => apiKeys.touch('AbCdEfGhIj01', t0 + second)));
       await expect.poll(() => apiKeys.find('AbCdEfGhIj01'), eventually).toMatchObject({ lastUsedAt: t0 });
@@ -160,13 +160,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
 
   describe('servers', () => {
     const vps = { server: 'vps:42', provider: 'fsn', ref: '4711', logFile: null, suspendedAt: null } as const;
-    const game = {
-      server: 'game:42',
-      provider: 'panel',
-      ref: '1a7ce997',
-      logFile: 'logs/my.log',
-      suspendedAt: null,
-    } as const;
+    const game = { ...vps, server: 'game:42', provider: 'panel', ref: '1a7ce997', logFile: 'logs/my.log' } as const;
 
     test('a server is read back as written, replaced completely, and removed once', async () => {
       const { servers } = await open();
@@ -211,23 +205,15 @@ export function recordsSuite(createTarget: CreateTarget): void {
   describe('idempotency', () => {
     const deadline = t0 + 20_000;
     const answer = { status: 200, body: '{"success":true}\n' };
+    const known = { fingerprint: 'print', requestId: 'a-request' };
 
     test('the first request begins; later ones see that it runs, and then its answer', async () => {
       const { idempotency } = await open();
       expect(await idempotency.begin(claim())).toEqual({ state: 'begun' });
-      expect(await idempotency.begin(claim({ fingerprint: 'other', now: t0 + 1, deadline: deadline + 1 }))).toEqual({
-        state: 'running',
-        fingerprint: 'print',
-        requestId: 'a-request',
-        deadline,
-      });
+      const later = (ms: number) => claim({ fingerprint: 'other', now: t0 + ms, deadline: deadline + ms });
+      expect(await idempotency.begin(later(1))).toEqual({ state: 'running', ...known, deadline });
       await idempotency.finish('k', 'one', answer);
-      expect(await idempotency.begin(claim({ fingerprint: 'other', now: t0 + 2, deadline: deadline + 2 }))).toEqual({
-        state: 'answered',
-        fingerprint: 'print',
-        requestId: 'a-request',
-        answer,
-      });
+      expect(await idempotency.begin(later(2))).toEqual({ state: 'answered', ...known, answer });
     });
 
     test('the same idempotency key of another API key is a different key', async () => {
@@ -256,16 +242,10 @@ export function recordsSuite(createTarget: CreateTarget): void {
       for (const key of ['answered', 'running']) await idempotency.begin(claim({ key }));
       await idempotency.finish('k', 'answered', answer);
       for (const state of ['answered', 'running']) {
+        const renew = (now: number) => idempotency.begin(claim({ key: state, fingerprint: 'new', now }));
         expect(await idempotency.begin(claim({ key: state, now: t0 + day }))).toMatchObject({ state });
-        expect(await idempotency.begin(claim({ key: state, fingerprint: 'new', now: t0 + day + 1 }))).toEqual({
-          state: 'begun',
-        });
-        expect(await idempotency.begin(claim({ key: state, fingerprint: 'new', now: t0 + day + 2 }))).toEqual({
-          state: 'running',
-          fingerprint: 'new',
-          requestId: 'a-request',
-          deadline,
-        });
+        expect(await renew(t0 + day + 1)).toEqual({ state: 'begun' });
+        expect(await renew(t0 + day + 2)).toEqual({ state: 'running', ...known, fingerprint: 'new', deadline });
       }
     });
 

@@ -4,7 +4,7 @@ import { StoreError } from '../../server/store/database.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import type { Migration } from '../../server/store/migrations.ts';
 import { apiKey, claim } from './samples.ts';
-import { runWorkers } from './target.ts';
+import { openTwice, runWorkers } from './target.ts';
 import type { CreateTarget, StoreTarget } from './target.ts';
 
 const t0 = 1_800_000_000_000;
@@ -13,8 +13,7 @@ const eventually = { timeout: 10_000 };
 /** Tests of several stores and processes on one database, for every kind of store. */
 export function sharingSuite(createTarget: CreateTarget): void {
   test('another store sees each write at its next call', async () => {
-    const target = await createTarget();
-    const [one, other] = [await target.open(), await target.open()];
+    const [one, other] = await openTwice(createTarget);
     await one.apiKeys.create(apiKey());
     expect(await other.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
     await other.apiKeys.revoke('AbCdEfGhIj01', t0);
@@ -24,8 +23,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
   });
 
   test('exactly one of 100 concurrent callers of two stores begins', async () => {
-    const target = await createTarget();
-    const stores = [await target.open(), await target.open()];
+    const stores = await openTwice(createTarget);
     for (const [round, now] of [t0, t0 + 25 * 60 * 60 * 1000].entries()) {
       // In the second round, the record of the first has expired and is replaced.
       const states = await Promise.all(

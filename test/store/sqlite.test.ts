@@ -14,6 +14,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EnvError } from '../../server/settings.ts';
 import { StoreError } from '../../server/store/database.ts';
 import { openStore } from '../../server/store/index.ts';
+import type { Store } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { activitySuite } from './activity-suite.ts';
 import { auditSuite } from './audit-suite.ts';
@@ -38,8 +39,7 @@ describe('in a SQLite file', () => {
     const folder = join(temporaryFolder(), 'a', 'data');
     const before = process.umask(0);
     onTestFinished(() => void process.umask(before));
-    const store = await openStore({ DATA_DIR: folder });
-    onTestFinished(() => store.close());
+    const store = await open(folder);
     await store.apiKeys.create(apiKey());
     expect(modeOf(folder)).toBe('700');
     for (const end of ['', '-wal', '-shm']) expect(modeOf(join(folder, `hosting.sqlite${end}`))).toBe('600');
@@ -50,16 +50,13 @@ describe('in a SQLite file', () => {
     const store = await openStore({ DATA_DIR: dataDir });
     await store.apiKeys.create(apiKey());
     await store.close();
-    const again = await openStore({ DATA_DIR: dataDir });
-    onTestFinished(() => again.close());
+    const again = await open(dataDir);
     expect(await again.apiKeys.list()).toEqual([apiKey()]);
   });
 
   test('can be read during a write', async () => {
-    const target = await createSqliteTarget();
-    const store = await target.open();
+    const { store, query } = await openWithQuery();
     await store.apiKeys.create(apiKey());
-    const query = await target.connect();
     await query('BEGIN IMMEDIATE');
     await query(`UPDATE hosting_api_keys SET label = 'new'`);
     expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
@@ -68,9 +65,7 @@ describe('in a SQLite file', () => {
   });
 
   test('refuses a call at once if 1,000 others wait for a lock; they are done in order after it', async () => {
-    const target = await createSqliteTarget();
-    const store = await target.open();
-    const query = await target.connect();
+    const { store, query } = await openWithQuery();
     await query('BEGIN IMMEDIATE');
     const waiting = Array.from({ length: 1001 }, (_, index) => store.audit.append(auditEntry({ at: index })));
     await expect(store.audit.append(auditEntry())).rejects.toThrow('too many calls wait for its lock');
@@ -83,18 +78,13 @@ describe('in a SQLite file', () => {
   test('its file alone has all records within a minute of a write, and the WAL does not grow', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
-    const folder = temporaryFolder();
-    const store = await openStore({ DATA_DIR: folder });
-    onTestFinished(() => store.close());
-    const file = join(folder, 'hosting.sqlite');
-    await store.apiKeys.create(apiKey());
+    const { file } = await prepare();
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
     vi.advanceTimersByTime(60_000);
     expect(statSync(`${file}-wal`).size).toBe(0);
     const copied = temporaryFolder();
     copyFileSync(file, join(copied, 'hosting.sqlite'));
-    const copy = await openStore({ DATA_DIR: copied });
-    onTestFinished(() => copy.close());
+    const copy = await open(copied);
     expect(await copy.apiKeys.list()).toEqual([apiKey()]);
   });
 
@@ -111,11 +101,8 @@ describe('in a SQLite file', () => {
     ['cut off from its WAL', (file) => rmSync(`${file}-wal`)],
     ['cut off from its shared memory', (file) => rmSync(`${file}-shm`)],
   ])('refuses every call after its file was %s, and does not create it again', async (_, harm) => {
-    const folder = temporaryFolder();
-    const store = await openStore({ DATA_DIR: folder });
-    onTestFinished(() => store.close());
-    await store.apiKeys.create(apiKey());
-    harm(join(folder, 'hosting.sqlite'));
+    const { folder, store, file } = await prepare();
+    harm(file);
     const before = readdirSync(folder);
     const message = /was deleted or replaced while it was open/;
     await expect(store.apiKeys.find('AbCdEfGhIj01')).rejects.toThrow(message);
@@ -129,22 +116,16 @@ describe('in a SQLite file', () => {
     await old.apiKeys.create(apiKey({ label: 'old' }));
     const file = join(folder, 'hosting.sqlite');
     for (const end of ['', '-wal', '-shm']) renameSync(file + end, `${file}.old${end}`);
-    const store = await openStore({ DATA_DIR: folder });
-    onTestFinished(() => store.close());
+    const store = await open(folder);
     await store.apiKeys.create(apiKey({ label: 'new' }));
     await old.close();
     expect(await store.apiKeys.list()).toEqual([apiKey({ label: 'new' })]);
-    const again = await openStore({ DATA_DIR: folder });
-    onTestFinished(() => again.close());
+    const again = await open(folder);
     expect(await again.apiKeys.list()).toEqual([apiKey({ label: 'new' })]);
   });
 
   test('is used again after its file was moved back', async () => {
-    const folder = temporaryFolder();
-    const store = await openStore({ DATA_DIR: folder });
-    onTestFinished(() => store.close());
-    await store.apiKeys.create(apiKey());
-    const file = join(folder, 'hosting.sqlite');
+    const { store, file } = await prepare();
     renameSync(file, `${file}.old`);
     await expect(store.apiKeys.list()).rejects.toThrow(StoreError);
     renameSync(`${file}.old`, file);
@@ -169,8 +150,7 @@ describe('in a SQLite file', () => {
   test.runIf(process.getuid?.() === 0)('belongs to the owner of its folder, also if root creates it', async () => {
     const dataDir = temporaryFolder();
     chownSync(dataDir, 65_534, 65_534);
-    const store = await openStore({ DATA_DIR: dataDir });
-    onTestFinished(() => store.close());
+    const store = await open(dataDir);
     await store.apiKeys.create(apiKey());
     for (const end of ['', '-wal', '-shm']) {
       expect(statSync(join(dataDir, `hosting.sqlite${end}`))).toMatchObject({ uid: 65_534, gid: 65_534 });
@@ -187,4 +167,24 @@ describe('in a SQLite file', () => {
 
 function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
+}
+
+/** Opens the store of a folder, which is closed when the test ends. */
+async function open(folder: string): Promise<Store> {
+  const store = await openStore({ DATA_DIR: folder });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** An open store with a key. */
+async function prepare() {
+  const folder = temporaryFolder();
+  const store = await open(folder);
+  await store.apiKeys.create(apiKey());
+  return { folder, store, file: join(folder, 'hosting.sqlite') };
+}
+
+async function openWithQuery() {
+  const target = await createSqliteTarget();
+  return { store: await target.open(), query: await target.connect() };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { streamToken } from './samples.ts';
+import { openTwice } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
 const t0 = streamToken().issuedAt;
@@ -11,8 +12,7 @@ const hashOf = (number: number): string => number.toString(16).padStart(64, '0')
 export function streamTokenSuite(createTarget: CreateTarget): void {
   describe('stream tokens', () => {
     test('a token is found by its hash on every instance, also after it expired', async () => {
-      const target = await createTarget();
-      const [one, other] = [await target.open(), await target.open()];
+      const [one, other] = await openTwice(createTarget);
       const token = streamToken({ mode: 'read', expiresAt: t0 + 1 });
       await one.streamTokens.add(token);
       await one.streamTokens.add(streamToken({ tokenHash: hashOf(1), server: 'game:creative' }));

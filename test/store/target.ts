@@ -87,6 +87,18 @@ function createTarget(
   };
 }
 
+/** Opens one new database twice, as two instances do. */
+export async function openTwice(create: CreateTarget): Promise<[Store, Store]> {
+  const target = await create();
+  return [await target.open(), await target.open()];
+}
+
+/** Opens a new database, and a separate connection to it. */
+export async function openWithQuery(create: CreateTarget) {
+  const target = await create();
+  return { target, store: await target.open(), query: await target.connect() };
+}
+
 /** Runs `worker.ts` in several processes, which open the store at the same time; returns their results. */
 export async function runWorkers(
   { env }: StoreTarget,
