@@ -1,4 +1,3 @@
-import { PassThrough } from 'node:stream';
 import { BlockList } from 'node:net';
 import { join } from 'node:path';
 import { toNodeHandler } from 'h3';
@@ -7,11 +6,12 @@ import { problems, renderProblem } from '#contract/problem.ts';
 import { createApp } from '../../server/app.ts';
 import { listenOn } from '../../server/http/listen.ts';
 import { createRequests } from '../../server/http/request.ts';
-import { createLog } from '../../server/log.ts';
 import { createTokenBucket } from '../../server/token-bucket.ts';
 import { createLifecycle } from '../../server/lifecycle.ts';
 import { openReleases } from '../../server/releases/service.ts';
 import { createRoutes } from '../../server/routes.ts';
+import type { Features } from '../../server/routes.ts';
+import { createTestLog } from '../helpers/upstream.ts';
 import { ask } from './ask.ts';
 import { eventually, sharedProject } from './shared.ts';
 import { describeEndpoint, storedNames } from './targets.ts';
@@ -28,31 +28,21 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
   });
   opened.stop();
   const releases = { ...opened, current: () => ({ ...opened.current(), find: nothing }) };
-  const destination = new PassThrough();
-  let written = '';
-  destination.on('data', (chunk: Buffer) => (written += chunk.toString()));
+  const { log, lines } = createTestLog('info');
   const limit = createTokenBucket({ name: 'default', rps: 100, burst: 100 });
   const routes = createRoutes({
     releases,
     lifecycle,
     version: '1.2.3',
-    // The stored endpoints use none of these.
-    hosting: undefined as never,
-    activity: undefined as never,
-    apiKeys: undefined as never,
-    keyLimits: undefined as never,
-    idempotency: undefined as never,
-    feedback: undefined as never,
-    domains: undefined as never,
-    status: undefined as never,
-  });
+    // The stored endpoints use none of the others.
+  } as Partial<Features> as Features);
   const app = createApp({
     routes: Object.values(routes),
     requests: createRequests({
       trustedProxies: new BlockList(),
       cors: { origins: ['https://www.example.com'], allowLocal: false },
       limit,
-      log: createLog({ level: 'info', format: 'json', destination }),
+      log,
     }),
     limits: { domains: limit, feedback: limit, actions: limit, reads: limit },
     authenticate: undefined as never,
@@ -60,11 +50,6 @@ async function createBroken({ lifecycle = createLifecycle() } = {}) {
   });
   const server = await listenOn(toNodeHandler(app), { host: '127.0.0.1', port: 0, stalledMs: 60_000 });
   onTestFinished(() => server.drain(0));
-  const lines = () =>
-    written
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as { msg: string });
   return {
     port: Number(new URL(server.url).port),
     failures: () => lines().filter(({ msg }) => msg === 'request failed'),

@@ -9,15 +9,13 @@ test('a name that only looks like a setting is warned of once at start, without 
   writeFiles(cwd, { '.env': 'PUBLICURL=https://hunter2.example.com\n' });
   const server = startProcess({ ...settings, RATELIMIT_BRUST: 'hunter2', port: 'hunter2' }, { cwd });
   await server.logged('port is not a setting and has no effect: did you mean PORT?');
-  const lines = server.stdout().trim().split('\n');
-  const warnings = lines
-    .map((line) => JSON.parse(line) as { level: string; msg: string })
-    .filter(({ level }) => level === 'warn');
-  expect(warnings.map(({ msg }) => msg).toSorted()).toEqual([
-    'PUBLICURL is not a setting and has no effect: did you mean PUBLIC_URL?',
-    'RATELIMIT_BRUST is not a setting and has no effect: did you mean RATELIMIT_BURST?',
-    'port is not a setting and has no effect: did you mean PORT?',
+  const warnings = server.stdout().matchAll(/"level":"warn".*"msg":"(\w+) is not a setting and has no effect: (.*)"/g);
+  expect(Array.from(warnings, ([, name, hint]) => `${name}: ${hint}`).toSorted()).toEqual([
+    'PUBLICURL: did you mean PUBLIC_URL?',
+    'RATELIMIT_BRUST: did you mean RATELIMIT_BURST?',
+    'port: did you mean PORT?',
   ]);
+  expect(server.stdout().match(/"level":"warn"/g)).toHaveLength(3);
   expect(server.stdout()).not.toContain('hunter2');
 });
 
@@ -25,11 +23,8 @@ test('a setting of an earlier version stops nothing, and is warned of once', asy
   const { settings } = await createServable();
   const server = startProcess({ ...settings, RATELIMIT_BLOCK_SECONDS: 'hunter2' }, { cwd: temporaryFolder() });
   await server.logged('RATELIMIT_BLOCK_SECONDS is no longer a setting and has no effect');
-  const warnings = server.stdout().match(/"level":"warn"/g);
-  expect({ warnings, leaks: server.stdout().includes('hunter2') }).toEqual({
-    warnings: ['"level":"warn"'],
-    leaks: false,
-  });
+  expect(server.stdout().match(/"level":"warn"/g)).toHaveLength(1);
+  expect(server.stdout()).not.toContain('hunter2');
 });
 
 test('a name that looks like a setting is also named if a wrong setting stops the start', async () => {

@@ -12,31 +12,21 @@ import { describeEndpoint, requestOf, serverAccessOf, serverNames } from './targ
 describe.each(serverNames)('%s', (name) => {
   const { kind } = serverAccessOf(name);
   const server: ServerName = `${kind}:mine`;
+  const moveTo = (provider: string) => (world: HostingWorld) =>
+    world.store.servers.put({ server, provider, ref: '42', logFile: null });
   const [status, code] = kind === 'vps' ? [500, 'server_unavailable' as const] : [502, 'provider_error' as const];
 
   test.each<[string, (world: HostingWorld) => unknown]>([
     ['is missing', (world) => world.store.servers.remove(server)],
-    [
-      'names a provider that is not configured',
-      (world) => world.store.servers.put({ server, provider: 'gone', ref: '42', logFile: null }),
-    ],
-    [
-      'names a provider of the wrong kind',
-      (world) => {
-        const provider = kind === 'vps' ? 'panel' : 'cloud';
-        return world.store.servers.put({ server, provider, ref: '42', logFile: null });
-      },
-    ],
+    ['names a provider that is not configured', moveTo('gone')],
+    ['names a provider of the wrong kind', moveTo(kind === 'vps' ? 'panel' : 'cloud')],
     ['is empty', (world) => world.change("UPDATE hosting_servers SET ref = '', provider = ''")],
     ['is missing with its table', (world) => world.change('DROP TABLE hosting_servers')],
   ])('whose record %s gets the documented error without an upstream request', async (_, harm) => {
     const { app, world } = await borrowHosting();
     await harm(world);
-    const answer = await askEndpoint(app, name);
-    expect(answer).toMatchObject({
-      status,
-      text: renderProblem('json', code, messageOf(describeEndpoint(name), code)),
-    });
+    const text = renderProblem('json', code, messageOf(describeEndpoint(name), code));
+    expect(await askEndpoint(app, name)).toMatchObject({ status, text });
     const sent = [...world.panel.seen, ...world.hetzner.seen];
     expect(sent.filter(({ method, path }) => method === 'POST' || path.includes('/files/'))).toEqual([]);
     const log = app.log().findLast(({ msg }) => msg === 'request failed');
@@ -70,16 +60,12 @@ test('a server that moves to another provider is used there by the next request'
   const { app, world } = await borrowHosting();
   const other = await createHostingWorld(temporaryFolder());
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
-  await world.store.servers.put({
-    server: 'game:mine',
-    provider: 'panel',
-    ref: other.panel.wings.uuid,
-    logFile: null,
-  });
+  const { uuid } = other.panel.wings;
+  await world.store.servers.put({ server: 'game:mine', provider: 'panel', ref: uuid, logFile: null });
   // The panel has no such server.
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(502);
   const last = world.panel.seen.findLast(({ method }) => method === 'POST');
-  expect(last!.path).toContain(other.panel.wings.uuid);
+  expect(last!.path).toContain(uuid);
 });
 
 test('every action is audited before and after, with key, action and server', async () => {
