@@ -29,16 +29,12 @@ test('of 100 concurrent requests with one Idempotency-Key one runs, and the othe
   const { app, world } = await borrowHosting();
   const answers = await Promise.all(Array.from({ length: 100 }, () => start(app, 'order-4711')));
   expect(powerCalls(world)).toBe(1);
-  expect(new Set(answers.map(({ status }) => status))).toEqual(
-    new Set(answers.some(({ status }) => status === 409) ? [200, 409] : [200]),
-  );
-  expect(answers.filter((answer) => answer.status === 200 && !isReplayed(answer))).toHaveLength(1);
-  for (const { status, headers, text } of answers.filter((answer) => answer.status === 409)) {
-    expect({ status, text }).toEqual({ status: 409, text: renderProblem('json', 'in_progress') });
-    expect(headers['retry-after']).toBe('1');
-  }
+  const answered = answers.filter(({ status }) => status === 200);
+  expect(answered.filter((answer) => !isReplayed(answer))).toHaveLength(1);
+  const inProgress = { status: 409, text: renderProblem('json', 'in_progress'), headers: { 'retry-after': '1' } };
+  for (const answer of answers) if (!answered.includes(answer)) expect(answer).toMatchObject(inProgress);
   const again = await start(app, 'order-4711');
-  expect(again.text).toBe(answers.find(({ status }) => status === 200)!.text);
+  expect(again.text).toBe(answered[0]!.text);
   expect(isReplayed(again)).toBe(true);
   expect(powerCalls(world)).toBe(1);
 });
@@ -139,9 +135,9 @@ describe('an Idempotency-Key', () => {
   test.each(['', 'with blank', 'x'.repeat(256), 'ä', 'tab\there'])('that is %j is refused', async (key) => {
     const { app, world } = await borrowHosting();
     const { status, text } = await start(app, key);
-    expect({ status, error: (JSON.parse(text) as { error: string }).error }).toEqual({
+    expect({ status, body: JSON.parse(text) as unknown }).toMatchObject({
       status: 400,
-      error: 'validation_error',
+      body: { error: 'validation_error' },
     });
     expect(powerCalls(world)).toBe(0);
   });

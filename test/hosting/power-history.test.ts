@@ -3,6 +3,7 @@ import type { AuditEntry } from '../../server/store/types.ts';
 import { createPowerHistory } from '../../server/hosting/service.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
+import { auditEntry } from '../store/samples.ts';
 
 const server = 'game:mine';
 const start = Date.parse('2026-03-01T12:00:00Z');
@@ -13,28 +14,11 @@ async function createHistory() {
   let time = start;
   const history = createPowerHistory({ audit: store.audit, now: () => time, monotonic: () => time - start });
   const write = (fields: Partial<AuditEntry>): Promise<void> =>
-    store.audit.append({
-      at: time,
-      actionId: 'one',
-      phase: 'finished',
-      actor: null,
-      keyId: 'AbCdEfGhIj01',
-      action: 'stop',
-      server,
-      requestId: 'order-4711',
-      ip: '127.0.0.1',
-      outcome: 'ok',
-      ms: 1,
-      detail: null,
-      ...fields,
-    });
+    store.audit.append(
+      auditEntry({ at: time, phase: 'finished', action: 'stop', server, outcome: 'ok', ms: 1, ...fields }),
+    );
   return { history, write, since: () => history.sinceLastAction(server), pass: (ms: number) => (time += ms) };
 }
-
-test('a server without actions has none', async () => {
-  const { since } = await createHistory();
-  expect(await since()).toBe(Number.POSITIVE_INFINITY);
-});
 
 test('the action of this instance is timed exactly, also by its entry in the log', async () => {
   const { history, write, since, pass } = await createHistory();
@@ -85,16 +69,13 @@ test('an action whose end is not written yet counts too', async () => {
   expect(await since()).toBe(500);
 });
 
-test('commands, changes by the operator, and actions on other servers do not count', async () => {
-  const { write, since } = await createHistory();
+test('commands, changes by the operator, actions on other servers, and those of long ago do not count', async () => {
+  const { write, since, pass } = await createHistory();
+  expect(await since()).toBe(Number.POSITIVE_INFINITY);
   await write({ action: 'command', detail: 'say hello' });
   await write({ action: 'servers suspend', actor: 'command line', keyId: null });
   await write({ server: 'vps:mine' });
   expect(await since()).toBe(Number.POSITIVE_INFINITY);
-});
-
-test('an action of long ago does not count', async () => {
-  const { write, since, pass } = await createHistory();
   await write({});
   pass(10 * 60_000);
   expect(await since()).toBe(Number.POSITIVE_INFINITY);

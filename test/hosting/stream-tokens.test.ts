@@ -37,11 +37,8 @@ function tokenSuite(createDatabase: () => Promise<string | undefined>): void {
     const { apps, readDatabase } = await createInstances(await createDatabase());
     const count = async () => (await readDatabase()).filter((value) => value === 'read_write').length;
     const head = await askEndpoint(apps[0], 'openGameConsole', { method: 'HEAD' });
-    expect({ status: head.status, text: head.text, tokens: await count() }).toEqual({
-      status: 200,
-      text: '',
-      tokens: 0,
-    });
+    expect(head).toMatchObject({ status: 200, text: '' });
+    expect(await count()).toBe(0);
     const { text } = await askEndpoint(apps[0], 'openGameConsole');
     expect(await count()).toBe(1);
     expect(Number(head.headers['content-length'])).toBe(Buffer.byteLength(text));

@@ -102,12 +102,8 @@ test('commands of streams and of HTTP have one limit', async () => {
 
 test('a key that may only read gets lines and statistics, and sends no command', async () => {
   const { panel, wings, app } = await serve({}, { scopes: ['game-console:read'] });
-  const usage = {
-    memory_bytes: 1_610_612_736,
-    cpu_absolute: 37.5,
-    network: { rx_bytes: 81_920, tx_bytes: 245_760 },
-    disk_bytes: 5_368_709_120,
-  };
+  const sizes = { memory_bytes: 1_610_612_736, disk_bytes: 5_368_709_120 };
+  const usage = { ...sizes, cpu_absolute: 37.5, network: { rx_bytes: 81_920, tx_bytes: 245_760 } };
   const client = await openStream(app);
   await client.until('status');
   await until('statistics were requested', () => wings.statsSent() === 1);
@@ -116,13 +112,8 @@ test('a key that may only read gets lines and statistics, and sends no command',
   await client.until('console output');
   client.send('send stats');
   const [, text] = (await client.until('stats')).at(-1)!;
-  expect(JSON.parse(text!)).toEqual({
-    cpu: 37.5,
-    memory_bytes: 1_610_612_736,
-    disk_bytes: 5_368_709_120,
-    network_rx_bytes: 81_920,
-    network_tx_bytes: 245_760,
-  });
+  const sent = { ...sizes, cpu: 37.5, network_rx_bytes: 81_920, network_tx_bytes: 245_760 };
+  expect(JSON.parse(text!)).toEqual(sent);
   client.send('send command', 'stop', 'ref');
   expect(await client.next()).toEqual(['permission denied', 'send command']);
   expect(await client.next()).toEqual(['command refused', 'ref', 'not_permitted']);
@@ -139,10 +130,7 @@ test('the stream of a local server has the same events', async () => {
   writeFileSync(providers, JSON.stringify({ providers: { here: { type: 'local', servers: { one: server } } } }));
   await world.store.servers.put({ server: 'game:mine', provider: 'here', ref: 'one', logFile: null });
   const settings = { ...world.settings, PROVIDERS_FILE: providers };
-  const app = {
-    ...(await createTestApp({ root: await sharedProject(), settings })),
-    key: await world.issueKey(),
-  };
+  const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
   const client = await openStream(app);
   client.send('send command', 'early', 'a');
   expect((await client.until('command refused')).at(-1)).toEqual(['command refused', 'a', 'offline']);

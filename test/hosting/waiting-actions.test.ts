@@ -16,17 +16,12 @@ import { openStream } from './instances.ts';
 
 const isAction = ({ method }: Seen): boolean => method === 'POST';
 
-/** A server with an action that the upstream does not answer, and a second one that waits for it. */
-interface Waiting {
-  readonly world: HostingWorld;
-  readonly keyId: string;
-  /** Lets the first action fail, and returns the answer to the second one. */
-  finish(): Promise<{ status: number; text: string; authenticate: string | undefined }>;
-}
-
 type Kind = 'game' | 'vps';
 
-async function waitForTurn(kind: Kind): Promise<Waiting> {
+type Waiting = Awaited<ReturnType<typeof waitForTurn>>;
+
+/** A server with an action that the upstream does not answer, and a second one that waits for it. */
+async function waitForTurn(kind: Kind) {
   const { app, world } = await borrowHosting();
   const upstream = kind === 'game' ? world.panel : world.hetzner;
   upstream.fail('hang', isAction);
@@ -38,6 +33,7 @@ async function waitForTurn(kind: Kind): Promise<Waiting> {
   return {
     world,
     keyId: app.key.split('_')[1]!,
+    /** Lets the first action fail, and returns the answer to the second one. */
     async finish() {
       upstream.server.closeAllConnections();
       expect((await first).status).toBe(502);
@@ -56,64 +52,42 @@ async function run({ settings }: HostingWorld, ...args: string[]): Promise<void>
   expect(await runHere(args, settings)).toMatchObject({ status: 0 });
 }
 
-const invalidToken = 'Bearer error="invalid_token"';
+const unauthorized = [401, renderProblem('json', 'unauthorized'), 'Bearer error="invalid_token"'] as const;
+const forbidden = (message: string) => [403, renderProblem('json', 'forbidden', message), 'Bearer'] as const;
+const notSent = renderProblem('json', 'provider_error', 'Failed to send the power action');
 
 describe.each<Kind>(['game', 'vps'])('an action on a %s server that waits for another is not sent', (kind) => {
-  const server = `${kind}:mine`;
+  const server = `${kind}:mine` as const;
+  const noun = kind === 'vps' ? 'VPS' : 'game server';
+  const setKey = (change: string) => (waiting: Waiting) =>
+    waiting.world.change(`UPDATE hosting_api_keys SET ${change}`);
+  const readOnly = renderProblem('json', 'insufficient_scope', 'This API key only has read scope');
   test.each<[string, (waiting: Waiting) => unknown, number, string, string | undefined]>([
-    [
-      'its key is revoked',
-      ({ world, keyId }) => run(world, 'keys', 'revoke', keyId),
-      401,
-      renderProblem('json', 'unauthorized'),
-      invalidToken,
-    ],
-    [
-      'its key is rotated',
-      ({ world, keyId }) => run(world, 'keys', 'rotate', keyId),
-      401,
-      renderProblem('json', 'unauthorized'),
-      invalidToken,
-    ],
-    [
-      'its key expires',
-      ({ world }) => world.change('UPDATE hosting_api_keys SET expires_at = 1'),
-      401,
-      renderProblem('json', 'unauthorized'),
-      invalidToken,
-    ],
+    ['its key is revoked', ({ world, keyId }) => run(world, 'keys', 'revoke', keyId), ...unauthorized],
+    ['its key is rotated', ({ world, keyId }) => run(world, 'keys', 'rotate', keyId), ...unauthorized],
+    ['its key expires', setKey('expires_at = 1'), ...unauthorized],
     [
       'its key loses the scope',
-      ({ world }) => world.change(`UPDATE hosting_api_keys SET scopes = '["${kind}-power:read"]'`),
+      setKey(`scopes = '["${kind}-power:read"]'`),
       403,
-      renderProblem('json', 'insufficient_scope', 'This API key only has read scope'),
+      readOnly,
       `Bearer error="insufficient_scope", scope="${kind}-power:read_write"`,
     ],
     [
       'its key loses the server',
-      ({ world }) => world.change(`UPDATE hosting_api_keys SET servers = '["${kind}:theirs"]'`),
-      403,
-      renderProblem(
-        'json',
-        'forbidden',
-        kind === 'vps' ? 'You do not have access to this VPS' : 'You do not have access to this game server',
-      ),
-      'Bearer',
+      setKey(`servers = '["${kind}:theirs"]'`),
+      ...forbidden(`You do not have access to this ${noun}`),
     ],
     [
       'its server is suspended',
       ({ world }) => run(world, 'servers', 'suspend', server),
-      403,
-      renderProblem('json', 'forbidden', `This ${kind === 'vps' ? 'VPS' : 'game server'} is suspended`),
-      'Bearer',
+      ...forbidden(`This ${noun} is suspended`),
     ],
     [
       'its server is removed',
       ({ world }) => run(world, 'servers', 'remove', server),
       kind === 'vps' ? 500 : 502,
-      kind === 'vps'
-        ? renderProblem('json', 'server_unavailable')
-        : renderProblem('json', 'provider_error', 'Failed to send the power action'),
+      kind === 'vps' ? renderProblem('json', 'server_unavailable') : notSent,
       undefined,
     ],
   ])('if %s', async (_, harm, status, text, authenticate) => {
@@ -121,9 +95,8 @@ describe.each<Kind>(['game', 'vps'])('an action on a %s server that waits for an
     await harm(waiting);
     expect(await waiting.finish()).toEqual({ status, text, authenticate });
     expect(sentAfter(waiting.world)).toEqual([]);
-    const entries = await Array.fromAsync(waiting.world.store.audit.entries({ server: `${kind}:mine` }));
-    const end = entries.findLast(({ phase }) => phase === 'finished')!;
-    expect({ action: end.action, outcome: end.outcome }).toEqual({
+    const entries = await Array.fromAsync(waiting.world.store.audit.entries({ server }));
+    expect(entries.findLast(({ phase }) => phase === 'finished')).toMatchObject({
       action: kind === 'game' ? 'kill' : 'stop',
       outcome: (JSON.parse(text) as { error: string }).error,
     });
@@ -178,8 +151,7 @@ test('neither is it sent if its server moves to another provider, where it has t
   const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
   const move = ['servers', 'add', 'game:mine', '--provider', 'spare', '--ref', world.panel.wings.uuid, '--replace'];
   const served = { app: { ...app, key: await world.issueKey() }, world };
-  const text = renderProblem('json', 'provider_error', 'Failed to send the power action');
-  expect(await harmBeforeConnection(served, () => run(world, ...move))).toEqual({ status: 502, text });
+  expect(await harmBeforeConnection(served, () => run(world, ...move))).toEqual({ status: 502, text: notSent });
 });
 
 test('a command of a stream that waits for another one is not sent if its key is rotated', async () => {

@@ -100,16 +100,13 @@ test('a variable may be given as a file, whose mistakes are reported without its
   writeFileSync(files.lines, `${secret}\nmore\n`);
   const text = 'providers: { fsn: { type: hetzner, token: "${HCLOUD_TOKEN}" } }';
   expect(load(text, { HCLOUD_TOKEN_FILE: files.good }).config).toMatchObject({ fsn: { token: secret } });
-  const problemsOf = (variables: Record<string, string>) => load(text, variables).problems;
-  expect(problemsOf({ HCLOUD_TOKEN_FILE: files.empty })).toEqual([
-    '1:43  HCLOUD_TOKEN_FILE: the file cannot be read, or is empty',
-  ]);
-  expect(problemsOf({ HCLOUD_TOKEN_FILE: files.lines })).toEqual([
-    '1:43  HCLOUD_TOKEN: must be one line without control characters',
-  ]);
-  expect(problemsOf({ HCLOUD_TOKEN_FILE: files.good, HCLOUD_TOKEN: secret })).toEqual([
-    '1:43  HCLOUD_TOKEN: is set twice, directly and by HCLOUD_TOKEN_FILE',
-  ]);
+  for (const [variables, problem] of [
+    [{ HCLOUD_TOKEN_FILE: files.empty }, '_FILE: the file cannot be read, or is empty'],
+    [{ HCLOUD_TOKEN_FILE: files.lines }, ': must be one line without control characters'],
+    [{ HCLOUD_TOKEN_FILE: files.good, HCLOUD_TOKEN: secret }, ': is set twice, directly and by HCLOUD_TOKEN_FILE'],
+  ] as const) {
+    expect(load(text, variables).problems).toEqual([`1:43  HCLOUD_TOKEN${problem}`]);
+  }
 });
 
 test('a variable may be part of a text, and its value is never parsed as YAML', () => {
@@ -123,128 +120,57 @@ test('a variable may be part of a text, and its value is never parsed as YAML', 
   });
 });
 
-test.each([
-  [
-    'a field with a typo',
-    `fsn: { type: hetzner, tokn: ${secret} }`,
-    ['2:25  unknown field "providers.fsn.tokn" (did you mean "token"?)'],
-  ],
-  [
-    'a field of another provider',
-    `fsn: { type: hetzner, token: x, ca_file: ${secret} }`,
-    ['2:35  unknown field "providers.fsn.ca_file" (the fields are type, token, url, stop)'],
-  ],
-  [
-    'a type with a typo',
-    `fsn: { type: hetzer, token: ${secret} }`,
-    ['2:16  "providers.fsn.type" must be one of pterodactyl, hetzner, proxmox, local (did you mean "hetzner"?)'],
-  ],
-  [
-    'an unrelated type',
-    `fsn: { type: ${secret} }`,
-    ['2:16  "providers.fsn.type" must be one of pterodactyl, hetzner, proxmox, local'],
-  ],
-  ['no type', `fsn: { token: ${secret} }`, ['2:8  missing field "providers.fsn.type"']],
-  [
-    'an unknown stop',
-    'fsn: { type: hetzner, token: x, stop: shutdwn }',
-    ['2:41  "providers.fsn.stop" must be one of shutdown, poweroff (did you mean "shutdown"?)'],
-  ],
-  [
-    'a token of the wrong type',
-    'fsn: { type: hetzner, token: 12345 }',
-    ['2:32  "providers.fsn.token" must be text, not a number (put it in quotes)'],
-  ],
-  [
-    'a token with invalid header characters',
-    `fsn: { type: hetzner, token: "${secret}\\n" }`,
-    ['2:32  "providers.fsn.token" must be visible ASCII characters without spaces'],
-  ],
-  [
-    'an http address',
-    `fsn: { type: hetzner, token: x, url: "http://${secret}.example.com" }`,
-    ['2:40  "providers.fsn.url" must be an https:// URL without user, query and fragment (http:// only on loopback)'],
-  ],
-  ['an empty provider', 'fsn:', ['2:7  "providers.fsn" must be a mapping of fields, not empty']],
-  [
-    'an invalid name',
-    '"a b": { type: hetzner, token: x }',
-    ['2:3  "providers.a b" must be letters, digits, dots, hyphens and underscores'],
-  ],
-  [
-    'a token id of another shape',
-    `pve: { type: proxmox, url: "https://x", token_id: "root", token_secret: x }`,
-    ['2:53  "providers.pve.token_id" must be USER@REALM!NAME'],
-  ],
-  [
-    'a missing certificate',
-    `pve: { type: proxmox, url: "https://x", token_id: "a@b!c", token_secret: x, ca_file: ${secret}.pem }`,
-    ['2:88  "providers.pve.ca_file" must be the path of a readable file with certificates in PEM'],
-  ],
-  [
-    'an invalid certificate',
-    'pve: { type: proxmox, url: "https://x", token_id: "a@b!c", token_secret: x, ca_file: broken.pem }',
-    ['2:88  "providers.pve.ca_file" must be the path of a readable file with certificates in PEM'],
-  ],
-  [
-    'a server without a command',
-    'here: { type: local, servers: { a: { kind: game, command: [] } } }',
-    ['2:61  "providers.here.servers.a.command" must name a program'],
-  ],
-  [
-    'an argument of the wrong type',
-    'here: { type: local, servers: { a: { kind: game, command: [node, 5] } } }',
-    ['2:68  "providers.here.servers.a.command[1]" must be text, not a number (put it in quotes)'],
-  ],
-  [
-    'a fractional grace',
-    'here: { type: local, servers: { a: { kind: game, command: [x], grace_seconds: 1.5 } } }',
-    ['2:81  "providers.here.servers.a.grace_seconds" must be a whole number, not a fraction'],
-  ],
-  [
-    'a field of a server with a typo',
-    'here: { type: local, servers: { a: { kind: game, command: [x], graceseconds: 1 } } }',
-    ['2:66  unknown field "providers.here.servers.a.graceseconds" (did you mean "grace_seconds"?)'],
-  ],
-  [
-    'a kind with a typo',
-    'here: { type: local, servers: { a: { kind: gme, command: [x] } } }',
-    ['2:46  "providers.here.servers.a.kind" must be one of game, vps (did you mean "game"?)'],
-  ],
-  [
-    'a server name that could leave its folder',
-    'here: { type: local, servers: { "../a": { kind: game, command: [x] } } }',
-    ['2:35  "providers.here.servers.../a" must be letters, digits, dots, hyphens and underscores'],
-  ],
-  [
-    'a duplicate name',
-    'fsn: { type: hetzner, token: x }\n  fsn: { type: hetzner, token: x }',
-    ['3:3  "fsn" is given twice (keep one of the two)'],
-  ],
-  [
-    'an alias',
-    'a: &a { type: hetzner, token: x }\n  b: *a',
-    ['3:6  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)'],
-  ],
-  ['a reserved word', '__proto__: { type: hetzner, token: x }', ['2:3  the key "__proto__" is not allowed']],
-  ['an unclosed bracket', `fsn: { token: ${secret}`, ['2:8  this { is not closed (end it with })']],
-  [
-    'a tag',
-    `fsn: { type: hetzner, token: !${secret} x }`,
-    ['2:32  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)'],
-  ],
-  [
-    'an invalid escape',
-    `fsn: { token: "\\q${secret}" }`,
-    ['2:18  a backslash in double quotes must be written as \\\\ (or put the text in single quotes)'],
-  ],
-  [
-    'an unclosed placeholder',
-    `fsn: { type: hetzner, token: "\${${secret}" }`,
-    ['2:32  "${" must be followed by the name of an environment variable and "}"'],
-  ],
-] as const)('%s is reported with its position and without the value', (_, text, problems) => {
-  expect(load(`providers:\n  ${text}\n`).problems).toEqual(problems);
+test.each(
+  Object.entries({
+    [`fsn: { type: hetzner, tokn: ${secret} }`]: '2:25  unknown field "providers.fsn.tokn" (did you mean "token"?)',
+    [`fsn: { type: hetzner, token: x, ca_file: ${secret} }`]:
+      '2:35  unknown field "providers.fsn.ca_file" (the fields are type, token, url, stop)',
+    [`fsn: { type: hetzer, token: ${secret} }`]:
+      '2:16  "providers.fsn.type" must be one of pterodactyl, hetzner, proxmox, local (did you mean "hetzner"?)',
+    [`fsn: { type: ${secret} }`]: '2:16  "providers.fsn.type" must be one of pterodactyl, hetzner, proxmox, local',
+    [`fsn: { token: ${secret} }`]: '2:8  missing field "providers.fsn.type"',
+    'fsn: { type: hetzner, token: x, stop: shutdwn }':
+      '2:41  "providers.fsn.stop" must be one of shutdown, poweroff (did you mean "shutdown"?)',
+    'fsn: { type: hetzner, token: 12345 }': '2:32  "providers.fsn.token" must be text, not a number (put it in quotes)',
+    [`fsn: { type: hetzner, token: "${secret}\\n" }`]:
+      '2:32  "providers.fsn.token" must be visible ASCII characters without spaces',
+    [`fsn: { type: hetzner, token: x, url: "http://${secret}.example.com" }`]:
+      '2:40  "providers.fsn.url" must be an https:// URL without user, query and fragment (http:// only on loopback)',
+    'fsn:': '2:7  "providers.fsn" must be a mapping of fields, not empty',
+    '"a b": { type: hetzner, token: x }': '2:3  "providers.a b" must be letters, digits, dots, hyphens and underscores',
+    [`pve: { type: proxmox, url: "https://x", token_id: "root", token_secret: x }`]:
+      '2:53  "providers.pve.token_id" must be USER@REALM!NAME',
+    [`pve: { type: proxmox, url: "https://x", token_id: "a@b!c", token_secret: x, ca_file: ${secret}.pem }`]:
+      '2:88  "providers.pve.ca_file" must be the path of a readable file with certificates in PEM',
+    'pve: { type: proxmox, url: "https://x", token_id: "a@b!c", token_secret: x, ca_file: broken.pem }':
+      '2:88  "providers.pve.ca_file" must be the path of a readable file with certificates in PEM',
+    'here: { type: local, servers: { a: { kind: game, command: [] } } }':
+      '2:61  "providers.here.servers.a.command" must name a program',
+    'here: { type: local, servers: { a: { kind: game, command: [node, 5] } } }':
+      '2:68  "providers.here.servers.a.command[1]" must be text, not a number (put it in quotes)',
+    'here: { type: local, servers: { a: { kind: game, command: [x], grace_seconds: 1.5 } } }':
+      '2:81  "providers.here.servers.a.grace_seconds" must be a whole number, not a fraction',
+    'here: { type: local, servers: { a: { kind: game, command: [x], graceseconds: 1 } } }':
+      '2:66  unknown field "providers.here.servers.a.graceseconds" (did you mean "grace_seconds"?)',
+    'here: { type: local, servers: { a: { kind: gme, command: [x] } } }':
+      '2:46  "providers.here.servers.a.kind" must be one of game, vps (did you mean "game"?)',
+    'here: { type: local, servers: { "../a": { kind: game, command: [x] } } }':
+      '2:35  "providers.here.servers.../a" must be letters, digits, dots, hyphens and underscores',
+    'fsn: { type: hetzner, token: x }\n  fsn: { type: hetzner, token: x }':
+      '3:3  "fsn" is given twice (keep one of the two)',
+    'a: &a { type: hetzner, token: x }\n  b: *a':
+      '3:6  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)',
+    '__proto__: { type: hetzner, token: x }': '2:3  the key "__proto__" is not allowed',
+    [`fsn: { token: ${secret}`]: '2:8  this { is not closed (end it with })',
+    [`fsn: { type: hetzner, token: !${secret} x }`]:
+      '2:32  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)',
+    [`fsn: { token: "\\q${secret}" }`]:
+      '2:18  a backslash in double quotes must be written as \\\\ (or put the text in single quotes)',
+    [`fsn: { type: hetzner, token: "\${${secret}" }`]:
+      '2:32  "${" must be followed by the name of an environment variable and "}"',
+  }),
+)('%j is reported with its position and without the value', (text, problem) => {
+  expect(load(`providers:\n  ${text}\n`).problems).toEqual([problem]);
 });
 
 describe('a file as a whole', () => {
@@ -255,12 +181,36 @@ describe('a file as a whole', () => {
   });
 
   test('reports an unreadable file by its name', () => {
-    expect(() => loadProviders('/nowhere/providers.yaml', {})).toThrow(
-      'PROVIDERS_FILE: /nowhere/providers.yaml cannot be read',
-    );
+    const file = '/nowhere/providers.yaml';
+    expect(() => loadProviders(file, {})).toThrow(`PROVIDERS_FILE: ${file} cannot be read`);
   });
 
   test('may have no providers', () => {
     expect(load('providers: {}').config).toEqual({});
   });
+});
+
+const address = (url: string) => load(`providers: { a: { type: hetzner, token: x, url: "${url}" } }`);
+
+test.each([
+  ['http://localhost:1', 'http://localhost:1'],
+  ['http://127.0.0.1:1/panel/', 'http://127.0.0.1:1/panel'],
+  ['http://[::1]:1', 'http://[::1]:1'],
+  ['HTTPS://Panel.Example.COM:443/', 'https://panel.example.com'],
+])('the address %s is accepted', (url, expected) => {
+  expect(address(url).config).toMatchObject({ a: { url: expected } });
+});
+
+test.each([
+  'http://localhost.example.com',
+  'http://127.0.0.1.example.com',
+  'http://0.0.0.0',
+  'ftp://localhost',
+  'https://user:word@example.com',
+  'https://example.com?x=1',
+  'https://example.com#x',
+  'example.com',
+  '',
+])('the address "%s" is rejected', (url) => {
+  expect(address(url).problems).toEqual([expect.stringContaining('must be an https:// URL')]);
 });

@@ -16,7 +16,7 @@ interface Timings extends Partial<ConsoleTimings> {
 }
 
 function createPanel(upstream: PanelUpstream, timings: Partial<ConsoleTimings>) {
-  const { log, written } = createTestLog();
+  const { log, written, lines } = createTestLog();
   onTestFinished(() => {
     for (const secret of [...Object.values(panelKeys), 'eyJ']) {
       if (written().includes(secret)) throw new Error('a credential is in the log');
@@ -31,7 +31,7 @@ function createPanel(upstream: PanelUpstream, timings: Partial<ConsoleTimings>) 
   const options = { timeoutMs: 20_000, log, timings: { quietMs: 0, ...timings } };
   const provider = createPterodactyl(settings, options);
   onTestFinished(() => provider.close());
-  return { provider, game: provider.game!, written };
+  return { provider, game: provider.game!, written, lines };
 }
 
 /** A running server of a panel with a console. Its viewers wait at least `backoffMs` before a lost one is opened again. */

@@ -4,21 +4,15 @@ import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { createHetznerUpstream, failure, hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createStateClock } from '../../helpers/state-clock.ts';
-import type { TestStateClock } from '../../helpers/state-clock.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
 import { testVpsProvider } from './vps-suite.ts';
 
-interface Changes {
-  readonly token?: string;
-  readonly stop?: 'shutdown' | 'poweroff';
-  readonly timeoutMs?: number;
-  readonly clock?: TestStateClock;
-}
-
-function createHetzner(url: string, changes: Changes = {}): Provider {
-  const { token = hetznerToken, stop = 'shutdown', timeoutMs = 20_000, clock = createStateClock() } = changes;
-  const config = { fsn: { type: 'hetzner', url: `${url}/v1`, token, stop } } as const;
+function createHetzner(
+  url: string,
+  { token = hetznerToken, isHard = false, timeoutMs = 20_000, clock = createStateClock() } = {},
+): Provider {
+  const config = { fsn: { type: 'hetzner', url: `${url}/v1`, token, stop: isHard ? 'poweroff' : 'shutdown' } } as const;
   const providers = createProviders(config, { dataDir: temporaryFolder(), log: createTestLog().log, timeoutMs, clock });
   const provider: Provider = providers.get('fsn')!;
   onTestFinished(() => provider.close());
@@ -53,17 +47,13 @@ testFaults(
   })),
   async () => {
     const upstream = await createHetznerUpstream();
-    return {
-      upstream,
-      create: (timeoutMs) => createHetzner(upstream.url, { timeoutMs }),
-      secrets: [hetznerToken],
-    };
+    return { upstream, create: (timeoutMs) => createHetzner(upstream.url, { timeoutMs }), secrets: [hetznerToken] };
   },
 );
 
 test('stop cuts the power if the operator configured poweroff', async () => {
   const upstream = await createHetznerUpstream();
-  await createHetzner(upstream.url, { stop: 'poweroff' }).vps!.power('42', 'stop');
+  await createHetzner(upstream.url, { isHard: true }).vps!.power('42', 'stop');
   expect(upstream.seen.map(({ path }) => path)).toEqual(['/v1/servers/42/actions/poweroff']);
 });
 

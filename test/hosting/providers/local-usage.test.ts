@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { unknownStats } from '#contract/console-stream.ts';
 import { createLocal } from './local-harness.ts';
 import { recordConsole } from './console-recorder.ts';
 import { pollOptions } from '../console/harness.ts';
@@ -32,11 +33,5 @@ test('a program with a name like fields of its status is read too', async () => 
 test('nothing is known of a console without a server', async () => {
   const { game } = createLocal({});
   const { source } = recordConsole(game, 'other');
-  expect(await source.stats()).toEqual({
-    cpu: null,
-    memory_bytes: null,
-    disk_bytes: null,
-    network_rx_bytes: null,
-    network_tx_bytes: null,
-  });
+  expect(await source.stats()).toEqual(unknownStats);
 });

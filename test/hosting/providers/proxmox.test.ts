@@ -1,45 +1,33 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loadProviders, createProviders } from '../../../server/hosting/providers/index.ts';
+import { createProviders, loadProviders } from '../../../server/hosting/providers/index.ts';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createProxmoxUpstream, failure, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
 import type { ProxmoxUpstream } from '../../helpers/upstream-proxmox.ts';
 import { createStateClock } from '../../helpers/state-clock.ts';
-import type { TestStateClock } from '../../helpers/state-clock.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
 import { testVpsProvider } from './vps-suite.ts';
 
-interface Changes {
-  readonly secret?: string;
-  readonly stop?: string;
-  readonly timeoutMs?: number;
-  readonly clock?: TestStateClock;
-  readonly withCa?: boolean;
-}
-
 /** Creates the provider from a file, since the certificates are loaded with it. */
-function createProxmox(upstream: ProxmoxUpstream, changes: Changes = {}): Provider {
-  const {
+function createProxmox(
+  upstream: ProxmoxUpstream,
+  {
     secret = proxmoxToken.secret,
     stop = 'shutdown',
     timeoutMs = 20_000,
     withCa = true,
     clock = createStateClock(),
-  } = changes;
+  } = {},
+): Provider {
   const folder = temporaryFolder();
   const file = join(folder, 'providers.yaml');
   writeFileSync(join(folder, 'pve.pem'), upstream.certificates.ca);
-  writeFileSync(
-    file,
-    `providers:
-  pve:
-    { type: proxmox, url: "${upstream.url}", token_id: "${proxmoxToken.id}", token_secret: "\${PVE_SECRET}",
-      stop: ${stop}${withCa ? ', ca_file: pve.pem' : ''} }
-`,
-  );
+  const token = `token_id: "${proxmoxToken.id}", token_secret: "\${PVE_SECRET}"`;
+  const pve = `{ type: proxmox, url: "${upstream.url}", ${token}, stop: ${stop}${withCa ? ', ca_file: pve.pem' : ''} }`;
+  writeFileSync(file, `providers: { pve: ${pve} }\n`);
   const config = loadProviders(file, { PVE_SECRET: secret });
   const provider = createProviders(config, { dataDir: folder, log: createTestLog().log, timeoutMs, clock }).get('pve')!;
   onTestFinished(() => provider.close());
@@ -117,10 +105,13 @@ test('a VPS that moved to another node is found', async () => {
   expect(upstream.seen.at(-1)!.path).toBe('/api2/json/nodes/pve3/qemu/100/status/start');
 });
 
-test('a template is never started', async () => {
+test.each([
+  ['a template is never started', '900', 'pve1'],
+  ['a node name that could change the path is never requested', '100', '../../access'],
+])('%s', async (_, ref, node) => {
   const upstream = await createProxmoxUpstream();
-  const error = await failureOf(createProxmox(upstream).vps!.power('900', 'start'));
-  expect(error.outcome).toBe('refused');
+  upstream.vms[0]!.node = node;
+  expect(await failureOf(createProxmox(upstream).vps!.power(ref, 'start'))).toMatchObject({ outcome: 'refused' });
   expect(upstream.seen.map(({ method }) => method)).toEqual(['GET']);
 });
 
@@ -145,8 +136,7 @@ test('the error message is also read from the body, where 5.2.0 and later put it
   const upstream = await createProxmoxUpstream();
   const body = JSON.stringify({ data: null, message: 'VM 100 not running\n' });
   upstream.fail({ status: 500, reason: 'Internal Server Error', body }, ({ method }) => method === 'POST');
-  const error = await failureOf(createProxmox(upstream).vps!.power('100', 'reset'));
-  expect(error.outcome).toBe('refused');
+  expect(await failureOf(createProxmox(upstream).vps!.power('100', 'reset'))).toMatchObject({ outcome: 'refused' });
 });
 
 test.each(['drop', 'hang', 'huge', 'garbage'] as const)(
@@ -164,14 +154,6 @@ test.each(['drop', 'hang', 'huge', 'garbage'] as const)(
     expect(upstream.seen.map(({ method }) => method)).toEqual(['GET']);
   },
 );
-
-test('a node name that could change the path is never requested', async () => {
-  const upstream = await createProxmoxUpstream();
-  upstream.vms[0]!.node = '../../access';
-  const error = await failureOf(createProxmox(upstream).vps!.power('100', 'start'));
-  expect(error.outcome).toBe('refused');
-  expect(upstream.seen.map(({ method }) => method)).toEqual(['GET']);
-});
 
 test('a wrong token and one without permissions are findings', async () => {
   const upstream = await createProxmoxUpstream();

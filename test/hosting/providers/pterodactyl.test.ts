@@ -5,23 +5,16 @@ import { temporaryFolder } from '../../helpers/project.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
 import type { PanelUpstream } from '../../helpers/upstream-panel.ts';
 import { createStateClock } from '../../helpers/state-clock.ts';
-import type { TestStateClock } from '../../helpers/state-clock.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
 import { testGameProvider } from './game-suite.ts';
 
-interface Changes {
-  readonly token?: string;
-  readonly readOnlyToken?: string | undefined;
-  readonly timeoutMs?: number;
-  readonly clock?: TestStateClock;
-}
-
-function createPanel(upstream: PanelUpstream, changes: Changes = {}): Provider {
-  const { token = panelKeys.write, readOnlyToken = panelKeys.read, timeoutMs = 20_000 } = changes;
-  const { clock = createStateClock() } = changes;
-  const config = { eu: { type: 'pterodactyl', url: upstream.url, token, read_only_token: readOnlyToken } } as const;
+function createPanel(
+  upstream: PanelUpstream,
+  { token = panelKeys.write, timeoutMs = 20_000, clock = createStateClock() } = {},
+): Provider {
+  const config = { eu: { type: 'pterodactyl', url: upstream.url, token, read_only_token: panelKeys.read } } as const;
   const options = { dataDir: temporaryFolder(), log: createTestLog().log, timeoutMs, clock };
   const provider = createProviders(config, options).get('eu')!;
   onTestFinished(() => provider.close());
@@ -54,38 +47,35 @@ describe.each([
 
 const uuid = 'd3b07384-d9a0-4c9b-8f4e-2f6f0c7e1a55';
 
+const call = (name: string, body: object) => ({
+  method: 'POST',
+  path: `/api/client/servers/${uuid}/${name}`,
+  body,
+  headers: { authorization: `Bearer ${panelKeys.write}`, 'content-type': 'application/json' },
+});
+
 testFaults(
   'Pterodactyl',
   [
     ...(['start', 'stop', 'restart', 'kill'] as const).map((action) => ({
+      ...call('power', { signal: action }),
       name: action,
       run: (provider: Provider) => provider.game!.power(uuid, action),
-      method: 'POST',
-      path: `/api/client/servers/${uuid}/power`,
-      body: { signal: action },
-      headers: { authorization: `Bearer ${panelKeys.write}`, 'content-type': 'application/json' },
     })),
     {
+      ...call('command', { command: 'say hi' }),
       name: 'command',
       run: (provider) => provider.game!.command(uuid, 'say hi'),
-      method: 'POST',
-      path: `/api/client/servers/${uuid}/command`,
-      body: { command: 'say hi' },
-      headers: { authorization: `Bearer ${panelKeys.write}`, 'content-type': 'application/json' },
     },
   ],
   async () => {
     const upstream = await createPanelUpstream({ uuid });
     upstream.wings.become('running');
-    return {
-      upstream,
-      create: (timeoutMs) => createPanel(upstream, { timeoutMs }),
-      secrets: [panelKeys.write],
-    };
+    return { upstream, create: (timeoutMs) => createPanel(upstream, { timeoutMs }), secrets: [panelKeys.write] };
   },
 );
 
-async function prepare(changes: Changes = {}) {
+async function prepare(changes: Parameters<typeof createPanel>[1] = {}) {
   const upstream = await createPanelUpstream();
   upstream.wings.become('running');
   const provider = createPanel(upstream, changes);
@@ -190,21 +180,15 @@ describe("a 502 with the panel's message for an offline server", () => {
   });
 });
 
-describe('Pelican', () => {
-  test('a failed lookup does not block a command', async () => {
-    const upstream = await createPanelUpstream({ isPelican: true });
-    upstream.wings.become('running');
-    upstream.fail('drop', ({ path }) => path.endsWith('/resources'));
-    await createPanel(upstream, { token: panelKeys.pelican }).game!.command(upstream.wings.uuid, 'list');
-    expect(upstream.commands).toEqual(['list']);
-  });
-
-  test('an unknown state does not block a command', async () => {
-    const upstream = await createPanelUpstream({ isPelican: true });
-    upstream.wings.become('missing');
-    await createPanel(upstream, { token: panelKeys.pelican }).game!.command(upstream.wings.uuid, 'list');
-    expect(upstream.commands).toEqual(['list']);
-  });
+test.each([
+  ['failed lookup', 'running', 'drop'],
+  ['n unknown state', 'missing', undefined],
+] as const)('a%s does not block a command of Pelican', async (_, state, fault) => {
+  const upstream = await createPanelUpstream({ isPelican: true });
+  upstream.wings.become(state);
+  upstream.fail(fault, ({ path }) => path.endsWith('/resources'));
+  await createPanel(upstream, { token: panelKeys.pelican }).game!.command(upstream.wings.uuid, 'list');
+  expect(upstream.commands).toEqual(['list']);
 });
 
 describe('the latest log', () => {
