@@ -59,10 +59,9 @@ describe('calls of a provider are counted', () => {
     }
     await world.panel.stop();
     expect(await changedBy(app, metric, act(app))).toEqual({ [calls('panel', 'unreachable')]: 1 });
-    const vps = await changedBy(app, 'hosting_api_upstream_call_duration_seconds_count', () =>
-      askEndpoint(app, 'startVps'),
-    );
-    expect(vps).toEqual({ 'hosting_api_upstream_call_duration_seconds_count{upstream="cloud"}': 1 });
+    const duration = 'hosting_api_upstream_call_duration_seconds_count';
+    const vps = await changedBy(app, duration, () => askEndpoint(app, 'startVps'));
+    expect(vps).toEqual({ [`${duration}{upstream="cloud"}`]: 1 });
   });
 
   test('and a refused credential counts as refused until it is accepted again', async () => {
@@ -194,12 +193,8 @@ describe('the release', () => {
 
   test('is as old as the last build that made or confirmed it', async () => {
     const root = createProject();
-    const [content, catalog, out] = ['content', 'catalog', 'dist'].map((name) => join(root, name)) as [
-      string,
-      string,
-      string,
-    ];
-    const build = () => buildProject(root, { content, catalog, out, noCache: false });
+    const folders = { content: join(root, 'content'), catalog: join(root, 'catalog'), out: join(root, 'dist') };
+    const build = () => buildProject(root, { ...folders, noCache: false });
     await build();
     const yesterday = Math.floor(Date.now() / 1000) - 90_000;
     lutimesSync(join(root, 'dist/current'), yesterday, yesterday);

@@ -114,6 +114,9 @@ test('requests without a route share one, and made-up methods share one too', as
   });
 });
 
+/** A vote without its body. */
+const vote = 'POST /v1/kb/feedback HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n';
+
 test('upgrades, refused bytes and clients that disconnect are counted', async () => {
   const app = await serve();
   const stream = `${app.url.replace('http', 'ws')}/v1/hosting/game/console/mine/stream`;
@@ -126,9 +129,7 @@ test('upgrades, refused bytes and clients that disconnect are counted', async ()
     expect((await ask(app, '/chat', { headers: handshake })).status).toBe(404);
     expect(await app.raw('this is not HTTP\r\n\r\n')).toContain('400');
     const client = connect(app.port, '127.0.0.1');
-    client.end(
-      'POST /v1/kb/feedback HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
-    );
+    client.end(`${vote}{`);
     client.destroySoon();
   };
   const route = '/v1/hosting/game/console/{server_id}/stream';
@@ -145,9 +146,7 @@ test('the metrics are answered until the end of a shutdown', async () => {
   const app = await serve({ SHUTDOWN_GRACE_SECONDS: '20' });
   // A request under way keeps the server from ending.
   const client = connect(app.port, '127.0.0.1');
-  client.write(
-    'POST /v1/kb/feedback HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n',
-  );
+  client.write(vote);
   const arrived = async () => (await app.raw('GET /ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).length;
   await expect.poll(arrived, eventually).toBeGreaterThan(0);
   app.drain();
