@@ -5,9 +5,6 @@ export function createStateClock() {
   return { now: () => now, sleep: (ms: number) => Promise.resolve(pass(ms)), pass };
 }
 
-/** A clock that a test advances; its sleep takes no time. */
-export type TestStateClock = ReturnType<typeof createStateClock>;
-
 /** A clock whose sleepers wake only when a test advances it. */
 export type SteppedClock = ReturnType<typeof createSteppedClock>;
 

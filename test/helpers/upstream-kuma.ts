@@ -1,9 +1,6 @@
 import { createUpstream, json } from './upstream.ts';
 import type { OnEnd } from './upstream.ts';
 
-/** A stand-in for Uptime Kuma with the status page `main`. */
-export type KumaUpstream = Awaited<ReturnType<typeof createKumaUpstream>>;
-
 /** Starts the stand-in. */
 export async function createKumaUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
   /** The latest status by monitor name: 0 down, 1 up, 2 pending, 3 maintenance. */
