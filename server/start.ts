@@ -20,7 +20,6 @@ import { createLifecycle } from './lifecycle.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import { openMetrics } from './metrics/index.ts';
-import type { Metrics } from './metrics/index.ts';
 import { createFastPath } from './releases/serve.ts';
 import { findArticle, openReleases } from './releases/service.ts';
 import type { Releases } from './releases/service.ts';
@@ -71,11 +70,11 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
     onRejected: reportTo(log, 'new release rejected; the previous one is still served'),
   });
   opened.defer(() => releases.stop());
-  const store = await openStore(env, health.onFailure, metrics?.onQuery);
+  const store = await openStore(env, health.onFailure);
   opened.defer(() => store.close());
   opened.defer(() => health.stop());
   opened.defer(() => lifecycle.idle());
-  const createBucket = openBuckets({ log, metrics, opened, store });
+  const createBucket = openBuckets({ log, opened, store });
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   const providers = await openProviders({
     file: env.PROVIDERS_FILE,
@@ -86,12 +85,11 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
     log,
     timeoutMs,
     createBucket,
-    watchCalls: metrics?.watchCalls,
   });
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
 
   const limits = createLimits(env, createBucket);
-  const base: Base = { env, log, metrics, opened, lifecycle, releases, store, limits, createBucket };
+  const base: Base = { env, log, opened, lifecycle, releases, store, limits, createBucket };
   const hosting = openHosting({
     store,
     providers,
@@ -153,8 +151,6 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
 interface Base {
   readonly env: Env;
   readonly log: Logger;
-  /** Undefined if nothing is measured. */
-  readonly metrics: Metrics | undefined;
   /** Collects the resources to close. */
   readonly opened: AsyncDisposableStack;
   readonly lifecycle: Lifecycle;
@@ -166,15 +162,13 @@ interface Base {
 }
 
 /** Opens the token buckets: in PostgreSQL for all instances, else in memory. */
-function openBuckets(base: Pick<Base, 'log' | 'metrics' | 'opened' | 'store'>): CreateBucket {
-  const { log, metrics, opened, store } = base;
-  const watched = (create: CreateBucket): CreateBucket =>
-    metrics ? (options) => metrics.watchBucket(options.name, create(options)) : create;
-  if (!store.limits) return watched(createTokenBucket);
+function openBuckets(base: Pick<Base, 'log' | 'opened' | 'store'>): CreateBucket {
+  const { log, opened, store } = base;
+  if (!store.limits) return createTokenBucket;
   const onFailure = reportTo(log, 'the database does not count limits in time; this instance counts alone');
   const { create, close } = createSharedBuckets({ limits: store.limits, onFailure });
   opened.defer(close);
-  return watched(create);
+  return create;
 }
 
 /** The folder is not created: a mistyped one would hide that the file is not where the CDN reads it. */
@@ -184,9 +178,9 @@ function checkStatusFile(file: string): void {
 }
 
 /** Opens feedback, which is forwarded to a chat if configured. */
-function openFeedback({ env, log, metrics, opened, lifecycle, releases, store }: Base): Feedback {
+function openFeedback({ env, log, opened, lifecycle, releases, store }: Base): Feedback {
   const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
-  const chat = url === undefined ? undefined : createChat({ kind, url, version, onCall: metrics?.watchCalls('chat') });
+  const chat = url === undefined ? undefined : createChat({ kind, url, version });
   opened.defer(async () => await chat?.close());
   return createFeedback({
     store,
@@ -199,19 +193,17 @@ function openFeedback({ env, log, metrics, opened, lifecycle, releases, store }:
 
 /** Starts listening: the fast path for files, the app behind it, and websockets. */
 async function openListeners(
-  { env, log, metrics, opened, releases, store, limits }: Base,
+  { env, log, opened, releases, store, limits }: Base,
   routes: ReturnType<typeof createRoutes>,
   relay: Relay,
   preview: string | undefined,
 ) {
-  const onAnswered = metrics?.onAnswered;
   const requests = createRequests({
     trustedProxies: env.TRUSTED_PROXIES,
     onUntrusted: (address) => log.warn({ address }, untrustedMessage),
     cors: { origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS },
-    limit: metrics ? metrics.watchBucket('default', limits.client) : limits.client,
+    limit: limits.client,
     log: preview === undefined ? log : log.child({}, { level: 'error' }),
-    onAnswered,
   });
   const app = createApp({
     routes: [...Object.values(routes), streamRoute],
@@ -230,9 +222,9 @@ async function openListeners(
     if (!handleFile(request, response)) void handleByApp(request, response);
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
-  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs, onAnswered });
+  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
   opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
-  const upgrades = createUpgradeHandler({ relay, requests, log, onAnswered });
+  const upgrades = createUpgradeHandler({ relay, requests, log });
   upgrades.attach(server.http);
   return { server, upgrades };
 }

@@ -1,9 +1,10 @@
 import { crc32 } from 'node:zlib';
+import { createEvent } from './events.ts';
 
 /** The rate and size of each bucket. */
 export interface TokenBucketOptions {
-  /** The name in the RateLimit headers. */
-  readonly name: string;
+  /** The name in the RateLimit headers, under which refusals are published; one without limits no request. */
+  readonly name?: string;
   /** Tokens added per second. */
   readonly rps: number;
   /** The capacity: how many tokens can be consumed at once. */
@@ -11,6 +12,9 @@ export interface TokenBucketOptions {
   /** Retry-After after a refusal; default the time until the next token. */
   readonly retryAfterSeconds?: number;
 }
+
+/** New refusals of the limit with a name; none when one of its buckets is created. */
+export const limitRefusals = createEvent<{ readonly limit: string; readonly count: 0 | 1 }>('limit-refused');
 
 /** The result of consuming a token. */
 export interface RateLimitResult {
@@ -37,7 +41,7 @@ export interface TokenBucket<
 export type LocalBucket = TokenBucket<RateLimitResult>;
 
 /** Creates a token bucket for each key: of this process, or shared by all instances. */
-export type CreateBucket = (options: TokenBucketOptions) => TokenBucket;
+export type CreateBucket = (options: TokenBucketOptions & { readonly name: string }) => TokenBucket;
 
 /** The first sweep happens at this many buckets, the next ones when the number left by the last has doubled. */
 const minSweepSize = 10_000;
@@ -56,6 +60,7 @@ const sharedBuckets = 1000;
 export function createToResult({ name, rps, burst, retryAfterSeconds }: TokenBucketOptions) {
   const perToken = 1000 / rps;
   const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
+  if (name !== undefined) limitRefusals.publish({ limit: name, count: 0 });
   const toHeaders = (left: number, seconds: number): readonly string[] => [
     'RateLimit-Policy',
     policy,
@@ -68,6 +73,7 @@ export function createToResult({ name, rps, burst, retryAfterSeconds }: TokenBuc
     const left = Math.max(0, Math.floor(burst - fullMs / perToken + 1e-6));
     const seconds = Math.ceil(fullMs / 1000 - 1e-6);
     if (left !== last.left || seconds !== last.seconds) last = { left, seconds, headers: toHeaders(left, seconds) };
+    if (waitMs > 0 && name !== undefined) limitRefusals.publish({ limit: name, count: 1 });
     const retryAfter = retryAfterSeconds ?? Math.max(1, Math.ceil(waitMs / 1000 - 1e-6));
     return { allowed: waitMs === 0, left, waitMs, retryAfter, headers: last.headers };
   };

@@ -4,7 +4,6 @@ import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } fro
 import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
 import type { CreateBucket } from '../token-bucket.ts';
-import type { WatchCalls } from '../upstream/calls.ts';
 import type { Availability } from './lookup/query.ts';
 import { createRegistries } from './lookup/registries.ts';
 import type { Registries } from './lookup/registries.ts';
@@ -38,7 +37,6 @@ export interface RegistrySettings {
 export interface DomainsBase {
   readonly env: RegistrySettings & PriceSettings & { readonly DATA_DIR: string };
   readonly log: Logger;
-  readonly metrics: { readonly watchCalls: WatchCalls } | undefined;
   readonly opened: AsyncDisposableStack;
   readonly releases: { current(): { readonly domains: DomainCatalog } };
   /** Creates the buckets that pace the queries to registries. */
@@ -50,10 +48,10 @@ export interface DomainsBase {
  * closed with the server.
  */
 export function openDomains(base: DomainsBase): Domains & { start(): void } {
-  const { env, log, metrics, opened, releases, createBucket } = base;
-  const registries = openRegistries(env, log, { createBucket, watchCalls: metrics?.watchCalls });
+  const { env, log, opened, releases, createBucket } = base;
+  const registries = openRegistries(env, log, createBucket);
   opened.defer(() => registries.close());
-  const live = openLivePrices(env, log, metrics?.watchCalls);
+  const live = openLivePrices(env, log);
   opened.defer(async () => await live?.stop());
   const availability = createAvailability(registries);
   const start = (): void => {
@@ -64,15 +62,11 @@ export function openDomains(base: DomainsBase): Domains & { start(): void } {
 }
 
 /** Opens the registries. The User-Agent names this service and a contact URL for registry operators. */
-export function openRegistries(
-  env: RegistrySettings,
-  log: Logger,
-  options: { readonly createBucket?: CreateBucket; readonly watchCalls?: WatchCalls | undefined } = {},
-): Registries {
+export function openRegistries(env: RegistrySettings, log: Logger, createBucket?: CreateBucket): Registries {
   const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: bootstrap, PUBLIC_URL: contact } = env;
   const bootstrapUrl = bootstrap === 'off' ? undefined : bootstrap;
   const userAgent = `hosting-api/${env.SERVICE_VERSION}${contact === undefined ? '' : ` (+${contact})`}`;
-  return createRegistries({ dnsServers, bootstrapUrl, userAgent, log, ...options });
+  return createRegistries({ dnsServers, bootstrapUrl, userAgent, log, createBucket });
 }
 
 /** How long a result is cached: a taken name seldom becomes free, a free one may be taken any moment. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Trace } from '../trace.ts';
-import type { OnCall } from '../upstream/calls.ts';
 import { createClient, parseJson, toProviderError } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 
@@ -130,7 +129,6 @@ export interface ChatOptions {
   readonly version: string;
   /** For both attempts together; default 4.5 s, since readers get an answer within 5 s. */
   readonly timeoutMs?: number;
-  readonly onCall?: OnCall | undefined;
 }
 
 /** The maximum Retry-After that is waited for. */
@@ -142,7 +140,7 @@ const minSecretLength = 12;
 const Limited = z.object({ retry_after: z.number().nonnegative() });
 
 /** Creates a client of the team's chat. It retries once after a 429 with a Retry-After of 2 s or less. */
-export function createChat({ kind, url, version, timeoutMs = 4500, onCall }: ChatOptions): Chat {
+export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions): Chat {
   const chat = chatKinds[kind];
   const { origin, pathname, search } = new URL(chat.toUrl(url));
   const client = createClient({
@@ -152,7 +150,7 @@ export function createChat({ kind, url, version, timeoutMs = 4500, onCall }: Cha
       (part) => part.length >= minSecretLength,
     ),
     timeoutMs,
-    onCall,
+    upstream: 'chat',
     // The URL is the credential.
     credentialStatuses: [401, 403, 404],
   });

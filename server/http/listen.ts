@@ -5,7 +5,7 @@ import { Server as NetServer, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { listen } from 'listhen';
 import { Problem } from '../problem.ts';
-import type { OnAnswered } from './request.ts';
+import { answeredRequests } from './request.ts';
 import { renderRawError } from './respond.ts';
 
 /** The server cannot listen on its address. */
@@ -25,18 +25,13 @@ export interface ListenOptions {
    * connection, so that nginx closes first.
    */
   readonly idleMs?: number;
-  /** Called for each refusal of bytes that Node.js cannot parse. */
-  readonly onAnswered?: OnAnswered | undefined;
 }
 
 /**
  * Opens a server with listhen, without its development features. Throws a {@link ListenError} if the port cannot be
  * used.
  */
-export async function listenOn(
-  listener: RequestListener,
-  { host, port, stalledMs, idleMs = 65_000, onAnswered }: ListenOptions,
-) {
+export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs = 65_000 }: ListenOptions) {
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,
@@ -52,7 +47,7 @@ export async function listenOn(
   const http = server as Server;
   // The shutdown helper of listhen marks sockets on each request, and throws when a client disconnects during its body.
   http.removeAllListeners('request');
-  const connections = answerRequests(http, listener, onAnswered);
+  const connections = answerRequests(http, listener);
   // For ports that browsers block, listhen uses 3000 instead.
   const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
@@ -106,7 +101,7 @@ export function describeListenError(code: string, { host, port, setting = 'PORT'
  * period. Node's closeIdleConnections is no replacement. It closes connections whose response a slow client is still
  * reading, and keeps those without any request, which browsers and load balancers open in advance.
  */
-function answerRequests(server: Server, listener: RequestListener, onAnswered?: OnAnswered) {
+function answerRequests(server: Server, listener: RequestListener) {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
   let isDraining = false;
   server.on('connection', (socket: Socket) => {
@@ -142,7 +137,7 @@ function answerRequests(server: Server, listener: RequestListener, onAnswered?: 
     if (socket.writable && !incomplete?.headersSent) {
       const { status, text } = renderRawError(toProblem(error), randomUUID());
       socket.write(text);
-      if (!incomplete) onAnswered?.({ route: undefined, method: undefined, status });
+      if (!incomplete) answeredRequests.publish({ route: undefined, method: undefined, status });
     }
     socket.destroySoon();
   });

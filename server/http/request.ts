@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, isIPv4 } from 'node:net';
 import type { BlockList } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { createEvent } from '../events.ts';
 import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
 import type { LocalBucket, RateLimitResult } from '../token-bucket.ts';
@@ -34,7 +35,7 @@ export interface RequestContext {
 }
 
 /** An answered request, for those who count. */
-export interface AnsweredRequest {
+interface AnsweredRequest {
   /** The path of its endpoint, with the names of parameters; undefined without an endpoint. */
   readonly route: string | undefined;
   /** As sent; a client may make it up. */
@@ -44,8 +45,8 @@ export interface AnsweredRequest {
   readonly ms?: number;
 }
 
-/** Called for each answered request. */
-export type OnAnswered = (answered: AnsweredRequest) => void;
+/** The answered requests: all but those that Node.js refuses are begun by {@link createRequests}. */
+export const answeredRequests = createEvent<AnsweredRequest>('request-answered');
 
 /** The allowed origins. */
 export interface CorsOptions {
@@ -65,7 +66,6 @@ export interface RequestsOptions {
   readonly limit: LocalBucket;
   /** Not needed for requests without a response. */
   readonly log?: Logger;
-  readonly onAnswered?: OnAnswered | undefined;
 }
 
 /** What all requests have in common, whichever way they take: the files of a release, h3, or a websocket. */
@@ -228,13 +228,13 @@ const maxText = 256;
 const logsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
 
 /** Creates the access log: a line for each request whose response has ended, an error if it failed on our side. */
-function createAccessLog({ log, onAnswered }: Pick<RequestsOptions, 'log' | 'onAnswered'>) {
+function createAccessLog({ log }: Pick<RequestsOptions, 'log'>) {
   return (context: RequestContext, { writableFinished, statusCode }: ServerResponse): void => {
     const { id, client, trace, request, route, failure } = context;
     const { method } = request;
     const status = writableFinished ? statusCode : 499;
     const ms = performance.now() - context.startedAt;
-    onAnswered?.({ route, method, status, ms });
+    if (answeredRequests.isHeard()) answeredRequests.publish({ route, method, status, ms });
     if (!log || (failure === undefined && !log.isLevelEnabled('info'))) return;
     const target = request.url!;
     const line = {

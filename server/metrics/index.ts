@@ -1,5 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from '@prometheus-io/client';
+import { ListenError, describeListenError } from '../http/listen.ts';
 import type { Logger } from '../log.ts';
-import type { createInstruments } from './instruments.ts';
+import type { Sources } from './state.ts';
 
 /** The settings of the metrics. */
 export interface MetricsSettings {
@@ -8,17 +13,82 @@ export interface MetricsSettings {
   readonly SERVICE_VERSION: string;
 }
 
-/** What is measured. Its functions are called by those who know what happened; none of them knows Prometheus. */
-export type Metrics = Awaited<ReturnType<typeof createInstruments>>;
+/** What is measured of this process. It hears what others publish; none of them knows Prometheus. */
+export interface Metrics {
+  readonly url: string;
+  /** Adds what is asked at each scrape. */
+  observe(sources: Sources): void;
+  close(): Promise<void>;
+}
 
-/** Opens the metrics at their port. Without one, nothing is measured, and their code is not loaded. */
+/**
+ * Opens the metrics at their port. Without one, nothing is measured, and their code is not loaded. Throws a
+ * {@link ListenError}.
+ */
 export async function openMetrics(
   { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version }: MetricsSettings,
   log: Logger,
 ): Promise<Metrics | undefined> {
   if (port === undefined) return undefined;
-  const { createInstruments } = await import('./instruments.ts');
-  const metrics = await createInstruments({ host, port, version });
-  log.info({ url: metrics.url }, 'metrics');
-  return metrics;
+  const [prometheus, { countEvents }, { measureProcess, measureState }] = await Promise.all([
+    import('@prometheus-io/client'),
+    import('./events.ts'),
+    import('./state.ts'),
+  ]);
+  const registry = new prometheus.Registry();
+  measureProcess(registry, version);
+  const { url, close } = await listenForScrapes(registry, host, port);
+  const unsubscribe = countEvents(registry);
+  log.info({ url }, 'metrics');
+  return {
+    url,
+    observe: (sources) => measureState(registry, sources),
+    async close() {
+      unsubscribe();
+      await close();
+    },
+  };
+}
+
+/**
+ * Opens the server of `GET /metrics`. It is a server of its own: its port stays open while the other one drains, and is not
+ * reachable where only the other one is published.
+ */
+async function listenForScrapes(registry: Registry, host: string, port: number) {
+  const server = createServer({ headersTimeout: 5000, requestTimeout: 5000 }, (request, response) => {
+    const answer = (status: number, body: string, headers: Readonly<Record<string, string>> = {}): void => {
+      response.writeHead(status, {
+        'Content-Type': 'text/plain; charset=utf-8',
+        'Content-Length': Buffer.byteLength(body),
+        'Cache-Control': 'no-store',
+        'X-Content-Type-Options': 'nosniff',
+        ...headers,
+      });
+      response.end(body);
+    };
+    if (request.url?.split('?', 1)[0] !== '/metrics') return answer(404, 'not found\n');
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return answer(405, 'method not allowed\n', { Allow: 'GET, HEAD' });
+    }
+    registry.metrics().then(
+      (text) => answer(200, text, { 'Content-Type': registry.contentType }),
+      () => answer(500, 'the metrics could not be read\n'),
+    );
+  });
+  try {
+    await once(server.listen({ host, port }), 'listening');
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw new ListenError(describeListenError(code, { host, port, setting: 'METRICS_PORT' }), { cause: error });
+  }
+  const { address, family, port: used } = server.address() as AddressInfo;
+  return {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${used}/metrics`,
+    close: async (): Promise<void> => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
 }

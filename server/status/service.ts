@@ -6,7 +6,6 @@ import { StatusResponse } from '#contract/status.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { Logger } from '../log.ts';
 import { withTimeout } from '../timeout.ts';
-import type { WatchCalls } from '../upstream/calls.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
 import { UndecidedError } from './platform.ts';
@@ -60,7 +59,6 @@ export interface StatusBase {
     readonly STATUS_FILE?: string | undefined;
   };
   readonly log: Logger;
-  readonly metrics: { readonly watchCalls: WatchCalls } | undefined;
   readonly opened: AsyncDisposableStack;
   readonly releases: { current(): { readonly status: StatusCatalog } };
 }
@@ -69,14 +67,14 @@ export interface StatusBase {
  * Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. `ownUrl` is the base of their URLs
  * that are only a path. It is not started, and is closed with the server.
  */
-export function openStatus({ env, log, metrics, opened, releases }: StatusBase, ownUrl: () => string): Status {
+export function openStatus({ env, log, opened, releases }: StatusBase, ownUrl: () => string): Status {
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const catalog = (): StatusCatalog => releases.current().status;
   const onChange = (name: string, up: boolean, reason: string | undefined): void =>
     log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down');
   const status = createStatus({
     ...(url !== undefined && page !== undefined
-      ? { source: createUptimeKuma({ url, page }, { timeoutMs: waitMs, onCall: metrics?.watchCalls('uptime-kuma') }) }
+      ? { source: createUptimeKuma({ url, page }, { timeoutMs: waitMs }) }
       : { source: createMonitors({ catalog, ownUrl, onChange }), cacheMs: 1000 }),
     file: env.STATUS_FILE,
     onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),

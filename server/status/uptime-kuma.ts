@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { OnCall } from '../upstream/calls.ts';
 import { createClient, parseJson, toRefusal } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 import { toPlatformStatus } from './platform.ts';
@@ -9,7 +8,6 @@ import type { Part, StatusSource } from './platform.ts';
 export interface UptimeKumaOptions {
   /** For both requests together; 1.23 never responds for an unknown page. */
   readonly timeoutMs: number;
-  readonly onCall?: OnCall | undefined;
   readonly now?: () => number;
 }
 
@@ -45,10 +43,10 @@ export function createUptimeKuma(
   settings: Readonly<Record<'url' | 'page', string>>,
   options: UptimeKumaOptions,
 ): StatusSource {
-  const { timeoutMs, onCall, now = Date.now } = options;
+  const { timeoutMs, now = Date.now } = options;
   // Uptime Kuma caches responses for minutes, even after new beats; the header bypasses that cache.
   const headers = { 'x-apicache-bypass': '1' };
-  const client = createClient({ baseUrl: settings.url, headers, timeoutMs, maxBytes, onCall });
+  const client = createClient({ baseUrl: settings.url, headers, timeoutMs, maxBytes, upstream: 'uptime-kuma' });
   const slug = encodeURIComponent(settings.page);
   return {
     async read() {

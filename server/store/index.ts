@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { createEvent } from '../events.ts';
 import { prepareFolder } from '../settings.ts';
 import { createApiKeys, createFeedback, createIdempotency, createServers, createStreamTokens } from './records.ts';
 import { createAudit } from './audit.ts';
@@ -14,21 +15,29 @@ import { openSqlite } from './sqlite.ts';
  */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
-/** Called for each call of the database, with its time, and why it failed. */
-export type OnQuery = (sql: string, ms: number, error: unknown) => void;
+/** A call of the database. */
+interface StoreCall {
+  /** The text of its statement, which is of this program and holds no values. */
+  readonly sql: string;
+  readonly ms: number;
+  /** Why it failed; undefined if it did not. */
+  readonly error: unknown;
+}
+
+/** The calls of the database. */
+export const endedQueries = createEvent<StoreCall>('store-called');
 
 /**
  * Opens the store and migrates its tables to this version; throws a StoreError or EnvError that says what is wrong. `onUnreachable`
- * gets the error of each call that the database did not answer, `onQuery` every call.
+ * gets the error of each call that the database did not answer.
  */
 export async function openStore(
   { DATA_DIR, DATABASE_URL: url }: StoreSettings,
   onUnreachable: (error: StoreUnreachableError) => void = () => undefined,
-  onQuery?: OnQuery,
 ) {
   if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
   const database = url === undefined ? await openSqlite(sqliteFileIn(DATA_DIR)) : await openPostgres(url);
-  const run = onQuery ? timed(database, onQuery) : database.query;
+  const run = timed(database);
   const query: Query = (sql, values) =>
     run(sql, values).catch((error: unknown) => {
       if (error instanceof StoreUnreachableError) onUnreachable(error);
@@ -52,18 +61,19 @@ export async function openStore(
   };
 }
 
-/** The queries of a database, with the time of each. */
-function timed({ query }: Database, onQuery: OnQuery): Query {
+/** The queries of a database, whose times are published if anyone listens. */
+function timed({ query }: Database): Query {
   return async (sql, values) => {
+    if (!endedQueries.isHeard()) return await query(sql, values);
     const startedAt = performance.now();
-    let failure: unknown;
+    let error: unknown;
     try {
       return await query(sql, values);
-    } catch (error) {
-      failure = error;
-      throw error;
+    } catch (thrown) {
+      error = thrown;
+      throw thrown;
     } finally {
-      onQuery(sql, performance.now() - startedAt, failure);
+      endedQueries.publish({ sql, ms: performance.now() - startedAt, error });
     }
   };
 }

@@ -1,3 +1,5 @@
+import { createEvent } from '../events.ts';
+
 /** How a call of an upstream ended. The first ones are answers, the last ones failures to get one. */
 export type CallOutcome =
   | 'ok'
@@ -12,8 +14,17 @@ export type CallOutcome =
   | 'unreachable'
   | 'broken';
 
-/** Called when a call has ended, with its method and the status of its answer if it was one of HTTP. */
-export type OnCall = (outcome: CallOutcome, ms: number, http?: HttpCall) => void;
+/** A call of an upstream that has ended. */
+export interface UpstreamCall {
+  /** The name of the upstream: one of the settings or of the program. */
+  readonly upstream: string;
+  /** The same for all calls with one credential. */
+  readonly credential: symbol;
+  readonly outcome: CallOutcome;
+  readonly ms: number;
+  /** Undefined if it was no call of HTTP. */
+  readonly http: HttpCall | undefined;
+}
 
 interface HttpCall {
   readonly method: 'GET' | 'POST';
@@ -21,8 +32,19 @@ interface HttpCall {
   readonly status?: number;
 }
 
-/** Returns what is called for one credential of an upstream. The name is one of the settings or of the program. */
-export type WatchCalls = (upstream: string) => OnCall;
+/** The names of upstreams, once for each credential, before its first call. */
+export const openedUpstreams = createEvent<string>('upstream-opened');
+
+/** The calls of upstreams. */
+export const endedCalls = createEvent<UpstreamCall>('upstream-called');
+
+/** Announces an upstream. Returns what publishes the calls with one of its credentials. */
+export function announceUpstream(upstream: string) {
+  const credential = Symbol(upstream);
+  openedUpstreams.publish(upstream);
+  return (outcome: CallOutcome, ms: number, http?: HttpCall): void =>
+    endedCalls.publish({ upstream, credential, outcome, ms, http });
+}
 
 /** The upstreams that the program names. */
 const ownNames = new Set([

@@ -4,8 +4,8 @@ import type { z } from 'zod';
 import { problems } from '#contract/problem.ts';
 import { toTraceHeaders } from '../trace.ts';
 import type { Trace } from '../trace.ts';
-import { toCallOutcome } from './calls.ts';
-import type { CallOutcome, OnCall } from './calls.ts';
+import { announceUpstream, toCallOutcome } from './calls.ts';
+import type { CallOutcome } from './calls.ts';
 
 /** Options of a client. */
 export interface ClientOptions {
@@ -25,7 +25,8 @@ export interface ClientOptions {
   readonly redirects?: 'fail' | 'reply';
   /** Resolves host names; default getaddrinfo. */
   readonly lookup?: LookupFunction;
-  readonly onCall?: OnCall | undefined;
+  /** The name under which its calls are published; default they are not. */
+  readonly upstream?: string | undefined;
   /** The statuses by which the upstream refuses the credential, if not 401 alone. */
   readonly credentialStatuses?: readonly number[];
 }
@@ -99,6 +100,7 @@ const excerptLength = 300;
 /** Creates a client with its own pool of keep-alive connections. */
 export function createClient(client: ClientOptions): Client {
   const { baseUrl, headers, redirects = 'fail' } = client;
+  const publish = client.upstream === undefined ? undefined : announceUpstream(client.upstream);
   const redact = createRedactor(headers, client.secrets ?? []);
   let opening: ReturnType<typeof openConnections> | undefined;
   let closed: Promise<void> | undefined;
@@ -118,7 +120,7 @@ export function createClient(client: ClientOptions): Client {
         const { dispatcher, state } = trackSent(agent, confirm ? confirmationMs : Infinity);
         const startedAt = performance.now();
         const report = (outcome: CallOutcome, answered?: number): void =>
-          client.onCall?.(outcome, performance.now() - startedAt, { method, ...(answered && { status: answered }) });
+          publish?.(outcome, performance.now() - startedAt, { method, ...(answered && { status: answered }) });
         const fail = (outcome: CallOutcome, detail: string): ProviderError => {
           report(outcome);
           return new ProviderError(problems.provider_error.message, {

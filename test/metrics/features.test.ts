@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Registry } from '@prometheus-io/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createProviders } from '../../server/hosting/providers/index.ts';
-import { countCalls } from '../../server/metrics/upstreams.ts';
+import { countEvents } from '../../server/metrics/events.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { changesOf, parseSeries } from '../helpers/metrics.ts';
@@ -100,9 +100,9 @@ describe('calls of a provider are counted', () => {
   test('and a key that a panel refuses with 403 counts once its account is asked', async () => {
     const { world } = await serveWorld();
     const registry = new Registry();
-    const watchCalls = countCalls(registry);
+    onTestFinished(countEvents(registry));
     const settings = { type: 'pterodactyl', url: world.panel.url, token: panelKeys.write } as const;
-    const providers = createProviders({ chat: settings }, { dataDir: '', log: createTestLog().log, watchCalls });
+    const providers = createProviders({ chat: settings }, { dataDir: '', log: createTestLog().log });
     world.panel.fail({ status: 403 });
     for (const provider of providers.values()) {
       onTestFinished(() => provider.close());

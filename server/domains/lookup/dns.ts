@@ -4,7 +4,7 @@ import { getServers } from 'node:dns';
 import { connect, isIPv6 } from 'node:net';
 import { RECURSION_DESIRED, decode, encode, streamEncode } from 'dns-packet';
 import type { Packet } from 'dns-packet';
-import type { OnCall } from '../../upstream/calls.ts';
+import { announceUpstream } from '../../upstream/calls.ts';
 
 /** A recursive resolver. */
 interface Server {
@@ -31,7 +31,6 @@ export interface DelegationOptions {
   /** For each query. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  readonly onCall?: OnCall | undefined;
 }
 
 /**
@@ -40,8 +39,9 @@ export interface DelegationOptions {
  */
 export async function isDelegated(
   name: string,
-  { servers = getServers(), timeoutMs, signal, onCall }: DelegationOptions,
+  { servers = getServers(), timeoutMs, signal }: DelegationOptions,
 ): Promise<boolean> {
+  const publish = announceUpstream('dns');
   for (const server of servers.slice(0, maxServers)) {
     const questions = [{ type: 'NS' as const, name }];
     const query: Packet = { type: 'query', id: randomInt(0x10000), flags: RECURSION_DESIRED, questions };
@@ -50,7 +50,7 @@ export async function isDelegated(
       const startedAt = performance.now();
       const reply = await ask(toServer(server), query, ends).catch(() => 'failed' as const);
       const outcome = reply === 'failed' && ends.aborted ? 'timeout' : outcomes[reply];
-      onCall?.(outcome, performance.now() - startedAt);
+      publish(outcome, performance.now() - startedAt);
       if (reply === 'delegated') return true;
       if (reply === 'not delegated' || signal.aborted) return false;
       // Only a truncated answer is asked for again over TCP.

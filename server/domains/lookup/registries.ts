@@ -5,7 +5,6 @@ import type { DomainLookup } from '#contract/domains.ts';
 import type { Logger } from '../../log.ts';
 import { withTimeout } from '../../timeout.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
-import type { WatchCalls } from '../../upstream/calls.ts';
 import { createClient } from '../../upstream/client.ts';
 import { lookupPublic } from '../../upstream/public-address.ts';
 import type { DomainName } from '../names.ts';
@@ -54,7 +53,6 @@ export interface RegistriesOptions {
   readonly limits?: Partial<RegistryLimits>;
   /** Creates the buckets that pace the queries to each host; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
-  readonly watchCalls?: WatchCalls | undefined;
 }
 
 /** The maximum number of cached canaries. */
@@ -62,7 +60,7 @@ const maxCanaries = 5000;
 
 /** Creates the registries. No request is sent before the first check or start. */
 export function createRegistries(options: RegistriesOptions): Registries {
-  const { dnsServers, bootstrapUrl, userAgent, log, watchCalls, createBucket } = options;
+  const { dnsServers, bootstrapUrl, userAgent, log, createBucket } = options;
   const { now = () => performance.now() } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const client = createClient({
@@ -72,11 +70,10 @@ export function createRegistries(options: RegistriesOptions): Registries {
     maxBytes: limits.maxBytes,
     redirects: 'reply',
     lookup: lookupPublic,
-    onCall: watchCalls?.('rdap'),
+    upstream: 'rdap',
   });
   const { refreshMs } = limits;
-  const onCall = watchCalls?.('rdap-bootstrap');
-  const bootstrap = createBootstrap({ url: bootstrapUrl, userAgent, refreshMs, now, log, onCall });
+  const bootstrap = createBootstrap({ url: bootstrapUrl, userAgent, refreshMs, now, log });
   const rateOf = (host: string): Rate => {
     const [hostname = ''] = host.split(':', 1);
     const isListed = bootstrap.hasHost(host) || isListedHost(hostname);
@@ -88,7 +85,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
     onAnomaly: (host, description) => log.warn({ host }, `a registry ${description}`),
   };
   const askRdap = createRdap(client, context);
-  const askWhois = createWhois(context, watchCalls);
+  const askWhois = createWhois(context);
   const dnsSlots = pLimit(limits.dnsConcurrency);
   const running = new Set<AbortController>();
   let isClosed = false;
@@ -120,7 +117,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
     if (dnsServers === 'off') return false;
     // Loaded at the first search, since it takes 10 ms of the server's start.
     const { isDelegated } = await import('./dns.ts');
-    const query = { servers: dnsServers, timeoutMs: limits.dnsMs, onCall: watchCalls?.('dns') };
+    const query = { servers: dnsServers, timeoutMs: limits.dnsMs };
     const isSeen = await within(2 * limits.dnsMs, ({ signal }) =>
       dnsSlots(async () => !signal.aborted && (await isDelegated(name, { ...query, signal }))),
     );

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { DomainLookup } from '#contract/domains.ts';
 import type { Logger } from '../../log.ts';
-import type { OnCall } from '../../upstream/calls.ts';
 import { createClient, parseJson } from '../../upstream/client.ts';
 import { createPoller } from '../../upstream/poller.ts';
 import { isAllowedUrl } from '../../upstream/public-address.ts';
@@ -114,7 +113,6 @@ export interface BootstrapOptions {
   readonly refreshMs: number;
   readonly now: () => number;
   readonly log: Logger;
-  readonly onCall?: OnCall | undefined;
 }
 
 /** For one read; the first searches wait for it. */
@@ -134,13 +132,13 @@ const List = z.object({
 
 /** Creates IANA's list of the RDAP servers of TLDs (RFC 9224). The built-in one is used until the first successful read. */
 export function createBootstrap(options: BootstrapOptions) {
-  const { url, builtIn = listedBases, userAgent, refreshMs, now, log, onCall } = options;
+  const { url, builtIn = listedBases, userAgent, refreshMs, now, log } = options;
   const client = createClient({
     baseUrl: '',
     headers: { 'user-agent': userAgent },
     timeoutMs,
     maxBytes,
-    onCall,
+    upstream: 'rdap-bootstrap',
     // The client treats 304 as a redirect too; real redirects are rejected below.
     redirects: 'reply',
   });

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
-import type { CallOutcome, WatchCalls } from '../../upstream/calls.ts';
+import { announceUpstream } from '../../upstream/calls.ts';
+import type { CallOutcome } from '../../upstream/calls.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/public-address.ts';
 import type { DomainName } from '../names.ts';
 import { retry } from './query.ts';
@@ -17,8 +18,8 @@ const outcomes = { taken: 'ok', free: 'not_found', refused: 'rate_limited', unkn
  * markers of the TLD in the text determine the result, which is else `unknown`. The server is `host` or `host:port`. Never
  * rejects.
  */
-export function createWhois({ limiter, limits, onAnomaly }: QueryContext, watchCalls?: WatchCalls) {
-  const watched = { whois: watchCalls?.('whois'), das: watchCalls?.('das') };
+export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
+  const publish = { whois: announceUpstream('whois'), das: announceUpstream('das') };
   return async (
     kind: 'whois' | 'das',
     server: string,
@@ -34,7 +35,7 @@ export function createWhois({ limiter, limits, onAnomaly }: QueryContext, watchC
 
     const exchange = async (): Promise<Availability | typeof retry> => {
       const startedAt = performance.now();
-      const report = (outcome: CallOutcome): void => watched[kind]?.(outcome, performance.now() - startedAt);
+      const report = (outcome: CallOutcome): void => publish[kind](outcome, performance.now() - startedAt);
       const text = await ask({ host: hostname, port: Number(port) }, line, limits, deadline.signal);
       if (text === 'unreachable' || text === 'incomplete') {
         report(text === 'incomplete' ? 'broken' : 'unreachable');

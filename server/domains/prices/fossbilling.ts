@@ -30,9 +30,15 @@ const Entry = z.object({
 /** Creates the source of prices from the guest API of FOSSBilling at a base URL without a trailing slash. */
 export function createFossBilling(
   { url }: { readonly url: string },
-  { timeoutMs, onCall, warn }: PriceSourceOptions,
+  { timeoutMs, warn }: PriceSourceOptions,
 ): PriceSource {
-  const client = createClient({ baseUrl: url, headers: {}, timeoutMs, onCall, maxBytes: maxPriceBytes });
+  const client = createClient({
+    baseUrl: url,
+    headers: {},
+    timeoutMs,
+    maxBytes: maxPriceBytes,
+    upstream: 'fossbilling',
+  });
   const call = async (method: string): Promise<Reply> => {
     const reply = await client.request('GET', `/api/guest/${method}`);
     // A web server without URL rewriting returns 404 or an HTML page.

@@ -6,7 +6,6 @@ import { z } from 'zod';
 import { replaceFile } from '#common/atomic-file.ts';
 import { createFolder } from '#common/folder.ts';
 import type { Logger } from '../../log.ts';
-import type { WatchCalls } from '../../upstream/calls.ts';
 import { createPoller } from '../../upstream/poller.ts';
 import { createFossBilling } from './fossbilling.ts';
 import { TldPrices } from './source.ts';
@@ -26,10 +25,10 @@ export type PriceSettings = { readonly UPSTREAM_TIMEOUT_SECONDS: number } & (
 );
 
 /** Creates the configured source of domain prices; undefined if the catalog has them. */
-export function createPriceSource(env: PriceSettings, log: Logger, watchCalls?: WatchCalls): PriceSource | undefined {
+export function createPriceSource(env: PriceSettings, log: Logger): PriceSource | undefined {
   const { DOMAIN_PRICES: prices } = env;
   const warn = (message: string): void => log.warn({ prices }, message);
-  const options = { timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000, onCall: watchCalls?.(prices), warn };
+  const options = { timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000, warn };
   if (env.DOMAIN_PRICES === 'fossbilling') return createFossBilling({ url: env.FOSSBILLING_URL }, options);
   if (env.DOMAIN_PRICES === 'catalog') return undefined;
   const { WHMCS_URL: url, WHMCS_IDENTIFIER: identifier, WHMCS_SECRET: secret } = env;
@@ -40,9 +39,8 @@ export function createPriceSource(env: PriceSettings, log: Logger, watchCalls?: 
 export function openLivePrices(
   env: PriceSettings & { readonly DATA_DIR: string },
   log: Logger,
-  watchCalls?: WatchCalls,
 ): LivePrices | undefined {
-  const source = createPriceSource(env, log, watchCalls);
+  const source = createPriceSource(env, log);
   if (!source || env.DOMAIN_PRICES === 'catalog') return undefined;
   // One file for each billing system: prices of another one must not be served.
   const installation = hash('sha256', env.DOMAIN_PRICES === 'whmcs' ? env.WHMCS_URL : env.FOSSBILLING_URL).slice(0, 8);

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { OnCall } from '../../upstream/calls.ts';
 import { parseJson, toRefusal } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 import { toIdnaName } from '../names.ts';
@@ -38,7 +37,6 @@ export const Amount = z.union([
 export interface PriceSourceOptions {
   /** For each request. */
   readonly timeoutMs: number;
-  readonly onCall?: OnCall | undefined;
   /** Called with a log message that says why an entry of the billing system is not on sale. */
   readonly warn: (message: string) => void;
 }

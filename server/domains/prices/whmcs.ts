@@ -29,7 +29,7 @@ const Entry = z.object({ register: OneYear, renew: OneYear, transfer: OneYear })
  */
 export function createWhmcs(
   { url, identifier, secret }: Readonly<Record<'url' | 'identifier' | 'secret', string>>,
-  { timeoutMs, onCall, warn }: PriceSourceOptions,
+  { timeoutMs, warn }: PriceSourceOptions,
 ): PriceSource {
   const client = createClient({
     baseUrl: url,
@@ -37,7 +37,7 @@ export function createWhmcs(
     secrets: [secret, identifier, encodeURIComponent(secret)],
     timeoutMs,
     maxBytes: maxPriceBytes,
-    onCall,
+    upstream: 'whmcs',
     credentialStatuses: [401, 403],
   });
   const call = (parameters: Readonly<Record<string, string>>): Promise<Reply> => {

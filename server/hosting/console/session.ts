@@ -55,7 +55,7 @@ export interface Session {
 export const pingData = Buffer.from('console stream');
 
 /** The rate limit of messages, far above typing and the messages after a reconnect. */
-const messageRate = { name: 'messages', rps: 5, burst: 20 };
+const messageRate = { rps: 5, burst: 20 };
 
 /** The limit of frames beyond the rate limit, after which the stream is closed. */
 const maxRefused = 1000;

@@ -7,8 +7,8 @@ import type { Relay, StreamClient } from './relay.ts';
 import { pingData } from './session.ts';
 import type { Logger } from '../../log.ts';
 import type { Route } from '../../http/handle.ts';
-import { assertAllowed } from '../../http/request.ts';
-import type { OnAnswered, RequestContext, Requests } from '../../http/request.ts';
+import { answeredRequests, assertAllowed } from '../../http/request.ts';
+import type { RequestContext, Requests } from '../../http/request.ts';
 import { renderRawError } from '../../http/respond.ts';
 import { Problem } from '../../problem.ts';
 
@@ -17,7 +17,6 @@ export interface UpgradeOptions {
   readonly relay: Relay;
   readonly requests: Requests;
   readonly log: Logger;
-  readonly onAnswered?: OnAnswered | undefined;
   /** The interval of pings; a connection without traffic until the next ping is closed. */
   readonly pingSeconds?: number;
 }
@@ -76,7 +75,7 @@ export const streamRoute: Route = {
  * page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
  */
 export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
-  const { relay, requests, log, onAnswered, pingSeconds = 30 } = options;
+  const { relay, requests, log, pingSeconds = 30 } = options;
   const streams = new Set<WebSocket>();
   const websockets = new WebSocketServer(serverOptions);
   websockets.on('headers', (headers, request) => {
@@ -88,7 +87,7 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
   });
 
   const open = (websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): void => {
-    onAnswered?.({ route: streamRoute.endpoint.path, method: 'GET', status: 101 });
+    answeredRequests.publish({ route: streamRoute.endpoint.path, method: 'GET', status: 101 });
     const openedAt = performance.now();
     const session = relay.connect(websocket, socket, server, client);
     streams.add(websocket);
@@ -179,7 +178,7 @@ function isHandshake({ headers }: IncomingMessage): boolean {
 }
 
 /** Answers an upgrade as plain HTTP, and closes. */
-function refuse(context: RequestContext, socket: Duplex, error: unknown, { log, onAnswered }: UpgradeOptions): void {
+function refuse(context: RequestContext, socket: Duplex, error: unknown, { log }: UpgradeOptions): void {
   const { id, trace, client, request, limits } = context;
   const { method } = request;
   const { status, text } = renderRawError(error, id, limits);
@@ -189,7 +188,7 @@ function refuse(context: RequestContext, socket: Duplex, error: unknown, { log, 
   const url = request.url?.split('?', 1)[0]?.slice(0, 256);
   const line = { id, trace_id: trace?.id, ip: client.address, method, url, status };
   const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
-  onAnswered?.({ route, method, status });
+  answeredRequests.publish({ route, method, status });
   if (error instanceof Problem) log.info(line, 'upgrade refused');
   else log.error({ ...line, err: error }, 'upgrade failed');
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { OnCall } from '../../upstream/calls.ts';
 import { createClient, parseJson, toProviderError, toRefusal } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { shareAccount } from '../../upstream/quota.ts';
@@ -65,7 +64,8 @@ const listIntervalMs = 5000;
 /** Dependencies of the provider. */
 export interface HetznerOptions {
   readonly timeoutMs: number;
-  readonly watchCalls?: (() => OnCall) | undefined;
+  /** The name under which its calls are published; default they are not. */
+  readonly upstream?: string | undefined;
   readonly clock?: StateClock | undefined;
 }
 
@@ -75,7 +75,7 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
     baseUrl: settings.url,
     headers: { authorization: `Bearer ${settings.token}` },
     timeoutMs: options.timeoutMs,
-    onCall: options.watchCalls?.(),
+    upstream: options.upstream,
     credentialStatuses: [401, 403],
   });
   const account = shareAccount(client, options.clock?.now);

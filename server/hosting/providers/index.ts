@@ -6,7 +6,6 @@ import { readVariable } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { parseYaml } from '#common/yaml.ts';
 import { nameProvider } from '../../upstream/calls.ts';
-import type { WatchCalls } from '../../upstream/calls.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
 import { HetznerSettings, createHetzner } from './hetzner.ts';
@@ -92,7 +91,6 @@ export interface ProvidersOptions {
   readonly timeoutMs?: number;
   /** Creates the buckets of a panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket;
-  readonly watchCalls?: WatchCalls | undefined;
   /** The clock of reads of states; default the system's. */
   readonly clock?: StateClock;
 }
@@ -100,13 +98,12 @@ export interface ProvidersOptions {
 /** Creates the providers by name. They send no request yet. */
 export function createProviders(
   config: Readonly<Record<string, ProviderSettings>>,
-  { dataDir, log, timeoutMs = 20_000, createBucket, watchCalls, clock }: ProvidersOptions,
+  { dataDir, log, timeoutMs = 20_000, createBucket, clock }: ProvidersOptions,
 ): Map<string, Provider> {
   const folder = join(dataDir, 'local');
   const lock = createGroupsLock(folder, log);
   const create = (name: string, settings: ProviderSettings): Provider => {
-    const watch = watchCalls && (() => watchCalls(nameProvider(name)));
-    const options = { timeoutMs, log: log.child({ provider: name }), watchCalls: watch, clock };
+    const options = { timeoutMs, log: log.child({ provider: name }), upstream: nameProvider(name), clock };
     if (settings.type === 'hetzner') return createHetzner(settings, options);
     if (settings.type === 'proxmox') return createProxmox(settings, options);
     if (settings.type === 'pterodactyl') return createPterodactyl(settings, { ...options, createBucket });

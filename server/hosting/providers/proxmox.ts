@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { OnCall } from '../../upstream/calls.ts';
 import { createClient, readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { UpstreamUrl } from '../../upstream/settings.ts';
@@ -67,7 +66,8 @@ const lagMs = 15_000;
 /** Dependencies of the provider. */
 export interface ProxmoxOptions {
   readonly timeoutMs: number;
-  readonly watchCalls?: (() => OnCall) | undefined;
+  /** The name under which its calls are published; default they are not. */
+  readonly upstream?: string | undefined;
   readonly clock?: StateClock | undefined;
 }
 
@@ -77,7 +77,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions
     baseUrl: `${settings.url}/api2/json`,
     headers: { authorization: `PVEAPIToken=${settings.token_id}=${settings.token_secret}` },
     timeoutMs: options.timeoutMs,
-    onCall: options.watchCalls?.(),
+    upstream: options.upstream,
     ...(settings.ca_file !== undefined && { ca: settings.ca_file }),
   });
   const readState = createStateReader({

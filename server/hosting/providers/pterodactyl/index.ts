@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { OnCall } from '../../../upstream/calls.ts';
 import { createClient, offline, parseJson, toProviderError, toRefusal } from '../../../upstream/client.ts';
 import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Reply, RequestOptions, Outcome } from '../../../upstream/client.ts';
@@ -31,8 +30,8 @@ export type PterodactylSettings = z.infer<typeof PterodactylSettings>;
 export interface PterodactylOptions {
   readonly timeoutMs: number;
   readonly log: Logger;
-  /** Called for each credential. */
-  readonly watchCalls?: (() => OnCall) | undefined;
+  /** The name under which its calls are published; default they are not. */
+  readonly upstream?: string | undefined;
   readonly timings?: Partial<ConsoleTimings>;
   /** Creates the buckets of the panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
@@ -64,14 +63,14 @@ const logFileBytes = 4 * 1024 * 1024 + 1024;
 
 /** Creates the provider of game servers of a panel; a server's `ref` is its UUID there, or the first 8 digits. */
 export function createPterodactyl(settings: PterodactylSettings, options: PterodactylOptions): Provider {
-  const { timeoutMs, log } = options;
+  const { timeoutMs, log, upstream } = options;
   // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
     createClient({
       baseUrl: `${settings.url}/api/client`,
       headers: { authorization: `Bearer ${token}` },
       timeoutMs,
-      onCall: options.watchCalls?.(),
+      upstream,
     });
   const now = options.clock?.now ?? (() => performance.now());
   const account = shareAccount(connect(settings.token), now);
