@@ -1,7 +1,9 @@
 import type { LimitName } from '#contract/endpoint.ts';
 import type { Env } from './env.ts';
 import type { KeyRoutesOptions } from './keys/routes.ts';
-import { createTokenBucket } from './token-bucket.ts';
+import type { Store } from './store/types.ts';
+import { withTimeout } from './timeout.ts';
+import { createTokenBucket, createToResult } from './token-bucket.ts';
 import type { CreateBucket, LocalBucket, TokenBucket } from './token-bucket.ts';
 
 /** The rate limits; those of single endpoints by name. */
@@ -14,17 +16,28 @@ export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
   readonly reads: TokenBucket;
 }
 
-/** The rate limits of each API key, as `GET /v1/key` describes them. */
-export function toKeyLimits(env: Env): KeyRoutesOptions['keyLimits'] {
-  return {
-    power: { requests_per_second: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST },
-    read: { requests_per_second: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST },
-  };
+/** What the limits need of the server. */
+export interface LimitsBase {
+  readonly env: Env;
+  readonly opened: AsyncDisposableStack;
+  readonly store: Pick<Store, 'limits'>;
+  /** Creates what logs an error. */
+  readonly report: (message: string) => (error: unknown) => void;
 }
 
-/** Creates the limits. The one of a client is this instance's own: it is checked for each request. */
-export function createLimits(env: Env, createBucket: CreateBucket): Limits {
-  return {
+/**
+ * Opens the rate limits: in PostgreSQL for all instances, else in memory. The one of a client is always this instance's own,
+ * as it is checked for each request. `keyLimits` are those of each API key, as `GET /v1/key` describes them.
+ */
+export function openLimits({ env, opened, store, report }: LimitsBase) {
+  let createBucket: CreateBucket = createTokenBucket;
+  if (store.limits) {
+    const onFailure = report('the database does not count limits in time; this instance counts alone');
+    const shared = createSharedBuckets({ limits: store.limits, onFailure });
+    opened.defer(shared.close);
+    createBucket = shared.create;
+  }
+  const limits: Limits = {
     client: createTokenBucket({ name: 'default', rps: env.RATELIMIT_RPS, burst: env.RATELIMIT_BURST }),
     domains: createBucket({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
     feedback: createBucket({
@@ -36,4 +49,65 @@ export function createLimits(env: Env, createBucket: CreateBucket): Limits {
     actions: createBucket({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
     reads: createBucket({ name: 'reads', rps: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST }),
   };
+  const keyLimits: KeyRoutesOptions['keyLimits'] = {
+    power: { requests_per_second: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST },
+    read: { requests_per_second: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST },
+  };
+  return { limits, keyLimits, createBucket };
+}
+
+/** Options of the shared buckets. */
+export interface SharedBucketsOptions {
+  readonly limits: NonNullable<Store['limits']>;
+  /** Called when the database does not count in time, at most every 30 s. */
+  readonly onFailure: (error: unknown) => void;
+  /** In milliseconds. */
+  readonly now?: () => number;
+}
+
+/** How long a request waits for the database. */
+export const waitMs = 200;
+const toLate = (): never => {
+  throw new Error(`the database did not answer within ${waitMs} ms`);
+};
+/** How long this instance counts by itself after that. */
+const aloneMs = 10_000;
+const reportIntervalMs = 30_000;
+const purgeIntervalMs = 3_600_000;
+
+/**
+ * Creates token buckets that all instances share. While the database does not answer in time, this instance counts by itself,
+ * in buckets of its own.
+ */
+export function createSharedBuckets({ limits, onFailure, now = () => performance.now() }: SharedBucketsOptions) {
+  let aloneUntil = Number.NEGATIVE_INFINITY;
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  const fail = (error: unknown): void => {
+    aloneUntil = now() + aloneMs;
+    if (now() - reportedAt < reportIntervalMs) return;
+    reportedAt = now();
+    onFailure(error);
+  };
+  const purging = setInterval(() => void limits.purge().catch(fail), purgeIntervalMs).unref();
+
+  const create: CreateBucket = (options) => {
+    const { name, rps, burst } = options;
+    const tokenUs = Math.max(1, Math.floor(1_000_000 / rps));
+    const rate = { tokenUs, capacityUs: burst * tokenUs };
+    const own = createTokenBucket(options, now);
+    const toResult = createToResult(options);
+    return {
+      async consume(key) {
+        if (now() < aloneUntil) return own.consume(key);
+        try {
+          const { allowed, fullUs } = await withTimeout(limits.consume(name, key, rate), waitMs, toLate);
+          return toResult(allowed ? 0 : Math.max(1, fullUs + tokenUs - rate.capacityUs) / 1000, fullUs / 1000);
+        } catch (error) {
+          fail(error);
+          return own.consume(key);
+        }
+      },
+    };
+  };
+  return { create, close: () => clearInterval(purging) };
 }

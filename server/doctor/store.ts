@@ -1,7 +1,7 @@
 import { constants, existsSync, statSync } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { waitMs } from '../shared-bucket.ts';
+import { waitMs } from '../limits.ts';
 import { createApiKeys, createServers } from '../store/records.ts';
 import type { Database, Dialect, StoreSettings } from '../store/database.ts';
 import { StoreError } from '../store/database.ts';

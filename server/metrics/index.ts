@@ -6,11 +6,11 @@ import { ListenError, describeListenError } from '../http/listen.ts';
 import type { Logger } from '../log.ts';
 import type { Sources } from './state.ts';
 
-/** The settings of the metrics. */
-export interface MetricsSettings {
-  readonly METRICS_PORT?: number | undefined;
-  readonly HOST: string;
-  readonly SERVICE_VERSION: string;
+/** What the metrics need of the server. */
+export interface MetricsBase {
+  readonly env: { readonly METRICS_PORT?: number | undefined; readonly HOST: string; readonly SERVICE_VERSION: string };
+  readonly log: Logger;
+  readonly opened: AsyncDisposableStack;
 }
 
 /** What is measured of this process. It hears what others publish; none of them knows Prometheus. */
@@ -18,17 +18,14 @@ export interface Metrics {
   readonly url: string;
   /** Adds what is asked at each scrape. */
   observe(sources: Sources): void;
-  close(): Promise<void>;
 }
 
 /**
- * Opens the metrics at their port. Without one, nothing is measured, and their code is not loaded. Throws a
- * {@link ListenError}.
+ * Opens the metrics at their port. Without one, nothing is measured, and their code is not loaded. They are closed with the
+ * server. Throws a {@link ListenError}.
  */
-export async function openMetrics(
-  { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version }: MetricsSettings,
-  log: Logger,
-): Promise<Metrics | undefined> {
+export async function openMetrics({ env, log, opened }: MetricsBase): Promise<Metrics | undefined> {
+  const { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version } = env;
   if (port === undefined) return undefined;
   const [prometheus, { countEvents }, { measureProcess, measureState }] = await Promise.all([
     import('@prometheus-io/client'),
@@ -38,16 +35,10 @@ export async function openMetrics(
   const registry = new prometheus.Registry();
   measureProcess(registry, version);
   const { url, close } = await listenForScrapes(registry, host, port);
-  const unsubscribe = countEvents(registry);
+  opened.defer(close);
+  opened.defer(countEvents(registry));
   log.info({ url }, 'metrics');
-  return {
-    url,
-    observe: (sources) => measureState(registry, sources),
-    async close() {
-      unsubscribe();
-      await close();
-    },
-  };
+  return { url, observe: (sources) => measureState(registry, sources) };
 }
 
 /**

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { maxWholeBytes, readReleaseFile, streamReleaseFile } from './files.ts';
 import type { ReleaseFile } from './files.ts';
+import type { Logger } from '../log.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { loadRelease } from './load.ts';
 import type { LoadOptions, Release } from './load.ts';
@@ -24,6 +25,8 @@ export interface ReleasesOptions {
 /** The release that is being served. */
 export interface Releases {
   current(): Release;
+  /** Finds the current path of a knowledge base article by a current or former path. */
+  findArticle(path: string): string | undefined;
   /** When a build last made or confirmed this release, in milliseconds since 1970: the time of the link `current`. */
   confirmedAt(): Promise<number>;
   /** Stops watching for new releases. */
@@ -33,8 +36,35 @@ export interface Releases {
 /** How often `current` is checked; including verification, a new release is served within 2 s. */
 const pollMs = 250;
 
+const articleTarget = '/v1/kb/article?path=';
+
 /** The pause before a rejected release is loaded again: the cause may be temporary. */
 const retryMs = 30_000;
+
+/** What the releases need of the server. */
+export interface ReleasesBase {
+  readonly env: { readonly DIST_DIR: string; readonly RELEASE_CACHE_BYTES: number };
+  readonly log: Logger;
+  readonly opened: AsyncDisposableStack;
+  /** Creates what logs an error. */
+  readonly report: (message: string) => (error: unknown) => void;
+}
+
+/** Opens the releases of a server, which logs each new one; they are closed with it. Throws a {@link ReleaseError}. */
+export async function serveReleases(
+  { env, log, opened, report }: ReleasesBase,
+  checkStatus: LoadOptions['checkStatus'],
+): Promise<Releases> {
+  const releases = await openReleases({
+    dist: env.DIST_DIR,
+    cacheBytes: env.RELEASE_CACHE_BYTES,
+    checkStatus,
+    onLoaded: ({ id }) => log.info({ release: id }, 'new release'),
+    onRejected: report('new release rejected; the previous one is still served'),
+  });
+  opened.defer(() => releases.stop());
+  return releases;
+}
 
 /**
  * Loads the current release, and then watches for new ones. A new release is verified in the background, and then
@@ -72,6 +102,10 @@ export async function openReleases(options: ReleasesOptions): Promise<Releases> 
   void watch.start();
   return {
     current: () => release,
+    findArticle(path) {
+      const file = release.find(articleTarget + path);
+      return file && (file.location?.slice(articleTarget.length) ?? path);
+    },
     async confirmedAt() {
       // While a new release is rejected, the time of the link is not that of the release that is served.
       if ((await identify(link)) === loaded) confirmedAt = (await lstat(link)).mtimeMs;
@@ -112,11 +146,4 @@ function createReaders(cacheBytes: number): LoadOptions['readers'] {
       read: (file, range) => (file.bytes > maxWholeBytes ? streamReleaseFile(file, range) : read(file)),
     },
   };
-}
-
-/** Finds the current path of a knowledge base article by a current or former path. */
-export function findArticle(releases: Releases, path: string): string | undefined {
-  const target = '/v1/kb/article?path=';
-  const file = releases.current().find(target + path);
-  return file && (file.location?.slice(target.length) ?? path);
 }

@@ -1,10 +1,11 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile } from '#common/atomic-file.ts';
 import { createFolder } from '#common/folder.ts';
 import { StatusResponse } from '#contract/status.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { Logger } from '../log.ts';
+import { EnvError, checkFolder } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
@@ -61,13 +62,16 @@ export interface StatusBase {
   readonly log: Logger;
   readonly opened: AsyncDisposableStack;
   readonly releases: { current(): { readonly status: StatusCatalog } };
+  /** The URL of this server, once it listens: the base of the URLs of monitors that are only a path. */
+  readonly ownUrl: () => string;
 }
 
 /**
- * Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. `ownUrl` is the base of their URLs
- * that are only a path. It is not started, and is closed with the server.
+ * Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. It is not started, and is closed
+ * with the server. Throws an {@link EnvError} if STATUS_FILE cannot be written.
  */
-export function openStatus({ env, log, opened, releases }: StatusBase, ownUrl: () => string): Status {
+export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): Status {
+  if (env.STATUS_FILE !== undefined) checkStatusFile(env.STATUS_FILE);
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const catalog = (): StatusCatalog => releases.current().status;
   const onChange = (name: string, up: boolean, reason: string | undefined): void =>
@@ -82,6 +86,12 @@ export function openStatus({ env, log, opened, releases }: StatusBase, ownUrl: (
   });
   opened.defer(() => status.stop());
   return status;
+}
+
+/** The folder is not created: a mistyped one would hide that the file is not where the CDN reads it. */
+function checkStatusFile(file: string): void {
+  checkFolder('STATUS_FILE', dirname(file));
+  if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: this is not a regular file');
 }
 
 /** Creates the status service. With a file, it polls, so that the snapshot is fresh without requests. */

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
 import { StoreUnreachableError } from './database.ts';
+import type { StoreSettings } from './database.ts';
+import { openStore } from './index.ts';
 
 const everyMs = 1000;
 /** A store that has not answered a check after this time counts as unreachable. */
@@ -61,11 +63,28 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
   };
 }
 
+/** Opens the store of a server, and its health, which is not watched yet; both are closed with the server. */
+export async function openWatchedStore({
+  env,
+  log,
+  opened,
+}: {
+  readonly env: StoreSettings;
+  readonly log: Logger;
+  readonly opened: AsyncDisposableStack;
+}) {
+  const health = createStoreHealth(log);
+  const store = await openStore(env, health.onFailure);
+  opened.defer(() => store.close());
+  opened.defer(() => health.stop());
+  return { store, answers: health.answers, watch: () => health.watch(() => store.check()) };
+}
+
 /** Logs a failure, except a store that does not answer: its health logs that once for all calls. */
-export const reportTo = (log: Logger, message: string) => (error: unknown) => {
+export const reportTo = (log: Logger) => (message: string) => (error: unknown) => {
   if (!(error instanceof StoreUnreachableError)) log.error({ err: error }, message);
 };
 
 /** Logs the loss of the outcome of an action, also while the store does not answer. */
-export const reportLoss = (log: Logger, message: string) => (error: unknown) =>
+export const reportLoss = (log: Logger) => (message: string) => (error: unknown) =>
   log.error(error instanceof StoreUnreachableError ? { reason: error.message } : { err: error }, message);

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createSharedBuckets } from '../../server/shared-bucket.ts';
+import { createSharedBuckets } from '../../server/limits.ts';
 import { openStore } from '../../server/store/index.ts';
 import { describePostgres, withClient } from '../helpers/postgres.ts';
 
