@@ -1,12 +1,12 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import process from 'node:process';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 import type PinoPretty from 'pino-pretty';
 import sonicBoom from 'sonic-boom';
 import { escapeLines } from '#common/terminal.ts';
+import { withTimeout } from './timeout.ts';
 
 export type { Logger } from 'pino';
 
@@ -119,7 +119,7 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
       const drained = new Promise<void>((resolve) => void stream.once('drain', resolve));
       // So that an empty queue drains too.
       stream.write('');
-      await Promise.race([drained, sleep(flushMs)]);
+      await withTimeout(drained, flushMs, () => undefined);
     },
   };
 }

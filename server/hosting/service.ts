@@ -5,6 +5,7 @@ import type { Caller } from '../http/handle.ts';
 import type { Authority, Reauthorize } from '../keys/authorize.ts';
 import { Problem } from '../problem.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
+import { withTimeout } from '../timeout.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { writeRequested } from './audit.ts';
 import { toLogText } from './providers/game-log.ts';
@@ -201,7 +202,7 @@ function createKeyedMutex(waitMs: number) {
     last.set(name, tail);
     void tail.then(() => last.get(name) === tail && last.delete(name));
     try {
-      if (before) await waitAtMost(waitMs, before);
+      if (before) await withTimeout(before, waitMs, refuseLate);
       return await work();
     } finally {
       release();
@@ -209,12 +210,8 @@ function createKeyedMutex(waitMs: number) {
   };
 }
 
-async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(resolve, ms, true);
-  const isLate = await Promise.race([work.then(() => false), late]);
-  clearTimeout(timer);
-  if (isLate) throw new ProviderError('Another action on this server is still running', { outcome: 'refused' });
+function refuseLate(): never {
+  throw new ProviderError('Another action on this server is still running', { outcome: 'refused' });
 }
 
 /** For how long an action matters. No provider reports what it knew longer ago than this. */

@@ -4,6 +4,7 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { bodyLimits } from '#contract/limits.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
+import { withTimeout } from '../timeout.ts';
 
 /** The body rules of an endpoint, if it has a body. */
 type BodyRules = Endpoint['body'];
@@ -28,9 +29,9 @@ export async function readBody(
     throw strict ? refuse('unsupported_media_type') : refuse(invalid, 'The body must not be compressed');
   }
   if (Number(length) > maxBytes) throw refuse(invalid, 'The body is too long');
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(refuse('request_timeout')), bodyTimeoutMs);
-  const bytes = await Promise.race([collect(request, maxBytes), late]).finally(() => clearTimeout(timer));
+  const bytes = await withTimeout(collect(request, maxBytes), bodyTimeoutMs, () => {
+    throw refuse('request_timeout');
+  });
   if (!bytes) throw refuse(invalid, 'The body is too long');
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
+import { withTimeout } from '../timeout.ts';
 import { StoreUnreachableError } from './database.ts';
 import type { StoreSettings } from './database.ts';
 import { openStore } from './index.ts';
@@ -41,10 +41,10 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
   const watch = (check: () => Promise<void>): void => {
     timer = setTimeout(() => {
       const pending = check();
-      const late = delay(checkMs, undefined, { ref: false }).then(() => {
+      const inTime = withTimeout(pending, checkMs, () => {
         throw new StoreUnreachableError(`a check was not answered within ${checkMs / 1000} s`);
       });
-      const outcome = Promise.race([pending, late]).then(onAnswer, (error: unknown) => {
+      const outcome = inTime.then(onAnswer, (error: unknown) => {
         answers = false;
         onFailure(error as Error);
       });

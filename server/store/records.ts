@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { Scope, ServerName } from '#contract/api-keys.ts';
 import type { ServerKind } from '#contract/api-keys.ts';
+import { withTimeout } from '../timeout.ts';
 import { StoreError, Hash, Time, jsonList, openTable } from './database.ts';
 import type { Query } from './database.ts';
 
@@ -133,7 +133,7 @@ function createTouch(query: Query) {
       touched.delete(id);
       throw error;
     });
-    await Promise.race([write, delay(touchTimeoutMs, undefined, { ref: false })]);
+    await withTimeout(write, touchTimeoutMs, () => undefined);
   };
 }
 

@@ -8,6 +8,7 @@ import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
+import { withTimeout } from '../../../timeout.ts';
 import { offline, toRefusal, ProviderError } from '../../../upstream/client.ts';
 import type { GameState, PowerAction, PowerState } from '../types.ts';
 import { readUsage } from './groups.ts';
@@ -199,7 +200,7 @@ async function spawnGroup(program: Program, output: Output, log: Logger) {
     /** Reads the rest of the output after the group has ended, and closes its pipes. */
     async release(): Promise<void> {
       releaseGuard();
-      await Promise.race([pumps, sleep(ioTimeoutMs, undefined, { ref: false })]);
+      await withTimeout(pumps, ioTimeoutMs, () => undefined);
       for (const stream of [stdin, stdout, stderr]) stream.destroy();
     },
   };
@@ -210,11 +211,14 @@ async function writeLine(stdin: Writable, line: string): Promise<void> {
   // Unread input would accumulate in memory.
   if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const fail = (cause: unknown): void =>
-    reject(new ProviderError(problems.provider_error.message, { outcome: 'unknown', cause }));
-  const timer = setTimeout(() => fail(new Error('the local server does not read its input')), ioTimeoutMs);
-  stdin.write(`${line}\n`, (error) => (error ? fail(error) : resolve()));
-  await promise.finally(() => clearTimeout(timer));
+  stdin.write(`${line}\n`, (error) => (error ? reject(toFailure(error)) : resolve()));
+  await withTimeout(promise, ioTimeoutMs, () => {
+    throw toFailure(new Error('the local server does not read its input'));
+  });
+}
+
+function toFailure(cause: unknown): ProviderError {
+  return new ProviderError(problems.provider_error.message, { outcome: 'unknown', cause });
 }
 
 /**
