@@ -1,5 +1,5 @@
 import type { EndpointName } from '#contract/endpoints.ts';
-import type { Domains } from './domains/service.ts';
+import type { OpenDomains } from './domains/service.ts';
 import { domainRoutes } from './domains/routes.ts';
 import { feedbackRoutes } from './feedback/routes.ts';
 import type { Feedback } from './feedback/service.ts';
@@ -17,7 +17,7 @@ import type { Status } from './status/service.ts';
 export interface Features extends HostingRoutesOptions, KeyRoutesOptions {
   readonly version: string;
   readonly releases: Releases;
-  readonly domains: Domains;
+  readonly domains: OpenDomains;
   readonly feedback: Feedback;
   readonly status: Status;
 }

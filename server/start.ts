@@ -1,7 +1,9 @@
 import { openDomains } from './domains/service.ts';
+import type { Watched } from './doctor/watch.ts';
 import type { Env } from './env.ts';
 import { openFeedback } from './feedback/service.ts';
 import { openHosting } from './hosting/index.ts';
+import { answeredRequests } from './http/request.ts';
 import { createLifecycle } from './lifecycle.ts';
 import { openLimits } from './limits.ts';
 import { openListeners } from './listeners.ts';
@@ -23,6 +25,35 @@ interface StartOptions {
   readonly preview?: string | undefined;
   /** How many lines of the log were dropped. */
   readonly droppedLines?: () => number;
+}
+
+/** Background work begins after the first answer or this time, whichever is first: it would delay that answer. */
+const idleMs = 1000;
+
+/** Begins background work; the work returns what ends it. Returns what cancels or ends it. */
+function afterFirstAnswer(begin: () => () => void): () => void {
+  let end = (): void => {
+    clearTimeout(timer);
+    unsubscribe();
+  };
+  const run = (): void => {
+    end();
+    end = begin();
+  };
+  const timer = setTimeout(run, idleMs).unref();
+  const unsubscribe = answeredRequests.subscribe(run);
+  return () => end();
+}
+
+/** Watches the installation. If its code cannot be loaded, the unhandled rejection ends the process. */
+function openWatch(watched: Watched): () => void {
+  const ending = new AbortController();
+  const open = async (): Promise<void> => {
+    const { watchInstallation } = await import('./doctor/watch.ts');
+    if (!ending.signal.aborted) ending.signal.addEventListener('abort', watchInstallation(watched));
+  };
+  void open();
+  return () => ending.abort();
 }
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
@@ -54,14 +85,15 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   ({ url } = listeners);
   log.info({ url, release: releases.current().id, version }, 'listening');
 
-  // Background work starts after the server listens.
   watch();
-  domains.start();
-  status.start();
-  hosting.start();
-  // Loaded now, so that the first request does not wait for it.
-  const { watchInstallation } = await import('./doctor/watch.ts');
-  opened.defer(watchInstallation({ ...base, providers, isPreview: preview !== undefined }));
+  opened.defer(
+    afterFirstAnswer(() => {
+      domains.start();
+      status.start();
+      hosting.start();
+      return openWatch({ ...base, providers, isPreview: preview !== undefined });
+    }),
+  );
   const demoKey = demo ? await hosting.addDemo() : undefined;
 
   const running = opened.move();

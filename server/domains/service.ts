@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } from '#contract/domains.ts';
 import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
+import { withTimeout } from '../timeout.ts';
 import type { CreateBucket } from '../token-bucket.ts';
 import type { Availability } from './lookup/query.ts';
 import { createRegistries } from './lookup/registries.ts';
@@ -43,11 +44,22 @@ export interface DomainsBase {
   readonly createBucket: CreateBucket;
 }
 
+/** The domain search of a server. */
+export interface OpenDomains extends Domains {
+  /** Starts the background work. */
+  start(): void;
+  /** Starts to read the prices if a request comes before that, and waits for the first read, at most 5 s. */
+  ready(): Promise<void>;
+}
+
+/** How long a request waits for the first prices. */
+const firstReadMs = 5000;
+
 /**
  * Opens the domain search, with live prices if a billing system is configured. `start` begins the background work; all is
  * closed with the server.
  */
-export function openDomains(base: DomainsBase): Domains & { start(): void } {
+export function openDomains(base: DomainsBase): OpenDomains {
   const { env, log, opened, releases, createBucket } = base;
   const registries = openRegistries(env, log, createBucket);
   opened.defer(() => registries.close());
@@ -58,7 +70,10 @@ export function openDomains(base: DomainsBase): Domains & { start(): void } {
     registries.start();
     live?.start();
   };
-  return { ...createDomains({ catalog: () => releases.current().domains, live, availability }), start };
+  const ready = async (): Promise<void> => {
+    if (live && !live.current()) await withTimeout(live.firstRead(), firstReadMs, () => undefined);
+  };
+  return { ...createDomains({ catalog: () => releases.current().domains, live, availability }), start, ready };
 }
 
 /** Opens the registries. The User-Agent names this service and a contact URL for registry operators. */

@@ -109,6 +109,8 @@ export function createLivePrices(options: LivePricesOptions) {
   return {
     /** Starts to read every ten minutes. */
     start: () => void poller.start(),
+    /** Resolves when the first read has ended, which it starts; never rejects. */
+    firstRead: () => poller.start(),
     /**
      * The latest prices by TLD; empty if no TLD had complete prices. Undefined if none were read yet, or they are too old.
      * The same object until they change.
