@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { article, createProject } from '../helpers/project.ts';
-import { problemsOf, testFields, testProblems } from './problems.ts';
+import { article, buildProject, createProject } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { problemsOf, testFields, testProblems, testProjects } from './problems.ts';
 import type { Problems } from './problems.ts';
 
 const file = 'content/blog/news/broken.md';
@@ -57,11 +58,11 @@ describe('a field is refused', () => {
     expect(await problemsOf(root)).toEqual(missing.map((field) => `${file}:2:1  missing field "${field}"`));
   });
 
-  test('it is a blog field in a knowledge base article', async () => {
-    const root = createProject({ [guide]: '---\ntitle: A\ndescription: B\nauthor: Marit\n---\n\nText.\n' });
-    expect(await problemsOf(root)).toEqual([
+  testProjects({
+    'it is a blog field in a knowledge base article': [
+      { [guide]: '---\ntitle: A\ndescription: B\nauthor: Marit\n---\n\nText.\n' },
       `${guide}:4:1  unknown field "author" (the fields are title, description, category, draft, updated, tags, aliases)`,
-    ]);
+    ],
   });
 });
 
@@ -111,21 +112,18 @@ describe('the message about a value says what to write', () => {
 });
 
 describe('the name of a category', () => {
-  test('is refused if two articles give different names; the second is reported', async () => {
-    const root = createProject({
-      'content/blog/more/a.md': article({ category: 'Alpha' }, 'Text.\n'),
-      'content/blog/more/b.md': article({ category: 'Beta' }, 'Text.\n'),
-    });
-    expect(await problemsOf(root)).toEqual([
+  testProjects({
+    'is refused if two articles give different names; the second is reported': [
+      {
+        'content/blog/more/a.md': article({ category: 'Alpha' }, 'Text.\n'),
+        'content/blog/more/b.md': article({ category: 'Beta' }, 'Text.\n'),
+      },
       'content/blog/more/b.md:7:11  "category" must be the same in all of more/ (content/blog/more/a.md says "Alpha")',
-    ]);
-  });
-
-  test('is refused if an article gives another name than category.yaml', async () => {
-    const root = createProject({ [guide]: '---\ntitle: A\ndescription: B\ncategory: VPS\n---\n\nText.\n' });
-    expect(await problemsOf(root)).toEqual([
+    ],
+    'is refused if an article gives another name than category.yaml': [
+      { [guide]: '---\ntitle: A\ndescription: B\ncategory: VPS\n---\n\nText.\n' },
       `${guide}:4:11  "category" must be the same in all of vps/ (category.yaml says "Virtual servers")`,
-    ]);
+    ],
   });
 
   describe('is refused in category.yaml', () => {
@@ -135,5 +133,162 @@ describe('the name of a category', () => {
       'name: ""\n': '1:7  "name" must not be empty',
       'name: A\nname: B\n': '2:1  "name" is given twice (keep one of the two)',
     });
+  });
+});
+
+describe('a text that YAML cuts off at a # is a warning', () => {
+  const cut = (field: string, rest: string, write: string): string =>
+    `warning: "${field}" ends before ${rest}, which YAML reads as a comment (write ${write})`;
+
+  testFields({
+    'title: We are #1 choice': `2:15  ${cut('title', '#1 choice', '"We are #1 choice"')}`,
+    'title: Our "best" #1': `2:19  ${cut('title', '#1', `'Our "best" #1'`)}`,
+    'title: "We are" #foo': [],
+    'description: Tags such as #foo': `3:27  ${cut('description', '#foo', '"Tags such as #foo"')}`,
+    'author: Marit #2': `5:15  ${cut('author', '#2', '"Marit #2"')}`,
+    'author: Marit # an editor': [],
+    'author: Marit ## an editor': [],
+    'author: Marit#2': [],
+    'date: 2026-01-01 #fixed': [],
+    'cover: /media/covers/cover.svg #old': [],
+    'draft: false #todo': [],
+    // An error, as nothing is left.
+    'title: #1 choice':
+      '2:8  "title" must be text, not empty (YAML reads what follows # as a comment; write "#1 choice")',
+    'title: We are #1; date: soon': [`2:15  ${cut('title', '#1', '"We are #1"')}`, `4:7  "date" ${noDate}`],
+  });
+  const plan = 'name: Plan #1\n    ram: 1\n    storage: 1\n    price: 1 #eur\n    soldOut: false';
+  testProjects({
+    'in the catalog': [
+      {
+        'catalog/games/a.yaml': `name: A\nsoldOut: false\nsoldOutMessage: ""\nplans:\n  - ${plan}\n    orderLink: https://a.example/\n`,
+      },
+      `catalog/games/a.yaml:5:16  ${cut('plans[0].name', '#1', '"Plan #1"')}`,
+    ],
+    'in the name of a category': [
+      { 'content/knowledgebase/vps/category.yaml': 'name: VPS #new\n' },
+      `content/knowledgebase/vps/category.yaml:1:11  ${cut('name', '#new', '"VPS #new"')}`,
+    ],
+  });
+
+  test('again in the next build, which takes the article from the cache, and an error if that is strict', async () => {
+    const root = createProject({ [file]: article({ title: 'We are #1' }, 'Text.\n') });
+    const severities = async (options: { strict?: boolean }): Promise<string[]> => {
+      const { diagnostics } = await buildProject(root, { noCache: false, ...options });
+      return diagnostics.map(({ severity, message }) => `${severity}: ${message}`);
+    };
+    const message = '"title" ends before #1, which YAML reads as a comment';
+    expect(await severities({})).toEqual([`warning: ${message}`]);
+    expect(await severities({})).toEqual([`warning: ${message}`]);
+    expect(await severities({ strict: true })).toEqual([`error: ${message}`]);
+  });
+});
+
+describe('the fields updated and tags', () => {
+  testProjects({
+    'are accepted in both kinds of articles': [
+      {
+        [file]: article({ updated: '2026-01-01', tags: '[vps, linux]' }, 'Text.\n'),
+        [guide]: '---\ntitle: A\ndescription: B\nupdated: 2026-01-01\ntags: [vps]\n---\n\nText.\n',
+      },
+    ],
+  });
+
+  describe('are checked', () => {
+    testFields({
+      'tags: vps, linux': '7:7  "tags" must be a list, not text (write [vps, linux])',
+      'tags: [vps, Linux]': '7:13  "tags[1]" must contain only lower-case letters, digits and hyphens (write linux)',
+      'tags: [game servers]': '7:8  "tags[0]" must contain only lower-case letters, digits and hyphens',
+      'updated: 18.11.2026': '7:10  "updated" must be a calendar date of the form YYYY-MM-DD (write 2026-11-18)',
+      'updated: 2025-12-31':
+        '7:10  warning: "updated" is before "date" (write the day of the last change, or remove the line)',
+    });
+  });
+});
+
+describe('invalid front matter hides no other problem:', () => {
+  const soon = (fields: Readonly<Record<string, string>>, body = 'Text.\n'): Files => ({
+    [file]: article({ date: 'soon', ...fields }, body),
+  });
+  const badDate = `${file}:4:7  "date" ${noDate}`;
+  const noCover = `${file}:6:8  there is no /media/covers/gone.svg in content/`;
+  const noText = `${file}:9:1  the article has no text`;
+
+  testProjects({
+    'a cover that does not exist': [soon({ cover: '/media/covers/gone.svg' }), badDate, noCover],
+    'an alias that another article has': [
+      soon({ aliases: '[/blog/news/first]' }),
+      badDate,
+      `${file}:7:11  the alias /blog/news/first is taken by content/blog/news/first.md`,
+    ],
+    'another name for its category': [
+      { 'content/blog/news/a.md': article({ category: 'News' }, 'Text.\n'), ...soon({ category: 'Other' }) },
+      badDate,
+      `${file}:7:11  "category" must be the same in all of news/ (content/blog/news/a.md says "News")`,
+    ],
+    'a dead link in the text': [
+      soon({}, '[x](gone.md)\n'),
+      badDate,
+      `${file}:9:1  there is no article /blog/news/gone`,
+    ],
+    'no text': [soon({ cover: '/media/covers/gone.svg' }, ''), badDate, noCover, noText],
+    'a text that cannot be rendered hides no missing cover': [
+      soon({ cover: '/media/covers/gone.svg', date: '2026-01-01' }, ''),
+      noCover,
+      noText,
+    ],
+    'and links to its former path and to its headings are not reported': [
+      {
+        ...soon({ aliases: '[/blog/news/old]' }, ''),
+        'content/blog/news/link.md': article({}, '[a](/blog/news/old) [b](broken.md#part)\n'),
+      },
+      badDate,
+      noText.replace('9:1', '10:1'),
+    ],
+    'and the dead links of a draft are not reported': [soon({ draft: 'true' }, '[x](gone.md)\n'), badDate],
+  });
+});
+
+const authors = 'content/authors.yaml';
+
+describe('authors.yaml is refused with', () => {
+  testProblems(authors, (yaml) => yaml, {
+    'Marit:\n  picture: /media/kb/mapp.svg\n':
+      '2:12  there is no /media/kb/mapp.svg in content/ (did you mean "/media/kb/map.svg"?)',
+    'Marit: { picture: "https://a.example/x.svg" }\n':
+      '1:19  "Marit.picture" must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores',
+    'Marit: { url: "http://a.example" }\n': '1:15  "Marit.url" must be a URL that begins with https://',
+    'Marit: { image: /media/x.svg }\n': '1:10  unknown field "Marit.image" (the fields are picture, url)',
+    'Marit:\n': '1:7  "Marit" must be a mapping of fields, not empty',
+    'Marit: {}\nMarit: {}\n': '2:1  "Marit" is given twice (keep one of the two)',
+    '- Marit\n': '1:1  the YAML must be a mapping of fields, not a list',
+  });
+});
+
+describe('authors', () => {
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg"/>\n';
+  const byGuest = (fields = {}) => ({
+    'content/blog/news/third.md': article({ author: 'Guest', ...fields }, 'Text.\n'),
+  });
+
+  testProjects({
+    'may have a picture, which is used': [
+      { 'content/media/marit.svg': svg, [authors]: 'Marit: { picture: /media/marit.svg }\n' },
+    ],
+    'who are not in authors.yaml are a warning, with the name that was meant': [
+      {
+        [authors]: 'Marit: {}\nAda Lovelace: {}\n',
+        ...byGuest({ author: 'Ada Lovelance' }),
+        'content/blog/news/fourth.md': article({ author: 'Guest' }, 'Text.\n'),
+      },
+      'content/blog/news/fourth.md:5:9  warning: the author Guest is not in authors.yaml (add there: "Guest": {})',
+      'content/blog/news/third.md:5:9  warning: the author Ada Lovelance is not in authors.yaml (did you mean "Ada Lovelace"?)',
+    ],
+    'are not looked up for a draft': [{ ...byGuest({ draft: 'true' }), [authors]: 'Marit: {}\n' }],
+    'are not looked up without that file': [byGuest()],
+    'in a file that is named almost so are out of place': [
+      { 'content/author.yaml': 'Marit: {}\n' },
+      'content/author.yaml:1:1  this file is out of place (did you mean "authors.yaml"?)',
+    ],
   });
 });

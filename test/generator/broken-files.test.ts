@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { mediaSamples } from '../helpers/media.ts';
 import { article, createProject, guide } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { problemsOf } from './problems.ts';
+import { problemsOf, testProjects } from './problems.ts';
 
 const valid = article({}, 'Text.\n');
 
@@ -41,13 +41,13 @@ describe('the name of an article is refused, with the name to use:', () => {
     'content/blog/news/Category.yaml': 'the settings of a category are in category.yaml (rename it to "category.yaml")',
   });
 
-  test('it differs from another only in case', async () => {
-    const root = createProject({ 'content/blog/news/Second.md': valid });
-    expect(await problemsOf(root)).toEqual([
+  testProjects({
+    'it differs from another only in case': [
+      { 'content/blog/news/Second.md': valid },
       `content/blog/news/Second.md:1:1  "Second" ${slug} (rename it to "second.md")`,
       'content/blog/news/second.md:1:1  the path differs from content/blog/news/Second.md only in case or Unicode form ' +
         '(rename one of the two)',
-    ]);
+    ],
   });
 
   test('it differs from another only in Unicode form', async () => {
@@ -58,15 +58,12 @@ describe('the name of an article is refused, with the name to use:', () => {
     ]);
   });
 
-  test('once for a folder, not for each of its files', async () => {
-    const root = createProject({ 'content/blog/Our News/a.md': valid, 'content/blog/Our News/b.md': valid });
-    expect(await problemsOf(root)).toEqual([
+  testProjects({
+    'once for a folder, not for each of its files': [
+      { 'content/blog/Our News/a.md': valid, 'content/blog/Our News/b.md': valid },
       `content/blog/Our News/a.md:1:1  "Our News" ${slug} (rename it to "our-news")`,
-    ]);
-  });
-
-  test('but an article may be called like the settings of its category', async () => {
-    expect(await problemsOf(createProject({ 'content/blog/news/category.md': valid }))).toEqual([]);
+    ],
+    'but an article may be called like the settings of its category': [{ 'content/blog/news/category.md': valid }],
   });
 });
 
@@ -106,16 +103,16 @@ describe('a media file is refused, with the name to use:', () => {
     'content/media/kb/日本.png': badPath,
   });
 
-  test('it differs from another only in case', async () => {
-    const root = createProject({
-      'content/media/kb/Plan.svg': mediaSamples['svg'],
-      'content/media/kb/plan.svg': 'x',
-      'content/knowledgebase/vps/plan.md': guide('Plan', '![The plan](/media/kb/Plan.svg)\n'),
-    });
-    expect(await problemsOf(root)).toEqual([
+  testProjects({
+    'it differs from another only in case': [
+      {
+        'content/media/kb/Plan.svg': mediaSamples['svg'],
+        'content/media/kb/plan.svg': 'x',
+        'content/knowledgebase/vps/plan.md': guide('Plan', '![The plan](/media/kb/Plan.svg)\n'),
+      },
       'content/media/kb/plan.svg:1:1  the path differs from content/media/kb/Plan.svg only in case or Unicode form ' +
         '(rename one of the two)',
-    ]);
+    ],
   });
 });
 
@@ -125,12 +122,8 @@ describe('a file of the catalog is refused, with the name to use:', () => {
     'catalog/games/Rust Server.yml': 'the files of the catalog end in .yaml (rename it to "rust-server.yaml")',
     'catalog/services/Mail.YAML': 'the files of the catalog end in .yaml (rename it to "mail.yaml")',
   });
-  testNames(
-    {
-      'catalog/domains.yml': 'the files of the catalog end in .yaml (rename it to "domains.yaml")',
-    },
-    { 'catalog/domains.yaml': undefined },
-  );
+  const domains = { 'catalog/domains.yml': 'the files of the catalog end in .yaml (rename it to "domains.yaml")' };
+  testNames(domains, { 'catalog/domains.yaml': undefined });
 
   test('also if its plans are valid', async () => {
     const plans = 'name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n';
@@ -180,21 +173,50 @@ describe('a path that is not a regular file', () => {
   });
 });
 
-describe('a folder of sources', () => {
-  const missing = 'the folder does not exist (name another with --content or --catalog)';
+test.each(['content', 'catalog'])('a folder of sources is refused if it is missing, or a file (%s)', async (folder) => {
+  const root = createProject();
+  const problem = `${folder}:1:1  the folder does not exist (name another with --content or --catalog)`;
+  rmSync(join(root, folder), { recursive: true });
+  expect(await problemsOf(root)).toContain(problem);
+  writeFileSync(join(root, folder), 'name: Web\n');
+  expect(await problemsOf(root)).toContain(problem);
+});
 
-  test.each(['content', 'catalog'])('is refused if it is missing (%s)', async (folder) => {
-    const root = createProject();
-    renameSync(join(root, folder), join(root, 'elsewhere'));
-    expect(await problemsOf(root)).toContain(`${folder}:1:1  ${missing}`);
-  });
+const broken = 'content/blog/news/broken.md';
 
-  test('is refused if it is a file', async () => {
-    const root = createProject();
-    rmSync(join(root, 'catalog'), { recursive: true });
-    writeFileSync(join(root, 'catalog'), 'name: Web\n');
-    expect(await problemsOf(root)).toEqual([
-      'catalog:1:1  the folder does not exist (name another with --content or --catalog)',
-    ]);
+/** Ten valid lines, followed by bytes. */
+const withBytes = (...bytes: number[]): Files => ({
+  [broken]: Buffer.concat([Buffer.from(article({}, 'Text.\n\n')), Buffer.from(bytes)]),
+});
+
+describe('a text is refused with its line if', () => {
+  const latin = `${broken}:11:1  the text is not valid UTF-8 (save it as UTF-8)`;
+  const utf16 = `${broken}:1:1  the text is not valid UTF-8 (it looks like UTF-16; save it as UTF-8)`;
+  const nul = 'the text contains a NUL character (remove it)';
+
+  testProjects({
+    'a byte is Latin-1': [withBytes(0x53, 0x63, 0x68, 0xf6, 0x6e), latin],
+    'a character is cut off at the end': [withBytes(0xe2, 0x82), latin],
+    'a character is half of a surrogate pair': [withBytes(0xed, 0xa0, 0x80, 0x0a), latin],
+    'a character has an overlong encoding': [withBytes(0xc0, 0xaf, 0x0a), latin],
+    'two lines are invalid; the first is reported': [withBytes(0xf6, 0x0a, 0xf6), latin],
+    'a byte is Latin-1, in a file with old Mac line ends': [
+      { [broken]: Buffer.from(article({}, 'Text.\n\n\xF6\n').replaceAll('\n', '\r'), 'latin1') },
+      latin,
+    ],
+    'it is little-endian UTF-16': [{ [broken]: Buffer.from(`\uFEFF${valid}`, 'utf16le') }, utf16],
+    'it is big-endian UTF-16': [{ [broken]: Buffer.from(`\uFEFF${valid}`, 'utf16le').swap16() }, utf16],
+    'it holds a NUL': [{ [broken]: article({}, 'Text.\n\nTe\0xt.\n') }, `${broken}:11:3  ${nul}`],
+    'its front matter holds a NUL': [{ [broken]: article({ title: 'A\0B' }, 'Text.\n') }, `${broken}:2:9  ${nul}`],
+    'it is YAML with invalid bytes': [
+      {
+        'catalog/domains.yaml': 'tlds: {}\n# \0\n',
+        'catalog/services/web.yaml': Buffer.from('# Preise\nname: M\xFCller\n', 'latin1'),
+        'content/blog/news/category.yaml': Buffer.from('name: M\xFCller\n', 'latin1'),
+      },
+      `catalog/domains.yaml:2:3  ${nul}`,
+      latin.replace(`${broken}:11`, 'catalog/services/web.yaml:2'),
+      latin.replace(`${broken}:11`, 'content/blog/news/category.yaml:1'),
+    ],
   });
 });

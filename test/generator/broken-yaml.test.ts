@@ -1,18 +1,19 @@
-import { describe, expect, test } from 'vitest';
-import { article, createProject, runGenerator } from '../helpers/project.ts';
-import { problemsOf, testFrontMatter } from './problems.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import matter from 'gray-matter';
+import { afterEach, describe, expect, test } from 'vitest';
+import { article, createProject, runGenerator, temporaryFolder } from '../helpers/project.ts';
+import { problemsOf, testFields, testFrontMatter, testProblems, testTexts, testProjects } from './problems.ts';
+import type { Problems } from './problems.ts';
 
 const file = 'content/blog/news/broken.md';
 const noAlias =
   'YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)';
 
-function problemsOfYaml(yaml: string): Promise<string[]> {
-  return problemsOf(createProject({ [file]: `---\n${yaml}\n---\n\nText.\n` }));
-}
+const problemsOfArticle = (text: string): Promise<string[]> => problemsOf(createProject({ [file]: text }));
 
-function at(problems: readonly string[]): string[] {
-  return problems.map((problem) => `${file}:${problem}`);
-}
+/** An article with this YAML as its front matter. */
+const withYaml = (yaml: string): string => `---\n${yaml}\n---\n\nText.\n`;
 
 /** Nested lists of aliases: ten lines that expand to a billion words. */
 function billionLaughs(): string {
@@ -26,12 +27,6 @@ function billionLaughs(): string {
 
 describe('YAML is refused with line and column', () => {
   testFrontMatter({
-    'title: "unfinished\ndescription: x': '2:8  this quote is not closed (add " at the end of the text)',
-    'title: News: the second': '2:8  a text that contains ": " must be in quotes (write "News: the second")',
-    'title: "@"\nauthor: @marit': '3:9  a text that begins with @ must be in quotes (write "@marit")',
-    'title: `ssh` explained': '2:8  a text that begins with ` must be in quotes (write "`ssh` explained")',
-    'title: %d days': '2:8  a text that begins with % must be in quotes (write "%d days")',
-    'title: [a': '2:8  this [ is not closed (end it with ])',
     'title: A\ntitle: B': '3:1  "title" is given twice (keep one of the two)',
     'title:\n\tname: A': '3:1  this line is indented with a tab (indent with spaces, here and below)',
     'title: &a A\ndescription: *a': `3:14  ${noAlias}`,
@@ -49,35 +44,26 @@ describe('YAML is refused with line and column', () => {
 
   test('it has thousands of nested levels in one line', async () => {
     for (const yaml of [`title: ${'['.repeat(10_000)}`, '? '.repeat(5000), `${'- '.repeat(5000)}x`]) {
-      expect(await problemsOfYaml(yaml)).toEqual(at(['1:1  the YAML is nested too deeply']));
+      expect(await problemsOfArticle(withYaml(yaml))).toEqual([`${file}:1:1  the YAML is nested too deeply`]);
     }
   });
 
-  test('a mapping is merged without an alias: in YAML 1.2, << is an ordinary field', async () => {
-    expect(await problemsOf(createProject({ [file]: article({ '<<': '{ draft: true }' }, 'Text.\n') }))).toEqual(
-      at([
-        '7:1  unknown field "<<" (the fields are title, description, date, author, cover, category, draft, updated, tags, aliases)',
-      ]),
-    );
-  });
-
   test('aliases expand to a billion words; each alias is reported', async () => {
-    const problems = await problemsOfYaml(billionLaughs());
+    const problems = await problemsOfArticle(withYaml(billionLaughs()));
     expect(problems).toHaveLength(81);
-    expect(problems[0]).toBe(`${file}:3:8  ${noAlias}`);
-    expect(problems[80]).toBe(`${file}:11:40  ${noAlias}`);
+    expect([problems[0], problems[80]]).toEqual([`${file}:3:8  ${noAlias}`, `${file}:11:40  ${noAlias}`]);
   });
 });
 
-test('yes, no, on and dates are text, as in YAML 1.2', async () => {
-  const root = createProject({ [file]: article({ title: 'on', author: 'no', category: '2026-01-01' }, 'Text.\n') });
-  const problems = await problemsOf(root);
-  expect(problems).toEqual([]);
-});
-
-test('an anchor without an alias and a comment are accepted', async () => {
-  const text = article({ title: '&a A # a comment', author: '"#1"' }, 'Text.\n');
-  expect(await problemsOf(createProject({ [file]: text }))).toEqual([]);
+describe('YAML is accepted', () => {
+  testFields({
+    // As in YAML 1.2.
+    'title: on; author: no; category: 2026-01-01': [],
+    '<<: { draft: true }':
+      '7:1  unknown field "<<" (the fields are title, description, date, author, cover, category, draft, updated, tags, aliases)',
+    // An anchor without an alias, and a comment.
+    'title: &a A # a comment; author: "#1"': [],
+  });
 });
 
 test('a key that is a list prints no warning of a library', async () => {
@@ -85,4 +71,202 @@ test('a key that is a list prints no warning of a library', async () => {
   const { stderr } = await runGenerator(['check'], { cwd: root });
   expect(stderr).not.toContain('Warning');
   expect(stderr).not.toContain('\u001B');
+});
+
+/** A game whose plans begin on line 5. */
+const toGame = (plans: string): string => `name: Broken\nsoldOut: false\nsoldOutMessage: ""\nplans:\n${plans}\n`;
+
+const column =
+  'the indentation of this line does not match the lines above (begin it in the column of the fields beside it)';
+
+describe('wrong indentation is one problem, at the line:', () => {
+  testFrontMatter({
+    'title: A\n  description: B\ndate: 2026-01-01\nauthor: M': `3:3  ${column}`,
+    'title: A\n description: B\n date: 2026-01-01\nauthor: M': `3:2  ${column}`,
+    '  title: A\ndescription: B\ndate: 2026-01-01\nauthor: M': `3:1  ${column}`,
+    'aliases:\n  - /blog/a\n - /blog/b\ntitle: A': `4:2  ${column}`,
+  });
+
+  testProblems('catalog/games/broken-#.yaml', toGame, {
+    '  - name: S\n    ram: 1\n   storage: 2\n    price: 3\n    soldOut: false': `7:4  ${column}`,
+    '  - name: S\n  ram: 1\n  storage: 2\n  price: 3': `6:3  ${column}`,
+    '  - name: S\n      ram: 1\n    storage: 2': `6:7  ${column}`,
+    ' - name: S\n   ram: 1\n  - name: T\n    ram: 1': `7:3  ${column}`,
+    '\t- name: S\n\t  ram: 1': '5:1  this line is indented with a tab (indent with spaces, here and below)',
+  });
+});
+
+describe('a merge conflict is one problem, at its first line', () => {
+  const conflict =
+    'a merge conflict is not resolved (keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>)';
+
+  const one = '<<<<<<< HEAD\ntitle: A\n=======\ntitle: B\n>>>>>>> branch';
+  testFrontMatter({
+    'title: A\n<<<<<<< HEAD\ndate: 2026-01-01\n=======\ndate: 2026-01-02\n>>>>>>> branch\nauthor: M': `3:1  ${conflict}`,
+    // The style that shows the common ancestor.
+    'title: A\n<<<<<<< HEAD\nauthor: A\n||||||| 1234567\nauthor: B\n=======\nauthor: C\n>>>>>>> branch': `3:1  ${conflict}`,
+    [`${one}\n${one}`]: [`2:1  ${conflict}`, `7:1  ${conflict}`],
+    'title: A\n>>>>>>> branch': `3:1  ${conflict}`,
+  });
+
+  describe('in the catalog', () => {
+    testProblems('catalog/games/broken.yaml', toGame, {
+      '<<<<<<< HEAD\n  - name: S\n    ram: 1\n=======\n  - name: T\n    ram: 1\n>>>>>>> branch': `5:1  ${conflict}`,
+    });
+  });
+
+  testProjects({
+    'before the front matter': [{ [file]: `<<<<<<< HEAD\n${article({}, 'Text.\n')}` }, `${file}:1:1  ${conflict}`],
+    'but a text may hold such a line': [
+      { [file]: article({ description: '>-\n  <<<<<<< HEAD\n  =======\n  >>>>>>> branch' }, 'Text.\n') },
+    ],
+  });
+});
+
+describe('a text that needs quotes is shown with them:', () => {
+  const begins = (sign: string): string => `a text that begins with ${sign} must be in quotes`;
+
+  testFrontMatter({
+    'title: News: two\ndescription: B': '2:8  a text that contains ": " must be in quotes (write "News: two")',
+    'title: The "new": two\ndescription: B': `2:8  a text that contains ": " must be in quotes (write 'The "new": two')`,
+    'title: @marit\ndescription: B': `2:8  ${begins('@')} (write "@marit")`,
+    'title: `ssh` explained\ndescription: B': `2:8  ${begins('`')} (write "\`ssh\` explained")`,
+    'title: %d days\ndescription: B': `2:8  ${begins('%')} (write "%d days")`,
+    'title: > quoted\ndescription: B': `2:8  ${begins('>')} (write "> quoted")`,
+    'title: | x\ndescription: B': `2:8  ${begins('|')} (write "| x")`,
+    'title: - what\ndescription: B': `2:8  ${begins('-')} (write "- what")`,
+    'title: ? what\ndescription: B': `2:8  ${begins('?')} (write "? what")`,
+    'title: [Foo] bar\ndescription: B': `2:8  ${begins('[')} (write "[Foo] bar")`,
+    'title: {Foo} bar\ndescription: B': `2:8  ${begins('{')} (write "{Foo} bar")`,
+    'title: "A" and B\ndescription: B': `2:12  text follows the closing quote (write '"A" and B')`,
+    "title: 'It's me'\ndescription: B": `2:12  text follows the closing quote (write "It's me")`,
+    'title: *Bold* words\ndescription: B':
+      '2:8  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)',
+    'title: !important\ndescription: B':
+      '2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)',
+  });
+});
+
+describe('what is not closed is reported where it begins:', () => {
+  testFrontMatter({
+    'title: "A\ndescription: B\ndate: C': '2:8  this quote is not closed (add " at the end of the text)',
+    'title: "A\ndescription: "B"\ndate: C': '2:8  this quote is not closed (add " at the end of the text)',
+    "title: 'A\nauthor: M": "2:8  this quote is not closed (add ' at the end of the text)",
+    'aliases: [/blog/a\ntitle: B\nauthor: M': '2:10  this [ is not closed (end it with ])',
+    'title: {a: b\nauthor: M': '2:8  this { is not closed (end it with })',
+    'title: [a': '2:8  this [ is not closed (end it with ])',
+    'title: A\ntags: ["a", "b" "c"]': '3:17  a comma is missing before this',
+    'title: A\ndescription:x': '3:13  a space is missing after the colon',
+  });
+});
+
+describe('other mistakes in YAML are reported in plain words:', () => {
+  const noField = 'this line is no field (write "name: value", or indent the line if it continues the text above it)';
+
+  testFrontMatter({
+    'title:A\ndescription: B': '2:7  a space is missing after the colon',
+    'title:\u00A0A\ndescription: B':
+      '2:7  the space after the colon is not an ordinary one (delete it and type a space)',
+    'aliases:\n- /blog/a\n-/blog/b\ntitle: A': '4:2  a space is missing after the dash',
+    'title A\ndescription: B': `2:1  ${noField}`,
+    'description: First,\nand second.\nauthor: M': `3:1  ${noField}`,
+    'title: "C:\\Users"\ndescription: B':
+      '2:11  a backslash in double quotes must be written as \\\\ (or put the text in single quotes)',
+    'aliases: [/blog/a]]\ntitle: A\nauthor: M':
+      '2:19  this does not belong here (remove it, or put the whole text in quotes)',
+  });
+
+  testProblems('catalog/status.yaml', (yaml) => yaml, {
+    'monitors:\n  - { name: A url: "https://a.example" }\nmaintenance: []\n':
+      '2:15  a comma is missing before this field',
+  });
+
+  describe('also two that do not depend on each other', () => {
+    testFrontMatter({
+      'title: News: two\nauthor: @marit\ndescription: B': [
+        '2:8  a text that contains ": " must be in quotes (write "News: two")',
+        '3:9  a text that begins with @ must be in quotes (write "@marit")',
+      ],
+    });
+  });
+});
+
+describe('the front matter of an article', () => {
+  const testArticles = (rows: Problems): void => testProblems('content/blog/news/broken-#.md', (text) => text, rows);
+  const onlyYaml =
+    '1:1  the first line must be exactly ---; only YAML front matter is allowed ' +
+    '(begin the file with ---, its fields, and --- again)';
+  const none = '1:1  there is no front matter (begin the file with ---, its fields, and --- again)';
+  const unclosed = 'the front matter is not closed (end it with a line of exactly ---)';
+
+  const lines =
+    '----|--- |---yaml|---json|---toml|---coffee|---js|---js |--- js|---JS|---javascript|---Javascript'.split('|');
+  testArticles(Object.fromEntries(lines.map((line) => [`${line}\ntitle: A\n${line}\n\nText.\n`, onlyYaml])));
+
+  testArticles({
+    '': none,
+    'Text.\n': none,
+    ' ---\ntitle: A\n---\n\nText.\n': none,
+    '---': `1:1  ${unclosed}`,
+    '---\ntitle: A\n\nText.\n': `1:1  ${unclosed}`,
+    '---\ntitle: A\n----\n\nText.\n': `3:1  ${unclosed}`,
+    '---\ntitle: A\n--- yes\n\nText.\n': `3:1  ${unclosed}`,
+    '---\n---\n\nText.\n': '1:1  the YAML must be a mapping of fields, not empty',
+    [withYaml('- title: A')]: '2:1  the YAML must be a mapping of fields, not a list',
+    [withYaml('Hello there')]: '2:1  the YAML must be a mapping of fields, not text',
+  });
+
+  describe('must be followed by text', () => {
+    testTexts({
+      '': '9:1  the article has no text',
+      '<!-- later -->\n': '9:1  the article has no text',
+      '<script>alert(1)</script>\n': '9:1  the article has no text',
+    });
+  });
+});
+
+describe('code in front matter', () => {
+  afterEach(() => {
+    Reflect.deleteProperty(globalThis, 'executed');
+  });
+
+  /** Code that sets a global and writes a file when it runs. */
+  function createProbe() {
+    const path = join(temporaryFolder(), 'executed');
+    const code = `{ title: (globalThis.executed = true, require('node:fs').writeFileSync(${JSON.stringify(path)}, '')) }`;
+    return { code, traces: () => ({ global: 'executed' in globalThis, file: existsSync(path) }) };
+  }
+
+  test('runs if gray-matter parses the file without our checks', () => {
+    const { code, traces } = createProbe();
+    matter(`---js\n${code}\n---\n\nText.\n`);
+    expect(traces()).toEqual({ global: true, file: true });
+  });
+
+  test.each(['js', 'js ', ' js', 'JS', 'javascript', 'Javascript', 'json', 'yaml', 'coffee', 'toml', 'cson'])(
+    'never runs after "---%s"',
+    async (language) => {
+      const { code, traces } = createProbe();
+      expect(await problemsOfArticle(`---${language}\n${code}\n---\n\nText.\n`)).toHaveLength(1);
+      expect(traces()).toEqual({ global: false, file: false });
+    },
+  );
+
+  test('never runs in a second block, since that is text', async () => {
+    const { code, traces } = createProbe();
+    expect(await problemsOfArticle(article({}, `---js\n${code}\n---\n`))).toEqual([]);
+    expect(traces()).toEqual({ global: false, file: false });
+  });
+
+  test.each(['!!js/function', '!!js/undefined', '!!python/object/apply:os.system', '!code'])(
+    'never runs after the YAML tag %s',
+    async (tag) => {
+      const { code, traces } = createProbe();
+      const problems = await problemsOfArticle(article({ title: `${tag} ${JSON.stringify(code)}` }, 'Text.\n'));
+      expect(problems).toEqual([
+        `${file}:2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)`,
+      ]);
+      expect(traces()).toEqual({ global: false, file: false });
+    },
+  );
 });

@@ -1,13 +1,22 @@
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { article, createProject, runGenerator as runProcess } from '../helpers/project.ts';
-import { foldersOf, runCommand as run, runIn } from './run-command.ts';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  article,
+  buildProject,
+  createProject,
+  guide,
+  runGenerator as runProcess,
+  temporaryFolder,
+  writeFiles,
+} from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { foldersOf, runCommand, runCommand as run, runIn } from './run-command.ts';
 import { readTree } from './tree.ts';
 
 const refusal = (message: string) => ({ status: 1, stdout: '', stderr: `${message}\n` });
 
-test('a release is built, replaced, compared, listed, rolled back and pruned', async () => {
+test('a build prints what it published, as text and as JSON', async () => {
   const first = createProject();
   const out = ['--out', join(first, 'dist')];
   const build = await run('build', ...foldersOf(first), ...out);
@@ -27,27 +36,6 @@ test('a release is built, replaced, compared, listed, rolled back and pruned', a
   expect(summary).toMatchObject({ ok: true, drafts: 1, scheduled: 1, nextChangeAt: '2027-01-01', diagnostics: [] });
   expect(summary.bytes).toBeGreaterThan(1000);
   expect(rebuild.stderr).toBe('');
-
-  const { stdout: listed } = await run('releases', 'list', ...out, '--json');
-  const releases = JSON.parse(listed) as { id: string; current: boolean }[];
-  expect(releases.map(({ current }) => current)).toEqual([true, false]);
-  expect(releases[0]!.id).toBe(summary.release);
-
-  const ids = releases.map(({ id }) => id);
-  const diff = await run('releases', 'diff', ids[1]!, ids[0]!, ...out);
-  expect(diff.stdout.split('\n')).toContain('+ public/v1/blog/article/news/fifth.json');
-  expect(diff.stdout.split('\n')).toContain('~ public/v1/blog/list.json');
-  const reverse = await run('releases', 'diff', ids[0]!, ids[1]!, ...out);
-  expect(reverse.stdout.split('\n')).toContain('- public/v1/blog/article/news/fifth.json');
-
-  expect((await run('releases', 'rollback', ...out)).stdout).toBe(`release ${ids[1]!} is current\n`);
-  expect((await run('releases', 'list', ...out)).stdout).toMatch(new RegExp(`^\\* ${ids[1]!}  .*\n  ${ids[0]!}  `));
-  expect((await run('releases', 'rollback', ...out)).stderr).toBe('there is no earlier release to go back to\n');
-  expect((await run('releases', 'rollback', ids[0]!, ...out)).failed).toBe(false);
-  expect((await run('releases', 'prune', '--keep', '1', ...out)).stdout).toBe('');
-  const history = join(first, 'dist/history');
-  writeFileSync(history, readFileSync(history, 'utf8').replaceAll(/^\d{4}/gm, '2020'));
-  expect((await run('releases', 'prune', '--keep', '1', ...out)).stdout).toBe(`removed ${ids[1]!}\n`);
 });
 
 describe('a command refuses', () => {
@@ -137,12 +125,6 @@ test('check writes nothing', async () => {
   expect(readdirSync(root).toSorted()).toEqual(['catalog', 'content']);
 });
 
-test('check reads the sources from --content and --catalog', async () => {
-  const root = createProject();
-  const args = ['--content', join(root, 'content'), `--catalog=${join(root, 'catalog')}`];
-  expect((await runIn(createProject({ 'content/x': 'x' }), 'check', ...args)).status).toBe(0);
-});
-
 test('the sample content and catalog of this repository have no problems', async () => {
   const { status, stdout, stderr } = await runIn(resolve(import.meta.dirname, '../..'), 'check');
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
@@ -214,4 +196,200 @@ test('a terminal shows the progress of the build', async () => {
   else Reflect.deleteProperty(process.stderr, 'isTTY');
   expect(stderr).toContain('\r\u001B[Krendering 1/4');
   expect(stderr).toContain('\r\u001B[Kok: 4 articles');
+});
+
+/** Files with problems of the catalog, of file names, of front matter, of YAML and of links. */
+const broken: Files = {
+  'catalog/games/7.yaml': 'name: Seven\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n',
+  'catalog/status.yaml': 'monitors: []\nmaintenance: soon\n',
+  'content/blog/news/Bad Name.md': 'x',
+  'content/blog/news/first.md': article({ title: '1', cover: undefined, date: 'soon' }, '## Details\n'),
+  'content/blog/news/second.md': article({}, 'A [b](none.md) [c](#none).\n'),
+  'content/knowledgebase/vps/ssh.md': guide('"', 'A [b](none.md).\n'),
+};
+
+const problems = [
+  'catalog/games/7.yaml:1:1  the file name must contain at least one letter',
+  'catalog/status.yaml:2:14  "maintenance" must be a list, not text',
+  'content/blog/news/Bad Name.md:1:1  "Bad Name" must contain only lower-case letters, digits and hyphens (rename it to "bad-name.md")',
+  'content/blog/news/first.md:2:1  missing field "cover"',
+  'content/blog/news/first.md:2:8  "title" must be text, not a number (put it in quotes)',
+  'content/blog/news/first.md:4:7  "date" must be a calendar date of the form YYYY-MM-DD',
+  'content/blog/news/second.md:9:3  there is no article /blog/news/none',
+  'content/blog/news/second.md:9:16  there is no heading or anchor #none in /blog/news/second',
+  'content/knowledgebase/vps/ssh.md:2:8  this quote is not closed (add " at the end of the text)',
+  'content/knowledgebase/vps/ssh.md:6:3  there is no article /knowledgebase/vps/none',
+];
+
+/** Builds the valid project, then breaks it. `knowledgebase/dns/records.md` has no link to the broken article. */
+async function createBroken(): Promise<string> {
+  const root = createProject({ 'content/knowledgebase/dns/records.md': guide('DNS records', 'Text.\n') });
+  await buildProject(root);
+  writeFiles(root, broken);
+  return root;
+}
+
+function withoutDuration(text: string): string {
+  return text.replace(/, \d+\.\d s\n$/, '\n');
+}
+
+describe('a build with problems in many files', () => {
+  test('reports all of them in one run, ordered by file and line, and ends with status 1', async () => {
+    const root = await createBroken();
+    const { status, stdout, stderr } = await runIn(root, 'build');
+    expect(status).toBe(1);
+    expect(stdout).toBe('');
+    expect(withoutDuration(stderr)).toBe(`${problems.join('\n')}\nfailed: 2 articles, 0 warnings, 10 errors\n`);
+  });
+
+  test('leaves every file of dist as it was', async () => {
+    const root = await createBroken();
+    const before = readTree(join(root, 'dist'));
+    await runIn(root, 'build', '--no-cache');
+    expect(readTree(join(root, 'dist'))).toEqual(before);
+  });
+
+  test('reports the same in every working directory, with paths relative to it', async () => {
+    const root = await createBroken();
+    const args = ['--content', join(root, 'content'), '--catalog', join(root, 'catalog')];
+    const { stderr } = await runIn(join(root, 'dist'), 'check', ...args);
+    expect(stderr.split('\n').slice(0, -2)).toEqual(problems.map((line) => `../${line}`));
+  });
+
+  test('prints only one JSON document to stdout with --format json', async () => {
+    const root = await createBroken();
+    const { status, stdout, stderr } = await runIn(root, 'check', '--format', 'json');
+    expect(status).toBe(1);
+    expect(stderr).toBe('');
+    const { seconds, diagnostics, ...summary } = JSON.parse(stdout) as Record<string, unknown>;
+    expect(seconds).toBeTypeOf('number');
+    expect(summary).toEqual({
+      ok: false,
+      release: null,
+      counts: {
+        blogArticles: 1,
+        knowledgeBaseArticles: 1,
+        services: 1,
+        games: 1,
+        tlds: 1,
+        monitors: 0,
+        media: 2,
+      },
+      drafts: 0,
+      scheduled: 0,
+      nextChangeAt: null,
+      widget: null,
+      bytes: 0,
+    });
+    expect(diagnostics).toHaveLength(10);
+    expect(diagnostics).toContainEqual({
+      severity: 'error',
+      file: 'content/blog/news/first.md',
+      line: 2,
+      column: 8,
+      message: '"title" must be text, not a number',
+      hint: 'put it in quotes',
+    });
+  });
+
+  test('prints an annotation for each problem with --format github', async () => {
+    const root = await createBroken();
+    const { status, stdout } = await runIn(root, 'check', '--format', 'github');
+    expect(status).toBe(1);
+    expect(stdout.split('\n').slice(0, -1)).toEqual(
+      problems.map((line) => line.replace(/^(.*?):(\d+):(\d+) {2}/, '::error file=$1,line=$2,col=$3::')),
+    );
+  });
+});
+
+describe('the text of a source file', () => {
+  const hostile = {
+    'content/blog/news/a.md': article({ '"\\u001b[31m\\u009b2J\\r\\n::error::x%0A\\u202e"': 'x' }, 'Text.\n'),
+    'content/blog/news/se,c:o%nd.md': 'x',
+  };
+  const escaped = String.raw`\u001b[31m\u009b2J\u000d\u000a::error::x%0A\u202e`;
+
+  test('never reaches a terminal as control characters', async () => {
+    const { stderr } = await runIn(createProject(hostile), 'check');
+    expect(stderr).toContain(`content/blog/news/a.md:7:1  unknown field "${escaped}" (the fields are `);
+    expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202E]/u);
+  });
+
+  test('cannot end an annotation, begin another or change its file', async () => {
+    const { stdout } = await runIn(createProject(hostile), 'check', '--format', 'github');
+    const [first, second, ...others] = stdout.split('\n').slice(0, -1);
+    expect(first).toMatch(/^::error file=content\/blog\/news\/a\.md,line=7,col=1::/);
+    expect(first).toContain(escaped.replaceAll('%', '%25'));
+    expect(second).toMatch(/^::error file=content\/blog\/news\/se%2Cc%3Ao%25nd\.md,line=1,col=1::"se,c:o%25nd" must/);
+    expect(others).toEqual([]);
+  });
+
+  test('is escaped in JSON', async () => {
+    const { stdout } = await runIn(createProject(hostile), 'check', '--format', 'json');
+    expect(stdout).not.toContain('\u001B');
+    const { diagnostics } = JSON.parse(stdout) as { diagnostics: { message: string }[] };
+    expect(diagnostics[0]!.message).toBe('unknown field "\u001B[31m\u009B2J\r\n::error::x%0A\u202E"');
+  });
+});
+
+test('a title with control characters is accepted unchanged; clients must escape it', async () => {
+  const root = createProject({
+    'content/blog/news/first.md': article({ title: '"a\\u001b[31mb"' }, '## Details\n'),
+  });
+  expect((await buildProject(root)).diagnostics).toEqual([]);
+});
+
+afterEach(() => vi.unstubAllEnvs());
+
+/** Runs `build` on a project with the given environment. */
+async function buildWith(root: string, environment: Record<string, string>) {
+  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+  return runCommand('build', ...foldersOf(root), '--out', join(root, 'dist'), '--now', '2026-11-20');
+}
+
+const feedOf = (root: string): string => readFileSync(join(root, 'dist/current/public/v1/blog/feed.xml'), 'utf8');
+
+test('build reads the addresses of the website and of the service from the environment', async () => {
+  const root = createProject();
+  await buildWith(root, { SITE_URL: 'https://www.example.com/', PUBLIC_URL: 'https://API.example.com:443/v/' });
+  expect(feedOf(root)).toContain('<link rel="alternate" type="text/html" href="https://www.example.com/blog"/>');
+  expect(feedOf(root)).toContain('<id>https://api.example.com/v/v1/blog/feed.xml</id>');
+});
+
+test('build reads them from files that <NAME>_FILE names', async () => {
+  const root = createProject();
+  const file = join(temporaryFolder(), 'url');
+  writeFileSync(file, ' https://www.example.com\n');
+  await buildWith(root, { SITE_URL_FILE: file, PUBLIC_URL: 'https://api.example.com' });
+  expect(feedOf(root)).toContain('href="https://www.example.com/blog"');
+});
+
+describe('wrong addresses are refused by name, without their values, and nothing is built:', () => {
+  const rule = 'must be an http or https URL without user, query and fragment';
+
+  test.each<[string, Record<string, string>, string]>([
+    ['no scheme', { SITE_URL: 'hunter2.example.com' }, `SITE_URL: ${rule}`],
+    ['a password', { PUBLIC_URL: 'https://user:hunter2@example.com' }, `PUBLIC_URL: ${rule}`],
+    ['both', { SITE_URL: 'ftp://a.example', PUBLIC_URL: 'https://a?b' }, `SITE_URL: ${rule}; PUBLIC_URL: ${rule}`],
+    [
+      'a control character',
+      { SITE_URL: 'https://a.example/\u001Bx' },
+      'SITE_URL: must be one line without control characters',
+    ],
+    [
+      'a file that does not exist',
+      { SITE_URL_FILE: '/nowhere/hunter2' },
+      'SITE_URL_FILE: the file cannot be read, or is empty',
+    ],
+    [
+      'twice',
+      { SITE_URL: 'https://a.example', SITE_URL_FILE: '/nowhere' },
+      'SITE_URL: is set twice, directly and by SITE_URL_FILE; SITE_URL_FILE: the file cannot be read, or is empty',
+    ],
+  ])('%s', async (_, environment, message) => {
+    const root = createProject();
+    const { stderr, failed } = await buildWith(root, environment);
+    expect({ stderr, failed }).toEqual({ stderr: `${message}\n`, failed: true });
+    expect(existsSync(join(root, 'dist'))).toBe(false);
+  });
 });

@@ -1,5 +1,20 @@
-import { appendFileSync, readdirSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { rollback } from '../../generator/release/releases.ts';
@@ -13,8 +28,7 @@ import {
   writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { flipBit } from './damage.ts';
-import { readTree } from './tree.ts';
+import { buildAndRead, flipBit, readTree } from './tree.ts';
 
 type Options = Parameters<typeof buildProject>[1];
 
@@ -25,7 +39,7 @@ const currentOf = (root: string): string => realpathSync(join(root, 'dist/curren
  * Builds, and reads the release and everything that the build reported, except for paths that vanish: a first build has
  * nothing to compare with.
  */
-async function buildAndRead(root: string, options: Options = cached) {
+async function buildAndReport(root: string, options: Options = cached) {
   const { release, diagnostics, ...summary } = await buildProject(root, options);
   const about = diagnostics.filter(({ message }) => !message.includes('this build no longer has it'));
   const found = about.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
@@ -34,14 +48,14 @@ async function buildAndRead(root: string, options: Options = cached) {
 
 /** The first build of these files. */
 const buildFresh = (files: Files = {}, options: Options = {}) =>
-  buildAndRead(createProject(files), { noCache: true, ...options });
+  buildAndReport(createProject(files), { noCache: true, ...options });
 
 const edited = { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') };
-let first: Awaited<ReturnType<typeof buildAndRead>>;
+let first: Awaited<ReturnType<typeof buildAndReport>>;
 let firstEdited: typeof first;
 beforeAll(async () => {
-  first = await buildAndRead(createProject({}, sharedFolder()), { noCache: true });
-  firstEdited = await buildAndRead(createProject(edited, sharedFolder()), { noCache: true });
+  first = await buildAndReport(createProject({}, sharedFolder()), { noCache: true });
+  firstEdited = await buildAndReport(createProject(edited, sharedFolder()), { noCache: true });
 });
 
 /** Writes files, and removes those that are undefined. */
@@ -64,32 +78,32 @@ describe('a build without changes', () => {
   test('writes nothing, and reports the same', async () => {
     const files = { 'content/blog/news/third.md': article({ date: '2027-01-01' }, '[gone](gone.md)\n') };
     const root = createProject(files);
-    const before = await buildAndRead(root, { ...cached, lenient: true });
+    const before = await buildAndReport(root, { ...cached, lenient: true });
     expect(before.diagnostics).toHaveLength(1);
     const states = readStates(join(root, 'dist'));
-    expect(await buildAndRead(root, { ...cached, lenient: true })).toEqual(before);
+    expect(await buildAndReport(root, { ...cached, lenient: true })).toEqual(before);
     expect(readStates(join(root, 'dist'))).toEqual(states);
   });
 
   test('makes its release current again if another one was current', async () => {
     const root = createProject();
-    await buildAndRead(root);
+    await buildAndReport(root);
     writeFiles(root, edited);
-    await buildAndRead(root);
+    await buildAndReport(root);
     await rollback(join(root, 'dist'));
     expect(readTree(currentOf(root))).toEqual(first.tree);
-    expect(await buildAndRead(root)).toEqual(firstEdited);
+    expect(await buildAndReport(root)).toEqual(firstEdited);
   });
 
   test('publishes a scheduled article on its day, and removes it on an earlier day', async () => {
     const files = { 'content/blog/news/third.md': article({ date: '2027-01-01' }, 'Later.\n') };
     const root = createProject(files);
-    const before = await buildAndRead(root);
+    const before = await buildAndReport(root);
     expect(before.summary).toMatchObject({ scheduled: 1, nextChangeAt: '2027-01-01' });
-    expect(await buildAndRead(root, { ...cached, now: '2026-12-31' })).toEqual(before);
-    const due = await buildAndRead(root, { ...cached, now: '2027-01-01' });
+    expect(await buildAndReport(root, { ...cached, now: '2026-12-31' })).toEqual(before);
+    const due = await buildAndReport(root, { ...cached, now: '2027-01-01' });
     expect(due.summary).toMatchObject({ scheduled: 0, nextChangeAt: null, counts: { blogArticles: 3 } });
-    expect(await buildAndRead(root)).toEqual(before);
+    expect(await buildAndReport(root)).toEqual(before);
   });
 });
 
@@ -135,22 +149,22 @@ describe('a build after a change equals a first build to the byte:', () => {
   let root: string;
   beforeAll(async () => {
     root = createProject({}, sharedFolder());
-    await buildAndRead(root);
+    await buildAndReport(root);
   });
 
   test.each(changes)('%s', async (_, files, options = {}) => {
     change(root, files);
-    expect(await buildAndRead(root, { ...cached, ...options })).toEqual(await buildFresh(files, options));
+    expect(await buildAndReport(root, { ...cached, ...options })).toEqual(await buildFresh(files, options));
     // And back again.
     change(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...validProject });
-    expect(await buildAndRead(root)).toEqual(first);
+    expect(await buildAndReport(root)).toEqual(first);
   });
 
   test('a published article that is scheduled again, since the next build is for an earlier day', async () => {
     const early = { now: '2026-02-01' };
     const fresh = await buildFresh({}, early);
     expect(fresh.summary).toMatchObject({ scheduled: 1 });
-    expect(await buildAndRead(root, { ...cached, ...early })).toEqual(fresh);
+    expect(await buildAndReport(root, { ...cached, ...early })).toEqual(fresh);
   });
 });
 
@@ -160,10 +174,10 @@ describe('a file of the previous release', () => {
 
   test('is hard-linked if it is unchanged', async () => {
     const root = createProject();
-    await buildAndRead(root);
+    await buildAndReport(root);
     const before = currentOf(root);
     change(root, edited);
-    await buildAndRead(root);
+    await buildAndReport(root);
     const after = currentOf(root);
     expect(after).not.toBe(before);
     for (const file of [...others, `${unchanged}.gz`]) {
@@ -179,7 +193,7 @@ describe('a file of the previous release', () => {
     ['was touched', (file) => utimesSync(file, new Date(), new Date(Date.now() + 60_000))],
   ])('that %s is written again', async (_, damage) => {
     const root = createProject();
-    await buildAndRead(root);
+    await buildAndReport(root);
     for (const isEdited of [false, true]) {
       for (const file of [...others, 'public/v1/openapi.json']) {
         // A file system may count time in ticks of some milliseconds.
@@ -188,7 +202,7 @@ describe('a file of the previous release', () => {
         damage(join(currentOf(root), file));
         if (isEdited) writeFiles(root, { 'content/blog/news/first.md': article({}, `## Details\n\n${file}\n`) });
         // oxlint-disable-next-line no-await-in-loop -- One build after the other.
-        const { id } = await buildAndRead(root);
+        const { id } = await buildAndReport(root);
         // oxlint-disable-next-line no-await-in-loop
         expect((await verifyRelease(currentOf(root))).id, file).toBe(id);
       }
@@ -203,12 +217,12 @@ test.each<[string, (file: string) => void]>([
   ['has other content', (file) => writeFileSync(file, '{}')],
 ])('if the record of the previous build %s, the next build is correct', async (_, damage) => {
   const root = createProject();
-  await buildAndRead(root);
+  await buildAndReport(root);
   damage(join(root, 'dist/.cache/build.record'));
-  expect(await buildAndRead(root)).toEqual(first);
+  expect(await buildAndReport(root)).toEqual(first);
   damage(join(root, 'dist/.cache/build.record'));
   writeFiles(root, edited);
-  expect(await buildAndRead(root)).toEqual(firstEdited);
+  expect(await buildAndReport(root)).toEqual(firstEdited);
 });
 
 describe('if a source is changed during a build, the build fails, and the release stays as it was:', () => {
@@ -237,4 +251,113 @@ describe('if a source is changed during a build, the build fails, and the releas
     ]);
     expect((await verifyRelease(currentOf(root))).id).toBe(id);
   });
+});
+
+const cacheFile = 'dist/.cache/renders.sqlite';
+
+function openCache(root: string): DatabaseSync {
+  return new DatabaseSync(join(root, cacheFile));
+}
+
+function readCache(root: string): unknown[] {
+  return openCache(root).prepare('SELECT * FROM entries LEFT JOIN encodings USING (name) ORDER BY name').all();
+}
+
+/** Overwrites a page of the database. The first page has the schema, the next ones the rows. */
+function overwrite(file: string, position: number): void {
+  const descriptor = openSync(file, 'r+');
+  writeSync(descriptor, Buffer.alloc(4096, 0xee), 0, 4096, position);
+  closeSync(descriptor);
+}
+
+let built: string;
+let plain: Awaited<ReturnType<typeof buildAndRead>>;
+let sound: unknown[];
+beforeAll(async () => {
+  built = createProject({}, sharedFolder());
+  plain = await buildAndRead(built, { noCache: false });
+  sound = readCache(built);
+});
+
+/** A project whose cache is that of its release, which is gone. */
+function createCached(): string {
+  const root = createProject();
+  cpSync(join(built, 'dist/.cache'), join(root, 'dist/.cache'), { recursive: true });
+  return root;
+}
+
+test('a release is the same if the render cache is empty, filled, or from another build', async () => {
+  expect(await buildAndRead(createProject())).toEqual(plain);
+  expect(sound).toHaveLength(5);
+  const root = createCached();
+  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  expect(readCache(root)).toEqual(sound);
+  const other = createProject({ 'content/blog/news/first.md': article({}, '## Details\n') });
+  cpSync(join(built, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
+  expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
+});
+
+test('the render cache distinguishes articles with the same text in different folders', async () => {
+  const text = guide('Same', '[here](same.md) ![map](../../media/kb/map.svg) [there](../dns/records.md)\n');
+  const files = { 'content/knowledgebase/vps/same.md': text, 'content/knowledgebase/dns/same.md': text };
+  const fresh = await buildAndRead(createProject(files));
+  const root = createProject(files);
+  expect(await buildAndRead(root, { noCache: false })).toEqual(fresh);
+  expect(await buildAndRead(root, { noCache: false })).toEqual(fresh);
+});
+
+test.each([
+  ['with a changed letter', `UPDATE entries SET text = replace(text, 'blog', 'blag')`],
+  ['that are truncated', 'UPDATE entries SET text = substr(text, 1, 100)'],
+  ['that are empty', `UPDATE entries SET text = ''`],
+  ['that are NULL', 'UPDATE entries SET text = NULL'],
+  ['that are too long', `UPDATE entries SET text = text || ' '`],
+  ['whose compressed encodings are swapped', 'UPDATE encodings SET gz = br, br = gz'],
+  [
+    'with the compressed encodings of another entry',
+    'UPDATE encodings SET gz = (SELECT gz FROM encodings ORDER BY name LIMIT 1)',
+  ],
+  ['whose compressed encodings are truncated', 'UPDATE encodings SET br = substr(br, 1, 50)'],
+  ['whose compressed encodings are NULL', 'UPDATE encodings SET gz = NULL'],
+  ['whose compressed encodings are missing', 'DELETE FROM encodings'],
+  [
+    'with the text of another entry',
+    'UPDATE entries SET text = (SELECT text FROM entries AS other ORDER BY name LIMIT 1)',
+  ],
+])('entries of the render cache %s are rendered again', async (_, damage) => {
+  const root = createCached();
+  openCache(root).exec(damage);
+  expect(readCache(root)).not.toEqual(sound);
+  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  expect(readCache(root)).toEqual(sound);
+});
+
+test.each<[string, (file: string) => void]>([
+  ['that is not a database', (file) => writeFileSync(file, '{"html":"<script>alert(1)</script>"}')],
+  ['that is empty', (file) => truncateSync(file, 0)],
+  ['that is truncated', (file) => truncateSync(file, 5000)],
+  ['whose table is overwritten', (file) => overwrite(file, 4096)],
+  ['whose index is overwritten', (file) => overwrite(file, 8192)],
+  [
+    'with another table',
+    (file) => {
+      rmSync(file);
+      new DatabaseSync(file).exec('CREATE TABLE entries (other TEXT)');
+    },
+  ],
+])('a render cache %s is created again', async (_, damage) => {
+  const root = createCached();
+  damage(join(root, cacheFile));
+  for (const attempt of ['damage detected', 'filled again']) {
+    rmSync(join(root, 'dist/releases'), { recursive: true, force: true });
+    // oxlint-disable-next-line no-await-in-loop -- One build after the other.
+    expect(await buildAndRead(root, { noCache: false }), attempt).toEqual(plain);
+  }
+  expect(readCache(root)).toEqual(sound);
+});
+
+test('if the render cache cannot be written, the release is the same', async () => {
+  const root = createProject();
+  mkdirSync(join(root, cacheFile), { recursive: true });
+  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
 });

@@ -1,29 +1,21 @@
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { expect, test } from 'vitest';
-import { build } from '../../generator/build.ts';
-import type { BuildOptions } from '../../generator/build-options.ts';
 import { formatDiagnostic } from '../../generator/source/diagnostics.ts';
-import { article, createProject } from '../helpers/project.ts';
+import { article, buildProject, createProject } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
 /** Checks a project; returns its problems, one a line as `check` prints them, with paths relative to the project. */
-export async function problemsOf(
-  root: string,
-  options: Partial<Pick<BuildOptions, 'lenient' | 'now' | 'allowEmpty'>> = {},
-): Promise<string[]> {
-  const { diagnostics } = await build({
-    content: join(root, 'content'),
-    catalog: join(root, 'catalog'),
-    out: join(root, 'dist'),
-    checkOnly: true,
-    now: '2026-11-20',
-    lenient: false,
-    noCache: true,
-    compression: 'fast',
-    ...options,
-  });
+export async function problemsOf(root: string, options: Parameters<typeof buildProject>[1] = {}): Promise<string[]> {
+  const { diagnostics } = await buildProject(root, { checkOnly: true, ...options });
   const prefix = `${relative(process.cwd(), root)}/`;
   return diagnostics.map((diagnostic) => formatDiagnostic(diagnostic, 'text').replaceAll(prefix, ''));
+}
+
+/** A test for each project: with these files over those of the valid one, it has exactly these problems. */
+export function testProjects(rows: Readonly<Record<string, readonly [files: Files, ...problems: string[]]>>): void {
+  test.each(Object.entries(rows))('%s', async (_, [files, ...problems]) => {
+    expect(await problemsOf(createProject(files))).toEqual(problems);
+  });
 }
 
 /** Inputs, and the problems of each, without the name of the file. */

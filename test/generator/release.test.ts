@@ -1,15 +1,27 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { Manifest } from '#contract/release.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
+import { diffReleases, rollback } from '../../generator/release/releases.ts';
 import { compileStatusWidget } from '../../generator/release/status-widget.ts';
-import { buildProject, createProject, validProject } from '../helpers/project.ts';
-import { flipBit } from './damage.ts';
-import { readTree } from './tree.ts';
+import {
+  article,
+  buildProject,
+  createProject,
+  guide,
+  runGenerator,
+  sharedFolder,
+  siteUrls,
+  temporaryFolder,
+  validProject,
+} from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { problemsOf } from './problems.ts';
+import { buildAndRead, changedPaths, flipBit, readTree } from './tree.ts';
 
 function currentOf(root: string): string {
   return realpathSync(join(root, 'dist/current'));
@@ -207,4 +219,222 @@ test('a failed build leaves no release', async () => {
   expect(release).toBeUndefined();
   expect(existsSync(join(root, 'dist/current'))).toBe(false);
   expect(existsSync(join(root, 'dist/releases'))).toBe(false);
+});
+
+let shared: string;
+let first: Awaited<ReturnType<typeof buildAndRead>>;
+beforeAll(async () => {
+  shared = createProject({}, sharedFolder());
+  first = await buildAndRead(shared);
+});
+
+describe('the same sources give the same release to the byte', () => {
+  test('in another folder, with files written in another order and at another time', async () => {
+    const root = temporaryFolder();
+    const source = createProject();
+    for (const path of Object.keys(readTree(source)).toReversed()) {
+      cpSync(join(source, path), join(root, 'a folder with spaces', path));
+      utimesSync(join(root, 'a folder with spaces', path), 1, 1);
+    }
+    expect(await buildAndRead(join(root, 'a folder with spaces'))).toEqual(first);
+  });
+
+  let plain: ReturnType<typeof buildAndRead> | undefined;
+  test.each([
+    { TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' },
+    { TZ: 'Pacific/Pago_Pago', LANG: 'C', LC_ALL: 'C' },
+    { TZ: 'UTC', LANG: 'sv_SE.UTF-8', LC_ALL: 'sv_SE.UTF-8', UV_THREADPOOL_SIZE: '1' },
+  ])('in the zone $TZ and the language $LANG', async (env) => {
+    const root = createProject();
+    const { id, tree } = await (plain ??= buildAndRead(createProject(), { urls: siteUrls }));
+    const urls = { SITE_URL: siteUrls.site, PUBLIC_URL: siteUrls.service };
+    const { status, stderr } = await runGenerator(['build', '--now', '2026-11-20'], {
+      cwd: root,
+      env: { ...env, ...urls },
+    });
+    expect(stderr).toMatch(new RegExp(`^release ${id} in dist: 4 articles, 0 warnings, \\d+ kB, \\d+\\.\\d s\\n`));
+    expect(status).toBe(0);
+    expect(readTree(realpathSync(join(root, 'dist/current')))).toEqual(tree);
+  });
+
+  test('in a second build, which adds nothing', async () => {
+    const before = readTree(join(shared, 'dist'));
+    expect(await buildAndRead(shared)).toEqual(first);
+    expect(readTree(join(shared, 'dist'))).toEqual(before);
+  });
+
+  test('if an article is a draft or does not exist', async () => {
+    const changes: Files = { 'content/blog/news/first.md': article({ draft: 'true' }, 'Text.\n') };
+    const without: Files = { 'content/blog/news/first.md': undefined };
+    const other: Files = { 'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'Text.\n') };
+    const drafted = await buildAndRead(createProject({ ...changes, ...other }));
+    expect(await buildAndRead(createProject({ ...without, ...other }))).toEqual(drafted);
+  });
+});
+
+describe('a change of the sources changes', () => {
+  const withForms = (...files: string[]) => files.flatMap((file) => [file, `${file}.br`, `${file}.gz`]);
+  const blogArticle = withForms('public/v1/blog/article/news/first.json');
+  const guideOf = withForms('public/v1/kb/article/vps/ssh.json');
+  const kbLists = withForms('public/v1/kb/list.json', 'public/v1/kb/list/vps.json', 'public/v1/kb/search.json');
+  const categories = withForms('public/v1/kb/categories.json');
+
+  test.each<[string, Files, string[]]>([
+    [
+      'one word of a text: that article alone',
+      {
+        'content/blog/news/first.md': article(
+          { title: 'First', date: '2026-01-02' },
+          'Hello *earth*.\n\n## Details\n\nMore.\n',
+        ),
+      },
+      blogArticle,
+    ],
+    [
+      'a title of the blog: the article and the list',
+      {
+        'content/blog/news/first.md': article(
+          { title: 'Fist', date: '2026-01-02' },
+          'Hello *world*.\n\n## Details\n\nMore.\n',
+        ),
+      },
+      [...blogArticle, ...withForms('public/v1/blog/list.json')],
+    ],
+    [
+      'a title of the knowledge base: the article and both lists',
+      { 'content/knowledgebase/vps/ssh.md': guide('Connect', 'Use `ssh`.\n\n![Map](/media/kb/map.svg)\n') },
+      [...guideOf, ...kbLists],
+    ],
+    [
+      'the name of a category: its articles and the lists that show it',
+      { 'content/knowledgebase/vps/category.yaml': 'name: VPS\n' },
+      [...guideOf, ...kbLists, ...categories],
+    ],
+    [
+      'an alias: the aliases and the redirects',
+      {
+        'content/blog/news/first.md': article(
+          { title: 'First', date: '2026-01-02', aliases: '[/blog/old]' },
+          'Hello *world*.\n\n## Details\n\nMore.\n',
+        ),
+      },
+      withForms('private/aliases.json', 'public/v1/redirects.json'),
+    ],
+    [
+      'an image: the image',
+      { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg"> </svg>\n' },
+      ['public/media/kb/map.svg'],
+    ],
+    [
+      'a price: the plans',
+      { 'catalog/games/minecraft.yaml': 'name: Minecraft\nsoldOut: true\nsoldOutMessage: ""\nplans: []\n' },
+      withForms('public/v1/plans.json'),
+    ],
+    ['a TLD: the domains', { 'catalog/domains.yaml': 'tlds: {}\n' }, withForms('private/domains.json')],
+    [
+      'a monitor: the monitors',
+      { 'catalog/status.yaml': 'monitors: []\nmaintenance: []\n' },
+      withForms('private/status.json'),
+    ],
+  ])('%s, and the manifest', async (_, changes, files) => {
+    await rollback(join(shared, 'dist'), first.id);
+    const root = createProject(changes);
+    const after = await buildAndRead(root, { out: join(shared, 'dist'), allowEmpty: true });
+    expect(after.id).not.toBe(first.id);
+    expect(changedPaths(first.tree, after.tree)).toEqual(['manifest.json', ...files].toSorted());
+    const { added, removed, changed } = await diffReleases(join(shared, 'dist'), first.id, after.id);
+    expect({ added, removed, changed }).toEqual({
+      added: [],
+      removed: [],
+      changed: files.filter((file) => !/\.(?:br|gz)$/.test(file)).toSorted(),
+    });
+  });
+});
+
+async function build(files: Files) {
+  const root = createProject(files);
+  const { release, diagnostics, counts } = await buildProject(root);
+  return { id: release?.id, diagnostics, counts, tree: readTree(realpathSync(join(root, 'dist/current'))) };
+}
+
+/** The valid project with an article in which line ends matter: code, hard breaks, tables, a block in YAML. */
+const sources: Files = {
+  ...validProject,
+  'content/blog/news/lines.md': article(
+    { description: '>-\n  Two lines\n  of text' },
+    'One  \ntwo\\\nthree\n\n```sh\n\nls\n\nls -l\n```\n\n| a |\n|---|\n| b |\n\n<pre>\nx\n</pre>\n',
+  ),
+};
+
+function everyText(change: (text: string) => string): Files {
+  return Object.fromEntries(
+    Object.entries(sources).map(([path, content]) => [
+      path,
+      /\.(?:md|yaml)$/.test(path) ? change(String(content)) : content,
+    ]),
+  );
+}
+
+describe('a release is the same to the byte if the texts', () => {
+  test.each([
+    ['begin with a byte order mark', (text: string) => `\uFEFF${text}`],
+    ['have Windows line ends', (text: string) => text.replaceAll('\n', '\r\n')],
+    ['have old Mac line ends', (text: string) => text.replaceAll('\n', '\r')],
+    ['have a byte order mark and Windows line ends', (text: string) => `\uFEFF${text.replaceAll('\n', '\r\n')}`],
+    [
+      'have mixed line ends',
+      (text: string) => text.split('\n').reduce((all, line, index) => `${all}${index % 2 ? '\r\n' : '\n'}${line}`),
+    ],
+  ])('%s', async (_, change) => {
+    const plain = await build(sources);
+    const changed = await build(everyText(change));
+    expect(changed.diagnostics).toEqual([]);
+    expect(changed.id).toMatch(/^[0-9a-f]{16}$/);
+    expect(changed).toEqual(plain);
+  });
+
+  test('have ignored files next to them', async () => {
+    const plain = await build(sources);
+    const withIgnored = await build({
+      ...sources,
+      'content/README.md': 'How this folder works.\n',
+      'catalog/README.md': 'How this folder works.\n',
+      'content/.DS_Store': '\0',
+      'content/blog/news/.DS_Store': '\0',
+      'content/blog/news/.draft.md.swp': 'x',
+      'content/media/.DS_Store': '\0',
+      'content/media/.thumbnails/a.png': 'x',
+      'catalog/.DS_Store': '\0',
+      'catalog/games/.gitkeep': '',
+    });
+    expect(withIgnored).toEqual(plain);
+  });
+});
+
+describe('a build succeeds', () => {
+  test('without domains.yaml, and no TLD is sold', async () => {
+    const { tree, diagnostics, counts } = await build({ 'catalog/domains.yaml': undefined });
+    expect(diagnostics).toEqual([]);
+    expect(counts.tlds).toBe(0);
+    expect(Buffer.from(tree['private/domains.json']!, 'base64').toString()).toBe('{"tlds":{}}\n');
+  });
+
+  test('without status.yaml, and there are no monitors', async () => {
+    const { tree, diagnostics, counts } = await build({ 'catalog/status.yaml': undefined });
+    expect(diagnostics).toEqual([]);
+    expect(counts.monitors).toBe(0);
+    expect(Buffer.from(tree['private/status.json']!, 'base64').toString()).toBe('{"monitors":[],"maintenance":[]}\n');
+  });
+
+  test('with an empty folder of content, and its lists are empty', async () => {
+    const root = createProject();
+    rmSync(join(root, 'content'), { recursive: true });
+    mkdirSync(join(root, 'content'));
+    expect(await problemsOf(root)).toEqual([]);
+    await buildProject(root);
+    const tree = readTree(realpathSync(join(root, 'dist/current')));
+    const read = (path: string) => Buffer.from(tree[path]!, 'base64').toString();
+    expect(read('public/v1/blog/list.json')).toBe('[]\n');
+    expect(read('public/v1/kb/list.json')).toBe('[]\n');
+  });
 });

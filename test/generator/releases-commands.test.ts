@@ -4,10 +4,9 @@ import { describe, expect, test, vi } from 'vitest';
 import { readCurrent } from '../../generator/release/current.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
-import { flipBit } from './damage.ts';
 import { at, createReleases as createDatedReleases } from './releases.ts';
 import { runIn } from './run-command.ts';
-import { readTree } from './tree.ts';
+import { flipBit, readTree } from './tree.ts';
 
 /** A project whose releases were published long ago; their ids, latest first. An article of each has its number. */
 async function createReleases(count: number): Promise<{ root: string; ids: string[] }> {

@@ -1,6 +1,8 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { expect } from 'vitest';
 import { compareText } from '../../generator/source/diagnostics.ts';
+import { buildProject } from '../helpers/project.ts';
 
 /** Every regular file below a folder, by path, with its bytes in base64. */
 export function readTree(root: string): Record<string, string> {
@@ -18,4 +20,18 @@ export function readTree(root: string): Record<string, string> {
 export function changedPaths(before: Record<string, string>, after: Record<string, string>): string[] {
   const paths = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...paths].filter((path) => before[path] !== after[path]).toSorted();
+}
+
+/** Builds a project without problems, and reads the bytes of the release. */
+export async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
+  const { release, diagnostics } = await buildProject(root, options);
+  expect(diagnostics).toEqual([]);
+  return { id: release!.id, tree: readTree(realpathSync(join(options.out ?? join(root, 'dist'), 'current'))) };
+}
+
+/** Flips one bit in the middle of a file, as a failing disk does. */
+export function flipBit(file: string): void {
+  const bytes = readFileSync(file);
+  bytes[bytes.length >> 1]! ^= 1;
+  writeFileSync(file, bytes);
 }

@@ -23,7 +23,6 @@ const good = {
 };
 
 interface Fault {
-  readonly name: string;
   /** Other directives of the location. */
   readonly location?: Readonly<Record<string, string>>;
   /** Other settings of the service; `PORT` is the port of the proxy. */
@@ -40,29 +39,21 @@ const cache = {
   add_header: 'X-Cache $upstream_cache_status',
 };
 
-const faults: readonly Fault[] = [
-  {
-    name: 'it does not pass on websockets',
+const faults: Readonly<Record<string, Fault>> = {
+  'it does not pass on websockets': {
     location: { 'proxy_set_header Upgrade': '""', 'proxy_set_header Connection': '""' },
     found: ['console streams', 'address of streams'],
   },
-  {
-    name: 'it passes on the X-Forwarded-For of its clients',
+  'it passes on the X-Forwarded-For of its clients': {
     location: { 'proxy_set_header X-Forwarded-For': '$http_x_forwarded_for' },
     found: ['forged X-Forwarded-For', 'addresses of clients'],
   },
-  {
-    name: 'it does not say who its clients are',
+  'it does not say who its clients are': {
     location: { 'proxy_set_header X-Forwarded-For': '""' },
     found: ['addresses of clients'],
   },
-  {
-    name: 'it is no trusted proxy',
-    settings: { TRUSTED_PROXIES: '192.0.2.1' },
-    found: ['addresses of clients'],
-  },
-  {
-    name: 'it compresses by itself',
+  'it is no trusted proxy': { settings: { TRUSTED_PROXIES: '192.0.2.1' }, found: ['addresses of clients'] },
+  'it compresses by itself': {
     location: {
       'proxy_set_header Accept-Encoding': '""',
       gzip: 'on',
@@ -71,94 +62,68 @@ const faults: readonly Fault[] = [
     },
     found: ['encodings'],
   },
-  {
-    name: 'its cache ignores Vary',
-    location: { ...cache, proxy_ignore_headers: 'Vary' },
-    found: ['encodings'],
-  },
-  {
-    name: 'its cache ignores the query',
-    location: { ...cache, proxy_cache_key: '$uri' },
-    found: ['queries are kept apart'],
-  },
-  {
-    name: 'its cache keeps what must not be stored',
+  'its cache ignores Vary': { location: { ...cache, proxy_ignore_headers: 'Vary' }, found: ['encodings'] },
+  'its cache ignores the query': { location: { ...cache, proxy_cache_key: '$uri' }, found: ['queries are kept apart'] },
+  'its cache keeps what must not be stored': {
     location: { ...cache, proxy_ignore_headers: 'Cache-Control', proxy_cache_valid: 'any 1m' },
     found: ['request ids', 'no-store is not cached', 'Authorization', 'API key'],
   },
-  {
-    name: 'it has error pages of its own',
+  'it has error pages of its own': {
     location: { proxy_intercept_errors: 'on', error_page: '404 =404 /page' },
     found: ['errors as described', 'nosniff'],
   },
-  { name: 'it removes the ETag', location: { proxy_hide_header: 'ETag' }, found: ['ETag and 304'] },
-  {
-    name: 'it does not pass on If-None-Match',
+  'it removes the ETag': { location: { proxy_hide_header: 'ETag' }, found: ['ETag and 304'] },
+  'it does not pass on If-None-Match': {
     location: { 'proxy_set_header If-None-Match': '""' },
     found: ['ETag and 304'],
   },
-  {
-    name: 'it adds CORS headers',
-    location: { add_header: 'Access-Control-Allow-Origin * always' },
-    found: ['CORS'],
-  },
-  {
-    name: 'it answers OPTIONS itself',
+  'it adds CORS headers': { location: { add_header: 'Access-Control-Allow-Origin * always' }, found: ['CORS'] },
+  'it answers OPTIONS itself': {
     location: { 'if ($request_method = OPTIONS)': '{ return 200; }' },
     found: ['CORS preflight'],
   },
-  {
-    name: 'it refuses methods',
+  'it refuses methods': {
     location: { 'limit_except GET POST': '{ deny all; }' },
     found: ['CORS preflight', 'methods'],
   },
-  {
-    name: 'it removes Authorization',
+  'it removes Authorization': {
     location: { 'proxy_set_header Authorization': '""' },
     found: ['Authorization', 'API key'],
   },
-  { name: 'it removes Range', location: { 'proxy_set_header Range': '""' }, found: ['ranges of media'] },
-  {
-    name: 'it sends ids of its own',
-    location: { 'proxy_set_header X-Request-Id': '$request_id' },
-    found: ['request ids'],
-  },
-  { name: 'it removes headers', location: { proxy_hide_header: 'X-Content-Type-Options' }, found: ['nosniff'] },
-  { name: 'it refuses bodies', location: { client_max_body_size: '1k' }, found: ['request bodies'] },
-  {
-    name: 'it refuses encoded slashes',
+  'it removes Range': { location: { 'proxy_set_header Range': '""' }, found: ['ranges of media'] },
+  'it sends ids of its own': { location: { 'proxy_set_header X-Request-Id': '$request_id' }, found: ['request ids'] },
+  'it removes headers': { location: { proxy_hide_header: 'X-Content-Type-Options' }, found: ['nosniff'] },
+  'it refuses bodies': { location: { client_max_body_size: '1k' }, found: ['request bodies'] },
+  'it refuses encoded slashes': {
     location: { 'if ($request_uri ~* "%2F")': '{ return 404; }' },
     found: ['encoded slashes'],
   },
-  {
-    name: 'it sends only some paths to the service',
+  'it sends only some paths to the service': {
     location: { 'if ($uri ~ "^/v1/(?:plans|domains)")': '{ return 404; }' },
     found: ['bodies as described', 'nosniff', 'ETag and 304', 'CORS', 'CORS preflight', 'methods'],
   },
-  {
-    name: 'the service does not know its address',
+  'the service does not know its address': {
     settings: { PUBLIC_URL: 'https://api.elsewhere.example' },
     found: ['address of streams'],
   },
-  { name: 'the service is down', to: '127.0.0.1:1', found: ['answers'] },
-  { name: 'another service is there', location: { 'if ($uri)': '{ return 200 "ok"; }' }, found: ['answers'] },
-  {
-    name: 'it redirects',
+  'the service is down': { to: '127.0.0.1:1', found: ['answers'] },
+  'another service is there': { location: { 'if ($uri)': '{ return 200 "ok"; }' }, found: ['answers'] },
+  'it redirects': {
     location: { 'if ($uri)': '{ return 301 https://www.example.com$request_uri; }' },
     found: ['answers'],
   },
-];
+};
 
 describeRunNginx((run) => {
   test('a good proxy has no fault', async () => {
-    const { url, key } = await startProxy(run(), { name: 'good', found: [] });
+    const { url, key } = await startProxy(run(), { found: [] });
     const findings = await examine(new URL(url), { key, lookup: lookupLoopback });
     expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
     // A loopback address needs no TLS; everything else was looked at.
     expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
   });
 
-  test.each(faults)('$name: found, with what to change', async (fault) => {
+  test.each(Object.entries(faults))('%s: found, with what to change', async (_, fault) => {
     const { url, key } = await startProxy(run(), fault);
     const findings = await examine(new URL(url), { key, lookup: lookupLoopback });
     const found = findings.filter(({ state }) => state === 'fault');

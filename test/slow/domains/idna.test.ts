@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { allowed } from '../../domains/idna-characters.ts';
 import { toIdnaName } from '../../../server/domains/names.ts';
+import { allowed, renderScripts } from '../../domains/idna-characters.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import { describeInstalled } from '../../helpers/installed.ts';
 import { ask } from '../../server/ask.ts';
@@ -86,3 +86,7 @@ function unescape(column: string): string {
     String.fromCodePoint(parseInt(four ?? more!, 16));
   return column.trim().replace(/\\u([0-9A-F]{4})|\\x\{([0-9A-F]+)\}/gi, toCharacter);
 }
+
+test('the table of scripts is that of this version of Node; vitest -u writes it', async () => {
+  await expect(renderScripts()).toMatchFileSnapshot('../../../server/domains/scripts.json');
+});

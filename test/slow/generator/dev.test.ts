@@ -1,25 +1,36 @@
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { gzipSync } from 'node:zlib';
+import MiniSearch from 'minisearch';
+import { expect, onTestFinished, test } from 'vitest';
 import { Manifest } from '#contract/release.ts';
 import { matchResource } from '#contract/resources.ts';
+import type { KnowledgeBaseSearch } from '#contract/search.ts';
+import type { BuildResult } from '../../../generator/build-options.ts';
+import { articleCacheOf } from '../../../generator/build-record.ts';
+import { previewFolderOf, watchAndBuild } from '../../../generator/dev.ts';
+import { readTree } from '../../generator/tree.ts';
 import { startDev } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
-import { article, guide, validProject, writeFiles } from '../../helpers/project.ts';
+import { article, buildProject, createProject, guide, validProject, writeFiles } from '../../helpers/project.ts';
+import type { Files } from '../../helpers/project.ts';
+import { watchProject } from '../../helpers/watch-project.ts';
 import { ask } from '../../server/ask.ts';
 import type { Answer } from '../../server/ask.ts';
 import { eventually } from '../../server/shared.ts';
 
-const first = 'public/v1/blog/article/news/first.json';
-
-test('a saved article is compiled at once, with its lists', async () => {
-  const dev = await startDev();
-  expect(dev.printed()).toMatch(/^built: 4 articles, 0 warnings, \d+ ms\n/);
-  expect(dev.read(first)).toContain('Hello <em>world</em>');
-  writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'Renewed' }, '## Details\n\nNew *words*.\n') });
-  await expect.poll(() => dev.read(first), eventually).toContain('New <em>words</em>');
-  await expect.poll(() => dev.read('public/v1/blog/list.json'), eventually).toContain('Renewed');
-});
+const firstJson = 'public/v1/blog/article/news/first.json';
 
 test('added, moved and removed articles, folders and media change the preview', async () => {
   const dev = await startDev();
@@ -48,7 +59,7 @@ test('a folder can replace a file and a file a folder, but a link is refused', a
   await expect
     .poll(() => dev.read('public/media/a.svg/d.svg') + dev.read('public/media/b.svg'), eventually)
     .toBe(svg('d') + svg('b'));
-  // The folder b.svg had to go first; its file may be reported after the others.
+  // The folder b.svg had to go firstJson; its file may be reported after the others.
   await expect.poll(dev.printed, eventually).toContain('removed content/media/b.svg/c.svg');
   // The link is created outside the watched folders, so that there is one change and not two.
   symlinkSync(path('a.svg/d.svg'), join(dev.root, 'link'));
@@ -62,28 +73,28 @@ test('a folder can replace a file and a file a folder, but a link is refused', a
 test('an error is printed once, named at each save, and keeps the old files until it is fixed; a warning is reported once', async () => {
   const dead = { 'content/blog/news/dead.md': article({}, '[gone](gone.md)\n') };
   const dev = await startDev(dead, ['--no-serve', '--lenient']);
-  const before = dev.read(first);
+  const before = dev.read(firstJson);
   writeFiles(dev.root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
   const error =
-    /content\/blog\/news\/first\.md:4:7 {2}.+\nchanged content\/blog\/news\/first\.md; not built: \d articles, .+1 error, /;
+    /content\/blog\/news\/firstJson\.md:4:7 {2}.+\nchanged content\/blog\/news\/firstJson\.md; not built: \d articles, .+1 error, /;
   await expect.poll(dev.printed, eventually).toMatch(error);
   writeFiles(dev.root, { 'content/blog/news/second.md': article({ title: 'Second' }, 'Changed too.\n') });
-  const again = /changed content\/blog\/news\/second\.md; not built, still content\/blog\/news\/first\.md:4:7 /;
+  const again = /changed content\/blog\/news\/second\.md; not built, still content\/blog\/news\/firstJson\.md:4:7 /;
   await expect.poll(dev.printed, eventually).toMatch(again);
-  expect(dev.read(first)).toBe(before);
+  expect(dev.read(firstJson)).toBe(before);
   expect(dev.read('public/v1/blog/article/news/second.json')).not.toContain('Changed too');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'First' }, 'Fixed.\n') });
-  await expect.poll(() => dev.read(first), eventually).toContain('Fixed');
+  await expect.poll(() => dev.read(firstJson), eventually).toContain('Fixed');
   await expect.poll(() => dev.read('public/v1/blog/article/news/second.json'), eventually).toContain('Changed too');
-  expect(dev.printed().match(/^content\/blog\/news\/first\.md:4:7/gm)).toHaveLength(1);
+  expect(dev.printed().match(/^content\/blog\/news\/firstJson\.md:4:7/gm)).toHaveLength(1);
   expect(dev.printed().match(/warning: there is no article/g)).toHaveLength(1);
 });
 
-test('after a first build with errors, dev says when the preview starts', async () => {
+test('after a firstJson build with errors, dev says when the preview starts', async () => {
   const dev = await startDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') });
   await expect.poll(dev.printed, eventually).toContain('the preview starts once the problems are fixed\n');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n') });
-  await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/first\.md; built: /);
+  await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/firstJson\.md; built: /);
 });
 
 test('a file in the wrong folder is an error until it is removed', async () => {
@@ -110,7 +121,7 @@ test('a browser asks for all that dev serves before it shows it again', async ()
   const { files } = Manifest.parse(JSON.parse(dev.read('manifest.json')));
   const targets = Object.keys(files).flatMap((file) => matchResource(file)?.target ?? []);
   for (const target of [...targets, '/v1/domains/tlds', '/v1/kb/list?category=none']) {
-    // Each one is answered from the disk first, and then from memory.
+    // Each one is answered from the disk firstJson, and then from memory.
     for (let time = 0; time < 2; time += 1) {
       const { status, headers } = await get(target);
       expect({ target, status, cache: headers['cache-control'] }).toEqual({ target, status: 200, cache: 'no-cache' });
@@ -132,7 +143,7 @@ test('dev starts a server that serves each saved change, and stops with dev', as
   const port = await findFreePort();
   const dev = await startDev({}, [], { PORT: String(port), DATA_DIR: 'data', DNS_SERVERS: 'off' });
   const read = async (): Promise<string> => {
-    const url = `http://127.0.0.1:${port}/v1/blog/article?path=/blog/news/first`;
+    const url = `http://127.0.0.1:${port}/v1/blog/article?path=/blog/news/firstJson`;
     // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
     return fetch(url).then(
       (response) => response.text(),
@@ -157,4 +168,270 @@ test('an empty catalog is refused until it has a plan, and one that becomes empt
   rmSync(join(dev.root, plan));
   await expect.poll(() => dev.printed().match(/the catalog contains no plans/g)?.length, eventually).toBe(2);
   expect(dev.read('public/v1/plans.json')).toContain('Web hosting');
+});
+
+async function follow() {
+  const root = createProject();
+  const { results, failures, close } = await watchProject(root);
+  const read = (file: string): string => {
+    const path = join(previewFolderOf(join(root, 'dist')), 'current', file);
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
+  };
+  return { root, results, failures, close, read };
+}
+
+test('a preview follows the source folders, and its manifest is up to date', async () => {
+  const { root, results, read } = await follow();
+  expect(results.map(({ release }) => release?.id)).toHaveLength(1);
+  writeFiles(root, {
+    'content/knowledgebase/vps/ssh.md': guide('Keys', 'Use a *key*.\n'),
+    'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n',
+  });
+  await expect.poll(() => read('public/media/kb/map.svg'), eventually).toContain('width="1"');
+  await expect.poll(() => read('public/v1/kb/article/vps/ssh.json'), eventually).toContain('<em>key</em>');
+  expect(read('public/v1/kb/list/vps.json')).toContain('Keys');
+  await expect.poll(() => JSON.parse(read('manifest.json')).id, eventually).toBe(results.at(-1)!.release!.id);
+  rmSync(join(root, 'content/blog/news/second.md'));
+  await expect.poll(() => read('public/v1/blog/article/news/second.json'), eventually).toBe('');
+  expect(JSON.parse(read('public/v1/blog/list.json'))).toHaveLength(1);
+});
+
+test('a preview does not change while there are errors, nor after the watcher is closed', async () => {
+  const { root, results, close, read } = await follow();
+  const before = read('public/v1/blog/article/news/first.json');
+  writeFiles(root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
+  await expect.poll(() => results.length, eventually).toBe(2);
+  expect(results[1]).toMatchObject({ diagnostics: [{ severity: 'error', line: 4 }] });
+  expect(results[1]!.release).toBeUndefined();
+  expect(read('public/v1/blog/article/news/first.json')).toBe(before);
+  await close();
+  writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nFixed.\n') });
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(results).toHaveLength(2);
+});
+
+test('a preview that could not be written is written with the next change', async () => {
+  const { root, results, failures, read } = await follow();
+  const [first, second] = ['public/v1/blog/article/news/first.json', 'public/v1/blog/article/news/second.json'];
+  const folder = previewFolderOf(join(root, 'dist'));
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, 'in the way');
+  writeFiles(root, {
+    'content/blog/news/first.md': article({}, '## Details\n\nOnce.\n'),
+    'content/blog/news/second.md': article({}, 'Once.\n'),
+  });
+  await expect.poll(() => failures.length, eventually).toBe(1);
+  rmSync(folder);
+  writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Keys', 'Twice.\n') });
+  await expect.poll(() => results.length, eventually).toBe(2);
+  expect(results[1]!.release!.id).toBe(JSON.parse(read('manifest.json')).id);
+  expect(read('public/v1/kb/article/vps/ssh.json')).toContain('Twice');
+  expect([read(first), read(second)]).toEqual([expect.stringContaining('Once'), expect.stringContaining('Once')]);
+});
+
+test('a change that is saved during the first build is built after it', async () => {
+  const text = guide('Page', 'Text. '.repeat(2000));
+  const pages = Array.from({ length: 150 }, (_, index) => [`content/knowledgebase/dns/page-${index}.md`, text]);
+  const root = createProject(Object.fromEntries(pages) as Record<string, string>);
+  const out = join(root, 'dist');
+  const results: BuildResult[] = [];
+  const failures: unknown[] = [];
+  const started = watchAndBuild({
+    content: join(root, 'content'),
+    catalog: join(root, 'catalog'),
+    out,
+    withUnpublished: false,
+    report: ({ result }) => results.push(result),
+    fail: (error) => failures.push(error),
+  });
+  const file = join(previewFolderOf(out), 'current/public/v1/kb/article/dns/page-59.json');
+  // The cache has the first articles, so the build is running.
+  const sizeOfCache = (): number => statSync(articleCacheOf(out), { throwIfNoEntry: false })?.size ?? 0;
+  await expect.poll(sizeOfCache, { ...eventually, interval: 1 }).toBeGreaterThan(50_000);
+  expect(results).toEqual([]);
+  writeFiles(root, { 'content/knowledgebase/dns/page-59.md': guide('Page', 'Saved meanwhile.\n') });
+  onTestFinished(await started);
+  await expect.poll(() => existsSync(file) && readFileSync(file, 'utf8'), eventually).toContain('Saved meanwhile');
+  expect(failures).toEqual([]);
+});
+
+const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
+const [ssh, records] = ['content/knowledgebase/vps/ssh.md', 'content/knowledgebase/dns/records.md'];
+
+const searchIndex = 'public/v1/kb/search.json';
+
+/** The parts of a MiniSearch index that have numbers for articles. */
+interface Index {
+  readonly nextId: number;
+  readonly documentIds: Readonly<Record<string, string>>;
+  readonly fieldLength: Readonly<Record<string, unknown>>;
+  readonly storedFields: Readonly<Record<string, unknown>>;
+  readonly index: readonly (readonly [string, Readonly<Record<string, Readonly<Record<string, number>>>>])[];
+}
+
+/**
+ * Replaces the search index of a tree by one with the paths of articles for their numbers, and its terms in order: `dev`
+ * replaces articles in its index, so that numbers and order depend on the saves before. Everything else is compared.
+ */
+function withNamedArticles(tree: Readonly<Record<string, string>>): Record<string, unknown> {
+  const { index, ...file } = JSON.parse(Buffer.from(tree[searchIndex] ?? '', 'base64').toString() || '{}') as {
+    index?: Index;
+  };
+  if (!index) return tree;
+  const { nextId: _, documentIds, fieldLength, storedFields, index: terms, ...rest } = index;
+  const named = <Value>(byNumber: Readonly<Record<string, Value>>): Record<string, Value> =>
+    Object.fromEntries(Object.entries(byNumber).map(([number, value]) => [documentIds[number]!, value]));
+  const namedTerms = terms.map(([term, fields]) => [
+    term,
+    Object.fromEntries(Object.entries(fields).map(([field, counts]) => [field, named(counts)])),
+  ]);
+  const compared = {
+    ...file,
+    ...rest,
+    articles: Object.values(documentIds).toSorted(),
+    fieldLength: named(fieldLength),
+    storedFields: named(storedFields),
+    terms: Object.fromEntries(namedTerms) as unknown,
+  };
+  return { ...tree, [searchIndex]: compared };
+}
+
+/** Changes that are applied one after the other. */
+const changes: [string, Files][] = [
+  ['a text', { [ssh]: guide('SSH', 'Other words.\n') }],
+  ['a title that sorts last', { [ssh]: guide('Zebra', 'Other words.\n') }],
+  ['a title that sorts first', { [ssh]: guide('Aardvark', 'Other words.\n') }],
+  ['the same title as another article', { [ssh]: guide('DNS records', 'Other words.\n') }],
+  ['two titles at once', { [ssh]: guide('B', 'Words.\n'), [records]: guide('A', 'Words.\n') }],
+  ['another day', { [first]: article({ date: '2019-05-05' }, '## Details\n') }],
+  ['the same day as another article', { [first]: article({ date: '2026-01-01' }, '## Details\n') }],
+  ['a draft', { [second]: article({ draft: 'true' }, 'Not yet.\n') }],
+  ['a scheduled article', { [second]: article({ date: '2100-01-01' }, 'Not yet.\n') }],
+  ['published again', { [second]: article({ date: '2026-02-02' }, 'Now.\n') }],
+  ['an error', { [second]: article({ date: 'soon' }, 'Now.\n') }],
+  ['another change while there is an error', { [ssh]: guide('Between', 'Words.\n') }],
+  ['the error fixed', { [second]: article({ aliases: '[/blog/news/old]' }, 'Fixed.\n') }],
+  ['the name of a category', { 'content/knowledgebase/vps/category.yaml': 'name: Servers\n' }],
+  ['an added category', { 'content/knowledgebase/mail/spam.md': guide('C', 'Words.\n') }],
+  ['that category with a name', { 'content/knowledgebase/mail/category.yaml': 'name: E-mail\n' }],
+  ['an article moved there', { [records]: undefined, 'content/knowledgebase/mail/records.md': guide('A', 'Words.\n') }],
+  [
+    'the category removed',
+    Object.fromEntries(
+      ['category.yaml', 'spam.md', 'records.md'].map((name) => [`content/knowledgebase/mail/${name}`, undefined]),
+    ),
+  ],
+  ['an article with an image', { [ssh]: guide('B', '![Map](/media/kb/map.svg)\n') }],
+  ['an image', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="8"/>\n' }],
+  ['another size', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="9"/>\n' }],
+  ['a plan', { 'catalog/games/minecraft.yaml': validProject['catalog/services/web.yaml'] }],
+  ['the original files', validProject],
+];
+
+test('after every change, the preview equals a first build to the byte', async () => {
+  const root = createProject();
+  const { results, failures } = await watchProject(root, { lenient: true });
+  const live = join(previewFolderOf(join(root, 'dist')), 'current');
+  const now = new Date().toISOString().slice(0, 10);
+  for (const [what, files] of changes) {
+    writeFiles(root, files);
+    for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path));
+    // Only a build with a current release warns of paths that vanish.
+    rmSync(join(root, 'fresh'), { recursive: true, force: true });
+    // oxlint-disable-next-line no-await-in-loop -- One change after the other.
+    const fresh = await buildProject(root, { out: join(root, 'fresh'), now, lenient: true });
+    const summarize = ({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult) => [
+      diagnostics,
+      counts,
+      drafts,
+      scheduled,
+      nextChangeAt,
+    ];
+    // oxlint-disable-next-line no-await-in-loop
+    await expect.poll(() => summarize(results.at(-1)!), { timeout: 45_000, message: what }).toEqual(summarize(fresh));
+    if (!fresh.release) continue;
+    const { 'manifest.json': _, ...expected } = readTree(join(root, 'fresh/current'));
+    const plain = Object.entries(expected).filter(([file]) => !/\.(?:gz|br)$/.test(file));
+    const read = () => {
+      const { 'manifest.json': __, ...tree } = readTree(live);
+      return { tree: withNamedArticles(tree), listed: Object.keys(results.at(-1)!.release!.files) };
+    };
+    // oxlint-disable-next-line no-await-in-loop
+    await expect
+      .poll(read, { timeout: 45_000, message: what })
+      .toEqual({ tree: withNamedArticles(Object.fromEntries(plain)), listed: plain.map(([file]) => file) });
+  }
+  expect(failures).toEqual([]);
+});
+
+const file = 'public/v1/kb/search.json';
+const parse = (text: string) => JSON.parse(text) as KnowledgeBaseSearch;
+
+/** The paths of the articles that have a word. */
+function find(text: string, word: string): string[] {
+  if (text === '') return [];
+  const { index, options } = parse(text);
+  const results = MiniSearch.loadJS(index, options).search(word, { prefix: false, fuzzy: false });
+  return results.map(({ id }) => String(id)).toSorted();
+}
+
+/** Articles of 1,000 long words, which occur once and compress badly: 65 kB, and 38 kB in the index in gzip. */
+function createArticles(count: number): Files {
+  const toBody = (article: number): string =>
+    Array.from({ length: 1000 }, (_, word) => hash('sha256', `${article} ${word}`)).join(' ');
+  return Object.fromEntries(
+    Array.from({ length: count }, (_, article) => [
+      `content/knowledgebase/vps/article-${article}.md`,
+      guide(`Article ${article}`, `## Section ${article}\n\n${toBody(article)}\n`),
+    ]),
+  );
+}
+
+test('dev serves an index of what is saved', async () => {
+  const dev = await startDev();
+  const ssh = '/knowledgebase/vps/ssh';
+  expect(find(dev.read(file), 'ssh')).toEqual([ssh]);
+  const image = '![Map](/media/kb/map.svg)\n';
+  writeFiles(dev.root, { 'content/knowledgebase/vps/ssh.md': guide('Sign in', `With a **terminal**.\n\n${image}`) });
+  await expect.poll(() => find(dev.read(file), 'terminal'), eventually).toEqual([ssh]);
+  expect(find(dev.read(file), 'ssh')).toEqual([]);
+  // A save that is not built must not leave its words, nor keep the next ones out.
+  writeFiles(dev.root, { 'content/knowledgebase/vps/ssh.md': guide('Sign in', `[dead](dead.md)\n\n${image}`) });
+  await expect.poll(dev.printed, eventually).toContain('there is no article /knowledgebase/vps/dead');
+  writeFiles(dev.root, {
+    'content/knowledgebase/vps/ssh.md': guide('Sign in', `With a **keyboard**.\n\n${image}`),
+    'content/knowledgebase/dns/moved.md': guide('Moved', 'Other.\n'),
+  });
+  await expect.poll(() => find(dev.read(file), 'keyboard'), eventually).toEqual([ssh]);
+  await expect.poll(() => find(dev.read(file), 'moved'), eventually).toEqual(['/knowledgebase/dns/moved']);
+  expect(find(dev.read(file), 'terminal')).toEqual([]);
+  expect(parse(dev.read(file)).index.documentCount).toBe(3);
+});
+
+test('dev leaves out more than 300,000 characters of text, and a release has them', async () => {
+  const files = createArticles(5);
+  const dev = await startDev(files);
+  const preview = parse(dev.read(file));
+  expect([preview.hasText, preview.options.fields]).toEqual([false, ['title', 'description', 'headings', 'tags']]);
+  expect(find(dev.read(file), 'section')).toHaveLength(5);
+  const root = createProject(files);
+  await buildProject(root);
+  expect(parse(readFileSync(join(root, 'dist/current', file), 'utf8')).hasText).toBe(true);
+});
+
+test('a release leaves the text out if the file would be larger than 1 MB in gzip', async () => {
+  const options = { noCache: false } as const;
+  const root = createProject(createArticles(22));
+  const read = (): string => readFileSync(join(root, 'dist/current', file), 'utf8');
+  await buildProject(root, options);
+  const large = gzipSync(read()).length;
+  expect([parse(read()).hasText, large < 1_000_000, large > 750_000]).toEqual([true, true, true]);
+  writeFiles(root, createArticles(30));
+  await buildProject(root, options);
+  expect([parse(read()).hasText, find(read(), 'section').length]).toEqual([false, 30]);
+  const path = realpathSync(join(root, 'dist/current', file));
+  writeFiles(root, { 'content/knowledgebase/vps/article-1.md': guide('Article 1', '## Section 1\n\nOther words.\n') });
+  await buildProject(root, options);
+  const next = realpathSync(join(root, 'dist/current', file));
+  expect([next === path, statSync(next).ino === statSync(path).ino]).toEqual([false, true]);
 });

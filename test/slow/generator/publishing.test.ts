@@ -14,13 +14,16 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import type { Manifest } from '#contract/release.ts';
 import { readCurrent, readMachineId } from '../../../generator/release/current.ts';
 import { moveIntoPlace, verifyRelease } from '../../../generator/release/publish.ts';
-import { article, buildProject, createProject, runGenerator, writeFiles } from '../../helpers/project.ts';
+import { listReleases, pruneReleases, ReleasesError, rollback } from '../../../generator/release/releases.ts';
+import { runIn } from '../../generator/run-command.ts';
 import { readTree } from '../../generator/tree.ts';
+import { article, buildProject, createProject, runGenerator, writeFiles } from '../../helpers/project.ts';
 
 const main = resolve(import.meta.dirname, '../../../generator/main.js');
 
@@ -244,4 +247,58 @@ describe('a build that cannot be written', () => {
     expect(status).toBe(1);
     expect(stderr).toBe('DIST_DIR: the folder cannot be created (EEXIST)\n');
   });
+});
+
+test(
+  'another compression level gives another release, and the previous one is unchanged',
+  { timeout: 180_000 },
+  async () => {
+    const root = createProject();
+    const build = async (level: string): Promise<Manifest> => {
+      expect((await runIn(root, 'build', '--now', '2026-11-20', '--compress', level)).status).toBe(0);
+      return verifyRelease(realpathSync(join(root, 'dist/current')));
+    };
+    const fast = await build('fast');
+    const folder = join(root, 'dist/releases', fast.id);
+    const before = readTree(folder);
+    const best = await build('best');
+    expect(best.id).not.toBe(fast.id);
+    const isCompressed = (file: string): boolean => /\.(?:br|gz)$/.test(file);
+    const plain = ({ files }: Manifest) => Object.entries(files).filter(([file]) => !isCompressed(file));
+    expect(plain(best)).toEqual(plain(fast));
+    const openApi = 'public/v1/openapi.json.br';
+    expect(best.files[openApi]!.bytes).toBeLessThan(fast.files[openApi]!.bytes);
+    expect(readTree(folder)).toEqual(before);
+    // With its files in the cache or not, the release is the same.
+    expect((await buildProject(createProject(), { compression: 'best' })).release).toEqual(best);
+    expect(await build('fast')).toEqual(fast);
+  },
+);
+
+const rounds = 15;
+/** A time at which no release was current within the last hour. */
+const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000);
+
+test('during concurrent prunes, lists and rollbacks, the current release exists and is the reported one', async () => {
+  const root = createProject();
+  const dist = join(root, 'dist');
+  for (let number = 0; number < 8; number += 1) {
+    writeFiles(root, { 'content/blog/news/second.md': article({}, `Number ${number}.\n`) });
+    await buildProject(root);
+  }
+  const ids = (await listReleases(dist)).map(({ id }) => id);
+  const [newest, oldest] = [ids[0]!, ids.at(-1)!];
+  cpSync(join(dist, 'releases'), join(root, 'kept'), { recursive: true, preserveTimestamps: true });
+  for (let round = 0; round < rounds; round += 1) {
+    const prune = [pruneReleases(dist, 1, tomorrow), pruneReleases(dist, 1, tomorrow)];
+    await sleep(round);
+    const [back, ...others] = await Promise.allSettled([rollback(dist, oldest), listReleases(dist), ...prune]);
+    expect(others.filter(({ status }) => status === 'rejected')).toEqual([]);
+    if (back.status === 'rejected') expect(back.reason).toBeInstanceOf(ReleasesError);
+    const { id } = await verifyRelease(join(dist, 'current'));
+    expect(id).toBe(back.status === 'fulfilled' ? oldest : newest);
+    rmSync(join(dist, 'releases'), { recursive: true });
+    cpSync(join(root, 'kept'), join(dist, 'releases'), { recursive: true, preserveTimestamps: true });
+    await rollback(dist, newest);
+  }
 });

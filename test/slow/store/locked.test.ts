@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { createStoreHealth } from '../../../server/store/health.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
+import { eventually } from '../../server/shared.ts';
 
 /** Starts a server, and locks its SQLite file for writing as another process would. */
 async function startLocked(): Promise<{ port: number; free: () => void }> {
@@ -48,4 +50,23 @@ test('300 calls that wait for the lock of SQLite do not delay other requests', a
   expect(withMany).toBeLessThan(1000);
   free();
   expect((await Promise.all([first, others])).flat()).toEqual(Array.from({ length: 300 }, () => 202));
+});
+
+test('a store that does not answer a check within 3 s is unready, and is not asked again until it answers', async () => {
+  const lines: string[] = [];
+  const write = (_: unknown, message?: string): void => void lines.push(message!);
+  const health = createStoreHealth({ error: write, info: write });
+  onTestFinished(() => health.stop());
+  const pending = Promise.withResolvers<void>();
+  let checks = 0;
+  health.watch(async () => {
+    checks += 1;
+    if (checks === 1) await pending.promise;
+  });
+  await expect.poll(() => health.answers(), eventually).toBe(false);
+  expect(checks).toBe(1);
+  expect(lines).toEqual(['the store does not answer']);
+  pending.resolve();
+  await expect.poll(() => health.answers(), eventually).toBe(true);
+  await expect.poll(() => lines, eventually).toEqual(['the store does not answer', 'the store answers again']);
 });

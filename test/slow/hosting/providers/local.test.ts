@@ -1,16 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { temporaryFolder } from '../../../helpers/project.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { failureOf } from '../../../helpers/fault-suite.ts';
+import { temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { createSupervisor } from '../../../helpers/upstream-process.ts';
 import type { Supervisor } from '../../../helpers/upstream-process.ts';
 import { until } from '../../../helpers/upstream.ts';
 import { recordConsole } from '../../../hosting/providers/console-recorder.ts';
-import { failureOf } from '../../../helpers/fault-suite.ts';
 import { testGameProvider } from '../../../hosting/providers/game-suite.ts';
 import { createLocal, prepareLocal, prepareRunning } from '../../../hosting/providers/local-harness.ts';
 import { testVpsProvider } from '../../../hosting/providers/vps-suite.ts';
+import { createServable, startProcess } from '../../../server/process.ts';
+import { eventually } from '../../../server/shared.ts';
 
 /** Waits for the effect of an action on the programs with a name. */
 function createArrival(supervisor: Supervisor, name: string) {
@@ -205,4 +209,103 @@ describe('a child process of a server', () => {
     expect(program.signals).toEqual(['SIGTERM']);
     expect(supervisor.alive('demo')).toEqual([]);
   });
+});
+
+/** A server that has ended, while a detached process holds its output open: the output is read for up to a second. */
+async function prepareEnded() {
+  const local = await prepareRunning({ grace_seconds: 0.5 });
+  const { game, supervisor, program } = local;
+  const record = recordConsole(game, 'demo');
+  await record.ready();
+  program.send('spawn-detached', 'holder');
+  await supervisor.started('holder');
+  const signals = vi.spyOn(process, 'kill');
+  onTestFinished(() => signals.mockRestore());
+  program.send('exit', '0');
+  await until('its process group is gone', () => signals.mock.results.some(({ type }) => type === 'throw'));
+  signals.mockClear();
+  expect(record.states).toEqual(['running']);
+  return { ...local, record, signals };
+}
+
+describe.each(['stop', 'kill', 'restart'] as const)('a %s while the last output of a server is read', (action) => {
+  test('sends no signal, as the process group id may be in use again', async () => {
+    const { game, record, signals } = await prepareEnded();
+    await game.power('demo', action);
+    await until('it is offline', () => record.states.includes('offline'));
+    expect(signals.mock.calls).toEqual([]);
+  });
+
+  test('does not shorten the grace period of the next stop', async () => {
+    const { game, supervisor, record } = await prepareEnded();
+    await game.power('demo', action);
+    await until('it is offline', () => record.states.includes('offline'));
+    await game.power('demo', 'start');
+    const program = await supervisor.started('demo', 2);
+    program.send('spawn-child', 'child');
+    const child = await supervisor.started('child');
+    await game.power('demo', 'stop');
+    await until('both are gone', () => program.gone() && child.gone());
+    expect(child.signals).toEqual(['SIGTERM']);
+  });
+});
+
+test('a start while the last output of a server is read waits until it is read', async () => {
+  const { game, supervisor, record } = await prepareEnded();
+  await game.power('demo', 'start');
+  await supervisor.started('demo', 2);
+  expect(record.states.slice(0, 2)).toEqual(['running', 'offline']);
+});
+
+test('a local server that cannot start is warned of at start with the reason, and the others are not', async () => {
+  const { root, settings } = await createServable();
+  writeFiles(root, { 'bin/plain': 'text\n', 'bin/good': '#!/bin/sh\n', 'bin/folder/x': '' });
+  chmodSync(join(root, 'bin/plain'), 0o644);
+  chmodSync(join(root, 'bin/good'), 0o755);
+  const servers = {
+    onPath: { command: ['sleep', '1'] },
+    absolute: { command: [process.execPath] },
+    relative: { command: ['./good'], cwd: 'bin' },
+    ownPath: { command: ['good'], env: { PATH: join(root, 'bin') } },
+    typo: { command: ['slep', '1'] },
+    gone: { command: ['/opt/none/run.sh'] },
+    plain: { command: ['./plain'], cwd: 'bin' },
+    folder: { command: ['./bin/folder'] },
+    nowhere: { command: ['sleep', '1'], cwd: 'none' },
+    file: { command: ['sleep', '1'], cwd: 'bin/plain' },
+  };
+  const entries = Object.entries(servers).map(([ref, server]) => [ref, { kind: 'game', ...server }]);
+  const providers = { here: { type: 'local', servers: Object.fromEntries(entries) as unknown } };
+  writeFiles(root, { 'providers.yaml': JSON.stringify({ providers }) });
+  const server = startProcess({
+    ...settings,
+    DATA_DIR: join(root, 'data'),
+    PROVIDERS_FILE: join(root, 'providers.yaml'),
+  });
+  const readWarnings = () =>
+    server
+      .stdout()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ level }) => level === 'warn');
+  await expect.poll(() => readWarnings().length, eventually).toBe(6);
+  expect(
+    readWarnings()
+      .map(({ check, msg }) => `${String(check)}: ${String(msg)}`)
+      .toSorted(),
+  ).toEqual(
+    [
+      'provider here: The server "file" cannot start: its folder bin/plain does not exist',
+      'provider here: The server "folder" cannot start: the program ./bin/folder is not a file that this user may run',
+      'provider here: The server "gone" cannot start: the program /opt/none/run.sh does not exist',
+      'provider here: The server "nowhere" cannot start: its folder none does not exist',
+      'provider here: The server "plain" cannot start: the program ./plain is not a file that this user may run',
+      'provider here: The server "typo" cannot start: the program slep is in no folder of PATH',
+    ].map((line) =>
+      line
+        .replace('folder bin/plain', `folder ${join(root, 'bin/plain')}`)
+        .replace('folder none', `folder ${join(root, 'none')}`),
+    ),
+  );
 });

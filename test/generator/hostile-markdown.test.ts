@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { parseMarkdown } from '../../generator/markdown/parse.ts';
 import { hostileMarkdown } from './hostile-markdown.ts';
 import { findDangers } from './html-safety.ts';
+import { findDifferences, reference, texts } from './parse-reference.ts';
 import { publish, publishTable } from './render.ts';
 
 const toText = (markdown: string) => `The text begins.\n\n${markdown}\n`;
@@ -45,4 +47,13 @@ test('safe HTML is unchanged', async () => {
   const html = '<p><b>a</b> <del>b</del> <ruby>c<rt>d</rt></ruby> <a href="https://example.com" title="e">f</a></p>';
   expect((await publish(`${html}\n`)).html).toBe(html);
   expect(findDangers(html)).toEqual([]);
+});
+
+test.each([...texts, ...Object.values(hostileMarkdown)])('a text is parsed as remark-gfm parses it: %j', (markdown) => {
+  expect(parseMarkdown(markdown)).toEqual(reference.parse(markdown));
+});
+
+// test/slow/ compares ten times as many.
+test('random combinations of texts are parsed as remark-gfm parses them', () => {
+  expect(findDifferences(300, 1)).toEqual([]);
 });

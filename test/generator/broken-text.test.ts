@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
-import { problemsOf, testTexts } from './problems.ts';
+import { article, buildProject, createProject, guide, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { problemsOf, testTexts, testProjects } from './problems.ts';
 
 const conflict =
   'a merge conflict is not resolved (keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>)';
@@ -195,4 +196,117 @@ test('in a strict build mistakes are errors', async () => {
   const { release, diagnostics } = await buildProject(root, { strict: true });
   expect(release).toBeUndefined();
   expect(diagnostics).toMatchObject([{ severity: 'error', line: 9, column: 1 }]);
+});
+
+const file = 'content/blog/news/links.md';
+
+describe('a link is an error if', () => {
+  testTexts({
+    'See [x](none.md).': '9:5  there is no article /blog/news/none',
+    '[x](/blog/news/none)': '9:1  there is no article /blog/news/none',
+    '[x](frist.md)': '9:1  there is no article /blog/news/frist (did you mean "/blog/news/first"?)',
+    '[x](First.md)': '9:1  there is no article /blog/news/First (did you mean "/blog/news/first"?)',
+    '[x](ssh.md)': '9:1  there is no article /blog/news/ssh (did you mean "/knowledgebase/vps/ssh"?)',
+    '[x](/blog/news/first/)': '9:1  there is no article /blog/news/first/ (did you mean "/blog/news/first"?)',
+    '[x](first.md#detials)':
+      '9:1  there is no heading or anchor #detials in /blog/news/first (did you mean "details"?)',
+    '[x](first.md#installation)': '9:1  there is no heading or anchor #installation in /blog/news/first',
+    '[x](#nope)': '9:1  there is no heading or anchor #nope in /blog/news/page-#',
+    '[x](../../../etc/passwd)': '9:1  the link "../../../etc/passwd" leads out of content/',
+    '[x](../../README.md)': '9:1  the link "../../README.md" leads out of content/',
+    '[x](../../media/../../catalog/domains.yaml)':
+      '9:1  the link "../../media/../../catalog/domains.yaml" leads out of content/',
+    '[x](%2e%2e/%2e%2e/x.md)': '9:1  the link "%2e%2e/%2e%2e/x.md" leads out of content/',
+    '[x](/blog/nwes)': '9:1  there is no article /blog/nwes',
+    '<a href="none.md">x</a>': '9:1  there is no article /blog/news/none',
+    'Text.\n\n- one\n- [x](none.md)': '12:3  there is no article /blog/news/none',
+    '| a |\n|-|\n| [x](none.md) |': '11:3  there is no article /blog/news/none',
+    'See [x].\n\n[x]: none.md': '9:5  there is no article /blog/news/none',
+  });
+
+  const linked = (fields: Readonly<Record<string, string>>): Files => ({
+    [file]: article({}, 'Soon: [x](target.md).\n'),
+    'content/blog/news/target.md': article(fields, 'Text.\n'),
+  });
+  testProjects({
+    'it leads to a draft': [linked({ draft: 'true' }), `${file}:9:7  the article /blog/news/target is a draft`],
+    'it leads to a scheduled article': [
+      linked({ date: '2027-01-01' }),
+      `${file}:9:7  the article /blog/news/target is not published before 2027-01-01`,
+    ],
+    'its target does not exist; each such link is reported': [
+      { [file]: article({}, '[a](a1.md) and [b](b2.md)\n\n[a](a1.md)\n') },
+      `${file}:9:1  there is no article /blog/news/a1`,
+      `${file}:9:16  there is no article /blog/news/b2`,
+      `${file}:11:1  there is no article /blog/news/a1`,
+    ],
+  });
+});
+
+describe('media is an error if', () => {
+  testTexts({
+    '![x](/media/kb/none.png)': '9:1  there is no /media/kb/none.png in content/',
+    '![x](../../media/kb/mpa.svg)':
+      '9:1  there is no /media/kb/mpa.svg in content/ (did you mean "/media/kb/map.svg"?)',
+    '[x](/media/kb/none.pdf)': '9:1  there is no /media/kb/none.pdf in content/',
+    '<img src="/media/kb/none.png" alt="">': '9:1  there is no /media/kb/none.png in content/',
+    '<picture><source srcset="/media/kb/none.webp"><img src="/media/kb/map.svg" alt=""></picture>':
+      '9:10  there is no /media/kb/none.webp in content/',
+    '![x](map.svg)': '9:1  the image "map.svg" is not in content/media/ (did you mean "/media/kb/map.svg"?)',
+  });
+});
+
+describe('a link is not an error if', () => {
+  testTexts({
+    '[x](/blog) [y](/knowledgebase/)': [],
+    '[x](/blog/news) [y](/knowledgebase/vps/) [z](.)': [],
+    '[x](/pricing) [y](/#top)': [],
+    '[x](https://example.com/none.md) [y](//example.com) [z](mailto:a@example.com)': [],
+    '[x](#) [y](#top) [z](first.md#top)': [],
+  });
+
+  testProjects({
+    'it is in a draft, since its target may not exist yet': [{ [file]: article({ draft: 'true' }, '[x](none.md)\n') }],
+    'a scheduled article leads to another': [
+      {
+        [file]: article({ date: '2027-02-01' }, '[x](target.md)\n'),
+        'content/blog/news/target.md': article({ date: '2027-01-01' }, 'Text.\n'),
+      },
+    ],
+    'its target article is broken: only the error in that article is reported': [
+      {
+        [file]: article({}, '[x](broken.md) [y](/knowledgebase/vps/broken#part)\n'),
+        'content/blog/news/broken.md': article({ title: '5' }, 'Text.\n'),
+        'content/knowledgebase/vps/broken.md': guide('"', '## Part\n'),
+      },
+      'content/blog/news/broken.md:2:8  "title" must be text, not a number (put it in quotes)',
+      'content/knowledgebase/vps/broken.md:2:8  this quote is not closed (add " at the end of the text)',
+    ],
+  });
+});
+
+describe('an alias is an error if', () => {
+  const first = 'content/blog/news/first.md';
+  const second = 'content/blog/news/second.md';
+
+  const aliases = (list: string, ofFirst = {}): Files => ({
+    [first]: article(ofFirst, 'Text.\n'),
+    [second]: article({ aliases: list }, 'Text.\n'),
+  });
+  const taken = (place: string, alias: string, file: string): string =>
+    `${second}:${place}  the alias /blog/${alias} is taken by ${file}`;
+
+  testProjects({
+    'an article has the path': [aliases('[/blog/news/first]'), taken('7:11', 'news/first', first)],
+    'it is the article itself': [aliases('[/blog/news/second]'), taken('7:11', 'news/second', second)],
+    'another article has it too': [
+      aliases('[/blog/a, /blog/old]', { aliases: '[/blog/old]' }),
+      taken('7:20', 'old', first),
+    ],
+    'it is listed twice': [aliases('[/blog/old, /blog/old]'), taken('7:22', 'old', second)],
+    'a draft has the path': [
+      { ...aliases('[/blog/news/target]'), 'content/blog/news/target.md': article({ draft: 'true' }, 'Text.\n') },
+      taken('7:11', 'news/target', 'content/blog/news/target.md'),
+    ],
+  });
 });

@@ -1,0 +1,387 @@
+import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { mediaTypes } from '#contract/content.ts';
+import { readMediaFacts } from '../../generator/source/media/facts.ts';
+import { jpeg, mediaSamples, png } from '../helpers/media.ts';
+import { article, buildProject, createProject, guide, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { problemsOf, testProblems, testProjects } from './problems.ts';
+import { publish, publishTable, readPublished, testHtml } from './render.ts';
+import { buildAndRead, changedPaths, readTree } from './tree.ts';
+
+/** Checks a project in which an article uses a media file; returns the problems of the file. */
+async function problemsOfMedia(name: string, bytes: Buffer | string): Promise<string[]> {
+  const root = createProject({
+    [`content/media/kb/${name}`]: bytes,
+    'content/knowledgebase/vps/uses.md': guide('Uses', `[The file](/media/kb/${name})\n`),
+  });
+  const problems = await problemsOf(root);
+  return problems.map((problem) => problem.replace(`content/media/kb/${name}:`, ''));
+}
+
+const damaged = 'warning: the size of the picture cannot be read (it may be damaged: save it again)';
+const notXml = 'browsers do not show this SVG: it is not well-formed XML';
+const again = 'export it again, or correct what stands here';
+const svg = (text: string): string => `<svg xmlns="http://www.w3.org/2000/svg">${text}</svg>\n`;
+
+test.each(Object.keys(mediaTypes))('a file that is what its ending (%s) says has no problem', async (ending) => {
+  expect(await problemsOfMedia(`sample.${ending}`, mediaSamples[ending]!)).toEqual([]);
+});
+
+test.each([
+  ['a thousand comments', '<!-- x -->\n'.repeat(1000)],
+  ['the name of another format in a comment', '<!-- %PDF-1.4 -->'],
+])('an SVG that begins with %s has no problem', async (_, head) => {
+  expect(await problemsOfMedia('a.svg', `${head}${svg('')}`)).toEqual([]);
+});
+
+describe('a media file is reported:', () => {
+  test.each(
+    Object.entries<[string, Buffer | string]>({
+      // What browsers show nevertheless.
+      '1:1  warning: the file is a PNG picture, not a JPEG picture (rename it to "a.png")': ['a.jpg', png(2, 1)],
+      '1:1  warning: the file is a JPEG picture, not a WebP picture (rename it to "a.jpg")': ['a.webp', jpeg(2, 1)],
+      '1:1  warning: the file is an MP4 file, not a WebM file (rename it to "a.mp4")': ['a.webm', mediaSamples['mp4']!],
+      // What they do not show.
+      '1:1  the file is an SVG picture, not a PNG picture (rename it to "a.svg")': ['a.png', svg('')],
+      '1:1  the file is a PNG picture, not an SVG picture (rename it to "a.png")': ['a.svg', png(2, 1)],
+      '1:1  the file is a web page, not a PNG picture (the download was a page: save the file itself)': [
+        'a.png',
+        '<!doctype html>\n<title>404</title>\n',
+      ],
+      '1:1  the file is a web page, not an MP4 file (the download was a page: save the file itself)': [
+        'a.mp4',
+        '\n<html lang="en">x',
+      ],
+      '1:1  the file is a PDF document, not a PNG picture (rename it to "a.pdf")': ['a.png', mediaSamples['pdf']!],
+      '1:1  the file is a HEIC picture, not a JPEG picture (browsers do not show it: save it as JPEG, PNG, WebP or AVIF)':
+        ['a.jpg', Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1')],
+      '1:1  the file is a pointer of Git LFS, not a PNG picture (run "git lfs pull", which gets the file itself)': [
+        'a.png',
+        'version https://git-lfs.github.com/spec/v1\noid sha256:0\n',
+      ],
+      '1:1  the file is a compressed file (gzip), not an SVG picture (unpack it)': [
+        'a.svg',
+        Buffer.from('\x1f\x8b\x08\0', 'latin1'),
+      ],
+      '1:1  the file is empty, not a GIF picture (save it again)': ['a.gif', ''],
+      '1:1  the file is not a PNG picture (save it again, or remove it)': ['a.png', 'Hello'],
+      '1:1  warning: the file is not an MP3 file (save it again, or remove it)': ['a.mp3', 'Hello'],
+      '1:1  warning: the picture has 1.4 MB, more than 1 MB (readers wait for it: make it smaller, or save it as WebP or AVIF)':
+        ['d.png', png(2, 1, 1_400_000)],
+      // SVG.
+      [`3:7  ${notXml} (${again})`]: ['a.svg', svg('\n  <g>\n')],
+      [`1:48  ${notXml} (${again})`]: ['b.svg', svg('<g id=a/>')],
+      [`1:54  ${notXml} (XML has no names for characters such as &nbsp;; write &#160;)`]: [
+        'c.svg',
+        svg('<text>a&nbsp;b</text>'),
+      ],
+      [`1:63  ${notXml} (add xmlns:xlink="http://www.w3.org/1999/xlink" to <svg>)`]: [
+        'd.svg',
+        svg('<use xlink:href="#a"/>'),
+      ],
+      '1:28  browsers do not show this SVG: its namespace is missing (begin it with <svg xmlns="http://www.w3.org/2000/svg">)':
+        ['e.svg', '<svg width="1" height="1"/>'],
+      [`1:1  ${notXml} (save it as UTF-8)`]: ['f.svg', Buffer.from(svg('<title>\xe4</title>'), 'latin1')],
+      [`1:43  ${notXml} (${again})`]: ['g.svg', '<svg xmlns="http://www.w3.org/2000/svg"><g'],
+    }),
+  )('%s', async (problem, [name, bytes]) => {
+    expect(await problemsOfMedia(name, bytes)).toEqual([problem]);
+  });
+
+  test.each<[string, Buffer]>([
+    ['it is damaged', png(2, 1).subarray(0, 14)],
+    ['it has no pixels', png(0, 0)],
+    ['it has too many pixels', Buffer.concat([png(2, 1).subarray(0, 16), Buffer.alloc(8, 255)])],
+    ['its headers end', jpeg(2, 1).subarray(0, 25)],
+  ])('%s', async (_, bytes) => {
+    const name = bytes[0] === 0xff ? 'a.jpg' : 'a.png';
+    expect(await problemsOfMedia(name, bytes)).toEqual([`1:1  ${damaged}`]);
+  });
+});
+
+test.each([
+  [
+    'entities, as drawing programs write it',
+    '<!DOCTYPE svg [<!ENTITY ns_svg "http://www.w3.org/2000/svg">]>\n<svg xmlns="&ns_svg;"><text>&ns_svg;</text></svg>',
+  ],
+  [
+    'another encoding',
+    Buffer.from(
+      '<?xml version="1.0" encoding="iso-8859-1"?><svg xmlns="http://www.w3.org/2000/svg"><title>\xe4</title></svg>',
+      'latin1',
+    ),
+  ],
+  ['UTF-16', Buffer.from('\ufeff<svg xmlns="http://www.w3.org/2000/svg"/>', 'utf16le')],
+  ['a prefix', '<s:svg xmlns:s="http://www.w3.org/2000/svg"/>'],
+  ['comments before it', `<?xml version="1.0"?>\n<!-- ${'x'.repeat(2000)} -->\n${svg('')}`],
+  ['a script, which the server never lets run', svg('<script>alert(1)</script>')],
+])('an SVG with %s has no problem', async (_, text) => {
+  expect(await problemsOfMedia('drawing.svg', text)).toEqual([]);
+});
+
+/** Checks a project whose third blog article has a cover; returns the problems. */
+function problemsOfCover(name: string, bytes: Buffer | string): Promise<string[]> {
+  const cover = `/media/covers/${name}`;
+  return problemsOf(
+    createProject({ [`content${cover}`]: bytes, 'content/blog/news/third.md': article({ cover }, 'Text.\n') }),
+  );
+}
+
+describe('a cover', () => {
+  test.each<[string, string, Buffer | string]>([
+    ['1200 x 630 pixels', 'a.jpg', jpeg(1200, 630)],
+    ['twice as large', 'a.jpg', jpeg(2400, 1260)],
+    ['rounded', 'a.jpg', jpeg(1200, 628)],
+    ['a smaller SVG of the same shape', 'a.svg', '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 315"/>'],
+    ['an SVG without a size', 'a.svg', svg('')],
+  ])('may be %s', async (_, name, bytes) => {
+    expect(await problemsOfCover(name, bytes)).toEqual([]);
+  });
+
+  test.each(
+    Object.entries<[string, Buffer | string]>({
+      'warning: the cover is 1200 x 1200 pixels, not 1200 x 630 (crop it to that shape)': ['a.jpg', jpeg(1200, 1200)],
+      'warning: the cover is 600 x 315 pixels, not 1200 x 630 (use a larger one)': ['a.jpg', jpeg(600, 315)],
+      'warning: the cover is 630 x 1200 pixels, not 1200 x 630 (crop it to that shape)': ['a.jpg', jpeg(1200, 630, 6)],
+      'warning: the cover is 24 x 24 pixels, not 1200 x 630 (crop it to that shape)': [
+        'a.svg',
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"/>',
+      ],
+      'the cover is not a picture (use a picture)': ['a.mp4', mediaSamples['mp4']!],
+    }),
+  )('is reported: %s', async (problem, [name, bytes]) => {
+    expect(await problemsOfCover(name, bytes)).toEqual([`content/blog/news/third.md:6:8  ${problem}`]);
+  });
+});
+
+test('what follows a file in memory does not count', () => {
+  const headersEnd = 25;
+  expect(readMediaFacts(jpeg(2, 1).subarray(0, headersEnd)).size).toBeUndefined();
+});
+
+const svgWith = (attributes: string): string => `<svg xmlns="http://www.w3.org/2000/svg" ${attributes}/>\n`;
+const lazy = 'loading="lazy" decoding="async"';
+
+const pictures: [string, string, Buffer | string, string][] = [
+  ['a PNG', 'a.png', png(640, 360), 'width="640" height="360"'],
+  ['a GIF', 'a.gif', mediaSamples['gif']!, 'width="12" height="8"'],
+  ['a WebP', 'a.webp', mediaSamples['webp']!, 'width="12" height="8"'],
+  ['an AVIF', 'a.avif', mediaSamples['avif']!, 'width="12" height="8"'],
+  ['a JPEG', 'a.jpg', jpeg(400, 300), 'width="400" height="300"'],
+  ['a JPEG that is not turned', 'b.jpg', jpeg(400, 300, 1), 'width="400" height="300"'],
+  ['a JPEG that is upside down', 'c.jpg', jpeg(400, 300, 3), 'width="400" height="300"'],
+  ['a JPEG that is turned to the left', 'd.jpg', jpeg(400, 300, 6), 'width="300" height="400"'],
+  ['a JPEG that is turned to the right', 'e.jpeg', jpeg(400, 300, 8), 'width="300" height="400"'],
+  ['an SVG with a width and height', 'a.svg', svgWith('width="120px" height="60"'), 'width="120" height="60"'],
+  ['an SVG in millimetres', 'b.svg', svgWith('width="25.4mm" height="1in"'), 'width="96" height="96"'],
+  ['an SVG with a view box', 'c.svg', svgWith('viewBox="0 0 860 340.4"'), 'width="860" height="340"'],
+  ['an SVG with a relative width', 'd.svg', svgWith('width="100%" viewBox="0,0 24 24"'), 'width="24" height="24"'],
+  ['an SVG with a width and a view box', 'e.svg', svgWith('width="48" viewBox="0 0 24 12"'), 'width="48" height="24"'],
+];
+const toText = (name: string): string => `![A thing](/media/sizes/${name})\n`;
+const sizedFiles: Files = Object.fromEntries(pictures.map(([, name, bytes]) => [`content/media/sizes/${name}`, bytes]));
+const pages = publishTable(
+  pictures.map(([, name]) => toText(name)),
+  { files: sizedFiles },
+);
+
+test.each(pictures)('%s has its size in the HTML', async (_, name, _bytes, size) => {
+  const { html } = await pages(toText(name));
+  expect(html).toBe(`<p><img src="/media/sizes/${name}" alt="A thing" ${size} ${lazy}></p>`);
+});
+
+test('an SVG without a size and pictures of other sites get no size', async () => {
+  const text = '![Map](/media/kb/map.svg) ![x](https://example.com/x.png)\n';
+  expect((await publish(text)).html).toBe(
+    `<p><img src="/media/kb/map.svg" alt="Map" ${lazy}> <img src="https://example.com/x.png" alt="x"></p>`,
+  );
+});
+
+test.each([
+  ['both lengths stay', 'width="100" height="10"', 'width="100" height="10"'],
+  ['the height follows from the width', 'width="320"', 'width="320" height="180"'],
+  ['the width follows from the height', 'height="90px"', 'width="160" height="90"'],
+  ['percentages stay', 'width="50%"', 'width="50%"'],
+  ['percentages stay beside a length', 'width="50%" height="20"', 'width="50%" height="20"'],
+  ['what browsers ignore is replaced', 'width="auto" height="-3"', 'width="640" height="360"'],
+])('of a picture in raw HTML, %s', async (_, written, size) => {
+  const { html } = await publish(`<img src="../../media/a.png?v=1" alt="" ${written}>\n`, {
+    'content/media/a.png': png(640, 360),
+  });
+  const attributes = [...html.matchAll(/ (width|height|loading|decoding|data-size)="[^"]*"/g)].map(([text]) => text);
+  expect(attributes.join('').trim().split(' ').toSorted()).toEqual([...size.split(' '), ...lazy.split(' ')].toSorted());
+});
+
+test('texts that look like the place of a size stay texts', async () => {
+  const text =
+    ' data-size="&#x0;" \\0 &#0; ![ data-size="&#x0;"](/media/a.png) <b title=\' data-size="&#x0;"\'>x</b>\n';
+  const { html } = await publish(text, { 'content/media/a.png': png(2, 1) });
+  expect(html).toContain(`width="2" height="1" ${lazy}`);
+  expect(html.match(/width/g)).toHaveLength(1);
+});
+
+const other = article({ title: 'Other' }, 'A text without pictures.\n');
+const shown = article({}, '![A](/media/a.png)\n');
+const cached = { noCache: false } as const;
+
+test('a replaced picture changes its size in the HTML of the next build, and no other article', async () => {
+  const root = createProject({
+    'content/media/a.png': png(640, 360),
+    'content/blog/news/shown.md': shown,
+    'content/blog/news/other.md': other,
+  });
+  const before = await buildAndRead(root, cached);
+  expect(readPublished(root, '/blog/news/shown').html).toContain('width="640" height="360"');
+  writeFiles(root, { 'content/media/a.png': png(800, 200) });
+  let rendered = 0;
+  const { release } = await buildProject(root, { ...cached, progress: () => (rendered += 1) });
+  expect(rendered).toBe(1);
+  expect(readPublished(root, '/blog/news/shown').html).toContain('width="800" height="200"');
+  const tree = readTree(realpathSync(join(root, 'dist/current')));
+  const changed = changedPaths(before.tree, tree).filter((path) => !/\.(?:gz|br)$/.test(path));
+  expect(changed).toEqual(['manifest.json', 'public/media/a.png', 'public/v1/blog/article/news/shown.json']);
+  const again = createProject({
+    'content/media/a.png': png(800, 200),
+    'content/blog/news/shown.md': shown,
+    'content/blog/news/other.md': other,
+  });
+  expect((await buildAndRead(again)).id).toBe(release!.id);
+});
+
+test('a picture that is replaced by one of the same size renders no article', async () => {
+  const root = createProject({ 'content/media/a.png': png(64, 36), 'content/blog/news/shown.md': shown });
+  await buildProject(root, cached);
+  writeFiles(root, { 'content/media/a.png': png(64, 36, 10) });
+  let rendered = 0;
+  await buildProject(root, { ...cached, progress: () => (rendered += 1) });
+  expect(rendered).toBe(0);
+});
+
+const players = {
+  'content/media/films/tour.mp4': mediaSamples['mp4'],
+  'content/media/films/tour.webm': mediaSamples['webm'],
+  'content/media/films/tour.png': mediaSamples['png'],
+  'content/media/sounds/beep.mp3': mediaSamples['mp3'],
+};
+
+describe('raw HTML keeps', () => {
+  testHtml(
+    {
+      '<figure>\n\n![A tour](/media/films/tour.png)\n\n<figcaption>The *hall*</figcaption>\n</figure>\n':
+        '<figure>\n<p><img src="/media/films/tour.png" alt="A tour" width="12" height="8" loading="lazy" decoding="async"></p>\n' +
+        '<figcaption>The *hall*</figcaption>\n</figure>',
+      'A <mark>new</mark> <abbr title="Domain Name System" class="x">DNS</abbr>.\n':
+        '<p>A <mark>new</mark> <abbr title="Domain Name System">DNS</abbr>.</p>',
+      '<video src="../../media/films/tour.mp4#t=10,20" poster="/media/films/tour.png" width="640" autoplay muted></video>\n':
+        '<p><video src="/media/films/tour.mp4#t=10,20" poster="/media/films/tour.png" width="640" controls></video></p>',
+      ['<video>\n<source src="/media/films/tour.webm" type="video/webm">\n<source src="https://example.com/a.mp4">' +
+      '\n<source src="/media/films/tour.mp4" type="video/mp4">\n<a href="/media/films/tour.mp4">Download</a></video>\n']:
+        '<video controls>\n<source src="/media/films/tour.webm" type="video/webm">\n\n' +
+        '<source src="/media/films/tour.mp4" type="video/mp4">\n<a href="/media/films/tour.mp4">Download</a></video>',
+      '<audio src="/media/sounds/beep.mp3"></audio>\n': '<p><audio src="/media/sounds/beep.mp3" controls></audio></p>',
+    },
+    { files: players },
+  );
+});
+
+test('a video and its text are removed if it plays no own file', async () => {
+  const text = 'One.\n\n<video src="https://example.com/a.mp4">Your browser is old.</video>\n\nTwo.\n';
+  expect((await publish(text)).html).toBe('<p>One.</p>\n<p></p>\n<p>Two.</p>');
+});
+
+/** An article that uses all media above. */
+const withMedia = (markdown: string): string =>
+  guide(
+    'Uses',
+    `${markdown}\n\n${Object.keys(players)
+      .map((path) => `[x](${path.replace('content', '')})\n`)
+      .join('')}`,
+  );
+
+describe('a wrong use of media is reported:', () => {
+  testProblems(
+    'content/knowledgebase/vps/uses-#.md',
+    withMedia,
+    {
+      '<video src="/media/films/tuor.mp4"></video>':
+        '6:1  there is no /media/films/tuor.mp4 in content/ (did you mean "/media/films/tour.mp4"?)',
+      '<video><source src="/media/films/tuor.webm"></video>':
+        '6:8  there is no /media/films/tuor.webm in content/ (did you mean "/media/films/tour.webm"?)',
+      '<video src="/media/films/tour.mp4" poster="/media/none.png"></video>':
+        '6:1  there is no /media/none.png in content/',
+      '<video src="/media/films/tour.png"></video>':
+        '6:1  /media/films/tour.png is neither a video nor a sound (write ![what it shows](/media/films/tour.png))',
+      '![A tour](/media/films/tour.mp4)':
+        '6:1  /media/films/tour.mp4 is not a picture (write <video src="/media/films/tour.mp4"></video>)',
+      '![A beep](/media/sounds/beep.mp3)':
+        '6:1  /media/sounds/beep.mp3 is not a picture (write <audio src="/media/sounds/beep.mp3"></audio>)',
+      '<audio controls></audio>':
+        '6:1  warning: <audio> is removed with all that is in it: it plays no file of content/media/ (save the file there)',
+      '<video src="/media/films/tour.mp4"><source src="//example.com/a.mp4"></video>':
+        '6:49  warning: "//example.com/a.mp4" is removed (save the file in content/media/)',
+      '<video poster="https://example.com/a.png" src="/media/films/tour.mp4"></video>':
+        '6:16  warning: "https://example.com/a.png" is removed (save the file in content/media/)',
+      '<video src="/media/films/tour.mp4">':
+        '6:1  warning: <video> is never closed: all text after it is hidden (write </video> where it ends)',
+    },
+    players,
+  );
+});
+
+test('own players, figures, marks and abbreviations are no problem, and use their media', async () => {
+  const body =
+    '<figure>\n<video poster="../../media/films/tour.png">\n<source src="../../media/films/tour.webm">\n' +
+    '<source src="/media/films/tour.mp4" type="video/mp4">\n</video>\n<figcaption>x</figcaption>\n</figure>\n\n' +
+    '<audio src="/media/sounds/beep.mp3"></audio> <mark>x</mark> <abbr title="x">y</abbr>\n';
+  const root = createProject({ ...players, 'content/knowledgebase/vps/uses.md': guide('Uses', body) });
+  expect(await problemsOf(root)).toEqual([]);
+});
+
+const unused = (file: string): string =>
+  `content/media/${file}:1:1  warning: no article uses this file (remove it, or link it from an article)`;
+
+const usedBy = (fields: Readonly<Record<string, string>>): Files => ({
+  'content/media/covers/new.svg': svgWith(''),
+  'content/media/kb/new.svg': svgWith(''),
+  'content/blog/news/third.md': article({ cover: '/media/covers/new.svg', ...fields }, '![x](/media/kb/new.svg)\n'),
+});
+
+testProjects({
+  'a picture that no article uses is reported, one line for each file': [
+    { 'content/media/kb/old.svg': svgWith(''), 'content/media/films/tour.mp4': mediaSamples['mp4'] },
+    unused('films/tour.mp4'),
+    unused('kb/old.svg'),
+  ],
+  'pictures and the cover of a draft are used': [usedBy({ draft: 'true' })],
+  'pictures and the cover of a scheduled article are used': [usedBy({ date: '2030-01-01' })],
+});
+
+test.each([
+  [
+    'has a mistake in its front matter',
+    'blog/news/third.md',
+    article({ cover: '/media/new.svg', date: 'soon' }, 'x\n'),
+  ],
+  ['has no front matter', 'knowledgebase/dns/new.md', '![x](/media/new.svg)\n'],
+  ['is in the wrong folder', 'knowledgebase/new.md', guide('New', '![x](/media/new.svg)\n')],
+])('while an article %s, its pictures do not count as unused', async (_, path, text) => {
+  const root = createProject({ 'content/media/new.svg': svgWith(''), [`content/${path}`]: text });
+  expect((await problemsOf(root)).filter((problem) => problem.includes('warning'))).toEqual([]);
+});
+
+describe('a picture is used by', () => {
+  testProblems(
+    'content/knowledgebase/dns/new.md',
+    (body) => guide('New', body),
+    {
+      '[the map](/media/kb/new.svg)\n': [],
+      '![The map](../../media/kb/new.svg)\n': [],
+      '<img src="/media/kb/new.svg" alt="The map">\n': [],
+      '<picture><source srcset="/media/kb/new.svg 2x"><img src="/media/kb/map.svg" alt="The map"></picture>\n': [],
+      '![The map][map]\n\n[map]: /media/kb/new.svg\n': [],
+    },
+    { 'content/media/kb/new.svg': svgWith('') },
+  );
+});
