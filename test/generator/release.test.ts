@@ -279,25 +279,18 @@ describe('a change of the sources changes', () => {
   const kbLists = withForms('public/v1/kb/list.json', 'public/v1/kb/list/vps.json', 'public/v1/kb/search.json');
   const categories = withForms('public/v1/kb/categories.json');
 
+  const firstWith = (fields: object, word = '*world*'): Files => ({
+    'content/blog/news/first.md': article(
+      { title: 'First', date: '2026-01-02', ...fields },
+      `Hello ${word}.\n\n## Details\n\nMore.\n`,
+    ),
+  });
+
   test.each<[string, Files, string[]]>([
-    [
-      'one word of a text: that article alone',
-      {
-        'content/blog/news/first.md': article(
-          { title: 'First', date: '2026-01-02' },
-          'Hello *earth*.\n\n## Details\n\nMore.\n',
-        ),
-      },
-      blogArticle,
-    ],
+    ['one word of a text: that article alone', firstWith({}, '*earth*'), blogArticle],
     [
       'a title of the blog: the article and the list',
-      {
-        'content/blog/news/first.md': article(
-          { title: 'Fist', date: '2026-01-02' },
-          'Hello *world*.\n\n## Details\n\nMore.\n',
-        ),
-      },
+      firstWith({ title: 'Fist' }),
       [...blogArticle, ...withForms('public/v1/blog/list.json')],
     ],
     [
@@ -312,12 +305,7 @@ describe('a change of the sources changes', () => {
     ],
     [
       'an alias: the aliases and the redirects',
-      {
-        'content/blog/news/first.md': article(
-          { title: 'First', date: '2026-01-02', aliases: '[/blog/old]' },
-          'Hello *world*.\n\n## Details\n\nMore.\n',
-        ),
-      },
+      firstWith({ aliases: '[/blog/old]' }),
       withForms('private/aliases.json', 'public/v1/redirects.json'),
     ],
     [
@@ -412,18 +400,13 @@ describe('a release is the same to the byte if the texts', () => {
 });
 
 describe('a build succeeds', () => {
-  test('without domains.yaml, and no TLD is sold', async () => {
-    const { tree, diagnostics, counts } = await build({ 'catalog/domains.yaml': undefined });
-    expect(diagnostics).toEqual([]);
-    expect(counts.tlds).toBe(0);
-    expect(Buffer.from(tree['private/domains.json']!, 'base64').toString()).toBe('{"tlds":{}}\n');
-  });
-
-  test('without status.yaml, and there are no monitors', async () => {
-    const { tree, diagnostics, counts } = await build({ 'catalog/status.yaml': undefined });
-    expect(diagnostics).toEqual([]);
-    expect(counts.monitors).toBe(0);
-    expect(Buffer.from(tree['private/status.json']!, 'base64').toString()).toBe('{"monitors":[],"maintenance":[]}\n');
+  test.each([
+    ['domains.yaml, and no TLD is sold', 'domains', { tlds: 0 }, '{"tlds":{}}\n'],
+    ['status.yaml, and there are no monitors', 'status', { monitors: 0 }, '{"monitors":[],"maintenance":[]}\n'],
+  ])('without %s', async (_, name, none, text) => {
+    const { tree, diagnostics, counts } = await build({ [`catalog/${name}.yaml`]: undefined });
+    expect({ diagnostics, counts }).toMatchObject({ diagnostics: [], counts: none });
+    expect(decode(tree, `private/${name}.json`).toString()).toBe(text);
   });
 
   test('with an empty folder of content, and its lists are empty', async () => {
@@ -433,8 +416,6 @@ describe('a build succeeds', () => {
     expect(await problemsOf(root)).toEqual([]);
     await buildProject(root);
     const tree = readTree(realpathSync(join(root, 'dist/current')));
-    const read = (path: string) => Buffer.from(tree[path]!, 'base64').toString();
-    expect(read('public/v1/blog/list.json')).toBe('[]\n');
-    expect(read('public/v1/kb/list.json')).toBe('[]\n');
+    for (const kind of ['blog', 'kb']) expect(decode(tree, `public/v1/${kind}/list.json`).toString()).toBe('[]\n');
   });
 });

@@ -24,5 +24,10 @@ test('the demo adds a game server, a VPS and a key for both, once', async () => 
   expect((await store.servers.list()).map(({ server }) => server)).toEqual(['game:demo', 'vps:demo']);
   expect(await store.apiKeys.list()).toHaveLength(1);
   const changes = await Array.fromAsync(store.audit.entries({}));
-  expect(new Set(changes.map(({ actor }) => actor))).toEqual(new Set(['npm start']));
+  const finished = changes.filter(({ phase }) => phase === 'finished');
+  expect(finished.map(({ actor, action, outcome }) => `${actor}: ${action}: ${outcome}`)).toEqual([
+    'npm start: servers add: ok',
+    'npm start: servers add: ok',
+    'npm start: keys create: ok',
+  ]);
 });

@@ -4,6 +4,7 @@ import type { LocalServer } from '../../../server/hosting/providers/local/index.
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createSupervisor } from '../../helpers/upstream-process.ts';
 import { createTestLog } from '../../helpers/upstream.ts';
+import { recordConsole } from './console-recorder.ts';
 
 /** A provider of local servers with harmless defaults. */
 export function createLocal(servers: Readonly<Record<string, Partial<LocalServer>>>) {
@@ -29,4 +30,12 @@ export async function prepareRunning(server: Partial<LocalServer> = {}, mode?: '
   const local = await prepareLocal(server, mode);
   await local.game.power('demo', 'start');
   return { ...local, program: await local.supervisor.started('demo') };
+}
+
+/** The same, with a record of its console. */
+export async function prepareRecorded(server: Partial<LocalServer> = {}, mode?: 'ignore-sigterm') {
+  const local = await prepareRunning(server, mode);
+  const record = recordConsole(local.game, 'demo');
+  await record.ready();
+  return { ...local, record };
 }

@@ -73,32 +73,6 @@ describe('a stream', () => {
     expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 
-  test('forwards and audits commands of a key with write access', async () => {
-    const world = await createWorld();
-    const app = await serve(world, await world.issueKey());
-    const client = await openStream(app);
-    client.send('send command', 'say hello');
-    await expect.poll(() => world.panel.commands, eventually).toEqual(['say hello']);
-    expect(world.panel.wings.forbidden).toEqual([]);
-    await expect.poll(() => Array.fromAsync(world.store.audit.entries({})), eventually).toHaveLength(2);
-    expect((await Array.fromAsync(world.store.audit.entries({})))[1]).toMatchObject({
-      action: 'command',
-      server: 'game:mine',
-      outcome: 'ok',
-      detail: 'say hello',
-    });
-  });
-
-  test('counts commands against the same limit as HTTP requests', async () => {
-    const world = await createWorld();
-    const app = await serve(world, await world.issueKey(), { POWER_RATELIMIT_BURST: '2', POWER_RATELIMIT_RPS: '1' });
-    const client = await openStream(app);
-    for (let count = 0; count < 3; count += 1) client.send('send command', 'list');
-    expect((await client.until('daemon error')).at(-1)).toEqual(['daemon error', 'Rate limit exceeded']);
-    expect((await askEndpoint(app, 'sendGameCommand')).status).toBe(429);
-    expect(world.panel.commands).toHaveLength(2);
-  });
-
   test('provides the log content if the panel serves no log file', async () => {
     const world = await createWorld();
     world.panel.files.clear();

@@ -3,7 +3,12 @@ import { createSupervisor } from '../../../helpers/upstream-process.ts';
 import { until } from '../../../helpers/upstream.ts';
 import { failureOf } from '../../../helpers/fault-suite.ts';
 import { recordConsole } from '../../../hosting/providers/console-recorder.ts';
-import { createLocal, prepareLocal, prepareRunning } from '../../../hosting/providers/local-harness.ts';
+import {
+  createLocal,
+  prepareLocal,
+  prepareRecorded,
+  prepareRunning,
+} from '../../../hosting/providers/local-harness.ts';
 
 /** The signals sent to process groups, without the existence checks (signal 0). */
 function spyOnSignals() {
@@ -125,9 +130,7 @@ describe('while a server is stopping', () => {
 
 describe('while the last output of a server is read', () => {
   test('a kill cancels a start, and is shown as a status', async () => {
-    const { game, supervisor, program } = await prepareRunning();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { game, supervisor, program, record } = await prepareRecorded();
     program.send('spawn-detached', 'holder');
     await supervisor.started('holder');
     const signals = spyOnSignals();

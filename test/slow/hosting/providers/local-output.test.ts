@@ -1,14 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { demoProviders } from '../../../../server/hosting/demo.ts';
-import { createProviders } from '../../../../server/hosting/providers/index.ts';
 import { temporaryFolder } from '../../../helpers/project.ts';
-import { createTestLog, until } from '../../../helpers/upstream.ts';
+import { until } from '../../../helpers/upstream.ts';
 import { recordConsole } from '../../../hosting/providers/console-recorder.ts';
 import { failureOf } from '../../../helpers/fault-suite.ts';
-import { createLocal, prepareLocal, prepareRunning } from '../../../hosting/providers/local-harness.ts';
+import {
+  createLocal,
+  prepareLocal,
+  prepareRecorded,
+  prepareRunning,
+} from '../../../hosting/providers/local-harness.ts';
 
 const makePipe = 'mkfifo';
 
@@ -16,9 +20,7 @@ const logFile = (folder: string): string => join(folder, 'local/here/demo.log');
 
 describe('lines', () => {
   test('come from stdout and stderr, are split at every kind of line end, and keep their escape codes', async () => {
-    const { game, program } = await prepareRunning();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { program, record } = await prepareRecorded();
     program.send('print', 'one\r\ntwo\n\n\u001B[1mthree\u001B[0m\n');
     await record.received('\u001B[1mthree\u001B[0m');
     program.send('print-error', 'oh dear\n');
@@ -27,9 +29,7 @@ describe('lines', () => {
   });
 
   test('without an end are split at 64 KiB, never inside a character', async () => {
-    const { game, program } = await prepareRunning();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { program, record } = await prepareRecorded();
     program.send('print', `${'€'.repeat(200_000)}\nend\n`);
     await record.received('end');
     expect(record.lines.length).toBeGreaterThan(2);
@@ -37,9 +37,7 @@ describe('lines', () => {
   });
 
   test('of a server that ends need no line end', async () => {
-    const { game, program } = await prepareRunning();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { program, record } = await prepareRecorded();
     program.send('print', 'last words');
     program.send('exit', '0');
     await record.received('last words');
@@ -48,18 +46,14 @@ describe('lines', () => {
   });
 
   test('in large numbers slow the server down, and none is lost', async () => {
-    const { game, program } = await prepareRunning();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { program, record } = await prepareRecorded();
     program.send('print-lines', '20000');
     await record.received('line 20000');
     expect(record.lines).toEqual(Array.from({ length: 20_000 }, (_, index) => `line ${index + 1}`));
   });
 
   test('are kept for new readers: the last 150, also after the server has ended', async () => {
-    const { game, program } = await prepareRunning();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { game, program, record } = await prepareRecorded();
     program.send('print-lines', '400');
     await record.received('line 400');
     await game.power('demo', 'kill');
@@ -112,9 +106,7 @@ describe('the log', () => {
   });
 
   test('returns its last 2 MiB across one rotated file', async () => {
-    const { game, folder, program } = await prepareRunning();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { game, folder, program, record } = await prepareRecorded();
     for (let round = 1; round <= 6; round += 1) {
       program.send('print', `${`${round}${'é'.repeat(500)}\n`.repeat(1000)}round ${round}\n`);
       await record.received(`round ${round}`);
@@ -171,63 +163,6 @@ test('a check of the provider reports the number of servers', async () => {
   expect(await provider.check()).toEqual([{ level: 'info', message: 'This machine runs 2 servers itself' }]);
 });
 
-function prepareDemo() {
-  const dataDir = temporaryFolder();
-  const config = demoProviders({ PATH: process.env.PATH, PANEL_TOKEN: 'secret' });
-  const provider = createProviders(config, { dataDir, log: createTestLog().log }).get('demo')!;
-  onTestFinished(() => provider.close());
-  const logOf = (ref: string): string => {
-    const file = join(dataDir, `local/demo/${ref}.log`);
-    return existsSync(file) ? readFileSync(file, 'utf8') : '';
-  };
-  return { config, game: provider.game!, vps: provider.vps!, logOf };
-}
-
-describe('the demo servers', () => {
-  test('get no settings of the service', () => {
-    expect(JSON.stringify(prepareDemo().config)).not.toContain('secret');
-  });
-
-  test('the game server starts, answers commands and stops on command', async () => {
-    const { game } = prepareDemo();
-    const record = recordConsole(game, 'game-demo');
-    await record.ready();
-    const hasPrinted = (text: string) =>
-      until(`"${text}" is printed`, () => record.lines.some((line) => line.includes(text)));
-    await game.power('game-demo', 'start');
-    await hasPrinted('Done!');
-    for (const [command, answer] of [
-      ['help', 'Commands: help, list, say, stop'],
-      ['say good evening', '[Server] good evening'],
-      ['list', 'players online'],
-      ['constructor', 'Unknown command'],
-    ] as const) {
-      await game.command('game-demo', command);
-      await hasPrinted(answer);
-    }
-    await game.command('game-demo', 'stop');
-    await until('it is offline', () => record.states.at(-1) === 'offline');
-    expect(record.lines.at(-1)).toContain('Saving the world');
-    expect(record.gaps).toEqual([]);
-  });
-
-  test('the game server saves its world when it is stopped', async () => {
-    const { game } = prepareDemo();
-    const record = recordConsole(game, 'game-demo');
-    await record.ready();
-    await game.power('game-demo', 'start');
-    await until('it is ready', () => record.lines.some((line) => line.includes('Done!')));
-    await game.power('game-demo', 'stop');
-    await until('it is offline', () => record.states.at(-1) === 'offline');
-    expect(record.lines.at(-1)).toContain('Saving the world');
-  });
-
-  test('the VPS boots, stays up and shuts down', async () => {
-    const { vps, logOf } = prepareDemo();
-    await vps.power('vps-demo', 'start');
-    await until('it has booted', () => logOf('vps-demo').includes('Reached target: multi-user'));
-    await vps.power('vps-demo', 'stop');
-    await until('it has shut down', () => logOf('vps-demo').includes('power-off'));
-    expect(logOf('vps-demo').match(/Booting/g)).toHaveLength(1);
-  });
+test('the demo servers get no settings of the service', () => {
+  expect(JSON.stringify(demoProviders({ PATH: process.env.PATH, PANEL_TOKEN: 'secret' }))).not.toContain('secret');
 });

@@ -11,7 +11,12 @@ import type { Supervisor } from '../../../helpers/upstream-process.ts';
 import { until } from '../../../helpers/upstream.ts';
 import { recordConsole } from '../../../hosting/providers/console-recorder.ts';
 import { testGameProvider } from '../../../hosting/providers/game-suite.ts';
-import { createLocal, prepareLocal, prepareRunning } from '../../../hosting/providers/local-harness.ts';
+import {
+  createLocal,
+  prepareLocal,
+  prepareRecorded,
+  prepareRunning,
+} from '../../../hosting/providers/local-harness.ts';
 import { testVpsProvider } from '../../../hosting/providers/vps-suite.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
 import { eventually } from '../../../server/shared.ts';
@@ -59,9 +64,7 @@ testVpsProvider('Local', async () => {
 
 describe('power', () => {
   test('stop sends SIGTERM, and the output until the end is read', async () => {
-    const { game, program } = await prepareRunning();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { game, program, record } = await prepareRecorded();
     await game.power('demo', 'stop');
     await until('it is offline', () => record.states.at(-1) === 'offline');
     expect(program.signals).toEqual(['SIGTERM']);
@@ -97,9 +100,7 @@ describe('power', () => {
   });
 
   test('a stop cancels a waiting start', async () => {
-    const { game, supervisor } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { game, supervisor, record } = await prepareRecorded({ grace_seconds: 0.3 }, 'ignore-sigterm');
     await game.power('demo', 'restart');
     await game.power('demo', 'stop');
     await until('it is offline', () => record.states.at(-1) === 'offline');
@@ -126,9 +127,7 @@ describe('power', () => {
   });
 
   test('a server that ends by itself is offline and can be started again', async () => {
-    const { game, supervisor, program } = await prepareRunning();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const { game, supervisor, program, record } = await prepareRecorded();
     program.send('exit', '3');
     await until('it is offline', () => record.states.at(-1) === 'offline');
     expect(supervisor.programs).toHaveLength(1);

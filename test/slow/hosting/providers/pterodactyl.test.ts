@@ -5,6 +5,20 @@ import { createPanelUpstream, failure } from '../../../helpers/upstream-panel.ts
 import { until } from '../../../helpers/upstream.ts';
 import { isTokenCall, preparePanel } from '../../../hosting/providers/console-harness.ts';
 
+/** A running server of a panel with a live console. */
+async function followPanel(...options: Parameters<typeof preparePanel>) {
+  const panel = await preparePanel(...options);
+  return { ...panel, record: await panel.follow() };
+}
+
+type Panel = Awaited<ReturnType<typeof followPanel>>;
+
+/** Prints a line, and waits until the reader has it. */
+function print(wings: Panel['wings'], record: Panel['record'], line: string): Promise<void> {
+  wings.print(line);
+  return record.received(line);
+}
+
 describe('tokens', () => {
   test('with a lifetime of 2 s are renewed on the same socket without losing a line', async () => {
     const { upstream, wings, follow } = await preparePanel();
@@ -31,8 +45,7 @@ describe('tokens', () => {
   });
 
   test('are not requested again while Wings repeats that they expire', async () => {
-    const { wings, times, follow } = await preparePanel({ quietMs: 15_000 });
-    const record = await follow();
+    const { wings, times, record } = await followPanel({ quietMs: 15_000 });
     for (let count = 1; count <= 20; count += 1) {
       wings.publish('token expiring');
       wings.print(`line ${count}`);
@@ -42,13 +55,11 @@ describe('tokens', () => {
   });
 
   test('are renewed when Wings reports that they expire, regardless of the local clock', async () => {
-    const { wings, follow } = await preparePanel();
-    const record = await follow();
+    const { wings, record } = await followPanel();
     wings.publish('token expiring');
     wings.publish('token expiring');
     await until('a second token was used', () => wings.auths.length === 2);
-    wings.print('still there');
-    await record.received('still there');
+    await print(wings, record, 'still there');
     expect(record.gaps).toEqual([]);
   });
 
@@ -56,31 +67,26 @@ describe('tokens', () => {
     ['token expired', []],
     ['jwt error', ['jwt: exp claim is invalid']],
   ])('that are expired (%s) are renewed on the same socket, and the gap is reported once', async (event, args) => {
-    const { wings, follow, times } = await preparePanel();
-    const record = await follow();
+    const { wings, times, record } = await followPanel();
     for (let lost = 0; lost < 10; lost += 1) wings.publish(event, ...args);
     await until('a second token was used', () => wings.auths.length === 2);
-    wings.print('back');
-    await record.received('back');
+    await print(wings, record, 'back');
     expect(record.gaps).toHaveLength(1);
     expect(times).toHaveLength(2);
     expect(wings.sockets()).toBe(1);
   });
 
   test('denied by Wings after its restart are replaced', async () => {
-    const { wings, follow } = await preparePanel();
-    const record = await follow();
+    const { wings, record } = await followPanel();
     wings.denyOldTokens();
     wings.publish('jwt error', 'jwt: created too far in past (denylist)');
     await until('a second token was used', () => wings.auths.length === 2);
-    wings.print('back');
-    await record.received('back');
+    await print(wings, record, 'back');
     expect(record.gaps).toHaveLength(1);
   });
 
   test('without the connect permission end the console', async () => {
-    const { wings, follow } = await preparePanel();
-    const record = await follow();
+    const { wings, record } = await followPanel();
     wings.publish('jwt error', 'jwt: missing connect permission');
     expect(await record.ended()).toBe('console is not available');
   });
@@ -95,15 +101,13 @@ describe('tokens', () => {
     await until('a renewal failed', () => upstream.seen.length > before);
     upstream.fail(undefined);
     await until('a second token was used', () => wings.auths.length === 2);
-    wings.print('still there');
-    await record.received('still there');
+    await print(wings, record, 'still there');
     expect(record.gaps).toEqual([]);
     expect(wings.sockets()).toBe(1);
   });
 
   test('are not requested faster while lines are lost', async () => {
-    const { upstream, wings, follow, times } = await preparePanel();
-    const record = await follow();
+    const { upstream, wings, times, record } = await followPanel();
     upstream.fail({ status: 429, headers: { 'retry-after': '1' } }, isTokenCall);
     const flood = setInterval(() => wings.publish('jwt error', 'jwt: exp claim is invalid'), 5);
     onTestFinished(() => clearInterval(flood));
@@ -119,8 +123,7 @@ describe('tokens', () => {
     const record = open();
     await until('it was tried again', () => times.length > 1);
     upstream.fail(undefined);
-    wings.print('hello');
-    await record.received('hello');
+    await print(wings, record, 'hello');
     expect(record.gaps).toHaveLength(1);
   });
 
@@ -131,8 +134,7 @@ describe('tokens', () => {
     await until('the token was dropped three times', () => wings.authsDropped() >= 3);
     wings.throttleAuth(5);
     await until('the token was accepted', () => wings.auths.length === 1);
-    wings.print('hello');
-    await record.received('hello');
+    await print(wings, record, 'hello');
     expect(record.gaps).toEqual([]);
     expect(times).toHaveLength(1);
   });
@@ -150,8 +152,7 @@ describe('tokens', () => {
     await until('the second token was dropped', () => wings.authsDropped() > dropped);
     wings.throttleAuth(5);
     await until('the second token was accepted', () => wings.auths.length === 2);
-    wings.print('still there');
-    await record.received('still there');
+    await print(wings, record, 'still there');
     expect(record.events).toEqual([
       'status: running',
       'gap: the credential of the console had to be renewed',
@@ -167,14 +168,12 @@ describe('tokens', () => {
     const record = open();
     await until('the gap is reported', () => record.gaps.length === 1);
     wings.throttleAuth(5);
-    wings.print('hello');
-    await record.received('hello');
+    await print(wings, record, 'hello');
     expect(wings.auths).toHaveLength(1);
   });
 
   test('that expire during their renewal lose lines, and the gap is reported', async () => {
-    const { upstream, wings, follow, times } = await preparePanel();
-    const record = await follow();
+    const { upstream, wings, times, record } = await followPanel();
     upstream.fail('hang', isTokenCall);
     wings.publish('token expiring');
     await until('a new one was requested', () => times.length === 2);
@@ -184,8 +183,7 @@ describe('tokens', () => {
   });
 
   test('that expire while their renewal waits for a retry lead to a new attempt', async () => {
-    const { upstream, wings, follow, times } = await preparePanel();
-    const record = await follow();
+    const { upstream, wings, times, record } = await followPanel();
     upstream.fail({ status: 502 }, isTokenCall);
     wings.publish('token expiring');
     await until('a new one was requested', () => times.length === 2);
@@ -197,8 +195,7 @@ describe('tokens', () => {
   });
 
   test('that expire before Wings accepts the next lose lines but keep the connection', async () => {
-    const { wings, follow } = await preparePanel({ throttleMs: 100 });
-    const record = await follow();
+    const { wings, record } = await followPanel({ throttleMs: 100 });
     wings.throttleAuth(0);
     wings.publish('token expiring');
     await until('the second token was dropped', () => wings.authsDropped() > 0);
@@ -216,8 +213,7 @@ describe('tokens', () => {
     await until('the token was dropped', () => wings.authsDropped() > 0);
     wings.throttleAuth(5);
     wings.sendRaw('{"event":"jwt error","args":["jwt: exp claim is invalid"]}');
-    wings.print('hello');
-    await record.received('hello');
+    await print(wings, record, 'hello');
     expect(record.gaps).toHaveLength(1);
     expect(times).toHaveLength(2);
   });
@@ -232,8 +228,7 @@ describe('a lost connection', () => {
     wings.cut();
     await until('the gap is reported', () => record.gaps.length === 1);
     await until('a second token was used', () => wings.auths.length === 2);
-    wings.print('after');
-    await record.received('after');
+    await print(wings, record, 'after');
     expect(record.events).toEqual([
       'status: running',
       'line: before',
@@ -244,15 +239,13 @@ describe('a lost connection', () => {
   });
 
   test('is reported once for all failed attempts', async () => {
-    const { upstream, wings, follow, times } = await preparePanel({ windowMs: 100 });
-    const record = await follow();
+    const { upstream, wings, times, record } = await followPanel({ windowMs: 100 });
     upstream.fail('drop', isTokenCall);
     wings.cut();
     await until('five attempts failed', () => times.length >= 6);
     upstream.fail(undefined);
     await until('a second token was used', () => wings.auths.length === 2);
-    wings.print('after');
-    await record.received('after');
+    await print(wings, record, 'after');
     expect(record.gaps).toHaveLength(1);
   });
 
@@ -280,8 +273,7 @@ describe('a lost connection', () => {
     const record = open();
     await until('it was tried again', () => times.length >= 2);
     wings.refuse(undefined);
-    wings.print('hello');
-    await record.received('hello');
+    await print(wings, record, 'hello');
     expect(record.gaps).toHaveLength(1);
   });
 
@@ -292,30 +284,26 @@ describe('a lost connection', () => {
     await until('it was requested', () => times.length === 1);
     await until('the gap is reported', () => record.gaps.length === 1);
     upstream.fail(undefined);
-    wings.print('hello');
-    await record.received('hello');
+    await print(wings, record, 'hello');
     expect(times[1]! - times[0]!).toBeGreaterThan(950);
   });
 
   test('a connection that answers no ping is closed', async () => {
-    const { wings, follow } = await preparePanel({ pingMs: 100 }, { autoPong: false });
-    const record = await follow();
+    const { wings, record } = await followPanel({ pingMs: 100 }, { autoPong: false });
     await until('the gap is reported', () => record.gaps.length > 0);
     expect(wings.pings()).toBeGreaterThan(0);
   });
 
   test('pings keep an idle connection open', async () => {
     // Long enough that a busy machine answers in time.
-    const { wings, follow } = await preparePanel({ pingMs: 1000 });
-    const record = await follow();
+    const { wings, record } = await followPanel({ pingMs: 1000 });
     await until('it was pinged a few times', () => wings.pings() > 2);
     expect(record.gaps).toEqual([]);
     expect(wings.sockets()).toBe(1);
   });
 
   test('a server that moved to another node is followed', async () => {
-    const { upstream, wings, follow } = await preparePanel();
-    const record = await follow();
+    const { upstream, wings, record } = await followPanel();
     const other = await createPanelUpstream();
     other.wings.become('running');
     const socket = `${other.url.replace('http', 'ws')}/api/servers/${other.wings.uuid}/ws`;
@@ -324,8 +312,7 @@ describe('a lost connection', () => {
     other.wings.expectOrigin(upstream.url);
     wings.publish('token expiring');
     await until('the other node has the reader', () => other.wings.auths.length === 1);
-    other.wings.print('from the other node');
-    await record.received('from the other node');
+    await print(other.wings, record, 'from the other node');
     expect(record.gaps).toHaveLength(1);
     await until('the first node has lost it', () => wings.sockets() === 0);
   });
@@ -336,8 +323,7 @@ describe('a console ends permanently', () => {
     [4409, 'the server is suspended'],
     [4400, 'the server is suspended'],
   ])('when Wings closes it with %i', async (code, reason) => {
-    const { wings, follow, times } = await preparePanel({ backoffMs: 1 });
-    const record = await follow();
+    const { wings, times, record } = await followPanel({ backoffMs: 1 });
     wings.close(code, 'server is suspended');
     expect(await record.ended()).toBe(reason);
     await until('the socket is closed', () => wings.sockets() === 0);
@@ -371,8 +357,7 @@ describe('a console ends permanently', () => {
   });
 
   test('when the panel refuses a renewal', async () => {
-    const { upstream, wings, follow } = await preparePanel();
-    const record = await follow();
+    const { upstream, wings, record } = await followPanel();
     upstream.conflict = 'This server is currently suspended';
     wings.publish('token expiring');
     expect(await record.ended()).toBe('the server is not available');
@@ -380,8 +365,7 @@ describe('a console ends permanently', () => {
   });
 
   test('when the server is deleted', async () => {
-    const { wings, follow } = await preparePanel();
-    const record = await follow();
+    const { wings, record } = await followPanel();
     wings.publish('deleted', '');
     expect(await record.ended()).toBe('the server was deleted');
   });
