@@ -240,39 +240,24 @@ describe('prune', () => {
 });
 
 describe('a release that is damaged on the disk', () => {
-  test.each<[string, RegExp, (release: string) => void]>([
-    [
-      'a JSON file has a flipped bit',
-      /^public\/v1\/plans\.json has been/,
-      (release) => flipBit(join(release, 'public/v1/plans.json')),
-    ],
+  test.each<[string, string, (file: string) => void, RegExp]>([
+    ['a JSON file has a flipped bit', 'public/v1/plans.json', flipBit, /^public\/v1\/plans\.json has been/],
     [
       'a compressed file has a flipped bit',
+      'public/v1/kb/list.json.br',
+      flipBit,
       /^public\/v1\/kb\/list\.json\.br has been/,
-      (release) => flipBit(join(release, 'public/v1/kb/list.json.br')),
     ],
-    [
-      'an image has a flipped bit',
-      /^public\/media\/kb\/map\.svg has been/,
-      (release) => flipBit(join(release, 'public/media/kb/map.svg')),
-    ],
-    [
-      'a file is missing',
-      /ENOENT.*public\/v1\/blog\/list\.json/,
-      (release) => rmSync(join(release, 'public/v1/blog/list.json')),
-    ],
-    [
-      'a file is empty',
-      /^private\/status\.json has been/,
-      (release) => writeFileSync(join(release, 'private/status.json'), ''),
-    ],
-    ['the manifest is missing', /ENOENT.*manifest\.json/, (release) => rmSync(join(release, 'manifest.json'))],
-    ['the manifest is truncated', /JSON/, (release) => writeFileSync(join(release, 'manifest.json'), '{"id":')],
-  ])('is repaired by a build of the same sources if %s', async (_, reason, damage) => {
+    ['an image has a flipped bit', 'public/media/kb/map.svg', flipBit, /^public\/media\/kb\/map\.svg has been/],
+    ['a file is missing', 'public/v1/blog/list.json', (file) => rmSync(file), /ENOENT.*public\/v1\/blog\/list\.json/],
+    ['a file is empty', 'private/status.json', (file) => writeFileSync(file, ''), /^private\/status\.json has been/],
+    ['the manifest is missing', 'manifest.json', (file) => rmSync(file), /ENOENT.*manifest\.json/],
+    ['the manifest is truncated', 'manifest.json', (file) => writeFileSync(file, '{"id":'), /JSON/],
+  ])('is repaired by a build of the same sources if %s', async (_, file, damage, reason) => {
     const root = createProject();
     const { release } = await buildProject(root);
     const sound = readTree(join(root, 'dist/releases'));
-    damage(join(root, 'dist/releases', release!.id));
+    damage(join(root, 'dist/releases', release!.id, file));
     await expect(verifyRelease(join(root, 'dist/current'))).rejects.toThrow(reason);
     expect((await buildProject(root)).release).toEqual(release);
     expect(await verifyRelease(join(root, 'dist/current'))).toEqual(release);

@@ -108,25 +108,17 @@ describe('a build without changes', () => {
 });
 
 describe('a build after a change equals a first build to the byte:', () => {
+  const moved = (from: string, to: string): Files => ({
+    [`content/${from}`]: undefined,
+    [`content/${to}`]: validProject[`content/${from}`],
+  });
   const changes: [string, Files, Options?][] = [
     ['a text', { 'content/blog/news/first.md': article({ title: 'First' }, '## Details\n\nOther words.\n') }],
     ['a title', { 'content/blog/news/first.md': article({ title: 'Another' }, '## Details\n') }],
     ['an added article', { 'content/knowledgebase/vps/new.md': guide('New', 'See [SSH](ssh.md).\n') }],
     ['a removed article', { 'content/blog/news/second.md': undefined }],
-    [
-      'a renamed article',
-      {
-        'content/blog/news/second.md': undefined,
-        'content/blog/news/renamed.md': validProject['content/blog/news/second.md'],
-      },
-    ],
-    [
-      'an article in another category',
-      {
-        'content/knowledgebase/dns/records.md': undefined,
-        'content/knowledgebase/vps/records.md': validProject['content/knowledgebase/dns/records.md'],
-      },
-    ],
+    ['a renamed article', moved('blog/news/second.md', 'blog/news/renamed.md')],
+    ['an article in another category', moved('knowledgebase/dns/records.md', 'knowledgebase/vps/records.md')],
     ['a draft', { 'content/blog/news/second.md': article({ draft: 'true' }, 'Not yet.\n') }],
     ['a scheduled article', { 'content/blog/news/second.md': article({ date: '2030-01-01' }, 'Not yet.\n') }],
     ['an alias', { 'content/blog/news/second.md': article({ aliases: '[/blog/news/old]' }, 'Text.\n') }],
