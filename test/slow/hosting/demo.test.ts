@@ -15,7 +15,10 @@ const keyPattern = /^ {2}echo 'Authorization: Bearer (hk_\w+)' > \.key$/m;
 
 async function createSettings(): Promise<Record<string, string>> {
   const { settings } = await createServable();
-  const limits = { POWER_RATELIMIT_RPS: '1000', POWER_RATELIMIT_BURST: '1000' };
+  const names = ['RATELIMIT', 'READ_RATELIMIT', 'POWER_RATELIMIT'];
+  const limits = Object.fromEntries(
+    names.flatMap((name) => [`${name}_RPS`, `${name}_BURST`].map((one) => [one, '1000'])),
+  );
   return { ...settings, ...limits, DATA_DIR: join(temporaryFolder(), 'data') };
 }
 
@@ -89,6 +92,7 @@ test('the demo servers support all actions of their kinds', async () => {
   await expect.poll(vpsLog, eventually).toContain('Reached target: multi-user');
   expect(vpsLog().match(/Booting/g)).toHaveLength(1);
   expect(await post(`${vps}/reset?force=true`, '{"force":true}')).toMatchObject({ status: 200 });
+  await expect.poll(() => vpsLog().match(/Reached target/g), eventually).toHaveLength(2);
   expect(await post(`${vps}/stop`)).toMatchObject({ status: 200 });
   await expect.poll(vpsLog, eventually).toContain('power-off');
   server.child.kill('SIGTERM');
