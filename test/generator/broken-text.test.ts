@@ -293,8 +293,8 @@ describe('an alias is an error if', () => {
     [first]: article(ofFirst, 'Text.\n'),
     [second]: article({ aliases: list }, 'Text.\n'),
   });
-  const taken = (place: string, alias: string, file: string): string =>
-    `${second}:${place}  the alias /blog/${alias} is taken by ${file}`;
+  const taken = (place: string, alias: string, owner: string): string =>
+    `${second}:${place}  the alias /blog/${alias} is taken by ${owner}`;
 
   testProjects({
     'an article has the path': [aliases('[/blog/news/first]'), taken('7:11', 'news/first', first)],

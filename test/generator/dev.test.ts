@@ -90,12 +90,12 @@ test('the files of the pages are there, and each new reader of events gets the p
   expect((await ask('/preview/preview.css')).headers.get('content-type')).toBe('text/css; charset=utf-8');
   expect((await ask('/preview/preview.js')).text).toContain('EventSource');
   const { text } = await ask('/preview');
-  const build = /data-build="(\d+)"/.exec(text)![1]!;
+  const number = /data-build="(\d+)"/.exec(text)![1]!;
   const stop = new AbortController();
   // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
   const events = await fetch(`${origin}/preview/events`, { signal: stop.signal });
   const { value } = await events.body!.getReader().read();
-  expect(new TextDecoder().decode(value)).toBe(`retry: 500\nevent: build\ndata: ${build}\n\n`);
+  expect(new TextDecoder().decode(value)).toBe(`retry: 500\nevent: build\ndata: ${number}\n\n`);
   stop.abort();
 });
 

@@ -242,12 +242,12 @@ test('a replaced picture changes its size in the HTML of the next build, and no 
   const tree = readTree(realpathSync(join(root, 'dist/current')));
   const changed = changedPaths(before.tree, tree).filter((path) => !/\.(?:gz|br)$/.test(path));
   expect(changed).toEqual(['manifest.json', 'public/media/a.png', 'public/v1/blog/article/news/shown.json']);
-  const again = createProject({
+  const fresh = createProject({
     'content/media/a.png': png(800, 200),
     'content/blog/news/shown.md': shown,
     'content/blog/news/other.md': other,
   });
-  expect((await buildAndRead(again)).id).toBe(release!.id);
+  expect((await buildAndRead(fresh)).id).toBe(release!.id);
 });
 
 test('a picture that is replaced by one of the same size renders no article', async () => {

@@ -200,7 +200,7 @@ describe('a build after a change', () => {
 });
 
 const { site } = siteUrls;
-const read = (root: string): string => readFileSync(join(root, 'dist/current/public/v1/sitemap.xml'), 'utf8');
+const readSitemap = (root: string): string => readFileSync(join(root, 'dist/current/public/v1/sitemap.xml'), 'utf8');
 
 /** The pages of a sitemap, each with its lastmod. */
 function pagesIn(xml: string): Record<string, string | undefined> {
@@ -217,7 +217,7 @@ test('the sitemap has all published articles, with the day of the last change wh
       '---\ntitle: SSH\ndescription: How.\nupdated: 2026-02-03\n---\n\n![Map](/media/kb/map.svg)\n',
   });
   await buildProject(root, { urls: siteUrls });
-  expect(pagesIn(read(root))).toEqual({
+  expect(pagesIn(readSitemap(root))).toEqual({
     [`${site}/blog/news/second`]: '2026-03-04',
     [`${site}/blog/news/first`]: '2026-04-05',
     [`${site}/knowledgebase/dns/records`]: undefined,
@@ -229,8 +229,8 @@ describeXmllint(() => {
   test('finds the sitemap valid by the schema of sitemaps.org', async () => {
     const root = createProject();
     await buildProject(root, { urls: { site: 'https://www.example.com/a&b' } });
-    expect(lintXml(read(root), { isSitemap: true })).toBe('');
-    const broken = read(root).replace('<lastmod>2026', '<lastmod>yesterday 2026');
+    expect(lintXml(readSitemap(root), { isSitemap: true })).toBe('');
+    const broken = readSitemap(root).replace('<lastmod>2026', '<lastmod>yesterday 2026');
     expect(lintXml(broken, { isSitemap: true })).toContain('yesterday');
   });
 });

@@ -398,10 +398,10 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
   test('also if its articles became drafts, or are dated later', async () => {
     const root = createProject();
     await buildProject(root);
-    const first = String(validProject['content/blog/news/first.md']);
+    const text = String(validProject['content/blog/news/first.md']);
     writeFiles(root, {
-      'content/blog/news/first.md': first.replace('date: 2026-01-02', 'date: 2027-01-02'),
-      'content/blog/news/second.md': first.replace('title: First', 'title: Second\ndraft: true'),
+      'content/blog/news/first.md': text.replace('date: 2026-01-02', 'date: 2027-01-02'),
+      'content/blog/news/second.md': text.replace('title: First', 'title: Second\ndraft: true'),
     });
     expect(await errorsOf(root)).toEqual([
       'content/blog:1:1  2 blog articles are online, and this build has none (--allow-empty builds it anyway)',

@@ -377,23 +377,23 @@ function find(text: string, word: string): string[] {
 
 /** Articles of 1,000 long words, which occur once and compress badly: 65 kB, and 38 kB in the index in gzip. */
 function createArticles(count: number): Files {
-  const toBody = (article: number): string =>
-    Array.from({ length: 1000 }, (_, word) => hash('sha256', `${article} ${word}`)).join(' ');
+  const toBody = (number: number): string =>
+    Array.from({ length: 1000 }, (_, word) => hash('sha256', `${number} ${word}`)).join(' ');
   return Object.fromEntries(
-    Array.from({ length: count }, (_, article) => [
-      `content/knowledgebase/vps/article-${article}.md`,
-      guide(`Article ${article}`, `## Section ${article}\n\n${toBody(article)}\n`),
+    Array.from({ length: count }, (_, number) => [
+      `content/knowledgebase/vps/article-${number}.md`,
+      guide(`Article ${number}`, `## Section ${number}\n\n${toBody(article)}\n`),
     ]),
   );
 }
 
 test('dev serves an index of what is saved', async () => {
   const dev = await startDev();
-  const ssh = '/knowledgebase/vps/ssh';
-  expect(find(dev.read(file), 'ssh')).toEqual([ssh]);
+  const path = '/knowledgebase/vps/ssh';
+  expect(find(dev.read(file), 'ssh')).toEqual([path]);
   const image = '![Map](/media/kb/map.svg)\n';
   writeFiles(dev.root, { 'content/knowledgebase/vps/ssh.md': guide('Sign in', `With a **terminal**.\n\n${image}`) });
-  await expect.poll(() => find(dev.read(file), 'terminal'), eventually).toEqual([ssh]);
+  await expect.poll(() => find(dev.read(file), 'terminal'), eventually).toEqual([path]);
   expect(find(dev.read(file), 'ssh')).toEqual([]);
   // A save that is not built must not leave its words, nor keep the next ones out.
   writeFiles(dev.root, { 'content/knowledgebase/vps/ssh.md': guide('Sign in', `[dead](dead.md)\n\n${image}`) });
@@ -402,7 +402,7 @@ test('dev serves an index of what is saved', async () => {
     'content/knowledgebase/vps/ssh.md': guide('Sign in', `With a **keyboard**.\n\n${image}`),
     'content/knowledgebase/dns/moved.md': guide('Moved', 'Other.\n'),
   });
-  await expect.poll(() => find(dev.read(file), 'keyboard'), eventually).toEqual([ssh]);
+  await expect.poll(() => find(dev.read(file), 'keyboard'), eventually).toEqual([path]);
   await expect.poll(() => find(dev.read(file), 'moved'), eventually).toEqual(['/knowledgebase/dns/moved']);
   expect(find(dev.read(file), 'terminal')).toEqual([]);
   expect(parse(dev.read(file)).index.documentCount).toBe(3);

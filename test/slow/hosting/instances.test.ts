@@ -265,5 +265,7 @@ function instancesSuite(createDatabase: () => Promise<string | undefined>): void
   });
 }
 
-describe('in a SQLite file', () => instancesSuite(() => Promise.resolve(undefined)));
+describe('in a SQLite file', () => {
+  instancesSuite(() => Promise.resolve(undefined));
+});
 describePostgres((postgres) => instancesSuite(() => postgres().createDatabase()));
