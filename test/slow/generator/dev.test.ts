@@ -59,7 +59,7 @@ test('a folder can replace a file and a file a folder, but a link is refused', a
   await expect
     .poll(() => dev.read('public/media/a.svg/d.svg') + dev.read('public/media/b.svg'), eventually)
     .toBe(svg('d') + svg('b'));
-  // The folder b.svg had to go firstJson; its file may be reported after the others.
+  // The folder b.svg had to go first; its file may be reported after the others.
   await expect.poll(dev.printed, eventually).toContain('removed content/media/b.svg/c.svg');
   // The link is created outside the watched folders, so that there is one change and not two.
   symlinkSync(path('a.svg/d.svg'), join(dev.root, 'link'));
@@ -76,25 +76,25 @@ test('an error is printed once, named at each save, and keeps the old files unti
   const before = dev.read(firstJson);
   writeFiles(dev.root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
   const error =
-    /content\/blog\/news\/firstJson\.md:4:7 {2}.+\nchanged content\/blog\/news\/firstJson\.md; not built: \d articles, .+1 error, /;
+    /content\/blog\/news\/first\.md:4:7 {2}.+\nchanged content\/blog\/news\/first\.md; not built: \d articles, .+1 error, /;
   await expect.poll(dev.printed, eventually).toMatch(error);
   writeFiles(dev.root, { 'content/blog/news/second.md': article({ title: 'Second' }, 'Changed too.\n') });
-  const again = /changed content\/blog\/news\/second\.md; not built, still content\/blog\/news\/firstJson\.md:4:7 /;
+  const again = /changed content\/blog\/news\/second\.md; not built, still content\/blog\/news\/first\.md:4:7 /;
   await expect.poll(dev.printed, eventually).toMatch(again);
   expect(dev.read(firstJson)).toBe(before);
   expect(dev.read('public/v1/blog/article/news/second.json')).not.toContain('Changed too');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'First' }, 'Fixed.\n') });
   await expect.poll(() => dev.read(firstJson), eventually).toContain('Fixed');
   await expect.poll(() => dev.read('public/v1/blog/article/news/second.json'), eventually).toContain('Changed too');
-  expect(dev.printed().match(/^content\/blog\/news\/firstJson\.md:4:7/gm)).toHaveLength(1);
+  expect(dev.printed().match(/^content\/blog\/news\/first\.md:4:7/gm)).toHaveLength(1);
   expect(dev.printed().match(/warning: there is no article/g)).toHaveLength(1);
 });
 
-test('after a firstJson build with errors, dev says when the preview starts', async () => {
+test('after a first build with errors, dev says when the preview starts', async () => {
   const dev = await startDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') });
   await expect.poll(dev.printed, eventually).toContain('the preview starts once the problems are fixed\n');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n') });
-  await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/firstJson\.md; built: /);
+  await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/first\.md; built: /);
 });
 
 test('a file in the wrong folder is an error until it is removed', async () => {
@@ -121,7 +121,7 @@ test('a browser asks for all that dev serves before it shows it again', async ()
   const { files } = Manifest.parse(JSON.parse(dev.read('manifest.json')));
   const targets = Object.keys(files).flatMap((file) => matchResource(file)?.target ?? []);
   for (const target of [...targets, '/v1/domains/tlds', '/v1/kb/list?category=none']) {
-    // Each one is answered from the disk firstJson, and then from memory.
+    // Each one is answered from the disk first, and then from memory.
     for (let time = 0; time < 2; time += 1) {
       const { status, headers } = await get(target);
       expect({ target, status, cache: headers['cache-control'] }).toEqual({ target, status: 200, cache: 'no-cache' });
@@ -143,7 +143,7 @@ test('dev starts a server that serves each saved change, and stops with dev', as
   const port = await findFreePort();
   const dev = await startDev({}, [], { PORT: String(port), DATA_DIR: 'data', DNS_SERVERS: 'off' });
   const read = async (): Promise<string> => {
-    const url = `http://127.0.0.1:${port}/v1/blog/article?path=/blog/news/firstJson`;
+    const url = `http://127.0.0.1:${port}/v1/blog/article?path=/blog/news/first`;
     // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
     return fetch(url).then(
       (response) => response.text(),
@@ -382,7 +382,7 @@ function createArticles(count: number): Files {
   return Object.fromEntries(
     Array.from({ length: count }, (_, number) => [
       `content/knowledgebase/vps/article-${number}.md`,
-      guide(`Article ${number}`, `## Section ${number}\n\n${toBody(article)}\n`),
+      guide(`Article ${number}`, `## Section ${number}\n\n${toBody(number)}\n`),
     ]),
   );
 }
