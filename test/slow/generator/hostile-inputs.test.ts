@@ -18,8 +18,6 @@ import {
 import type { Files } from '../../helpers/project.ts';
 
 const file = 'content/knowledgebase/vps/hostile.md';
-const tooSlow =
-  '6:1  the article takes more than 5 s to render (look for very long lines, lists or tables; split it up)';
 const tooDeep = '6:1  the article is nested too deeply (flatten it)';
 const tooNested = 'lists or quotes are nested more than 100 levels deep (flatten them)';
 
@@ -73,12 +71,9 @@ describe('a check ends within 10 s of CPU and 1 GiB if the Markdown is', () => {
     ['700 nested lists, one a line', nestedLists, `106:1  ${tooNested}`],
     ['1,500 nested quotes', `${'>'.repeat(1500)} x\n`, `6:1  ${tooNested}`],
     ['750 nested lists and quotes', `Text.\n\n${'> - '.repeat(750)}x\n`, `8:1  ${tooNested}`],
-    ['a code block of 40,000 lines with 8,000 ranges', manyRanges, tooSlow],
     ['10,000 nested elements', `${'<div>'.repeat(10_000)}x\n`, tooDeep],
     ['10,000 nested elements, one a line', '<div>\n\n'.repeat(10_000), tooDeep],
     ['5,000 nested SVG elements', `${'<svg><foreignObject>'.repeat(5000)}x\n`, tooDeep],
-    ['55,000 of a]', `${'a]'.repeat(55_000)}\n`, tooSlow],
-    ['28,000 of *a_', `${'*a_ '.repeat(28_000)}\n`, tooSlow],
     ['500 kB of a]', `${'a]'.repeat(250_000)}\n`, tooLong(250_001)],
     [
       'a table of 101 columns and 100 rows',
@@ -91,6 +86,9 @@ describe('a check ends within 10 s of CPU and 1 GiB if the Markdown is', () => {
 
   // The message depends on the speed of the machine: the article is too slow, too deep or too long.
   test.each([
+    ['a code block of 40,000 lines with 8,000 ranges', manyRanges],
+    ['55,000 of a]', `${'a]'.repeat(55_000)}\n`],
+    ['28,000 of *a_', `${'*a_ '.repeat(28_000)}\n`],
     ['120,000 headings', '# a\n'.repeat(120_000)],
     ['120,000 items of a list', '- a\n'.repeat(120_000)],
     ['a table of 50,000 columns and rows', table(50_000, 50_000)],

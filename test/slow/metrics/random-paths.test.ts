@@ -81,6 +81,8 @@ test('100,000 requests to random paths add no series, and leave nothing of a cli
   // One of each kind: every method, path, and credential.
   const kinds = methods.length * shapes.length * 10;
   await sendAll(port, numbers.slice(0, kinds), key);
+  // The first check of the store comes a second after the start.
+  await expect.poll(scrape, eventually).toContain('table="migrations"');
   const before = parseSeries(await scrape());
   const rest = numbers.slice(kinds);
   const shares = Array.from({ length: connections }, (_, index) => rest.filter((one) => one % connections === index));
