@@ -191,7 +191,7 @@ test('a terminal shows the progress of the build', async () => {
   const root = createProject();
   const terminal = Object.getOwnPropertyDescriptor(process.stderr, 'isTTY');
   Object.defineProperty(process.stderr, 'isTTY', { value: true, configurable: true });
-  const { stderr } = await run('check', ...foldersOf(root));
+  const { stderr } = await runIn(root, 'check');
   if (terminal) Object.defineProperty(process.stderr, 'isTTY', terminal);
   else Reflect.deleteProperty(process.stderr, 'isTTY');
   expect(stderr).toContain('\r\u001B[Krendering 1/4');
