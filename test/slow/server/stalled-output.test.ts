@@ -14,7 +14,7 @@ import { createServable } from '../../server/process.ts';
 const main = resolve(import.meta.dirname, '../../../server/main.js');
 
 /** More lines than the pipe, the log's buffer and the reader hold. */
-const requests = 2400;
+const requests = 4000;
 const longAgent = 'x'.repeat(256);
 
 /** A server whose output is read only by `drain`. */
