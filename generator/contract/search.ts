@@ -65,7 +65,7 @@ const example = {
     idField: 'path',
     fields: ['title', 'description', 'headings', 'tags', 'text'],
     storeFields: ['title', 'description', 'category'],
-    searchOptions: { boost: { title: 4, tags: 3, headings: 2, description: 2 }, prefix: true, fuzzy: 0.2 },
+    searchOptions: { boost: { title: 3, tags: 3, headings: 3, description: 2 }, prefix: true, fuzzy: 0.2 },
   },
   index: {
     documentCount: 1,

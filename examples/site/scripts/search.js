@@ -21,7 +21,7 @@ let index;
 export async function search(query) {
   index ??= readIndex();
   try {
-    const results = (await index).search(query).slice(0, 10);
+    const results = find(await index, query).slice(0, 10);
     return results.map(({ id, title, description, category }) => ({ path: id, title, description, category }));
   } catch (error) {
     // The next search reads it again.
@@ -34,6 +34,24 @@ export async function search(query) {
 async function readIndex() {
   const { index: content, options } = await get('/v1/kb/search.json');
   return MiniSearch.loadJS(content, { ...options, processTerm });
+}
+
+/**
+ * Those with all words of the query come first. A word also finds longer ones from three letters on, and misspelt ones
+ * from four on: docs/search.md.
+ *
+ * @param {MiniSearch} index
+ * @param {string} query
+ */
+function find(index, query) {
+  const near = {
+    prefix: (/** @type {string} */ term) => term.length > 2,
+    fuzzy: (/** @type {string} */ term) => term.length > 3 && 0.2,
+  };
+  const results = /** @type {const} */ (['AND', 'OR']).flatMap((combineWith) =>
+    index.search(query, { ...near, combineWith }),
+  );
+  return results.filter(({ id }, place) => results.findIndex((other) => other.id === id) === place);
 }
 
 /** @param {string} term */

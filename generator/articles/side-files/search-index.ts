@@ -32,7 +32,7 @@ export async function createSearchIndex(hasText: boolean): Promise<SearchIndex> 
     idField: 'path',
     fields: ['title', 'description', 'headings', 'tags', ...(hasText ? (['text'] as const) : [])],
     storeFields: ['title', 'description', 'category'],
-    searchOptions: { boost: { title: 4, tags: 3, headings: 2, description: 2 }, prefix: true, fuzzy: 0.2 },
+    searchOptions: { boost: { title: 3, tags: 3, headings: 3, description: 2 }, prefix: true, fuzzy: 0.2 },
   };
   const index = new MiniSearch<Entry>({ ...options, processTerm: memoize(toTerm) });
   const known = new Map<string, { readonly metadata: ArticleMetadata; readonly entry: Entry }>();
