@@ -15,14 +15,18 @@ export class ApiError extends Error {
   }
 }
 
+/** After this time nobody waits any longer: the page offers another try. */
+const maxMs = 8000;
+
 /**
- * Sends a request. Throws an ApiError if the response is not a success, and a TypeError if there is none.
+ * Sends a request. Throws an ApiError if the response is not a success, a TypeError if there is none, and a TimeoutError if
+ * it has not come in 8 s.
  *
  * @param {string} path
  * @param {RequestInit} [init]
  */
 export async function request(path, init) {
-  const response = await fetch(api + path, init);
+  const response = await fetch(api + path, { signal: AbortSignal.timeout(maxMs), ...init });
   if (response.ok) return response;
   throw new ApiError(response.status, await readMessage(response), Number(response.headers.get('Retry-After')));
 }

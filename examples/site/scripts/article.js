@@ -1,5 +1,5 @@
 import { parseArticle } from './article-html.js';
-import { ApiError, get } from './api.js';
+import { ApiError, api, get } from './api.js';
 import { renderFeedback } from './feedback.js';
 import { renderNeighbours } from './neighbours.js';
 import { categoryOf, find, formatDate, h, image, load, scrollToAnchor } from './page.js';
@@ -12,8 +12,25 @@ const list = isBlog
   ? { name: 'Blog', path: '/blog', api: '/v1/blog', previous: 'Newer', next: 'Older' }
   : { name: 'Help', path: '/knowledgebase', api: '/v1/kb', previous: 'Previous', next: 'Next' };
 
-await load(find('article'), readArticle, (article) => (article ? renderArticle(article) : renderMissing()));
+await load(
+  find('article'),
+  async () => (await Promise.all([readArticle(), loadStyle()]))[0],
+  (article) => (article ? renderArticle(article) : renderMissing()),
+);
 scrollToAnchor();
+
+/**
+ * Loads the style of the API. Only articles need it, and a link in the head would keep the page blank while the API is slow:
+ * this way the article comes with its style, or without it after 2 s.
+ */
+function loadStyle() {
+  const style = h('link', { rel: 'stylesheet', href: `${api}/v1/article.css` });
+  document.head.append(style);
+  return new Promise((done) => {
+    style.onload = style.onerror = done;
+    setTimeout(done, 2000);
+  });
+}
 
 /** @returns {Promise<BlogArticle | Guide | undefined>} */
 async function readArticle() {
@@ -34,6 +51,11 @@ function renderArticle(article) {
   // A former path answers with the article too.
   if (path !== location.pathname) history.replaceState(null, '', path + location.hash);
   const body = h('div', { class: 'markdown-body' }, parseArticle(html));
+  for (const code of body.querySelectorAll('pre')) {
+    const box = h('div', { class: 'code' });
+    code.replaceWith(box);
+    box.append(renderCopyButton(code), code);
+  }
   return [
     h(
       'nav',
@@ -67,9 +89,29 @@ function renderFacts({ date, author, readTime, cover }) {
   ];
 }
 
-/** @param {HTMLElement} body */
+/** @param {HTMLElement} code */
+function renderCopyButton(code) {
+  const button = h('button', { type: 'button', class: 'copy' }, 'Copy');
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(code.innerText);
+    button.textContent = 'Copied';
+  });
+  return button;
+}
+
+/**
+ * Links to the headings. The one that is read is marked.
+ *
+ * @param {HTMLElement} body
+ */
 function renderOutline(body) {
   const headings = [...body.querySelectorAll('h2[id]:not(.sr-only)')];
+  const links = headings.map(({ id, textContent }) => h('a', { href: `#${id}` }, textContent ?? ''));
+  const mark = () => {
+    const read = headings.findLastIndex((heading) => heading.getBoundingClientRect().top < innerHeight / 3);
+    for (const [place, link] of links.entries()) link.ariaCurrent = place === read ? 'true' : null;
+  };
+  addEventListener('scroll', mark, { passive: true });
   return h(
     'aside',
     {},
@@ -77,7 +119,7 @@ function renderOutline(body) {
       'nav',
       { class: 'outline', 'aria-labelledby': 'outline' },
       h('h2', { id: 'outline' }, 'On this page'),
-      h('ul', {}, ...headings.map(({ id, textContent }) => h('li', {}, h('a', { href: `#${id}` }, textContent ?? '')))),
+      h('ul', {}, ...links.map((link) => h('li', {}, link))),
     ),
   );
 }

@@ -7,7 +7,7 @@ import { explain, h } from './page.js';
  * @param {{ title: string; path: string }} article
  */
 export function renderFeedback({ title, path }) {
-  const answer = h('p', { role: 'status' });
+  const answer = h('p', { role: 'status', tabindex: -1 });
   const buttons = h('p', {}, ...[true, false].map(createButton));
 
   /** @param {boolean} helpful */
@@ -23,8 +23,10 @@ export function renderFeedback({ title, path }) {
     buttons.inert = true;
     try {
       await request('/v1/kb/feedback', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
-      buttons.remove();
       answer.textContent = 'Thank you. Our editors read every vote.';
+      // The keyboard goes on from here, since the button is gone.
+      answer.focus();
+      buttons.remove();
     } catch (error) {
       answer.textContent =
         error instanceof ApiError && error.status === 502

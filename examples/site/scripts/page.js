@@ -52,7 +52,11 @@ export async function load(element, read, render) {
     const data = await read();
     renderOutcome = () => render(data);
   } catch (error) {
-    renderOutcome = () => [renderFailure(error, () => load(element, read, render))];
+    const retry = () => {
+      element.replaceChildren();
+      return load(element, read, render);
+    };
+    renderOutcome = () => [renderFailure(error, retry)];
   }
   if (newest.get(element) !== call) return;
   element.replaceChildren(...renderOutcome());
@@ -81,6 +85,7 @@ function renderFailure(error, retry) {
  * @param {unknown} error
  */
 export function explain(error) {
+  if (error instanceof DOMException && error.name === 'TimeoutError') return 'Our servers did not answer in time.';
   if (!(error instanceof ApiError)) return 'The page could not reach our servers. Are you online?';
   if (error.status !== 429) return 'Our servers could not answer.';
   const seconds = Math.max(1, error.retryAfter);

@@ -35,7 +35,7 @@ function renderPlan({ name, ram, storage, price, orderLink, soldOut }, isGroupSo
     'li',
     { class: 'card' },
     h('h3', {}, name),
-    h('p', { class: 'price' }, h('strong', {}, formatPrice(price)), ' a month'),
+    h('p', { class: 'price' }, h('strong', {}, formatPrice(price)), '/month'),
     h('p', {}, `${ram} GB memory`),
     h('p', {}, `${storage} GB storage`),
     soldOut || isGroupSoldOut ? h('p', { class: 'sold-out' }, 'Sold out') : order,

@@ -16,7 +16,7 @@ document.addEventListener('statuschange', (event) => {
   void load(element, async () => /** @type {CustomEvent<Status>} */ (event).detail, render);
 });
 
-find('embed').textContent = `<script src="${api}/v1/service-status.js" defer></script>`;
+find('embed').textContent = `<script src="${api}/v1/service-status.js" async></script>`;
 
 /** @returns {Promise<Status | undefined>} undefined if the state is unknown */
 async function readStatus() {

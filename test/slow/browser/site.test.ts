@@ -1,9 +1,11 @@
+import { createServer } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseFragment, serialize } from 'parse5';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serveExampleSite, startExampleSite, startSampleApi } from '../../helpers/example-site.ts';
 import type { ExampleSite } from '../../helpers/example-site.ts';
-import { findFreePort } from '../../helpers/free-port.ts';
+import { findFreePort, listen } from '../../helpers/free-port.ts';
 import { createKumaUpstream } from '../../helpers/upstream-kuma.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
 import { eventually } from '../../server/shared.ts';
@@ -107,6 +109,71 @@ describeChromium((browser) => {
       await page.waitForURL(site.url + first!.path);
     });
 
+    test('do not move when the answers of a slow API come', async () => {
+      const site = await startExampleSite();
+      for (const [name, options] of screens.filter(([scheme]) => scheme !== 'dark')) {
+        for (const path of ['/status', post, guide]) {
+          const context = await browser().newContext(options);
+          onTestFinished(() => context.close());
+          const page = await context.newPage();
+          await page.route('**/v1/**', async (route) => delay(300).then(() => route.continue()));
+          await page.addInitScript(() => {
+            const moved = { sum: 0 };
+            const watch = (list: PerformanceObserverEntryList): void => {
+              for (const entry of list.getEntries()) moved.sum += (entry as PerformanceEntry & { value: number }).value;
+            };
+            new PerformanceObserver(watch).observe({ type: 'layout-shift', buffered: true });
+            Object.assign(window, { moved });
+          });
+          await page.goto(site.url + path);
+          await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
+          await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+          const { sum } = await page.evaluate(() => (window as unknown as { moved: { sum: number } }).moved);
+          expect(sum, `${path} ${name}`).toBeLessThan(0.05);
+        }
+      }
+    });
+
+    test('are not wider than a screen of 320 px, with long words too', async () => {
+      const site = await startExampleSite();
+      const viewport = { width: 320, height: 640 };
+      for (const path of ['/', '/knowledgebase', '/plans', '/domains', '/status', post]) {
+        const page = await open(site, path, { viewport });
+        const width = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth);
+        expect(await width(), path).toBe(320);
+        await page.evaluate(() => {
+          for (const element of document.querySelectorAll('main :is(h1, h2, h3, p, a, li, th, label)')) {
+            if (element.childElementCount === 0) element.textContent = 'Auftragsverarbeitungsvertragsunterzeichnung';
+          }
+        });
+        expect(await width(), path).toBe(320);
+        await page.context().close();
+      }
+    });
+
+    test('are shown while the API hangs, and offer another try after 8 s', async () => {
+      const silent = createServer(() => {});
+      const api = `http://127.0.0.1:${await listen(silent)}`;
+      onTestFinished(() => {
+        silent.closeAllConnections();
+        silent.close();
+      });
+      const url = await serveExampleSite(api);
+      const context = await browser().newContext();
+      onTestFinished(() => context.close());
+      for (const path of ['/plans', '/knowledgebase/vps/first-steps']) {
+        const page = await context.newPage();
+        // Neither event would come if the page waited for the API.
+        await page.goto(url + path, { waitUntil: 'domcontentloaded' });
+        await page.getByText('Loading…').waitFor();
+        const painted = () => page.evaluate(() => performance.getEntriesByName('first-contentful-paint').length);
+        await expect.poll(painted, eventually).toBe(1);
+        await page.getByText('Our servers did not answer in time.').waitFor();
+        await page.getByRole('button', { name: 'Try again' }).click();
+        await page.getByText('Loading…').waitFor();
+      }
+    });
+
     test('say so when the API cannot be reached, and try again', async () => {
       const site = await startExampleSite();
       const page = await open(site, '/status');
@@ -173,7 +240,10 @@ describeChromium((browser) => {
           `/v1/${kind}/article?path=${path}`,
         );
         const page = await open(site, path);
-        const shown = await page.locator('.markdown-body').evaluate((element) => element.innerHTML);
+        const shown = await page.locator('.markdown-body').evaluate((element) => {
+          for (const box of element.querySelectorAll('.code')) box.replaceWith(box.querySelector('pre')!);
+          return element.innerHTML;
+        });
         const expected = article.html.replaceAll('src="/media/', `src="${site.app.url}/media/`);
         expect(shown).toBe(serialize(parseFragment(expected)));
         expect(await page.title()).toBe(`${article.title} - Example Hosting`);
@@ -203,6 +273,15 @@ describeChromium((browser) => {
           eventually,
         )
         .toBe(true);
+      const marked = page.locator('.outline [aria-current]');
+      await expect.poll(() => marked.allInnerTexts(), eventually).toEqual(['Test the restore']);
+      expect(await color('.markdown-body p > a')).toBe(await color('.crumbs a'));
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+      await page.getByRole('button', { name: 'Copy' }).first().click();
+      await page.getByRole('button', { name: 'Copied' }).waitFor();
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+        await page.locator('pre').first().innerText(),
+      );
       await page.locator('.markdown-body a[href^="/blog/"]').first().click();
       await page.waitForURL(`${site.url}/blog/company-news/rotterdam-location#what-runs-where`);
       // A link to a heading scrolls to it, although the article comes later than the page.
@@ -263,6 +342,8 @@ describeChromium((browser) => {
       await page.getByRole('button', { name: 'Yes' }).click();
       await page.getByText('Thank you. Our editors read every vote.').waitFor();
       expect(await page.getByRole('button', { name: 'Yes' }).count()).toBe(0);
+      // The keyboard goes on after the answer, not at the top of the page.
+      expect(await page.evaluate(() => document.activeElement!.role)).toBe('status');
       expect(chat.seen).toHaveLength(1);
       // Its punctuation is escaped for the chat.
       expect(chat.seen[0]!.body.replaceAll('\\', '')).toContain(guide);

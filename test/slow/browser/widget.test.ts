@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { describeChromium } from './chromium.ts';
 import { createStage, embed, expectToast, openStage } from './fixture.ts';
 
@@ -33,6 +35,20 @@ describeChromium((browser) => {
       expect(await stage.page.evaluate(() => document.body.lastElementChild?.localName)).toBe('service-status');
     },
   );
+
+  test('a page with the line of the docs is ready while the API hangs', async () => {
+    const docs = readFileSync(resolve(import.meta.dirname, '../../../docs/status-widget.md'), 'utf8');
+    const [line = ''] = /<script src="[^"]*service-status\.js".*<\/script>/.exec(docs) ?? [];
+    const context = await browser().newContext();
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    await page.route('https://api.example.com/**', () => {});
+    const body = `<!doctype html><head><title>Site</title>${line}</head><body><p>Text.</p></body>`;
+    await page.route('https://site.example.com/', (route) => route.fulfill({ contentType: 'text/html', body }));
+    // The event does not come before the script with `defer`, or without an attribute.
+    await page.goto('https://site.example.com/', { waitUntil: 'domcontentloaded' });
+    expect(await page.locator('p').innerText()).toBe('Text.');
+  });
 
   test('a dismissed incident stays dismissed on all pages of the session, until it changes', async () => {
     const stage = await openStage(browser(), embed(), web);
