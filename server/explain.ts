@@ -5,7 +5,7 @@ import type { ServerName } from '#contract/api-keys.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { createApp } from './app.ts';
-import { streamRoute } from './hosting/console/upgrade.ts';
+import { streamRoute } from './hosting/routes.ts';
 import { findRecord } from './hosting/service.ts';
 import type { Route } from './http/handle.ts';
 import { createRequests } from './http/request.ts';

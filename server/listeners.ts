@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { toNodeHandler } from 'h3';
 import { createApp } from './app.ts';
 import type { Env } from './env.ts';
 import type { Relay } from './hosting/console/relay.ts';
-import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
+import type { UpgradeHandler } from './hosting/console/upgrade.ts';
+import { streamRoute } from './hosting/routes.ts';
 import type { Route } from './http/handle.ts';
 import { listenOn } from './http/listen.ts';
 import { createRequests } from './http/request.ts';
@@ -23,6 +25,8 @@ export interface ListenersBase {
   readonly store: Store;
   readonly limits: Limits;
   readonly relay: Relay;
+  /** Opens a part after the start. */
+  readonly later: (open: () => Promise<UpgradeHandler>) => () => Promise<UpgradeHandler>;
   /** In development: where /preview is rendered. Requests are not logged. */
   readonly preview: string | undefined;
   /** Creates what logs an error. */
@@ -37,7 +41,7 @@ const untrustedMessage =
 
 /** Starts listening: the fast path for files, the app behind it, and websockets. It is closed with the server. */
 export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
-  const { env, log, opened, releases, store, limits, relay, preview, report } = base;
+  const { env, log, opened, releases, store, limits, relay, preview, report, later } = base;
   const requests = createRequests({
     trustedProxies: env.TRUSTED_PROXIES,
     onUntrusted: (address) => log.warn({ address }, untrustedMessage),
@@ -63,14 +67,25 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
-  opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
-  const upgrades = createUpgradeHandler({ relay, requests, log });
-  upgrades.attach(server.http);
+  let upgrades: UpgradeHandler | undefined;
+  const openUpgrades = later(async () => {
+    const { createUpgradeHandler } = await import('./hosting/console/upgrade.ts');
+    upgrades = createUpgradeHandler({ relay, requests, log });
+    server.http.off('upgrade', onUpgrade);
+    upgrades.attach(server.http);
+    return upgrades;
+  });
+  const onUpgrade = (...handshake: readonly [IncomingMessage, Duplex, Buffer]): void => {
+    handshake[1].on('error', () => undefined);
+    void openUpgrades().then(() => server.http.emit('upgrade', ...handshake));
+  };
+  server.http.on('upgrade', onUpgrade);
+  opened.defer(async () => {
+    await Promise.all([upgrades?.close(), server.drain(env.SHUTDOWN_GRACE_SECONDS)]);
+  });
   return {
     url: server.url,
     /** Makes each response close its connection. */
     announce: () => server.announce(),
-    /** Closes the streams. */
-    closeStreams: () => upgrades.close(),
   };
 }

@@ -1,36 +1,74 @@
 import type { EndpointName } from '#contract/endpoints.ts';
-import type { OpenDomains } from './domains/service.ts';
-import { domainRoutes } from './domains/routes.ts';
-import { feedbackRoutes } from './feedback/routes.ts';
+import type { openDomains } from './domains/service.ts';
 import type { Feedback } from './feedback/service.ts';
 import { hostingRoutes } from './hosting/routes.ts';
 import type { HostingRoutesOptions } from './hosting/routes.ts';
+import { handle } from './http/handle.ts';
 import type { Route } from './http/handle.ts';
+import { toStoredJson } from './http/stored.ts';
+import type { StoredFile } from './http/stored.ts';
 import { keyRoutes } from './keys/routes.ts';
 import type { KeyRoutesOptions } from './keys/routes.ts';
 import { contentRoutes } from './releases/routes.ts';
 import type { Releases } from './releases/service.ts';
-import { healthRoutes, statusRoutes } from './status/routes.ts';
 import type { Status } from './status/service.ts';
 
-/** Dependencies of the routes. */
+/** Dependencies of the routes; the first request of some features opens them. */
 export interface Features extends HostingRoutesOptions, KeyRoutesOptions {
   readonly version: string;
   readonly releases: Releases;
-  readonly domains: OpenDomains;
-  readonly feedback: Feedback;
-  readonly status: Status;
+  readonly domains: () => Promise<ReturnType<typeof openDomains>>;
+  readonly feedback: () => Promise<Feedback>;
+  readonly status: () => Promise<Status>;
 }
 
 /** Creates the route of every endpoint; a missing one is a type error. */
 export function createRoutes(features: Features): Record<EndpointName, Route> {
+  const { version, lifecycle, status, domains, feedback } = features;
+  const toStatusFile = createStoredJson(statusCacheControl);
+  const toTldsFile = createStoredJson();
   return {
-    ...healthRoutes(features),
-    ...statusRoutes(features.status),
+    getHealth: handle('getHealth', () => ({ status: 200, body: { status: 'healthy', version } })),
+    getReady: handle('getReady', () => {
+      const state = lifecycle.state();
+      return { status: state === 'ready' ? 200 : 503, body: { status: state } };
+    }),
+    getInfo: handle('getInfo', () => ({ status: 200, body: { version } })),
+    getStatus: handle('getStatus', async () => {
+      const state = await (await status()).read();
+      if (!state) return { status: 503, body: { status: 'error' }, headers: { 'Retry-After': '10' } };
+      return toStatusFile(state);
+    }),
+    listDomainTlds: handle('listDomainTlds', async () => {
+      const opened = await domains();
+      await opened.ready();
+      return toTldsFile(opened.list(), (tlds) => ({ success: true, tlds }));
+    }),
+    searchDomain: handle('searchDomain', async ({ query }) => {
+      const opened = await domains();
+      await opened.ready();
+      const { body, unicode } = await opened.search(query.domain);
+      const isIdn = unicode !== body.domain;
+      return { status: 200, body, headers: isIdn ? { 'X-Domain-Unicode': encodeURIComponent(unicode) } : {} };
+    }),
+    sendFeedback: handle('sendFeedback', async ({ body, trace }) => {
+      const outcome = await (await feedback()).record(body, trace);
+      return { status: outcome === 'delivered' ? 200 : 202, body: { success: true } };
+    }),
     ...contentRoutes(features.releases),
-    ...domainRoutes(features.domains),
-    ...feedbackRoutes(features.feedback),
     ...keyRoutes(features),
     ...hostingRoutes(features),
+  };
+}
+
+/** Short, and without stale-if-error: a CDN must not serve "up" for minutes while the status is unknown. */
+const statusCacheControl = 'public, max-age=5, stale-while-revalidate=30';
+
+/** Creates what renders a value when it changes, and serves it like a file. */
+function createStoredJson(cacheControl?: string) {
+  let cached: { value: unknown; file: StoredFile } | undefined;
+  return <Value>(value: Value, toJson: (value: Value) => unknown = (same) => same): StoredFile => {
+    if (cached?.value !== value) cached = { value, file: toStoredJson(toJson(value), cacheControl) };
+    return cached.file;
   };
 }

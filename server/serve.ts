@@ -4,17 +4,16 @@ import { isatty } from 'node:tty';
 import { escapeLines } from '#common/terminal.ts';
 import { loadEnvFile, readEnv } from './env.ts';
 import type { Env } from './env.ts';
-import { ListenError } from './http/listen.ts';
 import { createLog, openOutput } from './log.ts';
-import { ReleaseError } from './releases/files.ts';
-import { EnvError } from './settings.ts';
 import { startServer } from './start.ts';
-import { StoreError } from './store/database.ts';
 
 const droppedMessage = 'log lines were dropped, since the log was not read fast enough';
 
 /** With these defaults, the whole example of docs/customers.md can be pasted at once. */
 const demoSettings = { POWER_RATELIMIT_BURST: '20' };
+
+/** Errors that the operator can fix. By name: when the process ends, the code of a feature may be there no more. */
+const expected = ['EnvError', 'ReleaseError', 'ListenError', 'StoreError', 'ProvidersError'];
 
 const stderr = openOutput(2);
 const outputs = [stderr];
@@ -25,7 +24,7 @@ const end = async (status: number): Promise<void> => {
 };
 /** Reports an error and ends the process. The default of Node.js would wait for a reader of standard error. */
 const fail = async (error: unknown): Promise<void> => {
-  stderr.write(`${escapeLines(await describe(error as Error))}\n`);
+  stderr.write(`${escapeLines(describe(error as Error))}\n`);
   await end(1);
 };
 process.on('uncaughtException', (error) => void fail(error));
@@ -90,10 +89,6 @@ function wantsDemo(env: Env): boolean {
 }
 
 /** Formats an error: one line if the operator can fix it, else the stack of a defect. */
-async function describe(error: Error): Promise<string> {
-  const { ProvidersError } = await import('./hosting/providers/index.ts');
-  const expected = [EnvError, ReleaseError, ListenError, StoreError, ProvidersError].some(
-    (kind) => error instanceof kind,
-  );
-  return expected ? error.message : (error.stack ?? error.message);
+function describe({ name, message, stack }: Error): string {
+  return expected.includes(name) ? message : (stack ?? message);
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { closest, distance } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import { readVariable } from '#common/environment.ts';
@@ -23,7 +23,8 @@ export function readSettings<Schema extends z.ZodObject>(schema: Schema, source:
     const value = readVariable(name, source, (problem) => problems.push(problem));
     if (value !== undefined) values[name] = value;
   }
-  const result = schema.safeParse(values);
+  // It is read once, and faster than a parser of it is compiled.
+  const result = schema.safeParse(values, { jitless: true });
   for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`);
   if (result.success && problems.length === 0) return result.data;
   throw new EnvError(problems.join('\n'));
@@ -35,14 +36,23 @@ export function prepareFolder(setting: string, folder: string, mode?: number): v
   checkFolder(setting, folder);
 }
 
-/** Throws an {@link EnvError} if files cannot be created in the folder of a setting. */
-export function checkFolder(setting: string, folder: string): void {
+function checkFolder(setting: string, folder: string): void {
   // The permissions of a folder do not show whether its file system accepts files.
   const trial = join(folder, `.${randomUUID()}.tmp`);
   withFolderErrors(setting, () => {
     writeFileSync(trial, '');
     rmSync(trial);
   });
+}
+
+/**
+ * Throws an {@link EnvError} if STATUS_FILE cannot be written. Its folder is not created: a mistyped one would hide that the
+ * file is not where the CDN reads it.
+ */
+export function checkStatusFile(file: string | undefined): void {
+  if (file === undefined) return;
+  checkFolder('STATUS_FILE', dirname(file));
+  if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: this is not a regular file');
 }
 
 function withFolderErrors(setting: string, work: () => void): void {

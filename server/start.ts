@@ -1,7 +1,4 @@
-import { openDomains } from './domains/service.ts';
-import type { Watched } from './doctor/watch.ts';
 import type { Env } from './env.ts';
-import { openFeedback } from './feedback/service.ts';
 import { openHosting } from './hosting/index.ts';
 import { answeredRequests } from './http/request.ts';
 import { createLifecycle } from './lifecycle.ts';
@@ -12,9 +9,10 @@ import { openMetrics } from './metrics/index.ts';
 import { serveReleases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
 import type { Environment } from '#common/environment.ts';
-import { toWindows } from './status/monitors.ts';
-import { openStatus } from './status/service.ts';
+import { toWindows } from './status/platform.ts';
+import { checkStatusFile } from './settings.ts';
 import { openWatchedStore, reportLoss, reportTo } from './store/health.ts';
+import { loadFetch } from './upstream/client.ts';
 
 interface StartOptions {
   /** The environment variables that PROVIDERS_FILE may refer to. */
@@ -27,33 +25,43 @@ interface StartOptions {
   readonly droppedLines?: () => number;
 }
 
-/** Background work begins after the first answer or this time, whichever is first: it would delay that answer. */
+/** What no request needs is opened after the first answer or this time, whichever is first: it would delay that answer. */
 const idleMs = 1000;
 
-/** Begins background work; the work returns what ends it. Returns what cancels or ends it. */
-function afterFirstAnswer(begin: () => () => void): () => void {
-  let end = (): void => {
-    clearTimeout(timer);
-    unsubscribe();
+/**
+ * Opens parts of the server after its start: each when a request needs it, and the others soon after the first answer. Then
+ * all code is loaded, also that of features which no one uses yet: an upgrade may replace files under a running server.
+ */
+function createLater(opened: AsyncDisposableStack) {
+  const parts: (() => Promise<unknown>)[] = [];
+  return {
+    /** Returns what opens a part once. It is closed in the order of these calls, whenever it was opened. */
+    later: <Part>(open: (own: AsyncDisposableStack) => Promise<Part>): (() => Promise<Part>) => {
+      const own = new AsyncDisposableStack();
+      let opening: Promise<Part> | undefined;
+      opened.defer(async () => {
+        await opening?.catch(() => undefined);
+        await own.disposeAsync();
+      });
+      const part = () => (opening ??= open(own));
+      parts.push(part);
+      return part;
+    },
+    /** Opens all parts soon. One that fails ends the process by a rejection that no one handles. */
+    openSoon: (): void => {
+      const openAll = (): void => {
+        stop();
+        for (const part of parts) void part().then(() => undefined);
+      };
+      const timer = setTimeout(openAll, idleMs).unref();
+      const unsubscribe = answeredRequests.subscribe(openAll);
+      const stop = (): void => {
+        clearTimeout(timer);
+        unsubscribe();
+      };
+      opened.defer(stop);
+    },
   };
-  const run = (): void => {
-    end();
-    end = begin();
-  };
-  const timer = setTimeout(run, idleMs).unref();
-  const unsubscribe = answeredRequests.subscribe(run);
-  return () => end();
-}
-
-/** Watches the installation. If its code cannot be loaded, the unhandled rejection ends the process. */
-function openWatch(watched: Watched): () => void {
-  const ending = new AbortController();
-  const open = async (): Promise<void> => {
-    const { watchInstallation } = await import('./doctor/watch.ts');
-    if (!ending.signal.aborted) ending.signal.addEventListener('abort', watchInstallation(watched));
-  };
-  void open();
-  return () => ending.abort();
 }
 
 /** Creates the service and starts listening. Throws if it cannot serve. */
@@ -71,13 +79,15 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   opened.defer(() => lifecycle.idle());
   const { limits, keyLimits, createBucket } = openLimits({ ...start, store });
 
-  const base = { ...start, lifecycle, releases, store, limits, createBucket };
+  const { later, openSoon } = createLater(opened);
+  const base = { ...start, lifecycle, releases, store, limits, createBucket, later };
   const hosting = await openHosting(base);
   const { providers, relay } = hosting;
   metrics?.observe({ releases, relay, storeAnswers: answers, droppedLines });
-  const domains = openDomains(base);
-  const status = openStatus(base);
-  const feedback = openFeedback(base);
+  checkStatusFile(env.STATUS_FILE);
+  const domains = later(async (own) => (await import('./domains/service.ts')).openDomains({ ...base, opened: own }));
+  const status = later(async (own) => (await import('./status/service.ts')).openStatus({ ...base, opened: own }));
+  const feedback = later(async (own) => (await import('./feedback/service.ts')).openFeedback({ ...base, opened: own }));
   const version = env.SERVICE_VERSION;
   const keys = { apiKeys: store.apiKeys, keyLimits };
   const routes = createRoutes({ version, releases, domains, feedback, status, ...keys, ...hosting.routes });
@@ -86,14 +96,13 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   log.info({ url, release: releases.current().id, version }, 'listening');
 
   watch();
-  opened.defer(
-    afterFirstAnswer(() => {
-      domains.start();
-      status.start();
-      hosting.start();
-      return openWatch({ ...base, providers, isPreview: preview !== undefined });
-    }),
-  );
+  later(async () => hosting.start());
+  later(async (own) => {
+    const { watchInstallation } = await import('./doctor/watch.ts');
+    own.defer(watchInstallation({ ...base, providers, isPreview: preview !== undefined }));
+  });
+  later(loadFetch);
+  openSoon();
   const demoKey = demo ? await hosting.addDemo() : undefined;
 
   const running = opened.move();
@@ -111,7 +120,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
     async stop(): Promise<void> {
       lifecycle.drain();
       hosting.drain();
-      await Promise.all([listeners.closeStreams(), running.disposeAsync()]);
+      await running.disposeAsync();
     },
   };
 }

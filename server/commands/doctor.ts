@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
-import { examineInstallation } from '../doctor/local.ts';
-import { examine } from '../doctor/visit.ts';
 import type { Finding } from '../doctor/run.ts';
 import { parseApiKey } from '../keys/key.ts';
 import { formatTable } from './context.ts';
@@ -23,6 +21,11 @@ export function addDoctorCommand(program: Command, { settings, show }: Context):
       if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
       const base = url === undefined ? undefined : parseBase(url);
       const key = keyFile === undefined ? undefined : readKey(keyFile);
+      // All features are loaded for this command only.
+      const [{ examineInstallation }, { examine }] = await Promise.all([
+        import('../doctor/local.ts'),
+        import('../doctor/visit.ts'),
+      ]);
       const findings = await (base ? examine(base, { key }) : examineInstallation(settings()));
       await show(json, findings, toText(findings));
       const faults = findings.filter(({ state }) => state === 'fault').length;

@@ -5,8 +5,6 @@ import { readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
 import type { Diagnosis } from '../domains/lookup/registries.ts';
-import { createPriceSource } from '../domains/prices/index.ts';
-import { openRegistries } from '../domains/service.ts';
 import { openReleases } from '../releases/service.ts';
 import { formatTable } from './context.ts';
 import type { Context } from './context.ts';
@@ -43,6 +41,9 @@ export function addDomainsCommands(program: Command, { settings, show }: Context
 
 /** Checks two names under every TLD on sale. */
 async function diagnose(env: Env): Promise<(Diagnosis & { readonly tld: string })[]> {
+  // The domain search and its tables are loaded for this command only.
+  const { createPriceSource } = await import('../domains/prices/index.ts');
+  const { openRegistries } = await import('../domains/service.ts');
   const log = createLog({ level: 'silent', format: 'json', destination: process.stdout });
   const options = { dist: env.DIST_DIR, cacheBytes: 0, checkStatus: ignore, onLoaded: ignore, onRejected: ignore };
   const releases = await openReleases(options);

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Environment } from '#common/environment.ts';
 import type { Env } from '../env.ts';
+import { createProviders, loadProviders } from '../hosting/providers/index.ts';
 import type { Provider } from '../hosting/providers/types.ts';
 import { createLog } from '../log.ts';
 import type { Release } from '../releases/load.ts';
 import { openReleases } from '../releases/service.ts';
-import { toWindows } from '../status/monitors.ts';
+import { toWindows } from '../status/platform.ts';
 import { connectTo, createVisit } from './client.ts';
 import type { Visit } from './client.ts';
 import { fault, ok, skipped } from './run.ts';
@@ -91,9 +92,6 @@ export async function askProviders(providers: ReadonlyMap<string, Provider>): Pr
 
 async function openProviders(env: Env, environment: Environment, open: AsyncDisposableStack) {
   if (env.PROVIDERS_FILE === undefined) return undefined;
-  // Loaded only where there are providers: a running server imports this file at its start.
-  const { loadProviders } = await import('../hosting/providers/index.ts');
-  const { createProviders } = await import('../hosting/providers/index.ts');
   const config = loadProviders(env.PROVIDERS_FILE, environment);
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   const providers = createProviders(config, { dataDir: env.DATA_DIR, log: createSilentLog(), timeoutMs });

@@ -5,6 +5,8 @@ import type { Environment } from '#common/environment.ts';
 import { createPriceSource } from '../domains/prices/index.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
+import { ProvidersError } from '../hosting/providers/index.ts';
+import { findRecordProblem, readProviders } from '../hosting/records.ts';
 import { isActive } from '../keys/authorize.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
@@ -191,7 +193,6 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
       if (!reports) return skipped('PROVIDERS_FILE is not set: there are no servers');
       return reports.flatMap(({ outcomes }) => outcomes);
     } catch (error) {
-      const { ProvidersError } = await import('../hosting/providers/index.ts');
       if (!(error instanceof ProvidersError)) throw error;
       const advice = 'correct the file; docs/operating.md has an example of each type';
       return error.message.split('\n').map((line) => fault(line, advice));
@@ -207,8 +208,6 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
       const seen = `PROVIDERS_FILE is not set, so no action reaches ${list(real.map(({ server }) => server))}`;
       return fault(seen, 'set PROVIDERS_FILE, or remove them: `npm run servers -- remove game:ID`');
     }
-    // Loaded only where there are servers, so that a server without them starts faster.
-    const { findRecordProblem, readProviders } = await import('../hosting/records.ts');
     const written = readProviders(file);
     if (!written) return skipped('PROVIDERS_FILE cannot be read');
     const wrong = real.flatMap((record) => {

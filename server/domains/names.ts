@@ -1,4 +1,7 @@
+import idna from 'idn-hostname';
+import { getPublicSuffix } from 'tldts-icann';
 import { Problem } from '../problem.ts';
+import table from './scripts.json' with { type: 'json' };
 
 /** A name with one label before its TLD, as A-labels in lower case, without a dot at either end. */
 export interface DomainName {
@@ -27,10 +30,10 @@ const foreign = /[\s\u0000-,/:-@[-`{-\u009F]/u;
  * `invalid_domain` that says what is wrong and, where it can be seen, which domain was meant; a `tld_not_found` if it is
  * under none of the TLDs.
  */
-export async function parseDomainName(text: string, tlds: () => ReadonlySet<string>): Promise<ParsedDomain> {
-  const found = await findDomain(text, tlds);
+export function parseDomainName(text: string, tlds: () => ReadonlySet<string>): ParsedDomain {
+  const found = findDomain(text, tlds);
   if (!('fault' in found) && !found.isBelow) return found.domain;
-  const meant = 'fault' in found ? await findMeant(text, tlds) : found.domain;
+  const meant = 'fault' in found ? findMeant(text, tlds) : found.domain;
   const fault = 'fault' in found ? found.fault : 'Only a whole domain can be searched for, without a subdomain';
   throw new Problem('invalid_domain', meant ? `${fault}; search for ${meant.unicode}` : fault);
 }
@@ -38,10 +41,10 @@ export async function parseDomainName(text: string, tlds: () => ReadonlySet<stri
 /** The domain that a name is, or is below; or what is wrong with the name. */
 type Found = { readonly domain: ParsedDomain; readonly isBelow: boolean } | { readonly fault: string };
 
-async function findDomain(text: string, tlds: () => ReadonlySet<string>): Promise<Found> {
+function findDomain(text: string, tlds: () => ReadonlySet<string>): Found {
   const fault = findForeign(text);
   if (fault !== undefined) return { fault };
-  const parsed = await toIdnaName(text.replace(finalDot, ''));
+  const parsed = toIdnaName(text.replace(finalDot, ''));
   if ('fault' in parsed) return parsed;
   const labels = parsed.name.split('.');
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) return { fault: 'The domain must not be an IP address' };
@@ -52,8 +55,6 @@ async function findDomain(text: string, tlds: () => ReadonlySet<string>): Promis
   if (at === 0) return { fault: 'A name is missing in front of the TLD' };
   // If only .uk is on sale, co.uk cannot be registered, and example.co.uk is under another TLD.
   const name = labels.slice(at - 1).join('.');
-  // Loaded at the first search: the list of suffixes takes a tenth of the server's start time.
-  const { getPublicSuffix } = await import('tldts-icann');
   if (getPublicSuffix(name) === name) throw new Problem('tld_not_found');
   const unicode = parsed.unicode
     .split('.')
@@ -63,7 +64,7 @@ async function findDomain(text: string, tlds: () => ReadonlySet<string>): Promis
 }
 
 /** The domain in a URL, an e-mail address or a name with too many dots or spaces, if it is one under a TLD on sale. */
-async function findMeant(text: string, tlds: () => ReadonlySet<string>): Promise<ParsedDomain | undefined> {
+function findMeant(text: string, tlds: () => ReadonlySet<string>): ParsedDomain | undefined {
   if (text.length > maxInput) return undefined;
   const host = text
     .trim()
@@ -74,7 +75,7 @@ async function findMeant(text: string, tlds: () => ReadonlySet<string>): Promise
     .replace(/^\.+|\.+$/g, '');
   if (host === text) return undefined;
   try {
-    const found = await findDomain(host, tlds);
+    const found = findDomain(host, tlds);
     return 'fault' in found ? undefined : found.domain;
   } catch (error) {
     if (error instanceof Problem) return undefined;
@@ -120,17 +121,15 @@ const dot = /[.\u3002\uFF0E\uFF61]/u;
  * Maps a name by UTS #46 and checks it by IDNA2008 (RFC 5890 to 5893): letters, digits and hyphens of all scripts, no
  * symbols or emoji, and A-labels by the same rules. No label may mix scripts.
  */
-export async function toIdnaName(text: string): Promise<IdnaName> {
+export function toIdnaName(text: string): IdnaName {
   if (text.length > maxInput) return { fault: tooLong };
   const labels = text.split(dot);
   if (labels.includes('')) return { fault: 'The domain has an empty part' };
   if (labels.some((label) => /^-|-$/.test(label))) return { fault: 'A part of the domain has a hyphen at its end' };
-  // Loaded at the first search, since their tables take 20 ms of the server's start.
-  const [{ default: idna }, table] = await Promise.all([import('idn-hostname'), (scripts ??= loadScripts())]);
   try {
     const name = idna.idnHostname(text);
     const unicode = idna.punycode.toUnicode(name);
-    if (!unicode.split('.').some((label: string) => mixesScripts(label, table))) return { name, unicode };
+    if (!unicode.split('.').some((label: string) => mixesScripts(label))) return { name, unicode };
     return { fault: 'A part of the domain mixes letters of different scripts, which may look alike' };
   } catch (error) {
     // It throws a RangeError for a part in which nothing is left, such as a soft hyphen alone.
@@ -148,25 +147,19 @@ interface Range {
   readonly of: ReadonlySet<string>;
 }
 
-// A constant, computed at the first search.
-let scripts: Promise<readonly Range[]> | undefined;
-
 /**
- * Loads the scripts of the letters, marks and digits that a label may hold: Script_Extensions of Unicode 17. Those of all
- * scripts are left out. A table, since 170 regular expressions take 0.2 s of each process; test/slow/domains/ compares it with
- * them.
+ * The scripts of the letters, marks and digits that a label may hold: Script_Extensions of Unicode 17. Those of all scripts are
+ * left out. A table, since 170 regular expressions take 0.2 s of each process; test/slow/domains/ compares it with them.
  */
-async function loadScripts(): Promise<readonly Range[]> {
-  const { default: table } = await import('./scripts.json', { with: { type: 'json' } });
-  const ranges = Object.entries(table).flatMap(([codes, text]) => {
+const scripts: readonly Range[] = Object.entries(table)
+  .flatMap(([codes, text]) => {
     const of = new Set(codes.split(' '));
     return text.split(' ').map((range) => {
       const [from = 0, to = from] = range.split('-').map((code) => Number.parseInt(code, 16));
       return { from, to, of };
     });
-  });
-  return ranges.toSorted((one, other) => one.from - other.from);
-}
+  })
+  .toSorted((one, other) => one.from - other.from);
 
 /** Japanese, Chinese and Korean are written in several scripts, also together with Latin letters. */
 const together = ['Latn Hani Hira Kana', 'Latn Hani Bopo', 'Latn Hani Hang'].map((codes) => new Set(codes.split(' ')));
@@ -175,10 +168,10 @@ const together = ['Latn Hani Hira Kana', 'Latn Hani Bopo', 'Latn Hani Hang'].map
  * Whether a label mixes scripts, so that it may look like another name. The allowed mixtures are those of the level "highly
  * restrictive" of UTS #39, 5.2.
  */
-function mixesScripts(label: string, table: readonly Range[]): boolean {
+function mixesScripts(label: string): boolean {
   const written = Array.from(label).flatMap((character) => {
     const code = character.codePointAt(0)!;
-    const range = table.findLast(({ from }) => from <= code);
+    const range = scripts.findLast(({ from }) => from <= code);
     return range && code <= range.to ? [range.of] : [];
   });
   const [first] = written;

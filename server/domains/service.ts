@@ -44,36 +44,25 @@ export interface DomainsBase {
   readonly createBucket: CreateBucket;
 }
 
-/** The domain search of a server. */
-export interface OpenDomains extends Domains {
-  /** Starts the background work. */
-  start(): void;
-  /** Starts to read the prices if a request comes before that, and waits for the first read, at most 5 s. */
-  ready(): Promise<void>;
-}
-
 /** How long a request waits for the first prices. */
 const firstReadMs = 5000;
 
-/**
- * Opens the domain search, with live prices if a billing system is configured. `start` begins the background work; all is
- * closed with the server.
- */
-export function openDomains(base: DomainsBase): OpenDomains {
-  const { env, log, opened, releases, createBucket } = base;
+/** Opens the domain search, with live prices if a billing system is configured. Both are read in the background until closed. */
+export function openDomains({ env, log, opened, releases, createBucket }: DomainsBase) {
   const registries = openRegistries(env, log, createBucket);
   opened.defer(() => registries.close());
   const live = openLivePrices(env, log);
   opened.defer(async () => await live?.stop());
+  registries.start();
+  live?.start();
   const availability = createAvailability(registries);
-  const start = (): void => {
-    registries.start();
-    live?.start();
+  return {
+    ...createDomains({ catalog: () => releases.current().domains, live, availability }),
+    /** Waits for the first read of the prices, at most 5 s. */
+    async ready(): Promise<void> {
+      if (live && !live.current()) await withTimeout(live.firstRead(), firstReadMs, () => undefined);
+    },
   };
-  const ready = async (): Promise<void> => {
-    if (live && !live.current()) await withTimeout(live.firstRead(), firstReadMs, () => undefined);
-  };
-  return { ...createDomains({ catalog: () => releases.current().domains, live, availability }), start, ready };
 }
 
 /** Opens the registries. The User-Agent names this service and a contact URL for registry operators. */
@@ -160,7 +149,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
   return {
     list: () => read().listed,
     async search(text) {
-      const domain = await parseDomainName(text, () => read().tlds);
+      const domain = parseDomainName(text, () => read().tlds);
       const offer = read().offers.get(domain.tld);
       if (!offer) throw new Problem('tld_not_found');
       const found = await availability.check(domain, offer.lookup);

@@ -1,4 +1,4 @@
-import { allows, kindOf } from '#contract/api-keys.ts';
+import { ServerName, allows, kindOf } from '#contract/api-keys.ts';
 import { messageOf } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
@@ -110,6 +110,30 @@ export function hostingRoutes({ hosting, activity, idempotency, lifecycle }: Hos
     })),
   };
 }
+
+/**
+ * The route of a stream's address for requests without a websocket handshake. It is not in the machine description, which
+ * has no way to describe a websocket.
+ */
+export const streamRoute: Route = {
+  endpoint: {
+    method: 'GET',
+    path: '/v1/hosting/game/console/{server_id}/stream',
+    tag: 'Game servers',
+    summary: 'A console stream, as a websocket',
+    description: 'It is not in the machine description, which has no websockets.',
+    stored: false,
+    errorStyle: 'json',
+    replies: {},
+    problems: ['upgrade_required'],
+    failure: 'internal_error',
+  },
+  answer({ rest }) {
+    if (!ServerName.safeParse(`game:${rest}`).success) throw new Problem('not_found');
+    // RFC 9110 7.8: the sender of Upgrade also sends it as a connection option.
+    throw new Problem('upgrade_required', undefined, { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } });
+  },
+};
 
 function toId({ server, id }: Caller) {
   return kindOf(server) === 'vps' ? { vps_id: id } : { server_id: id };

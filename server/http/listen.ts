@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { listen } from 'listhen';
@@ -60,10 +60,15 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   http.timeout = stalledMs;
   // The app refuses a request without Host; Node.js would answer without our headers. A client that sends no more may
   // still wait for its answer; Node.js would disconnect it.
-  Object.assign(http, { requireHostHeader: false, httpAllowHalfOpen: true });
+  Object.assign(http, { requireHostHeader: false, httpAllowHalfOpen: true, shouldUpgradeCallback: isWebsocket });
   // Without this listener, Node.js answers 417.
   http.on('checkExpectation', (request, response) => http.emit('request', request, response));
   return { url: url.replace(/\/$/, ''), http, ...connections };
+}
+
+/** Java's HTTP client offers h2c with every request, which must be served as a plain request. */
+export function isWebsocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 interface Address extends Pick<ListenOptions, 'host' | 'port'> {

@@ -3,11 +3,10 @@ import { request as requestHttps } from 'node:https';
 import { connect } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
-import { toInstant } from '#common/local-time.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import { createPoller } from '../upstream/poller.ts';
-import { UndecidedError, toPlatformStatus } from './platform.ts';
-import type { Part, StatusSource } from './platform.ts';
+import { UndecidedError, toPlatformStatus, toWindows } from './platform.ts';
+import type { MaintenanceWindow, Part, StatusSource } from './platform.ts';
 
 type MonitorSettings = StatusCatalog['monitors'][number];
 
@@ -151,27 +150,6 @@ function toInitialState(former: Monitor | undefined, { url, tcp }: MonitorSettin
   if (!former) return { up: undefined, streak: 0 };
   const isSameTarget = former.settings.url === url && former.settings.tcp === tcp;
   return isSameTarget ? former.state() : { up: former.state().up, streak: 0 };
-}
-
-/** Planned maintenance in absolute time. */
-interface MaintenanceWindow {
-  /** The names of the monitors concerned. */
-  readonly monitors: ReadonlySet<string>;
-  /** Milliseconds since 1970. */
-  readonly start: number;
-  /** Milliseconds since 1970, exclusive. */
-  readonly end: number;
-}
-
-/** Converts planned maintenance to absolute time. */
-export function toWindows(planned: StatusCatalog['maintenance']): MaintenanceWindow[] {
-  return planned.map(({ monitors, start, end, timezone }) => {
-    const startsAt = toInstant(start, timezone);
-    const endsAt = toInstant(end, timezone);
-    // If the clock change leaves no time between the two, the window keeps its local duration.
-    const written = Date.parse(`${end}Z`) - Date.parse(`${start}Z`);
-    return { monitors: new Set(monitors), start: startsAt, end: endsAt > startsAt ? endsAt : startsAt + written };
-  });
 }
 
 /**

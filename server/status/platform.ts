@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import type { StatusResponse } from '#contract/status.ts';
+import { toInstant } from '#common/local-time.ts';
+import type { StatusCatalog, StatusResponse } from '#contract/status.ts';
 
 /** The state of the platform as in the response: each name once, sorted by code point. */
 export type PlatformStatus = z.infer<typeof StatusResponse>;
@@ -43,4 +44,25 @@ export function toPlatformStatus(parts: readonly Part[]): PlatformStatus {
 /** Compares as UTF-8, which has the order of code points; UTF-16 would sort emoji before full-width letters. */
 function compareCodePoints(one: string, other: string): number {
   return Buffer.compare(Buffer.from(one), Buffer.from(other));
+}
+
+/** Planned maintenance in absolute time. */
+export interface MaintenanceWindow {
+  /** The names of the monitors concerned. */
+  readonly monitors: ReadonlySet<string>;
+  /** Milliseconds since 1970. */
+  readonly start: number;
+  /** Milliseconds since 1970, exclusive. */
+  readonly end: number;
+}
+
+/** Converts planned maintenance to absolute time. */
+export function toWindows(planned: StatusCatalog['maintenance']): MaintenanceWindow[] {
+  return planned.map(({ monitors, start, end, timezone }) => {
+    const startsAt = toInstant(start, timezone);
+    const endsAt = toInstant(end, timezone);
+    // If the clock change leaves no time between the two, the window keeps its local duration.
+    const written = Date.parse(`${end}Z`) - Date.parse(`${start}Z`);
+    return { monitors: new Set(monitors), start: startsAt, end: endsAt > startsAt ? endsAt : startsAt + written };
+  });
 }

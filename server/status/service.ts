@@ -1,11 +1,10 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile } from '#common/atomic-file.ts';
 import { createFolder } from '#common/folder.ts';
 import { StatusResponse } from '#contract/status.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { Logger } from '../log.ts';
-import { EnvError, checkFolder } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
@@ -67,11 +66,10 @@ export interface StatusBase {
 }
 
 /**
- * Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. It is not started, and is closed
- * with the server. Throws an {@link EnvError} if STATUS_FILE cannot be written.
+ * Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. It works in the background until
+ * it is closed.
  */
 export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): Status {
-  if (env.STATUS_FILE !== undefined) checkStatusFile(env.STATUS_FILE);
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const catalog = (): StatusCatalog => releases.current().status;
   const onChange = (name: string, up: boolean, reason: string | undefined): void =>
@@ -85,13 +83,8 @@ export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): 
     onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform cannot be determined'),
   });
   opened.defer(() => status.stop());
+  status.start();
   return status;
-}
-
-/** The folder is not created: a mistyped one would hide that the file is not where the CDN reads it. */
-function checkStatusFile(file: string): void {
-  checkFolder('STATUS_FILE', dirname(file));
-  if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: this is not a regular file');
 }
 
 /** Creates the status service. With a file, it polls, so that the snapshot is fresh without requests. */

@@ -5,7 +5,7 @@ import type { StatusCatalog } from '#contract/status.ts';
 import { ReleaseError } from '../../server/releases/files.ts';
 import { loadRelease } from '../../server/releases/load.ts';
 import { openReleases } from '../../server/releases/service.ts';
-import { toWindows } from '../../server/status/monitors.ts';
+import { toWindows } from '../../server/status/platform.ts';
 import { damages } from '../releases/damage.ts';
 import { copyProject, sharedProject } from './shared.ts';
 import { readManifest, servedFiles } from './targets.ts';

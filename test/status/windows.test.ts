@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toInstant } from '#common/local-time.ts';
-import { toWindows } from '../../server/status/monitors.ts';
+import { toWindows } from '../../server/status/platform.ts';
 
 test.each([
   ['UTC', '2026-12-01T22:00', '2026-12-01T22:00:00Z'],

@@ -8,6 +8,7 @@ import type { CreateBucket } from '../../token-bucket.ts';
 import { createClient } from '../../upstream/client.ts';
 import { lookupPublic } from '../../upstream/public-address.ts';
 import type { DomainName } from '../names.ts';
+import { isDelegated } from './dns.ts';
 import { createHostLimiter, defaultLimits } from './query.ts';
 import type { Availability, Deadline, QueryContext, Rate, RegistryLimits } from './query.ts';
 import { createRdap } from './rdap.ts';
@@ -115,8 +116,6 @@ export function createRegistries(options: RegistriesOptions): Registries {
   /** Checks by DNS whether a name is taken. It has the time of two queries, which leaves time for the registry. */
   const isSeenInDns = async (name: string): Promise<boolean> => {
     if (dnsServers === 'off') return false;
-    // Loaded at the first search, since it takes 10 ms of the server's start.
-    const { isDelegated } = await import('./dns.ts');
     const query = { servers: dnsServers, timeoutMs: limits.dnsMs };
     const isSeen = await within(2 * limits.dnsMs, ({ signal }) =>
       dnsSlots(async () => !signal.aborted && (await isDelegated(name, { ...query, signal }))),

@@ -54,7 +54,7 @@ export function createFossBilling(
       }
       const { result } = parsePrices(await call('servicedomain/tlds'), Tlds);
       const entries = result.map((entry) => Entry.safeParse(entry).data).filter((entry) => entry !== undefined);
-      return await collectPrices(
+      return collectPrices(
         entries.map((entry) => [
           entry.tld,
           { register: entry.price_registration, renew: entry.price_renew, transfer: entry.price_transfer },

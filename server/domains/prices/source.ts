@@ -49,15 +49,15 @@ const maxNameLength = 64;
  * Collects prices by TLD. Entries without prices are ignored. Entries that are no TLD, or repeat one in another spelling,
  * are ignored with a warning.
  */
-export async function collectPrices(
+export function collectPrices(
   entries: Iterable<readonly [tld: string, prices: TldPrices | undefined]>,
   warn: PriceSourceOptions['warn'],
-): Promise<Map<string, TldPrices>> {
+): Map<string, TldPrices> {
   const collected = new Map<string, TldPrices>();
   const ignored: string[] = [];
   for (const [text, prices] of entries) {
     if (!prices) continue;
-    const tld = await toTld(text);
+    const tld = toTld(text);
     if (tld === undefined || collected.has(tld)) ignored.push(JSON.stringify(text.slice(0, maxNameLength)));
     else collected.set(tld, prices);
   }
@@ -78,8 +78,8 @@ export function parsePrices<Schema extends z.ZodType>(reply: Reply, schema: Sche
 }
 
 /** Normalizes `de`, `.de` or `рф` to A-labels in lower case without a leading dot; undefined if it is no TLD. */
-async function toTld(text: string): Promise<string | undefined> {
-  const parsed = await toIdnaName(text.replace(/^\./, ''));
+function toTld(text: string): string | undefined {
+  const parsed = toIdnaName(text.replace(/^\./, ''));
   // No TLD begins with a digit; such a last label may be of an IP address.
   return 'name' in parsed && /(?:^|\.)[a-z][^.]*$/.test(parsed.name) ? parsed.name : undefined;
 }

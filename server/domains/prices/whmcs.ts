@@ -59,7 +59,7 @@ export function createWhmcs(
         return new Map();
       }
       const entries = Object.entries(answer.pricing);
-      return await collectPrices(
+      return collectPrices(
         entries.map(([tld, entry]) => [tld, Entry.safeParse(entry).data]),
         warn,
       );

@@ -3,10 +3,11 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import { ServerName } from '#contract/api-keys.ts';
+import { streamRoute } from '../routes.ts';
 import type { Relay, StreamClient } from './relay.ts';
 import { pingData } from './session.ts';
 import type { Logger } from '../../log.ts';
-import type { Route } from '../../http/handle.ts';
+import { isWebsocket } from '../../http/listen.ts';
 import { answeredRequests, assertAllowed } from '../../http/request.ts';
 import type { RequestContext, Requests } from '../../http/request.ts';
 import { renderRawError } from '../../http/respond.ts';
@@ -45,30 +46,6 @@ const serverOptions = {
 
 /** The target of a stream, also in absolute form, which servers must accept (RFC 9112 3.2.2). */
 const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/([^/?#]+)\/stream(?:\?|$)/;
-
-/**
- * The route of a stream's address for requests without a websocket handshake. It is not in the machine description, which
- * has no way to describe a websocket.
- */
-export const streamRoute: Route = {
-  endpoint: {
-    method: 'GET',
-    path: '/v1/hosting/game/console/{server_id}/stream',
-    tag: 'Game servers',
-    summary: 'A console stream, as a websocket',
-    description: 'It is not in the machine description, which has no websockets.',
-    stored: false,
-    errorStyle: 'json',
-    replies: {},
-    problems: ['upgrade_required'],
-    failure: 'internal_error',
-  },
-  answer({ rest }) {
-    if (!ServerName.safeParse(`game:${rest}`).success) throw new Problem('not_found');
-    // RFC 9110 7.8: the sender of Upgrade also sends it as a connection option.
-    throw new Problem('upgrade_required', undefined, { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } });
-  },
-};
 
 /**
  * Creates the websocket endpoint. It allows any Origin: the token in the first message is the only credential, so a foreign
@@ -116,7 +93,6 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
   };
   return {
     attach(server) {
-      // Java's HTTP client offers h2c with every request, which must be served as a plain request.
       Object.assign(server, { shouldUpgradeCallback: isWebsocket });
       server.on('upgrade', (request, socket, head) => {
         // Until ws adds its listeners, a connection reset would be an uncaught exception.
@@ -166,10 +142,6 @@ function keepAlive(websocket: WebSocket, everyMs: number): void {
   }, everyMs).unref();
   for (const event of ['message', 'ping', 'pong']) websocket.on(event, () => (isAlive = true));
   websocket.on('close', () => clearInterval(timer));
-}
-
-function isWebsocket({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 /** RFC 6455 4.2.1; checked here, since ws also accepts version 8. */

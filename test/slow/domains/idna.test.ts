@@ -46,7 +46,7 @@ describeInstalled(testFile, (lines) => {
       expect([400, 404]).toContain(status);
       // The value, for which a TLD would have to be on sale.
       if (valid && status === 404)
-        expect(await toIdnaName(name)).toEqual({
+        expect(toIdnaName(name)).toEqual({
           name: `${aLabels.replace(/\.$/, '')}.test`,
           unicode: `${unicode.replace(/\.$/, '')}.test`,
         });
