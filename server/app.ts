@@ -1,19 +1,35 @@
+import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { H3, HTTPError, proxyRequest } from 'h3';
+import { Readable } from 'node:stream';
+import type { Duplex } from 'node:stream';
+import { H3, HTTPError, proxyRequest, toNodeHandler } from 'h3';
 import type { H3Event, HTTPMethod } from 'h3';
 import type { ServerName } from '#contract/api-keys.ts';
 import { isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { problems } from '#contract/problem.ts';
-import type { Caller, KeyCaller, Route } from './http/handle.ts';
-import { assertAllowed, preflightHeaders, readRest, unreadable } from './http/request.ts';
+import type { Env } from './env.ts';
+import type { Relay } from './hosting/console/relay.ts';
+import type { UpgradeHandler } from './hosting/console/upgrade.ts';
+import { streamRoute } from './hosting/routes.ts';
+import type { Caller, KeyCaller, Route, RouteReply } from './http/handle.ts';
+import { listenOn } from './http/listen.ts';
+import { assertAllowed, createRequests, preflightHeaders, readRest, unreadable } from './http/request.ts';
 import type { RequestContext, Requests } from './http/request.ts';
-import { append, badTarget, renderError, send, setHead } from './http/respond.ts';
-import { authorize } from './keys/authorize.ts';
+import { toStoredReply } from './http/stored.ts';
+import type { StoredFile } from './http/stored.ts';
+import { authorize, createAuthenticate } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Limits } from './limits.ts';
-import { Problem } from './problem.ts';
+import type { Logger } from './log.ts';
+import { Problem, renderError } from './problem.ts';
+import { createFastPath } from './releases/serve.ts';
+import type { Releases } from './releases/service.ts';
 import { StoreUnreachableError } from './store/database.ts';
+import type { Store } from './store/types.ts';
+
+/** The message for a request whose target no route may see. */
+const badTarget = 'The target of the request is not valid, or it has no Host';
 
 /** Dependencies of the app. */
 export interface AppOptions {
@@ -59,8 +75,11 @@ export function createApp(options: AppOptions): H3 {
   const fail = (event: H3Event, error: unknown): string => {
     const context = contextOf(event);
     const { endpoint } = event.context;
-    const thrown = HTTPError.isError(error) && error.unhandled ? error.cause : error;
+    let thrown = HTTPError.isError(error) && error.unhandled ? error.cause : error;
     onThrown?.(thrown);
+    // Without an endpoint, h3 rejected the URL.
+    if (!endpoint && HTTPError.isError(thrown) && thrown.status === 400)
+      thrown = new Problem('validation_error', badTarget);
     const isUnreachable = isStoreUnreachable(thrown);
     const { status, headers, body } = renderError(isUnreachable ? toStoreProblem(thrown, endpoint) : thrown, endpoint);
     // The health of the store logs that it does not answer, once for all requests.
@@ -190,4 +209,123 @@ function isStoreUnreachable(error: unknown): boolean {
 function toStoreProblem(thrown: unknown, endpoint: Endpoint | undefined): Problem {
   const code = thrown instanceof Problem && problems[thrown.code].status === 500 ? thrown.code : endpoint?.failure;
   return new Problem(code ?? 'internal_error', undefined, { headers: { 'Retry-After': '5' } });
+}
+
+/** Sets the status with its reason phrase, which h3 leaves empty, and adds headers: alternating names and values. */
+function setHead(event: H3Event, status: number, headers: readonly string[] = []): void {
+  event.res.status = status;
+  event.res.statusText = STATUS_CODES[status]!;
+  append(event, headers);
+}
+
+/** Adds headers, given as alternating names and values. */
+function append(event: H3Event, headers: readonly string[]): void {
+  for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
+}
+
+/** Sends the reply of a route; returns the body. A preview changes at each save. */
+function send(
+  event: H3Event,
+  reply: RouteReply,
+  context: RequestContext,
+  isPreview: boolean,
+): string | Promise<unknown> {
+  if ('variants' in reply) return sendStored(event, reply, context, isPreview);
+  if ('to' in reply) {
+    setHead(event, 302, ['Location', reply.to, 'Cache-Control', 'no-cache', 'Content-Length', '0']);
+    return '';
+  }
+  const text = `${JSON.stringify(reply.body)}\n`;
+  setHead(event, reply.status, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))]);
+  append(event, ['Cache-Control', 'no-store', ...Object.entries(reply.headers ?? {}).flat(), ...context.limits]);
+  return text;
+}
+
+async function sendStored(
+  event: H3Event,
+  file: StoredFile,
+  context: RequestContext,
+  isPreview: boolean,
+): Promise<unknown> {
+  const { status, headers, variant, range } = toStoredReply(file, context.request, isPreview);
+  const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant, range)));
+  // The response has begun, so it can only be broken off.
+  if (bytes instanceof Readable) bytes.once('error', (error) => (context.failure = error));
+  setHead(event, status, headers);
+  if (range && Buffer.isBuffer(bytes)) return bytes.subarray(range.start, range.end + 1);
+  return bytes ?? '';
+}
+
+/** What listening needs of the server. */
+export interface ListenersBase {
+  readonly env: Env;
+  readonly log: Logger;
+  readonly opened: AsyncDisposableStack;
+  readonly releases: Releases;
+  readonly store: Store;
+  readonly limits: Limits;
+  readonly relay: Relay;
+  /** Opens a part after the start. */
+  readonly later: (open: () => Promise<UpgradeHandler>) => () => Promise<UpgradeHandler>;
+  /** In development: where /preview is rendered. Requests are not logged. */
+  readonly preview: string | undefined;
+  /** Creates what logs an error. */
+  readonly report: (message: string) => (error: unknown) => void;
+}
+
+/** After this time in addition, a client that does not read its response is disconnected: the response is in memory. */
+const stalledClientMs = 120_000;
+
+const untrustedMessage =
+  'X-Forwarded-For of an address that is not in TRUSTED_PROXIES is ignored; if it is your proxy, all its visitors share one limit';
+
+/** Starts listening: the fast path for files, the app behind it, and websockets. It is closed with the server. */
+export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
+  const { env, log, opened, releases, store, limits, relay, preview, report, later } = base;
+  const requests = createRequests({
+    trustedProxies: env.TRUSTED_PROXIES,
+    onUntrusted: (address) => log.warn({ address }, untrustedMessage),
+    cors: { origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS },
+    limit: limits.client,
+    log: preview === undefined ? log : log.child({}, { level: 'error' }),
+  });
+  const app = createApp({
+    routes: [...routes, streamRoute],
+    preview,
+    requests,
+    limits,
+    authenticate: createAuthenticate({
+      apiKeys: store.apiKeys,
+      onTouchFailure: report('the last use of a key could not be stored'),
+    }),
+    maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
+  });
+  const handleByApp = toNodeHandler(app);
+  const handleFile = createFastPath(releases, requests, preview !== undefined);
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    if (!handleFile(request, response)) void handleByApp(request, response);
+  };
+  const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
+  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
+  let upgrades: UpgradeHandler | undefined;
+  const openUpgrades = later(async () => {
+    const { createUpgradeHandler } = await import('./hosting/console/upgrade.ts');
+    upgrades = createUpgradeHandler({ relay, requests, log });
+    server.http.off('upgrade', onUpgrade);
+    upgrades.attach(server.http);
+    return upgrades;
+  });
+  const onUpgrade = (...handshake: readonly [IncomingMessage, Duplex, Buffer]): void => {
+    handshake[1].on('error', () => undefined);
+    void openUpgrades().then(() => server.http.emit('upgrade', ...handshake));
+  };
+  server.http.on('upgrade', onUpgrade);
+  opened.defer(async () => {
+    await Promise.all([upgrades?.close(), server.drain(env.SHUTDOWN_GRACE_SECONDS)]);
+  });
+  return {
+    url: server.url,
+    /** Makes each response close its connection. */
+    announce: () => server.announce(),
+  };
 }

@@ -1,4 +1,7 @@
-import { problems } from '#contract/problem.ts';
+import { STATUS_CODES } from 'node:http';
+import { messageOf } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
+import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
 /**
@@ -29,4 +32,36 @@ export class Problem extends Error {
     this.headers = headers;
     this.reason = reason;
   }
+}
+
+/**
+ * Renders any thrown value in the error style of an endpoint. Only a {@link Problem} has a code and message of its own;
+ * all else becomes the endpoint's failure code.
+ */
+export function renderError(error: unknown, endpoint: Endpoint | undefined) {
+  const problem = error instanceof Problem ? error : new Problem(endpoint?.failure ?? 'internal_error');
+  const style = endpoint?.errorStyle ?? 'json';
+  const isDefault = problem.message === problems[problem.code].message;
+  const body = renderProblem(style, problem.code, isDefault ? messageOf(endpoint, problem.code) : problem.message);
+  const { status } = problems[problem.code];
+  const headers: Record<string, string> = {
+    'Content-Type': errorMediaTypes[style],
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    ...(status === 401 || status === 403 ? { 'WWW-Authenticate': 'Bearer' } : {}),
+    ...problem.headers,
+  };
+  return { status, headers, body };
+}
+
+/**
+ * Renders an error as the bytes of a whole response, for a socket without a ServerResponse. The connection closes after
+ * it.
+ */
+export function renderRawError(error: unknown, requestId: string, limits: readonly string[] = []) {
+  const { status, headers, body } = renderError(error, undefined);
+  const common = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff', 'Connection', 'close'];
+  const fields = [...Object.entries(headers).flat(), ...(status === 429 ? limits : []), ...common];
+  const lines = fields.map((text, at) => (at % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');
+  return { status, text: `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}` };
 }

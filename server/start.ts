@@ -1,9 +1,9 @@
+import { openListeners } from './app.ts';
 import type { Env } from './env.ts';
 import { openHosting } from './hosting/index.ts';
 import { answeredRequests } from './http/request.ts';
 import { createLifecycle } from './lifecycle.ts';
 import { openLimits } from './limits.ts';
-import { openListeners } from './listeners.ts';
 import type { Logger } from './log.ts';
 import { openMetrics } from './metrics/index.ts';
 import { serveReleases } from './releases/service.ts';

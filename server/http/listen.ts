@@ -4,9 +4,8 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { Server as NetServer, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { listen } from 'listhen';
-import { Problem } from '../problem.ts';
+import { Problem, renderRawError } from '../problem.ts';
 import { answeredRequests } from './request.ts';
-import { renderRawError } from './respond.ts';
 
 /** The server cannot listen on its address. */
 export class ListenError extends Error {

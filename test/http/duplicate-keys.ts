@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { visit } from 'jsonc-parser';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { parseJsonBody } from '../../server/http/body.ts';
+import { parseJsonBody } from '../../server/http/handle.ts';
 import { createRandom } from '../bench/corpus.ts';
 
 /** What a parser says of a text: the value, or nothing if it refuses it. */

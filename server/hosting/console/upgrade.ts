@@ -10,8 +10,7 @@ import type { Logger } from '../../log.ts';
 import { isWebsocket } from '../../http/listen.ts';
 import { answeredRequests, assertAllowed } from '../../http/request.ts';
 import type { RequestContext, Requests } from '../../http/request.ts';
-import { renderRawError } from '../../http/respond.ts';
-import { Problem } from '../../problem.ts';
+import { Problem, renderRawError } from '../../problem.ts';
 
 /** Dependencies of the websocket endpoint. */
 export interface UpgradeOptions {
