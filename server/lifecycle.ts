@@ -1,3 +1,5 @@
+import { answeredRequests } from './http/request.ts';
+
 /** The readiness of this instance, and the work that it must complete before it stops. */
 export type Lifecycle = ReturnType<typeof createLifecycle>;
 
@@ -25,6 +27,45 @@ export function createLifecycle(canServe: () => boolean = () => true) {
     /** Resolves when all such work has ended. */
     async idle(): Promise<void> {
       while (running.size > 0) await Promise.allSettled(running);
+    },
+  };
+}
+
+/** What no request needs is opened after the first answer or this time, whichever is first: it would delay that answer. */
+const idleMs = 1000;
+
+/**
+ * Opens parts of the server after its start: each when a request needs it, and the others soon after the first answer. Then
+ * all code is loaded, also that of features which no one uses yet: an upgrade may replace files under a running server.
+ */
+export function createLater(opened: AsyncDisposableStack) {
+  const parts: (() => Promise<unknown>)[] = [];
+  return {
+    /** Returns what opens a part once. It is closed in the order of these calls, whenever it was opened. */
+    later: <Part>(open: (own: AsyncDisposableStack) => Promise<Part>): (() => Promise<Part>) => {
+      const own = new AsyncDisposableStack();
+      let opening: Promise<Part> | undefined;
+      opened.defer(async () => {
+        await opening?.catch(() => undefined);
+        await own.disposeAsync();
+      });
+      const part = () => (opening ??= open(own));
+      parts.push(part);
+      return part;
+    },
+    /** Opens all parts soon. One that fails ends the process by a rejection that no one handles. */
+    openSoon: (): void => {
+      const openAll = (): void => {
+        stop();
+        for (const part of parts) void part().then(() => undefined);
+      };
+      const timer = setTimeout(openAll, idleMs).unref();
+      const unsubscribe = answeredRequests.subscribe(openAll);
+      const stop = (): void => {
+        clearTimeout(timer);
+        unsubscribe();
+      };
+      opened.defer(stop);
     },
   };
 }

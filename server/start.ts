@@ -1,8 +1,7 @@
 import { openListeners } from './app.ts';
 import type { Env } from './env.ts';
 import { openHosting } from './hosting/index.ts';
-import { answeredRequests } from './http/request.ts';
-import { createLifecycle } from './lifecycle.ts';
+import { createLater, createLifecycle } from './lifecycle.ts';
 import { openLimits } from './limits.ts';
 import type { Logger } from './log.ts';
 import { openMetrics } from './metrics/index.ts';
@@ -23,45 +22,6 @@ interface StartOptions {
   readonly preview?: string | undefined;
   /** How many lines of the log were dropped. */
   readonly droppedLines?: () => number;
-}
-
-/** What no request needs is opened after the first answer or this time, whichever is first: it would delay that answer. */
-const idleMs = 1000;
-
-/**
- * Opens parts of the server after its start: each when a request needs it, and the others soon after the first answer. Then
- * all code is loaded, also that of features which no one uses yet: an upgrade may replace files under a running server.
- */
-function createLater(opened: AsyncDisposableStack) {
-  const parts: (() => Promise<unknown>)[] = [];
-  return {
-    /** Returns what opens a part once. It is closed in the order of these calls, whenever it was opened. */
-    later: <Part>(open: (own: AsyncDisposableStack) => Promise<Part>): (() => Promise<Part>) => {
-      const own = new AsyncDisposableStack();
-      let opening: Promise<Part> | undefined;
-      opened.defer(async () => {
-        await opening?.catch(() => undefined);
-        await own.disposeAsync();
-      });
-      const part = () => (opening ??= open(own));
-      parts.push(part);
-      return part;
-    },
-    /** Opens all parts soon. One that fails ends the process by a rejection that no one handles. */
-    openSoon: (): void => {
-      const openAll = (): void => {
-        stop();
-        for (const part of parts) void part().then(() => undefined);
-      };
-      const timer = setTimeout(openAll, idleMs).unref();
-      const unsubscribe = answeredRequests.subscribe(openAll);
-      const stop = (): void => {
-        clearTimeout(timer);
-        unsubscribe();
-      };
-      opened.defer(stop);
-    },
-  };
 }
 
 /** Creates the service and starts listening. Throws if it cannot serve. */

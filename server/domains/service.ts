@@ -14,18 +14,6 @@ import { openLivePrices } from './prices/index.ts';
 import type { LivePrices, PriceSettings } from './prices/index.ts';
 import type { TldPrices } from './prices/source.ts';
 
-/** The TLDs on sale, and the domain search. */
-export interface Domains {
-  /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
-  list(): z.infer<typeof DomainTLD>[];
-  /** Throws a Problem if the name is invalid, its TLD is not on sale, or its availability is unknown. */
-  search(text: string): Promise<{
-    readonly body: z.infer<typeof DomainSearchResponse>;
-    /** The name with U-labels; equal to the domain of the body if the name is ASCII. */
-    readonly unicode: string;
-  }>;
-}
-
 /** The settings of the look-ups. */
 export interface RegistrySettings {
   readonly DNS_SERVERS?: 'off' | readonly string[] | undefined;
@@ -133,7 +121,7 @@ interface Offer {
 }
 
 /** Creates the domain service. Exactly the listed TLDs can be searched. */
-export function createDomains({ catalog, live, availability }: DomainsOptions): Domains {
+export function createDomains({ catalog, live, availability }: DomainsOptions) {
   let cached: { catalog: unknown; prices: unknown; offers: Offers } | undefined;
 
   const read = (): Offers => {
@@ -147,15 +135,20 @@ export function createDomains({ catalog, live, availability }: DomainsOptions): 
     return cached.offers;
   };
   return {
+    /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
     list: () => read().listed,
-    async search(text) {
+    /**
+     * Searches for a domain; returns the reply, and the name with U-labels. Throws a Problem if the name is invalid, its TLD
+     * is not on sale, or its availability is unknown.
+     */
+    async search(text: string) {
       const domain = parseDomainName(text, () => read().tlds);
       const offer = read().offers.get(domain.tld);
       if (!offer) throw new Problem('tld_not_found');
       const found = await availability.check(domain, offer.lookup);
       if (found === 'unknown') throw new Problem('provider_error');
       const orderUrl = offer.listed.order_url ?? catalog().order_url?.replaceAll('{domain}', domain.name);
-      const body = {
+      const body: z.infer<typeof DomainSearchResponse> = {
         success: true,
         domain: domain.name,
         tld: offer.listed.tld,

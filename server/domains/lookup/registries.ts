@@ -1,34 +1,94 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
+import { z } from 'zod';
 import type { DomainLookup } from '#contract/domains.ts';
 import type { Logger } from '../../log.ts';
 import { withTimeout } from '../../timeout.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
-import { createClient } from '../../upstream/client.ts';
-import { lookupPublic } from '../../upstream/public-address.ts';
+import { createClient, parseJson } from '../../upstream/client.ts';
+import { createPoller } from '../../upstream/poller.ts';
+import { isAllowedUrl, lookupPublic } from '../../upstream/public-address.ts';
 import type { DomainName } from '../names.ts';
 import { isDelegated } from './dns.ts';
 import { createHostLimiter, defaultLimits } from './query.ts';
 import type { Availability, Deadline, QueryContext, Rate, RegistryLimits } from './query.ts';
 import { createRdap } from './rdap.ts';
-import { createBootstrap, hostRates, isListedHost, toExistingName, toRegistryTld, unlisted } from './servers.ts';
-import type { Source } from './servers.ts';
+import snapshot from './rdap-snapshot.json' with { type: 'json' };
 import { createWhois } from './whois.ts';
 
+/** A source of availability for a TLD. */
+type Source = Exclude<DomainLookup, 'none'>;
+
+/**
+ * The RDAP server of each TLD, from IANA's list of 2026-02-13 (https://data.iana.org/rdap/dns.json), without three that
+ * have no https (.kg, .mg, .ng); .online, .site, .store and .tech are as of 2026-09-30. It is used until a newer list is
+ * read.
+ */
+export const listedBases: ReadonlyMap<string, string> = new Map(
+  Object.entries(snapshot).flatMap(([base, tlds]) => tlds.split(' ').map((tld) => [tld, base] as const)),
+);
+
+/**
+ * Sources of TLDs that are not in IANA's list as of 2026-11-20, the better source first. RDAP: DENIC's pilot (denic.de),
+ * SWITCH (whoisit's overrides), Identity Digital for .io (caarlos0/domain_exporter PR 409; the server at nic.io denies
+ * existing names). DAS: docs.dnsbelgium.be, EURid. WHOIS: rfc1036/whois 5.6.6 of 2026-02-16.
+ *
+ * There are no sources for .es and .gr, which have only a web form, and for .bg, .hr, .ie, .lv and .me, whose response
+ * formats are unknown.
+ */
+const unlisted: ReadonlyMap<string, readonly Source[]> = new Map(
+  Object.entries({
+    at: [{ whois: 'whois.nic.at' }],
+    // The registry advises against WHOIS for availability checks.
+    be: [{ das: 'das.dns.be:4343' }],
+    ch: [{ rdap: 'https://rdap.nic.ch/' }, { whois: 'whois.nic.ch' }],
+    co: [{ whois: 'whois.registry.co' }],
+    de: [{ rdap: 'https://rdap.denic.de/' }, { whois: 'whois.denic.de' }],
+    dk: [{ whois: 'whois.punktum.dk' }],
+    ee: [{ whois: 'whois.tld.ee' }],
+    eu: [{ das: 'das.eu:4343' }, { whois: 'whois.eu' }],
+    hu: [{ whois: 'whois.nic.hu' }],
+    io: [{ rdap: 'https://rdap.identitydigital.services/rdap/' }],
+    it: [{ whois: 'whois.nic.it' }],
+    li: [{ rdap: 'https://rdap.nic.li/' }, { whois: 'whois.nic.li' }],
+    lt: [{ whois: 'whois.domreg.lt' }],
+    lu: [{ whois: 'whois.dns.lu' }],
+    nu: [{ whois: 'whois.iis.nu' }],
+    pt: [{ whois: 'whois.dns.pt' }],
+    ro: [{ whois: 'whois.rotld.ro' }],
+    se: [{ whois: 'whois.iis.se' }],
+    sk: [{ whois: 'whois.sk-nic.sk' }],
+  }),
+);
+
+/**
+ * Suffixes of two labels that belong to the registry of their TLD, and a name that exists there. Others may be private:
+ * the server of .com denies every name under .uk.com.
+ */
+const zones: ReadonlyMap<string, { readonly of: string; readonly existing: string }> = new Map(
+  Object.entries({
+    'co.uk': { of: 'uk', existing: 'bbc.co.uk' },
+    'org.uk': { of: 'uk', existing: 'nominet.org.uk' },
+  }),
+);
+
+/**
+ * Hosts with a known rate limit: Google allows about one query per second before its 429 (measured in 2026-03). The
+ * others are published: .be 50 per minute, .eu DAS 120 and WHOIS 15 per minute, .nl one per second.
+ */
+const hostRates: ReadonlyMap<string, Rate> = new Map(
+  Object.entries({
+    'pubapi.registry.google': { rps: 1, burst: 5 },
+    'das.dns.be': { rps: 0.75, burst: 5 },
+    'das.eu': { rps: 1.9, burst: 5 },
+    'whois.eu': { rps: 0.2, burst: 3 },
+    'whois.domain-registry.nl': { rps: 1, burst: 1 },
+  }),
+);
+
 /** The domain registries. */
-export interface Registries {
-  /** Starts to read the list of RDAP servers regularly. */
-  start(): void;
-  /**
-   * Checks whether a name can be registered: first by DNS, which can only prove `taken`, then at the source of the TLD,
-   * from the catalog or the built-in table. Never rejects, and caches nothing.
-   */
-  check(domain: DomainName, lookup?: DomainLookup): Promise<Availability>;
-  /** Queries the source of a TLD, without DNS, for a name that exists and one that does not. Never rejects. */
-  diagnose(tld: string, lookup?: DomainLookup): Promise<Diagnosis>;
-  close(): Promise<void>;
-}
+export type Registries = ReturnType<typeof createRegistries>;
 
 /** The result of checking the sources of a TLD, for the operator. */
 export interface Diagnosis {
@@ -60,7 +120,7 @@ export interface RegistriesOptions {
 const maxCanaries = 5000;
 
 /** Creates the registries. No request is sent before the first check or start. */
-export function createRegistries(options: RegistriesOptions): Registries {
+export function createRegistries(options: RegistriesOptions) {
   const { dnsServers, bootstrapUrl, userAgent, log, createBucket } = options;
   const { now = () => performance.now() } = options;
   const limits = { ...defaultLimits, ...options.limits };
@@ -180,8 +240,13 @@ export function createRegistries(options: RegistriesOptions): Registries {
   };
 
   return {
+    /** Starts to read the list of RDAP servers regularly. */
     start: () => void bootstrap.start(),
-    async check(domain, lookup) {
+    /**
+     * Checks whether a name can be registered: first by DNS, which can only prove `taken`, then at the source of the TLD,
+     * from the catalog or the built-in table. Never rejects, and caches nothing.
+     */
+    async check(domain: DomainName, lookup?: DomainLookup): Promise<Availability> {
       // The name becomes a part of lines and paths, so it is checked again.
       if (!/^[a-z0-9-]{1,63}$/.test(domain.name.slice(0, -domain.tld.length - 1))) return 'unknown';
       if (!domain.name.endsWith(`.${domain.tld}`)) return 'unknown';
@@ -190,7 +255,8 @@ export function createRegistries(options: RegistriesOptions): Registries {
         return await ask(domain, lookup, deadline);
       });
     },
-    async diagnose(tld, lookup) {
+    /** Queries the source of a TLD, without DNS, for a name that exists and one that does not. Never rejects. */
+    async diagnose(tld: string, lookup?: DomainLookup): Promise<Diagnosis> {
       const start = performance.now();
       if (lookup === undefined) await bootstrap.start();
       const sources = findSources(tld, lookup);
@@ -203,7 +269,7 @@ export function createRegistries(options: RegistriesOptions): Registries {
       const source = sources.map((one) => Object.entries(one).flat().join(' ')).join(', else ') || 'none';
       return { source, existing, missing, ms: performance.now() - start };
     },
-    async close() {
+    async close(): Promise<void> {
       isClosed = true;
       for (const controller of running) controller.abort();
       await Promise.all([bootstrap.close(), client.close()]);
@@ -213,4 +279,133 @@ export function createRegistries(options: RegistriesOptions): Registries {
 
 function toBase(url: string): string {
   return URL.parse(url.endsWith('/') ? url : `${url}/`)?.href ?? url;
+}
+
+/** The TLD whose registry runs a suffix; mostly the suffix itself. */
+function toRegistryTld(tld: string): string {
+  return zones.get(tld)?.of ?? tld;
+}
+
+/** Whether a WHOIS or DAS host is in the table. */
+function isListedHost(hostname: string): boolean {
+  return [...unlisted.values()].flat().some((source) => !('rdap' in source) && toHostname(source) === hostname);
+}
+
+/** The host name of a source. */
+function toHostname(source: Source): string {
+  if ('rdap' in source) return URL.parse(source.rdap)?.hostname ?? '';
+  return ('whois' in source ? source.whois : source.das).split(':', 1)[0]!.toLowerCase();
+}
+
+/** A name that must exist in a TLD: the registry's own domain if its host is under the TLD, else nic.<tld>. */
+export function toExistingName(tld: string, source: Source | undefined): string {
+  const zone = zones.get(tld);
+  if (zone) return zone.existing;
+  const hostname = source ? toHostname(source) : '';
+  if (!hostname.endsWith(`.${tld}`)) return `nic.${tld}`;
+  const labels = hostname.slice(0, -tld.length - 1).split('.');
+  return `${labels.at(-1)}.${tld}`;
+}
+
+/** Dependencies of the list of RDAP servers. */
+interface BootstrapOptions {
+  /** The URL of the list; if undefined, the built-in list is used. */
+  readonly url: string | undefined;
+  /** The base URL of each TLD until the list is read; default {@link listedBases}. */
+  readonly builtIn?: ReadonlyMap<string, string>;
+  readonly userAgent: string;
+  readonly refreshMs: number;
+  readonly now: () => number;
+  readonly log: Logger;
+}
+
+/** For one read; the first searches wait for it. */
+const timeoutMs = 3000;
+const maxBytes = 2 * 1024 * 1024;
+/** The pause after a failed read. */
+const retryMs = 10 * 60 * 1000;
+
+const currentMs = 7 * 24 * 60 * 60 * 1000;
+
+/** A list with fewer services is truncated or wrong; observed were 591 to 607. */
+const minServices = 500;
+
+const List = z.object({
+  services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(minServices),
+});
+
+/** Creates IANA's list of the RDAP servers of TLDs (RFC 9224). The built-in one is used until the first successful read. */
+export function createBootstrap(options: BootstrapOptions) {
+  const { url, builtIn = listedBases, userAgent, refreshMs, now, log } = options;
+  const client = createClient({
+    baseUrl: '',
+    headers: { 'user-agent': userAgent },
+    timeoutMs,
+    maxBytes,
+    upstream: 'rdap-bootstrap',
+    // The client treats 304 as a redirect too; real redirects are rejected below.
+    redirects: 'reply',
+  });
+  let bases = builtIn;
+  let etag: string | undefined;
+  let readAt: number | undefined;
+
+  const read = async (from: string): Promise<void> => {
+    const reply = await client.request('GET', from, { headers: etag === undefined ? {} : { 'if-none-match': etag } });
+    if (reply.status !== 304 || etag === undefined) {
+      const list = reply.status === 200 ? parseJson(reply.text, List) : undefined;
+      if (!list) throw new Error(`status ${reply.status}, and not a list of at least ${minServices} services`);
+      const found = toBases(list, new URL(from));
+      if (found.size < minServices) throw new Error(`only ${found.size} of its servers are allowed`);
+      bases = found;
+      etag = reply.headers.get('etag') ?? undefined;
+    }
+    readAt = now();
+  };
+  const poller = createPoller({
+    read: async () => (url === undefined ? undefined : await read(url)),
+    onFailure(error) {
+      // Without a stack: an offline machine logs this regularly, and it is no defect.
+      const reason = String((error as Error).cause ?? error);
+      log.warn({ reason }, 'the list of RDAP servers could not be read; the previous one is still used');
+    },
+    everyMs: () => refreshMs,
+    retryMs,
+  });
+  return {
+    /** Finds the server of a TLD by the longest entry that is a suffix of it. */
+    find(tld: string) {
+      for (let entry = tld; entry !== ''; entry = entry.split('.').slice(1).join('.')) {
+        const base = bases.get(entry);
+        if (base !== undefined) return { base, entry };
+      }
+      return undefined;
+    },
+    /** Whether a server of the list has this host. */
+    hasHost: (host: string): boolean => bases.values().some((base) => base.includes(`//${host}/`)),
+    /** Whether the list was read in the last seven days: base URLs move, and old servers deny existing names. */
+    isCurrent: (): boolean => readAt !== undefined && now() - readAt < currentMs,
+    /** Starts to read the list regularly. Resolves when the first read has ended; never rejects. */
+    start: () => poller.start(),
+    /** Reads the list now; if that fails, the previous list stays. Never rejects. */
+    refresh: () => poller.poll(),
+    async close(): Promise<void> {
+      const stopped = poller.stop();
+      await client.close();
+      await stopped;
+    },
+  };
+}
+
+/** The first allowed base URL of each entry, by A-label. */
+function toBases({ services }: z.infer<typeof List>, from: URL): Map<string, string> {
+  return new Map(
+    services.flatMap(([entries, urls]) => {
+      const base = urls
+        .map((text) => URL.parse(text.endsWith('/') ? text : `${text}/`))
+        // Only a list on loopback, for tests, may refer to loopback.
+        .find((found) => found && isAllowedUrl(found, from));
+      return base ? entries.map((entry) => [entry.toLowerCase(), base.href] as const) : [];
+    }),
+  );
 }

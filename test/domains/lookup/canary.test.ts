@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listedBases, toExistingName } from '../../../server/domains/lookup/servers.ts';
+import { listedBases, toExistingName } from '../../../server/domains/lookup/registries.ts';
 import { createRdapUpstream, createTextUpstream, toDomainObject } from '../../helpers/upstream-registry.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
 import { createListedRegistries, createTestRegistries } from './harness.ts';
