@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from '@prometheus-io/client';
 import { ListenError, describeListenError } from '../http/listen.ts';
 import type { Logger } from '../log.ts';
-import type { Sources } from './state.ts';
+import type { Sources } from './series.ts';
 
 /** What the metrics need of the server. */
 export interface MetricsBase {
@@ -27,10 +27,9 @@ export interface Metrics {
 export async function openMetrics({ env, log, opened }: MetricsBase): Promise<Metrics | undefined> {
   const { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version } = env;
   if (port === undefined) return undefined;
-  const [prometheus, { countEvents }, { measureProcess, measureState }] = await Promise.all([
+  const [prometheus, { countEvents, measureProcess, measureState }] = await Promise.all([
     import('@prometheus-io/client'),
-    import('./events.ts'),
-    import('./state.ts'),
+    import('./series.ts'),
   ]);
   const registry = new prometheus.Registry();
   measureProcess(registry, version);

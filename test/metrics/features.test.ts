@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Registry } from '@prometheus-io/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createProviders } from '../../server/hosting/providers/index.ts';
-import { countEvents } from '../../server/metrics/events.ts';
+import { countEvents } from '../../server/metrics/series.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { changesOf, parseSeries } from '../helpers/metrics.ts';

@@ -1,0 +1,215 @@
+import { Counter, Gauge, Histogram, collectDefaultMetrics } from '@prometheus-io/client';
+import type { Registry } from '@prometheus-io/client';
+import type { Relay } from '../hosting/console/relay.ts';
+import { answeredRequests } from '../http/request.ts';
+import type { Releases } from '../releases/service.ts';
+import { endedQueries } from '../store/index.ts';
+import { limitRefusals } from '../token-bucket.ts';
+import { endedCalls, openedUpstreams } from '../upstream/calls.ts';
+
+/** Creates metrics of a registry. `collect` is called before each scrape. */
+function createMetrics(registry: Registry) {
+  const common = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) => {
+    return { name, help, labelNames, registers: [registry] };
+  };
+  return {
+    counter: <Label extends string>(name: string, help: string, labels: readonly Label[], collect?: () => void) =>
+      new Counter<Label>({ ...common(name, help, labels), ...(collect && { collect }) }),
+    gauge: <Label extends string>(
+      name: string,
+      help: string,
+      labels: readonly Label[],
+      collect?: () => void | Promise<void>,
+    ): Gauge<Label> => new Gauge<Label>({ ...common(name, help, labels), ...(collect && { collect }) }),
+    histogram: <Label extends string>(name: string, help: string, labels: readonly Label[], buckets: number[]) =>
+      new Histogram<Label>({ ...common(name, help, labels), buckets }),
+  };
+}
+
+/** Counts what happens in this process. Returns the function that stops it. */
+export function countEvents(registry: Registry): () => void {
+  const counts = [countRequests, countCalls, countQueries, countRefusals].map((count) => count(registry));
+  return () => {
+    for (const stop of counts) stop();
+  };
+}
+
+/** The methods that some route has. A client may make up others. */
+const methods = new Set(['GET', 'HEAD', 'POST', 'OPTIONS']);
+const otherMethod = 'other';
+
+/** The label of all requests that have no route: their paths are made up by clients. */
+const unmatched = 'unmatched';
+
+/** What such requests are answered with: refused by Node.js, without a route, over the limit, or disconnected. */
+const unmatchedStatuses = [400, 404, 408, 429, 431, 499];
+
+/** Counts requests. All label values are of this program: routes, methods and statuses. */
+function countRequests(registry: Registry): () => void {
+  const { counter, histogram } = createMetrics(registry);
+  const requests = counter(
+    'hosting_api_http_requests_total',
+    'Requests by route, method and status; 499 if the client disconnected, 101 for each console stream.',
+    ['route', 'method', 'status'],
+  );
+  const durations = histogram(
+    'hosting_api_http_request_duration_seconds',
+    'Time from the request to the end of its response by route; console streams and their refusals are not in it.',
+    ['route'],
+    // An article takes less than a millisecond; an action may take as long as UPSTREAM_TIMEOUT_SECONDS.
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  );
+  // They exist from the start, so that no request of a stranger adds a series.
+  for (const method of [...methods, otherMethod]) {
+    for (const status of unmatchedStatuses) requests.inc({ route: unmatched, method, status }, 0);
+  }
+  durations.zero({ route: unmatched });
+  return answeredRequests.subscribe(({ route = unmatched, method = '', status, ms }) => {
+    requests.inc({ route, method: methods.has(method) ? method : otherMethod, status });
+    if (ms !== undefined) durations.observe({ route }, ms / 1000);
+  });
+}
+
+/** Counts the calls of upstreams, and the credentials that they refuse. */
+function countCalls(registry: Registry): () => void {
+  const { counter, gauge, histogram } = createMetrics(registry);
+  const calls = counter(
+    'hosting_api_upstream_calls_total',
+    'Calls of other services by their name and outcome: providers by their name in PROVIDERS_FILE, registries by protocol.',
+    ['upstream', 'outcome'],
+  );
+  const durations = histogram(
+    'hosting_api_upstream_call_duration_seconds',
+    'Time of calls of other services, to the last byte of the answer.',
+    ['upstream'],
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30],
+  );
+  const refused = gauge(
+    'hosting_api_upstream_credentials_refused',
+    'Credentials of a service that it refused, and has not accepted since.',
+    ['upstream'],
+  );
+  /** The credentials that are refused now, and for which calls. */
+  const refusals = new Map<symbol, 'all' | 'actions'>();
+  const stopOpened = openedUpstreams.subscribe((upstream) => refused.inc({ upstream }, 0));
+  const stopEnded = endedCalls.subscribe(({ upstream, credential, outcome, ms, http }) => {
+    calls.inc({ upstream, outcome });
+    durations.observe({ upstream }, ms / 1000);
+    const before = refusals.get(credential);
+    // Other outcomes prove nothing: an overloaded service refuses everyone. A read-only token is accepted for reads alone.
+    if (outcome === 'credential_refused') {
+      refusals.set(credential, http?.method === 'POST' && http.status === 403 ? 'actions' : 'all');
+      if (before === undefined) refused.inc({ upstream });
+    } else if (outcome === 'ok' && (before === 'all' || http?.method === 'POST') && refusals.delete(credential)) {
+      refused.dec({ upstream });
+    }
+  });
+  return () => {
+    stopOpened();
+    stopEnded();
+  };
+}
+
+/** Counts the calls of the store, by what a statement does to which table. */
+function countQueries(registry: Registry): () => void {
+  const { counter, histogram } = createMetrics(registry);
+  const labels = ['operation', 'table'] as const;
+  const durations = histogram(
+    'hosting_api_store_call_duration_seconds',
+    'Time of calls of the store by operation and table, also of those that failed; one reads migrations once a second.',
+    labels,
+    // Most calls take less than a millisecond with SQLite, and a few with PostgreSQL; they are given up after 10 s.
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  );
+  const errors = counter(
+    'hosting_api_store_errors_total',
+    'Calls of the store that failed, by operation and table.',
+    labels,
+  );
+  const statements = new Map<string, ReturnType<typeof toStatement>>();
+  return endedQueries.subscribe(({ sql, ms, error }) => {
+    let statement = statements.get(sql);
+    if (!statement) statements.set(sql, (statement = toStatement(sql)));
+    durations.observe(statement, ms / 1000);
+    errors.inc(statement, error === undefined ? 0 : 1);
+  });
+}
+
+function toStatement(sql: string) {
+  const [, operation = 'other'] = /\b(select|insert|update|delete)\b/i.exec(sql) ?? [];
+  const [, table = 'other'] = /\bhosting_(\w+)/.exec(sql) ?? [];
+  return { operation: operation.toLowerCase(), table };
+}
+
+/** Counts the refusals of token buckets by their names, which RateLimit headers show too. */
+function countRefusals(registry: Registry): () => void {
+  const refusals = createMetrics(registry).counter(
+    'hosting_api_limit_refusals_total',
+    'Requests that a rate limit refused, by its name in the RateLimit header; panel and registry pace our own calls.',
+    ['limit'],
+  );
+  return limitRefusals.subscribe(({ limit, count }) => refusals.inc({ limit }, count));
+}
+
+/**
+ * Default metrics that are left out: handles and requests add series as sockets come and go, and break the naming rules of
+ * Prometheus; the utilization of the event loop is computed from samples of its own, all the time.
+ */
+const leftOut = /^nodejs_(?:active_|eventloop_utilization_)/;
+
+const longestTimeoutMs = 2_147_483_647;
+
+/** Adds the usual metrics of a Node.js process: CPU, memory, garbage collections, the lag of the event loop, the version. */
+export function measureProcess(registry: Registry, version: string): void {
+  collectDefaultMetrics({ register: registry, eventLoopUtilizationTimeout: longestTimeoutMs });
+  for (const { name } of registry.getMetricsAsArray()) if (leftOut.test(name)) registry.removeSingleMetric(name);
+  const collections = registry.getSingleMetric<'kind'>('nodejs_gc_duration_seconds') as Histogram<'kind'>;
+  for (const kind of ['major', 'minor', 'incremental', 'weakcb']) collections.zero({ kind });
+  const help = 'The version of the service and of Node.js; always 1.';
+  const build = createMetrics(registry).gauge('hosting_api_build_info', help, ['version', 'node_version']);
+  build.set({ version, node_version: process.version }, 1);
+}
+
+/** What is asked at each scrape. */
+export interface Sources {
+  readonly releases: Releases;
+  readonly relay: Pick<Relay, 'stats'>;
+  /** Whether the store answered its last check. */
+  readonly storeAnswers: () => boolean;
+  /** How many lines of the log were dropped since the start. */
+  readonly droppedLines: () => number;
+}
+
+/** Measures at each scrape what the parts of the server know of themselves. */
+export function measureState(registry: Registry, { releases, relay, storeAnswers, droppedLines }: Sources): void {
+  const { counter, gauge } = createMetrics(registry);
+  const number = (name: string, help: string, read: () => number | Promise<number>): void => {
+    const metric: Gauge = gauge(name, help, [], async () => metric.set(await read()));
+  };
+  number('hosting_api_console_streams', 'Open console streams, also those without a valid token yet.', () => {
+    return relay.stats().connections;
+  });
+  number('hosting_api_console_viewers', 'Console streams that show a console.', () => relay.stats().viewers);
+  number('hosting_api_console_upstreams', 'Consoles that are open at a provider.', () => relay.stats().upstreams);
+  number('hosting_api_store_answers', 'Whether the store answered its last check: 1 or 0.', () =>
+    Number(storeAnswers()),
+  );
+  const confirmed = 'When a build last made or confirmed the release that is served.';
+  number('hosting_api_release_timestamp_seconds', confirmed, async () => (await releases.confirmedAt()) / 1000);
+  // Each release has one series; the one of the release before is gone.
+  const info = gauge('hosting_api_release_info', 'The release that is served; always 1.', ['release'], () => {
+    info.reset();
+    info.set({ release: releases.current().id }, 1);
+  });
+  const scheduled = 'When a build makes the next scheduled article public, if there is one.';
+  const next = gauge('hosting_api_release_next_change_timestamp_seconds', scheduled, ['release'], () => {
+    next.reset();
+    const { id, nextChangeAt } = releases.current();
+    if (nextChangeAt !== null) next.set({ release: id }, Date.parse(nextChangeAt) / 1000);
+  });
+  const lost = 'Lines of the log that were dropped, since the log was not read fast enough.';
+  const dropped = counter('hosting_api_log_lines_dropped_total', lost, [], () => {
+    dropped.reset();
+    dropped.inc(droppedLines());
+  });
+}
