@@ -164,7 +164,11 @@ export function createClient(client: ClientOptions): Client {
 }
 
 /** Loads undici, which takes a third of the server's start time: at the first request of a client, or in the background. */
-export const loadFetch = () => Promise.all([import('undici'), import('ofetch')]);
+export async function loadFetch() {
+  // @ts-expect-error -- undici loads its parser at its first connection; it has no types
+  const modules = [import('undici'), import('ofetch'), import('undici/lib/llhttp/llhttp_simd-wasm.js')] as const;
+  return await Promise.all(modules);
+}
 
 async function openConnections({ timeoutMs, ca, lookup }: ClientOptions) {
   const [undici, { createFetch }] = await loadFetch();
