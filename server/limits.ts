@@ -6,15 +6,8 @@ import { withTimeout } from './timeout.ts';
 import { createTokenBucket, createToResult } from './token-bucket.ts';
 import type { CreateBucket, LocalBucket, TokenBucket } from './token-bucket.ts';
 
-/** The rate limits; those of single endpoints by name. */
-export interface Limits extends Readonly<Record<LimitName, TokenBucket>> {
-  /** For each client, over all endpoints below /v1. */
-  readonly client: LocalBucket;
-  /** For the actions of each API key. */
-  readonly actions: TokenBucket;
-  /** For the reads of each API key. */
-  readonly reads: TokenBucket;
-}
+/** The rate limits: those of single endpoints by name, of each client below /v1, and of the actions and reads of each key. */
+export type Limits = Readonly<Record<LimitName | 'actions' | 'reads', TokenBucket>> & { readonly client: LocalBucket };
 
 /** What the limits need of the server. */
 export interface LimitsBase {

@@ -44,16 +44,6 @@ function escapeTwice(json: string): string {
   );
 }
 
-/** The standard output or standard error of the process. Writing never waits for its reader. */
-export interface Output {
-  /** Queues text. If the queue is full, the text is dropped. */
-  write(text: string): void;
-  /** How many texts were dropped since the start. */
-  dropped(): number;
-  /** Resolves when the queue is written, or after {@link flushMs}. What is left is lost when the process ends. */
-  flush(): Promise<void>;
-}
-
 /** At most this much waits for a reader; about 4,000 lines of the log. */
 const maxQueueBytes = 1024 * 1024;
 
@@ -70,11 +60,11 @@ const reportMs = 1000;
 const [minPauseMs, maxPauseMs] = [1, 50];
 
 /**
- * Opens an output of the process. Its descriptor is non-blocking: a thread that waits for a reader would keep the process
+ * Opens the standard output or standard error of the process. Writing never waits for its reader: its descriptor is non-blocking: a thread that waits for a reader would keep the process
  * from ending. What cannot be written is tried again. Calls `onDropped` with the number of dropped texts when something is
  * written again. Not by `pino.destination`: at an exit that writes in a loop, for ever if the disk is full.
  */
-export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void): Output {
+export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void) {
   const stream = new sonicBoom.SonicBoom({
     fd: openNonBlocking(standard),
     maxLength: maxQueueBytes,
@@ -113,9 +103,12 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
     report();
   });
   return {
-    write: (text) => void stream.write(text),
+    /** Queues text. If the queue is full, the text is dropped. */
+    write: (text: string) => void stream.write(text),
+    /** How many texts were dropped since the start. */
     dropped: () => dropped,
-    async flush() {
+    /** Resolves when the queue is written, or after {@link flushMs}. What is left is lost when the process ends. */
+    async flush(): Promise<void> {
       const drained = new Promise<void>((resolve) => void stream.once('drain', resolve));
       // So that an empty queue drains too.
       stream.write('');

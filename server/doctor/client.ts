@@ -22,21 +22,7 @@ export interface VisitRequest {
 }
 
 /** An answer as it was on the wire. */
-export interface Seen {
-  readonly status: number;
-  /** The values of a header, one for each time that it was sent. */
-  readonly all: (name: string) => readonly string[];
-  /** The values of a header, joined by commas; empty if it is missing. */
-  readonly header: (name: string) => string;
-  /** The body as it was sent, perhaps compressed. */
-  readonly bytes: Buffer;
-  /** The body, decompressed. */
-  readonly text: () => string;
-  /** The body as JSON; undefined if it is not JSON. */
-  readonly json: () => unknown;
-  /** The fields of a JSON object; none if the body is something else. */
-  readonly fields: () => Readonly<Record<string, unknown>>;
-}
+export type Seen = Awaited<ReturnType<typeof readAnswer>>;
 
 /** Longer than any answer of the service takes; then a proxy in between has given up or holds the request. */
 const timeoutMs = 30_000;
@@ -72,7 +58,7 @@ export function pathOf(base: URL, target: string): string {
   return `${base.pathname.replace(/\/$/, '')}${target}`;
 }
 
-async function readAnswer(response: IncomingMessage): Promise<Seen> {
+async function readAnswer(response: IncomingMessage) {
   const { statusCode: status = 0, rawHeaders } = response;
   const chunks: Buffer[] = [];
   let length = 0;
@@ -81,13 +67,19 @@ async function readAnswer(response: IncomingMessage): Promise<Seen> {
     if (length > maxBytes) throw new Error('the answer is larger than 64 MiB');
     chunks.push(chunk);
   }
+  /** The body as it was sent, perhaps compressed. */
   const bytes = Buffer.concat(chunks);
+  /** The values of a header, one for each time that it was sent. */
   const all = (name: string): string[] =>
     rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === name);
+  /** The values of a header, joined by commas; empty if it is missing. */
   const header = (name: string): string => all(name).join(', ');
   const text = (): string => decode(bytes, header('content-encoding')).toString();
+  /** The body as JSON; undefined if it is not JSON. */
   const json = (): unknown => parseJson(text());
-  return { status, all, header, bytes, text, json, fields: () => ({ ...(json() as object | undefined) }) };
+  /** The fields of a JSON object; none if the body is something else. */
+  const fields = (): Readonly<Record<string, unknown>> => ({ ...(json() as object | undefined) });
+  return { status, all, header, bytes, text, json, fields };
 }
 
 function decode(bytes: Buffer, encoding: string): Buffer {

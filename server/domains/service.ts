@@ -106,14 +106,7 @@ export interface DomainsOptions {
   readonly availability: Pick<Registries, 'check'>;
 }
 
-interface Offers {
-  /** All TLDs of the catalog and prices, on sale or not: example.co.uk is never a name under .uk. */
-  readonly tlds: ReadonlySet<string>;
-  readonly offers: ReadonlyMap<string, Offer>;
-  readonly listed: z.infer<typeof DomainTLD>[];
-  /** Whether TLDs are on sale, but none has all its prices. */
-  readonly lacksPrices: boolean;
-}
+type Offers = ReturnType<typeof toOffers>;
 
 interface Offer {
   readonly listed: z.infer<typeof DomainTLD>;
@@ -162,9 +155,10 @@ export function createDomains({ catalog, live, availability }: DomainsOptions) {
 }
 
 /** Merges the catalog and live prices. With live prices, the catalog only adds lookups and order URLs, or hides TLDs. */
-function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices> | undefined): Offers {
+function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices> | undefined) {
   const entries = new Map(Object.entries(catalog.tlds).map(([tld, entry]) => [tld.slice(1), entry]));
-  const tlds = new Set([...entries.keys(), ...(prices?.keys() ?? [])]);
+  // All of them, on sale or not: example.co.uk is never a name under .uk.
+  const tlds: ReadonlySet<string> = new Set([...entries.keys(), ...(prices?.keys() ?? [])]);
   const offers = new Map<string, Offer>();
   for (const tld of [...tlds].toSorted()) {
     const { active, order_url: orderUrl, lookup, prices: own } = entries.get(tld) ?? {};

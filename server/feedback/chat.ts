@@ -12,13 +12,6 @@ export interface FeedbackMessage {
   readonly at: Date;
 }
 
-/** The team's chat. */
-export interface Chat {
-  /** Sends a message; throws a ProviderError unless it certainly arrived. */
-  send(message: FeedbackMessage, trace?: Trace): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** The message format of a kind of chat. */
 interface ChatKind {
   /** The maximum length of a visitor's text after escaping. */
@@ -140,7 +133,7 @@ const minSecretLength = 12;
 const Limited = z.object({ retry_after: z.number().nonnegative() });
 
 /** Creates a client of the team's chat. It retries once after a 429 with a Retry-After of 2 s or less. */
-export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions): Chat {
+export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions) {
   const chat = chatKinds[kind];
   const { origin, pathname, search } = new URL(chat.toUrl(url));
   const client = createClient({
@@ -156,7 +149,8 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
   });
   const toText = (text = ''): string => escapeCut(toPlainLine(text), chat.maxText, chat.escape);
   return {
-    async send(message, trace) {
+    /** Sends a message; throws a ProviderError unless it certainly arrived. */
+    async send(message: FeedbackMessage, trace?: Trace): Promise<void> {
       const end = performance.now() + timeoutMs;
       const deadline = AbortSignal.timeout(timeoutMs);
       const body = chat.toBody({

@@ -4,26 +4,12 @@ import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { createChat } from './chat.ts';
-import type { Chat, ChatOptions } from './chat.ts';
+import type { ChatOptions } from './chat.ts';
 import type { Store } from '../store/types.ts';
 import type { Trace } from '../trace.ts';
 
-/** Dependencies of the feedback service. */
-interface FeedbackOptions {
-  readonly store: Pick<Store, 'feedback'>;
-  /** The team's chat; undefined if none is configured. */
-  readonly chat: Chat | undefined;
-  /** Finds the current path of a knowledge base article by a current or former path. */
-  readonly findArticle: (path: string) => string | undefined;
-  /** Completes work before shutdown, even if the client has disconnected. */
-  readonly finish: (work: () => Promise<void>) => Promise<void>;
-  /** Called when a vote cannot be counted. The request still succeeds: the reader cannot fix it. */
-  readonly onCountFailure: (error: unknown) => void;
-  readonly now?: () => Date;
-}
-
 /** The feedback of readers on articles. */
-export type Feedback = ReturnType<typeof createFeedback>;
+export type Feedback = ReturnType<typeof openFeedback>;
 
 /** What feedback needs of the server. */
 export interface FeedbackBase {
@@ -33,39 +19,35 @@ export interface FeedbackBase {
     readonly SERVICE_VERSION: string;
   };
   readonly opened: AsyncDisposableStack;
+  /** A vote is counted before the server stops, even if its client has disconnected. */
   readonly lifecycle: Pick<Lifecycle, 'finish'>;
-  readonly releases: Pick<FeedbackOptions, 'findArticle'>;
+  /** Finds the current path of a knowledge base article by a current or former path. */
+  readonly releases: { readonly findArticle: (path: string) => string | undefined };
   readonly store: Pick<Store, 'feedback'>;
   /** Creates what logs an error. */
   readonly report: (message: string) => (error: unknown) => void;
 }
 
 /** Opens feedback, which is forwarded to a chat if one is configured. It is closed with the server. */
-export function openFeedback({ env, opened, lifecycle, releases, store, report }: FeedbackBase): Feedback {
+export function openFeedback({ env, opened, lifecycle, releases, store, report }: FeedbackBase) {
   const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
   const chat = url === undefined ? undefined : createChat({ kind, url, version });
   opened.defer(async () => await chat?.close());
-  return createFeedback({
-    store,
-    chat,
-    findArticle: (path) => releases.findArticle(path),
-    finish: (work) => lifecycle.finish(work),
-    onCountFailure: report('a vote could not be counted'),
-  });
-}
-
-/** Creates the feedback service. A vote is counted even if the chat cannot be reached. */
-function createFeedback({ store, chat, findArticle, finish, onCountFailure, now = () => new Date() }: FeedbackOptions) {
+  // The request still succeeds: the reader cannot fix it.
+  const onCountFailure = report('a vote could not be counted');
   return {
-    /** Counts a vote and sends it to the team's chat, if any. Throws a Problem if it was not delivered. */
+    /**
+     * Counts a vote, also if the chat cannot be reached, and sends it to the team's chat, if any. Throws a Problem if it was
+     * not delivered.
+     */
     async record(
       { helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>,
       trace?: Trace,
     ): Promise<'delivered' | 'counted'> {
-      const at = now();
+      const at = new Date();
       // Only existing articles get a row: made-up paths must not fill the store.
-      const vote = { path: findArticle(slug) ?? '', day: at.toISOString().slice(0, 10), helpful };
-      const counted = finish(() => store.feedback.count(vote).catch(onCountFailure));
+      const vote = { path: releases.findArticle(slug) ?? '', day: at.toISOString().slice(0, 10), helpful };
+      const counted = lifecycle.finish(() => store.feedback.count(vote).catch(onCountFailure));
       if (!chat) {
         await counted;
         return 'counted';

@@ -69,30 +69,24 @@ export interface RequestsOptions {
 }
 
 /** What all requests have in common, whichever way they take: the files of a release, h3, or a websocket. */
-export interface Requests {
-  /**
-   * Begins a request: reads its target, id, client and trace, and logs it when its response has ended. Each begins once;
-   * later calls return the same.
-   */
-  begin(request: IncomingMessage, response?: ServerResponse): RequestContext;
-  /** The headers of every response, as alternating names and values: the id, and CORS. */
-  headersOf(context: RequestContext, isKeyed: boolean): string[];
-  /** Consumes one token of the client for each request. */
-  consume(context: RequestContext): RateLimitResult;
-}
+export type Requests = ReturnType<typeof createRequests>;
 
 /** The context of a request is a property of it: a WeakMap would cost the garbage collector more than the request. */
 const contextKey = Symbol('context');
 type Begun = IncomingMessage & { [contextKey]?: RequestContext };
 
 /** Creates {@link Requests}. */
-export function createRequests(options: RequestsOptions): Requests {
+export function createRequests(options: RequestsOptions) {
   const { trustedProxies, onUntrusted, cors = { origins: [], allowLocal: false }, limit } = options;
   const identify = createIdentify(trustedProxies, onUntrusted);
   const corsOf = createCors(cors);
   const logRequest = createAccessLog(options);
   return {
-    begin(request: Begun, response) {
+    /**
+     * Begins a request: reads its target, id, client and trace, and logs it when its response has ended. Each begins once;
+     * later calls return the same.
+     */
+    begin(request: Begun, response?: ServerResponse): RequestContext {
       const begun = request[contextKey];
       if (begun) return begun;
       request.url = readTarget(request);
@@ -100,10 +94,12 @@ export function createRequests(options: RequestsOptions): Requests {
       response?.on('close', () => logRequest(context, response));
       return context;
     },
-    headersOf({ id, request }, isKeyed) {
+    /** The headers of every response, as alternating names and values: the id, and CORS. */
+    headersOf({ id, request }: RequestContext, isKeyed: boolean): string[] {
       return ['X-Request-Id', id, 'X-Content-Type-Options', 'nosniff', ...corsOf(request.headers.origin, isKeyed)];
     },
-    consume(context) {
+    /** Consumes one token of the client for each request. */
+    consume(context: RequestContext): RateLimitResult {
       return (context.clientLimit ??= limit.consume(context.client.key));
     },
   };

@@ -13,18 +13,11 @@ export interface MetricsBase {
   readonly opened: AsyncDisposableStack;
 }
 
-/** What is measured of this process. It hears what others publish; none of them knows Prometheus. */
-export interface Metrics {
-  readonly url: string;
-  /** Adds what is asked at each scrape. */
-  observe(sources: Sources): void;
-}
-
 /**
  * Opens the metrics at their port. Without one, nothing is measured, and their code is not loaded. They are closed with the
- * server. Throws a {@link ListenError}.
+ * server. They hear what others publish, who do not know Prometheus. Throws a {@link ListenError}.
  */
-export async function openMetrics({ env, log, opened }: MetricsBase): Promise<Metrics | undefined> {
+export async function openMetrics({ env, log, opened }: MetricsBase) {
   const { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version } = env;
   if (port === undefined) return undefined;
   const [prometheus, { countEvents, measureProcess, measureState }] = await Promise.all([
@@ -37,7 +30,11 @@ export async function openMetrics({ env, log, opened }: MetricsBase): Promise<Me
   opened.defer(close);
   opened.defer(countEvents(registry));
   log.info({ url }, 'metrics');
-  return { url, observe: (sources) => measureState(registry, sources) };
+  return {
+    url,
+    /** Adds what is asked at each scrape. */
+    observe: (sources: Sources): void => measureState(registry, sources),
+  };
 }
 
 /**
