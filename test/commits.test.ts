@@ -23,7 +23,7 @@ function createRepository() {
   git('add', '.ci');
   commit('Check commits\n\nThey are read later.');
   const check = (...args: string[]) => {
-    const { status, stdout, stderr } = spawnSync('.ci/commits', args, { cwd: folder, encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync('bash', ['.ci/commits', ...args], { cwd: folder, encoding: 'utf8' });
     return { status, text: `${stdout}${stderr}`.replaceAll(/^[0-9a-f]{9}: /gm, '') };
   };
   return { folder, git, commit, check };

@@ -27,7 +27,7 @@ function loadStyle() {
   const style = h('link', { rel: 'stylesheet', href: `${api}/v1/article.css` });
   document.head.append(style);
   return new Promise((done) => {
-    style.onload = style.onerror = done;
+    for (const outcome of ['load', 'error']) style.addEventListener(outcome, done);
     setTimeout(done, 2000);
   });
 }
@@ -92,10 +92,11 @@ function renderFacts({ date, author, readTime, cover }) {
 /** @param {HTMLElement} code */
 function renderCopyButton(code) {
   const button = h('button', { type: 'button', class: 'copy' }, 'Copy');
-  button.addEventListener('click', async () => {
+  const copy = async () => {
     await navigator.clipboard.writeText(code.innerText);
     button.textContent = 'Copied';
-  });
+  };
+  button.addEventListener('click', () => void copy());
   return button;
 }
 

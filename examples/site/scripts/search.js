@@ -40,16 +40,16 @@ async function readIndex() {
  * Those with all words of the query come first. A word also finds longer ones from three letters on, and misspelt ones
  * from four on: docs/search.md.
  *
- * @param {MiniSearch} index
+ * @param {MiniSearch} guides
  * @param {string} query
  */
-function find(index, query) {
+function find(guides, query) {
   const near = {
     prefix: (/** @type {string} */ term) => term.length > 2,
     fuzzy: (/** @type {string} */ term) => term.length > 3 && 0.2,
   };
   const results = /** @type {const} */ (['AND', 'OR']).flatMap((combineWith) =>
-    index.search(query, { ...near, combineWith }),
+    guides.search(query, { ...near, combineWith }),
   );
   return results.filter(({ id }, place) => results.findIndex((other) => other.id === id) === place);
 }
