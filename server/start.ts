@@ -1,6 +1,6 @@
 import { openListeners } from './app.ts';
 import type { Env } from './env.ts';
-import { openHosting } from './hosting/index.ts';
+import { openHosting } from './hosting/service.ts';
 import { createLater, createLifecycle } from './lifecycle.ts';
 import { openLimits } from './limits.ts';
 import type { Logger } from './log.ts';

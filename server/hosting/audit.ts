@@ -1,28 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import type { AuditEntry, Store } from '../store/types.ts';
-
-/** Where entries are written. */
-export interface AuditOptions {
-  readonly audit: Store['audit'];
-  /** Called if the entry after an action or change cannot be written. */
-  readonly onFailure: (error: unknown) => void;
-  readonly now?: () => number;
-}
-
-/**
- * Writes the entry before an action or change. Rejects if it cannot be written; then the action must not be done. Returns
- * the function that writes the entry after it, which never rejects.
- */
-export async function writeRequested(
-  { audit, onFailure, now = Date.now }: AuditOptions,
-  fields: Omit<AuditEntry, 'actionId' | 'at' | 'phase' | 'outcome' | 'ms'>,
-): Promise<(outcome: string) => Promise<void>> {
-  const started = now();
-  const entry = { ...fields, actionId: randomUUID() };
-  await audit.append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null });
-  return (outcome) =>
-    audit.append({ ...entry, at: now(), phase: 'finished', outcome, ms: now() - started }).catch(onFailure);
-}
+import { hash } from 'node:crypto';
+import type { z } from 'zod';
+import type { HostingActionResponse, HostingActivityResponse } from '#contract/activity.ts';
+import { Problem } from '../problem.ts';
+import type { ActionPosition, ActionRecord, AuditEntry, Store } from '../store/types.ts';
 
 /** A change of an API key or a server. */
 export interface Change extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
@@ -33,27 +13,107 @@ export interface Change extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
 }
 
 /**
- * Makes a change, which returns false if there is no such key or server, and `exists` if there already is one. Writes it to
- * the audit log, and returns whether it was made.
+ * Creates what makes changes of an actor, and writes them to the audit log. `apply` returns false if there is no such key or
+ * server, and `exists` if there already is one. A change is not made if the entry before it cannot be written; `onFailure`
+ * gets the error of the entry after it. Returns whether the change was made.
  */
-export type AuditedChange = (change: Change, apply: () => Promise<boolean | void | 'exists'>) => Promise<boolean>;
-
-/** Creates {@link AuditedChange} for an actor. A change is not made if the entry before it cannot be written. */
-export function createAuditedChange({ actor, ...options }: AuditOptions & { readonly actor: string }): AuditedChange {
-  return async ({ action, keyId = null, server = null, values = {} }, apply) => {
+export function createAuditedChange({
+  audit,
+  actor,
+  onFailure,
+}: {
+  readonly audit: Store['audit'];
+  readonly actor: string;
+  readonly onFailure: (error: unknown) => void;
+}) {
+  return async (
+    { action, keyId = null, server = null, values = {} }: Change,
+    apply: () => Promise<boolean | void | 'exists'>,
+  ): Promise<boolean> => {
     const pairs = Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
-    const detail = pairs.join(' ') || null;
-    const finish = await writeRequested(options, { actor, action, keyId, server, detail, requestId: null, ip: null });
-    let result: boolean | void | 'exists';
+    const entry = { actor, action, keyId, server, detail: pairs.join(' ') || null, requestId: null, ip: null };
+    const finish = await audit.begin(entry, onFailure);
     try {
-      result = await apply();
+      const result = await apply();
+      await finish(result === 'exists' ? result : result === false ? 'not_found' : 'ok');
+      return result !== false && result !== 'exists';
     } catch (error) {
       // The store may have made the change before the connection was lost.
       await finish('unknown');
       throw error;
     }
-    if (result === 'exists') await finish(result);
-    else await finish(result === false ? 'not_found' : 'ok');
-    return result !== false && result !== 'exists';
   };
+}
+
+type HostingAction = z.output<typeof HostingActionResponse>;
+
+const defaultLimit = 20;
+
+/**
+ * Creates what reads the actions of an API key from the audit log: a key sees its own alone. One without an end after the
+ * maximum duration was lost with its process.
+ */
+export function createActivity(audit: Store['audit'], maxDurationMs: number) {
+  const toAction = ({ requestId, action, server, requestedAt, finishedAt, outcome }: ActionRecord): HostingAction => ({
+    success: true,
+    request_id: requestId,
+    action,
+    server,
+    status: toStatus(outcome, Date.now() - requestedAt > maxDurationMs),
+    requested_at: new Date(requestedAt).toISOString(),
+    finished_at: finishedAt === null ? null : new Date(finishedAt).toISOString(),
+  });
+  return {
+    /** Throws `not_found` if the key has no action with this request id. */
+    async find(keyId: string, requestId: string): Promise<HostingAction> {
+      const found = await audit.findAction(keyId, requestId);
+      if (!found) throw new Problem('not_found', 'This API key has no action with this request ID');
+      return toAction(found);
+    },
+    /** A page, newest first, after the one that ended with a cursor. Throws `validation_error` if the cursor is wrong. */
+    async list(keyId: string, after?: string, limit = defaultLimit): Promise<z.output<typeof HostingActivityResponse>> {
+      const position = after === undefined ? undefined : parseCursor(keyId, after);
+      // One more than the page says whether there is a next one.
+      const found = await audit.actionsOf(keyId, limit + 1, position);
+      const page = found.slice(0, limit);
+      const next = found.length > limit ? toCursor(keyId, page.at(-1)!) : null;
+      return { success: true, activity: page.map(toAction), next };
+    },
+  };
+}
+
+/** The status of an action with this outcome in the audit log: `ok`, a problem code, `unknown`, or null without an end. */
+function toStatus(outcome: string | null, isOverdue: boolean): HostingAction['status'] {
+  if (outcome === null) return isOverdue ? 'unknown' : 'running';
+  if (outcome === 'ok') return 'accepted';
+  return outcome === 'unknown' ? 'unknown' : 'failed';
+}
+
+const timeBytes = 6;
+const idBytes = 16;
+const checkBytes = 8;
+
+/**
+ * The cursor after an action: its time and id, and a hash of both with the key, so that a mistyped cursor and one of another
+ * key are refused. It is no secret: a forged one only shows the key its own actions.
+ */
+function toCursor(keyId: string, { requestedAt, actionId }: ActionPosition): string {
+  const position = Buffer.alloc(timeBytes + idBytes);
+  position.writeUIntBE(requestedAt, 0, timeBytes);
+  position.write(actionId.replaceAll('-', ''), timeBytes, 'hex');
+  return Buffer.concat([position, checkOf(keyId, position)]).toString('base64url');
+}
+
+function parseCursor(keyId: string, cursor: string): ActionPosition {
+  const bytes = Buffer.from(cursor, 'base64url');
+  const position = bytes.subarray(0, timeBytes + idBytes);
+  if (!checkOf(keyId, position).equals(bytes.subarray(timeBytes + idBytes))) {
+    throw new Problem('validation_error', 'Query parameter after must be the next of an earlier page of this key');
+  }
+  const actionId = position.toString('hex', timeBytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  return { requestedAt: position.readUIntBE(0, timeBytes), actionId };
+}
+
+function checkOf(keyId: string, position: Buffer): Buffer {
+  return hash('sha256', Buffer.concat([Buffer.from(keyId), position]), 'buffer').subarray(0, checkBytes);
 }

@@ -4,33 +4,17 @@ import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
 import type { Caller, Route, RouteRequest } from '../http/handle.ts';
-import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
-import type { Activity } from './activity.ts';
-import type { Relay } from './console/relay.ts';
 import { tokenLength } from './console/token.ts';
-import type { StreamTokens } from './console/token.ts';
-import type { Idempotency } from './idempotency.ts';
 import { toLogText } from './providers/game-log.ts';
 import type { PowerAction } from './providers/types.ts';
-import type { Hosting, Servers } from './service.ts';
+import type { openHosting } from './service.ts';
 
 /** Dependencies of the routes of customers' servers. */
-export interface HostingRoutesOptions {
-  readonly hosting: Hosting & {
-    readonly servers: Servers;
-    readonly tokens: StreamTokens;
-    readonly relay: Relay;
-    /** The public URL of this service, for instance https://api.example.com. */
-    readonly publicUrl: () => string;
-  };
-  readonly activity: Activity;
-  readonly idempotency: Idempotency;
-  readonly lifecycle: Lifecycle;
-}
+export type HostingRoutesOptions = Awaited<ReturnType<typeof openHosting>>['routes'];
 
 /** The routes of customers' servers. */
-export function hostingRoutes({ hosting, activity, idempotency, lifecycle }: HostingRoutesOptions) {
+export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: HostingRoutesOptions) {
   /** Binds an action. It runs once for each Idempotency-Key, and completes even if the client disconnects. */
   const handleAction = <Name extends EndpointName>(
     name: Name,
@@ -40,11 +24,9 @@ export function hostingRoutes({ hosting, activity, idempotency, lifecycle }: Hos
     const failure = messageOf(endpoints[name], 'provider_error');
     return handle(name, (request) => {
       const caller = request.caller as Caller;
-      const { keyId, server, requestId } = caller;
-      const key = request.headers['idempotency-key'];
-      const parts = [method, path, server, request.text];
+      const parts = [method, path, caller.server, request.text];
       const run = async () => ({ success: true, ...toId(caller), ...(await act(request, caller)) });
-      return lifecycle.finish(() => idempotency({ apiKeyId: keyId, requestId, key, parts, failure }, run));
+      return lifecycle.finish(() => runOnce(caller, request.headers['idempotency-key'], parts, failure, run));
     });
   };
   const handlePower = <Name extends EndpointName>(
@@ -106,7 +88,7 @@ export function hostingRoutes({ hosting, activity, idempotency, lifecycle }: Hos
     })),
     listActivity: handle('listActivity', async ({ caller, query: { after, limit } }) => ({
       status: 200,
-      body: await activity.list(caller.keyId, { after, limit: limit === undefined ? undefined : Number(limit) }),
+      body: await activity.list(caller.keyId, after, limit === undefined ? undefined : Number(limit)),
     })),
   };
 }

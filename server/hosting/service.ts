@@ -1,13 +1,25 @@
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { kindOf } from '#contract/api-keys.ts';
 import type { ServerKind, ServerName } from '#contract/api-keys.ts';
-import type { Caller } from '../http/handle.ts';
-import type { Authority, Reauthorize } from '../keys/authorize.ts';
+import { problems, renderProblem } from '#contract/problem.ts';
+import type { Environment } from '#common/environment.ts';
+import type { Caller, JsonReply } from '../http/handle.ts';
+import { createCheckAccess, createReauthorize } from '../keys/authorize.ts';
+import type { Authority } from '../keys/authorize.ts';
+import type { Lifecycle } from '../lifecycle.ts';
+import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
-import type { ServerRecord, Store } from '../store/types.ts';
+import { prepareFolder } from '../settings.ts';
+import type { IdempotentAnswer, ServerRecord, Store } from '../store/types.ts';
 import { withTimeout } from '../timeout.ts';
+import type { CreateBucket, TokenBucket } from '../token-bucket.ts';
 import { ProviderError } from '../upstream/client.ts';
-import { writeRequested } from './audit.ts';
+import { createPoller } from '../upstream/poller.ts';
+import { createActivity } from './audit.ts';
+import { openConsoleSource } from './console/channel.ts';
+import { createRelay } from './console/relay.ts';
+import { createStreamTokens } from './console/token.ts';
 import { toLogText } from './providers/game-log.ts';
 import type {
   GameProvider,
@@ -17,6 +29,116 @@ import type {
   ServerProvider,
   StateReport,
 } from './providers/types.ts';
+
+/** What the hosting controls need of the server. */
+export interface HostingBase {
+  readonly env: {
+    readonly PROVIDERS_FILE?: string | undefined;
+    readonly DATA_DIR: string;
+    readonly UPSTREAM_TIMEOUT_SECONDS: number;
+    readonly CONSOLE_TOKEN_TTL_SECONDS: number;
+    readonly AUDIT_RETENTION_DAYS?: number | undefined;
+    readonly PUBLIC_URL?: string | undefined;
+  };
+  /** The environment variables that PROVIDERS_FILE may refer to. */
+  readonly environment: Environment;
+  /** Whether to add the demo servers. */
+  readonly demo: boolean;
+  readonly log: Logger;
+  readonly opened: AsyncDisposableStack;
+  readonly lifecycle: Lifecycle;
+  readonly store: Store;
+  /** The limit on the actions of each API key, for the commands of streams. */
+  readonly limits: { readonly actions: TokenBucket };
+  /** Creates the buckets of a panel's budgets. */
+  readonly createBucket: CreateBucket;
+  /** Create what logs an error, and that the outcome of an action is lost. */
+  readonly report: (message: string) => (error: unknown) => void;
+  readonly reportLoss: (message: string) => (error: unknown) => void;
+  /** The URL of this server, once it listens. */
+  readonly ownUrl: () => string;
+}
+
+/** How long a request may wait for the store, in addition to the timeout of its action. */
+const storeMs = 30_000;
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** Opens the hosting controls, which are closed with the server. Throws a ProvidersError if PROVIDERS_FILE is invalid. */
+export async function openHosting(base: HostingBase) {
+  const { env, opened, lifecycle, store, limits, report, ownUrl } = base;
+  const auditDays = env.AUDIT_RETENTION_DAYS;
+  const providers = await openProviders(base);
+  const servers = createServers(store.servers, providers);
+  const hosting = createHosting(servers, base);
+  const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS });
+  const relay = createRelay({
+    tokens,
+    openSource: (...args) => openConsoleSource(servers, ...args),
+    async sendCommand({ command, ...caller }) {
+      if (!(await limits.actions.consume(caller.keyId)).allowed) throw new Problem('rate_limited');
+      await lifecycle.finish(() => hosting.command(caller, command));
+    },
+    checkAccess: createCheckAccess(store),
+    onFailure: (message, error) => report(message)(error),
+  });
+  const maxDurationMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + storeMs;
+  const retention = createPoller({
+    async read() {
+      await store.idempotency.purge(Date.now() - dayMs);
+      // An expired token is still recognised for an hour, so that its client learns why it is refused.
+      await store.streamTokens.purge(Date.now() - hourMs);
+      if (auditDays !== undefined) await store.audit.purge(Date.now() - auditDays * dayMs);
+    },
+    onFailure: report('old records of the store could not be removed'),
+    everyMs: () => hourMs,
+    retryMs: 60_000,
+  });
+  opened.defer(async () => {
+    relay.close();
+    await retention.stop();
+  });
+  return {
+    providers,
+    relay,
+    /** Dependencies of the routes. */
+    routes: {
+      hosting: { ...hosting, servers, tokens, relay, publicUrl: (): string => env.PUBLIC_URL ?? ownUrl() },
+      activity: createActivity(store.audit, maxDurationMs),
+      runOnce: createRunOnce(base, maxDurationMs),
+      lifecycle,
+    },
+    /** Starts to remove old records of the store, now and every hour. */
+    start: () => void retention.start(),
+    /** Adds the demo servers and their key; returns the text of the key at the start that creates it. */
+    async addDemo(): Promise<string | undefined> {
+      const { ensureDemo } = await import('./demo.ts');
+      return await ensureDemo(store, report('the end of a change could not be written to the audit log'));
+    },
+    /** Makes the providers end what would delay the stop. */
+    drain(): void {
+      for (const provider of providers.values()) provider.drain?.();
+    },
+  };
+}
+
+/** Opens the providers; their code is loaded only if there are any, so that a server without them starts faster. */
+async function openProviders(base: HostingBase): Promise<ReadonlyMap<string, Provider>> {
+  const { env, environment, demo, log, opened, createBucket } = base;
+  const { PROVIDERS_FILE: file, DATA_DIR: dataDir } = env;
+  if (file === undefined && !demo) return new Map();
+  const { createProviders, loadProviders } = await import('./providers/index.ts');
+  const config = {
+    ...(file !== undefined && loadProviders(file, environment)),
+    ...(demo && (await import('./demo.ts')).demoProviders(environment)),
+  };
+  if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', dataDir, 0o700);
+  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  const providers = createProviders(config, { dataDir, log, timeoutMs, createBucket });
+  opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
+  return providers;
+}
 
 /** Finds the provider and the record of a customer's server. */
 export type Servers = ReturnType<typeof createServers>;
@@ -64,28 +186,21 @@ const recordProblemOf = (server: ServerName) => (kindOf(server) === 'vps' ? 'ser
 const isSamePlace = (one: ServerRecord, other: ServerRecord): boolean =>
   one.provider === other.provider && one.ref === other.ref;
 
-/** Dependencies of the actions. */
-export interface HostingOptions {
-  readonly servers: Servers;
-  readonly audit: Store['audit'];
-  readonly reauthorize: Reauthorize;
-  /** The timeout of an action, including the wait for its turn. */
-  readonly timeoutMs: number;
-  /** Called if the audit entry after an action cannot be written. */
-  readonly onAuditFailure: (error: unknown) => void;
-}
-
 /** Who acts on a server. */
 type Actor = Omit<Authority, 'scope'> & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
 
 /** The maximum length of a console command in the audit log. */
 const maxDetailLength = 64;
 
-/** What customers do with their servers. Each action is sent upstream at most once, and audited before and after. */
-export type Hosting = ReturnType<typeof createHosting>;
-
-/** Creates {@link Hosting}. Its functions throw Problems. */
-export function createHosting({ servers, audit, reauthorize, timeoutMs, onAuditFailure }: HostingOptions) {
+/**
+ * Creates what customers do with their servers. Each action is sent upstream at most once, and audited before and after. Its
+ * functions throw Problems.
+ */
+function createHosting(servers: Servers, { env, store: { audit, apiKeys }, reportLoss }: HostingBase) {
+  // Of an action, including the wait for its turn.
+  const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
+  const onAuditFailure = reportLoss('the end of an action could not be written to the audit log');
+  const reauthorize = createReauthorize(apiKeys);
   const history = createPowerHistory({ audit });
   // Half of the timeout, so that a waiting action has time left to run.
   const withLock = createKeyedMutex(timeoutMs / 2);
@@ -94,13 +209,14 @@ export function createHosting({ servers, audit, reauthorize, timeoutMs, onAuditF
   /** Runs an action between its audit entries. It is not run if the entry before it cannot be written. */
   const audited = async (
     { keyId, server, requestId, ip }: Actor,
-    { action, detail = null }: { readonly action: string; readonly detail?: string | null },
+    action: string,
+    detail: string | null,
     act: (deadline: AbortSignal) => Promise<void>,
   ): Promise<void> => {
     const entry = { actor: null, keyId, action, server, requestId, ip, detail };
     // It covers the wait for the turn, and reads before the action.
     const deadline = AbortSignal.timeout(timeoutMs);
-    const finish = await writeRequested({ audit, onFailure: onAuditFailure }, entry).catch((cause: unknown) => {
+    const finish = await audit.begin(entry, onAuditFailure).catch((cause: unknown) => {
       throw toNotSent('The audit log cannot be written', cause);
     });
     try {
@@ -120,8 +236,8 @@ export function createHosting({ servers, audit, reauthorize, timeoutMs, onAuditF
   const send = async <Kind extends ServerKind>(
     kind: Kind,
     authority: Authority & Actor,
-    act: (provider: NonNullable<Provider[Kind]>, ref: string, options: SendOptions) => Promise<void>,
     signal: AbortSignal,
+    act: (provider: NonNullable<Provider[Kind]>, ref: string, options: SendOptions) => Promise<void>,
   ): Promise<void> => {
     const find = async () => {
       await reauthorize(authority).catch((error: unknown) => {
@@ -144,15 +260,15 @@ export function createHosting({ servers, audit, reauthorize, timeoutMs, onAuditF
       const { server } = caller;
       const act = (provider: ServerProvider, ref: string, options: SendOptions) => provider.power(ref, action, options);
       await history.follow(server, () =>
-        audited(caller, { action }, (signal) => withLock(server, () => send(kindOf(server), caller, act, signal))),
+        audited(caller, action, null, (signal) => withLock(server, () => send(kindOf(server), caller, signal, act))),
       );
     },
     /** Sends a console command, of a request or a stream. */
     async command(caller: Actor, command: string): Promise<void> {
       const detail = Array.from(command).slice(0, maxDetailLength).join('');
       const authority = { ...caller, scope: 'game-console:read_write' } as const;
-      await audited(caller, { action: 'command', detail }, (signal) =>
-        send('game', authority, (provider, ref, options) => provider.command(ref, command, options), signal),
+      await audited(caller, 'command', detail, (signal) =>
+        send('game', authority, signal, (provider, ref, options) => provider.command(ref, command, options)),
       );
     },
     /** Reads the power state of a server, and when it was known; never one from before a power action that has ended. */
@@ -169,13 +285,68 @@ export function createHosting({ servers, audit, reauthorize, timeoutMs, onAuditF
   };
 }
 
+const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
+
+/**
+ * Creates what runs a request at most once for each Idempotency-Key. The first one runs, and later ones get its response, with
+ * headers that say so and name it. While it runs, they get `in_progress`. A definite failure releases the key. After an
+ * unknown outcome the key stays claimed, so that the request is never sent again.
+ */
+function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBase, maxDurationMs: number) {
+  const onStoreFailure = reportLoss('the outcome of a request could not be stored');
+  /**
+   * Runs a request, which returns the body of a 200. Its parts identify it beside the raw header: method, path, server and
+   * body. `failure` is the message if the outcome is unknown.
+   */
+  return async (
+    { keyId: apiKeyId, requestId }: Pick<Caller, 'keyId' | 'requestId'>,
+    key: string | string[] | undefined,
+    parts: readonly string[],
+    failure: string,
+    run: () => Promise<unknown>,
+  ): Promise<JsonReply> => {
+    if (key === undefined) return { status: 200, body: await run() };
+    if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
+      throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
+    }
+    const unknownOutcome: IdempotentAnswer = {
+      status: problems.provider_error.status,
+      body: renderProblem('json', 'provider_error', failure),
+    };
+    const fingerprint = hash('sha256', JSON.stringify(parts));
+    const now = Date.now();
+    const found = await store.begin({ apiKeyId, key, fingerprint, requestId, now, deadline: now + maxDurationMs });
+    if (found.state !== 'begun') {
+      if (found.fingerprint !== fingerprint) throw new Problem('idempotency_mismatch');
+      const first = found.requestId === null ? undefined : { 'Idempotent-Request-Id': found.requestId };
+      if (found.state === 'running' && Date.now() < found.deadline) {
+        throw new Problem('in_progress', undefined, { headers: { 'Retry-After': '1', ...first } });
+      }
+      const { status, body } = found.state === 'answered' ? found.answer : unknownOutcome;
+      return { status, body: JSON.parse(body) as unknown, headers: { 'Idempotent-Replayed': 'true', ...first } };
+    }
+    const save = (answer: IdempotentAnswer): Promise<void> => store.finish(apiKeyId, key, answer).catch(onStoreFailure);
+    try {
+      const body = await run();
+      // If this cannot be stored, the action has still succeeded; replays then get the unknown outcome.
+      await save({ status: 200, body: `${JSON.stringify(body)}\n` });
+      return { status: 200, body };
+    } catch (error) {
+      await (error instanceof Problem && isDefinite(error)
+        ? store.release(apiKeyId, key).catch(onStoreFailure)
+        : save(unknownOutcome));
+      throw error;
+    }
+  };
+}
+
 /** The problem of an action that is not sent, since the store failed. */
 function toNotSent(message: string, cause: unknown): Problem {
   return new Problem('internal_error', undefined, { cause: new ProviderError(message, { outcome: 'refused', cause }) });
 }
 
 /** Whether an action that failed certainly had no effect. An unexpected error may have come after it was sent. */
-export function isDefinite({ code, cause }: Problem): boolean {
+function isDefinite({ code, cause }: Problem): boolean {
   return cause instanceof ProviderError ? cause.outcome === 'refused' : code !== 'internal_error';
 }
 
@@ -223,15 +394,6 @@ const skewMs = 2000;
 /** The maximum number of servers whose actions are remembered; for the others the audit log decides. */
 const maxServers = 10_000;
 
-/** Options of the history. */
-export interface PowerHistoryOptions {
-  readonly audit: Store['audit'];
-  /** Milliseconds since 1970, as in the audit log. */
-  readonly now?: () => number;
-  /** Milliseconds of a clock that never goes back. */
-  readonly monotonic?: () => number;
-}
-
 /**
  * Creates what knows when the last power action on a server ended, on any instance: a state from before must not be
  * reported. An action of this instance is timed exactly. One of another instance is found in the audit log, where it counts
@@ -241,7 +403,13 @@ export function createPowerHistory({
   audit,
   now = Date.now,
   monotonic = () => performance.now(),
-}: PowerHistoryOptions) {
+}: {
+  readonly audit: Store['audit'];
+  /** Milliseconds since 1970, as in the audit log. */
+  readonly now?: () => number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly monotonic?: () => number;
+}) {
   const own = new LRUCache<ServerName, { readonly endedAt: number; readonly date: number }>({ max: maxServers });
   return {
     /** Runs a power action, and notes its end, whatever its outcome: it may have taken effect. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServerName } from '#contract/api-keys.ts';
@@ -98,17 +99,34 @@ const start: ActionPosition = { requestedAt: maxTime, actionId: '' };
 export function createAudit(query: Query) {
   const log = openTable(query, 'hosting_audit', ['id'], Entry);
   const actions = openTable(query, 'hosting_audit', ['action_id'], Action);
+  const append = ({ at, ms, keyId, server, requestId, ip, ...entry }: AuditEntry): Promise<void> =>
+    log.insert({
+      ...entry,
+      keyId: keyId ?? '',
+      server: server ?? '',
+      requestId: requestId ?? '',
+      ip: ip ?? '',
+      loggedAt: at,
+      ms: ms === null ? null : Math.round(ms),
+    });
   return {
-    append: ({ at, ms, keyId, server, requestId, ip, ...entry }: AuditEntry): Promise<void> =>
-      log.insert({
-        ...entry,
-        keyId: keyId ?? '',
-        server: server ?? '',
-        requestId: requestId ?? '',
-        ip: ip ?? '',
-        loggedAt: at,
-        ms: ms === null ? null : Math.round(ms),
-      }),
+    append,
+    /**
+     * Writes the entry before an action or change, which must not be done if this rejects. Returns what writes the entry after
+     * it, and never rejects: `onFailure` gets the error.
+     */
+    async begin(
+      fields: Omit<AuditEntry, 'actionId' | 'at' | 'phase' | 'outcome' | 'ms'>,
+      onFailure: (error: unknown) => void,
+    ): Promise<(outcome: string) => Promise<void>> {
+      const entry = { ...fields, actionId: randomUUID() };
+      const started = Date.now();
+      await append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null });
+      return async (outcome) => {
+        const now = Date.now();
+        await append({ ...entry, at: now, phase: 'finished', outcome, ms: now - started }).catch(onFailure);
+      };
+    },
     /** When the last entry of a power action on a server was written, if that was after a time. */
     async lastPowerAction(server: ServerName, after: number): Promise<number | undefined> {
       const [row] = await query(
