@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { createClient, parseJson, toProviderError, toRefusal } from '../../upstream/client.ts';
+import { createClient, parseJson, toProviderError } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { shareAccount } from '../../upstream/quota.ts';
 import { Secret, UpstreamUrl } from '../../upstream/settings.ts';
 import { createStateReader } from './state-reader.ts';
-import type { StateClock } from './state-reader.ts';
-import { answersWith, refs, refusesCredential } from './types.ts';
-import type { Finding, PowerState, Provider, VpsAction } from './types.ts';
+import { assertRef, checkCredential } from './types.ts';
+import type { PowerState, Provider, ProviderOptions, VpsAction } from './types.ts';
 
 /** The settings of a Hetzner Cloud project. */
 export const HetznerSettings = z.strictObject({
@@ -61,16 +60,8 @@ const pageBytes = 4 * 1024 * 1024;
 /** The least time between two lists of all servers. */
 const listIntervalMs = 5000;
 
-/** Dependencies of the provider. */
-export interface HetznerOptions {
-  readonly timeoutMs: number;
-  /** The name under which its calls are published; default they are not. */
-  readonly upstream?: string | undefined;
-  readonly clock?: StateClock | undefined;
-}
-
 /** Creates the provider of VPS in a Hetzner Cloud project; a server's `ref` is its number there. */
-export function createHetzner(settings: HetznerSettings, options: HetznerOptions): Provider {
+export function createHetzner(settings: HetznerSettings, options: ProviderOptions): Provider {
   const client = createClient({
     baseUrl: settings.url,
     headers: { authorization: `Bearer ${settings.token}` },
@@ -90,7 +81,7 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
   return {
     vps: {
       async power(ref, action, sendOptions) {
-        checkRef(ref);
+        assertRef('hetzner', ref);
         const reply = await account.power.request('POST', `/servers/${ref}/actions/${paths[action]}`, sendOptions);
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         // Running actions may have an `error` too, by the documentation's samples, so only the status counts.
@@ -98,29 +89,26 @@ export function createHetzner(settings: HetznerSettings, options: HetznerOptions
         if (status !== 'running' && status !== 'success') throw toProviderError(reply, 'unknown');
       },
       async state(ref, maxAgeMs) {
-        checkRef(ref);
+        assertRef('hetzner', ref);
         return await readState('', ref, maxAgeMs);
       },
     },
-    async check(): Promise<Finding[]> {
-      try {
-        const { status } = await account.others.request('GET', '/servers?per_page=1');
-        if (status === 200) return [{ level: 'info', message: 'The token is accepted' }];
-        if (!refusesCredential(status)) return [answersWith('Hetzner Cloud', status)];
-        const advice = 'put a token of the project with read and write access into PROVIDERS_FILE, and restart';
-        return [{ level: 'error', message: `The token is not accepted: status ${status}`, advice }];
-      } catch {
-        const advice = 'see that this machine may connect to the url of PROVIDERS_FILE, and resolves its name';
-        return [{ level: 'warn', message: 'Hetzner Cloud cannot be reached', advice, isUnreachable: true }];
-      }
+    async check() {
+      const found = await checkCredential({
+        upstream: 'Hetzner Cloud',
+        ask: () => account.others.request('GET', '/servers?per_page=1'),
+        judge: () => ({ level: 'info', message: 'The token is accepted' }),
+        refusedAdvice: 'put a token of the project with read and write access into PROVIDERS_FILE, and restart',
+        unreachable: [
+          'Hetzner Cloud cannot be reached',
+          'see that this machine may connect to the url of PROVIDERS_FILE, and resolves its name',
+        ],
+      });
+      return [found];
     },
     listRefs: async () => new Set((await readStates(account.others)).keys()),
     close: () => client.close(),
   };
-}
-
-function checkRef(ref: string): void {
-  if (!refs.hetzner.pattern.test(ref)) throw toRefusal(`"${ref}" is not a server number of Hetzner Cloud`);
 }
 
 /** Reads the states of all servers of the project. */

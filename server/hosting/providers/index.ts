@@ -13,8 +13,7 @@ import { createGroupsLock } from './local/groups.ts';
 import { createLocal, localSettings } from './local/index.ts';
 import { createProxmox, proxmoxSettings } from './proxmox.ts';
 import { PterodactylSettings, createPterodactyl } from './pterodactyl/index.ts';
-import type { StateClock } from './state-reader.ts';
-import type { Provider } from './types.ts';
+import type { Provider, StateClock } from './types.ts';
 
 /** The settings of a provider, by its type. */
 export type ProviderSettings = z.infer<ReturnType<typeof toSchema>>;

@@ -3,9 +3,8 @@ import { createClient, readBeforeAction, parseJson, toProviderError, toRefusal }
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { UpstreamUrl } from '../../upstream/settings.ts';
 import { createStateReader } from './state-reader.ts';
-import type { StateClock } from './state-reader.ts';
-import { answersWith, refs, refusesCredential } from './types.ts';
-import type { Finding, PowerState, Provider, SendOptions, VpsAction } from './types.ts';
+import { assertRef, checkCredential } from './types.ts';
+import type { CheckResult, PowerState, Provider, ProviderOptions, SendOptions, VpsAction } from './types.ts';
 
 /** The settings of a Proxmox VE cluster; `certificates` is the schema that reads the file at `ca_file`. */
 export function proxmoxSettings(certificates: z.ZodType<string>) {
@@ -63,16 +62,8 @@ const listIntervalMs = 5000;
 /** Each node publishes what it knows of its VPS every 10 s (pvestatd), and the list is cached for some seconds more. */
 const lagMs = 15_000;
 
-/** Dependencies of the provider. */
-export interface ProxmoxOptions {
-  readonly timeoutMs: number;
-  /** The name under which its calls are published; default they are not. */
-  readonly upstream?: string | undefined;
-  readonly clock?: StateClock | undefined;
-}
-
 /** Creates the provider of VPS in a Proxmox VE cluster, virtual machines and containers; a server's `ref` is its vmid. */
-export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions): Provider {
+export function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Provider {
   const client = createClient({
     baseUrl: `${settings.url}/api2/json`,
     headers: { authorization: `PVEAPIToken=${settings.token_id}=${settings.token_secret}` },
@@ -102,53 +93,41 @@ export function createProxmox(settings: ProxmoxSettings, options: ProxmoxOptions
         if (!parseJson(reply.text, Started)) throw toProviderError(reply, 'unknown');
       },
       async state(ref, maxAgeMs) {
-        checkRef(ref);
+        assertRef('proxmox', ref);
         return await readState('', ref, maxAgeMs);
       },
     },
-    async check(): Promise<Finding[]> {
-      try {
-        const reply = await client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes });
-        if (reply.status !== 200 && !refusesCredential(reply.status)) return [answersWith('Proxmox', reply.status)];
-        const count = reply.status === 200 ? parseJson(reply.text, Resources)?.data.length : undefined;
-        if (count === undefined) return [refused(reply.status)];
-        if (count > 0) return [{ level: 'info', message: `The token is accepted and sees ${count} VPS` }];
-        return [sawNothing];
-      } catch {
-        return [unreachable];
-      }
+    async check() {
+      const found = await checkCredential({
+        upstream: 'Proxmox',
+        ask: () => client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes }),
+        judge(text) {
+          const count = parseJson(text, Resources)?.data.length;
+          if (count === undefined) return undefined;
+          return count > 0 ? { level: 'info', message: `The token is accepted and sees ${count} VPS` } : sawNothing;
+        },
+        refusedAdvice:
+          'put the token_id and token_secret of a token that exists and has not expired into PROVIDERS_FILE, and restart',
+        unreachable: [
+          'Proxmox cannot be reached, or its certificate is not trusted',
+          'see that this machine may connect to the url of PROVIDERS_FILE, and name the CA of the cluster as ca_file',
+        ],
+      });
+      return [found];
     },
     listRefs: async () => new Set((await listVms(client)).map(({ vmid }) => String(vmid))),
     close: () => client.close(),
   };
 }
 
-const refused = (status: number): Finding => ({
-  level: 'error',
-  message: `The token is not accepted: status ${status}`,
-  advice:
-    'put the token_id and token_secret of a token that exists and has not expired into PROVIDERS_FILE, and restart',
-});
-
-const sawNothing: Finding = {
+const sawNothing: CheckResult = {
   level: 'warn',
   message: 'The token sees no VPS: it and its user both need VM.Audit and VM.PowerMgmt',
   advice: 'give both rights on /vms to the user and to the token, as privilege separation applies the smaller set',
 };
 
-const unreachable: Finding = {
-  level: 'warn',
-  message: 'Proxmox cannot be reached, or its certificate is not trusted',
-  advice: 'see that this machine may connect to the url of PROVIDERS_FILE, and name the CA of the cluster as ca_file',
-  isUnreachable: true,
-};
-
 /** Enough for a cluster with 20,000 VPS. */
 const resourcesBytes = 8 * 1024 * 1024;
-
-function checkRef(ref: string): void {
-  if (!refs.proxmox.pattern.test(ref)) throw toRefusal(`"${ref}" is not a vmid of Proxmox`);
-}
 
 /** Lists all VPS that the token sees, but no templates. */
 async function listVms(client: Client, { signal, trace }: SendOptions = {}): Promise<Vm[]> {
@@ -162,7 +141,7 @@ async function listVms(client: Client, { signal, trace }: SendOptions = {}): Pro
 
 /** Finds the node of a VPS. This precedes every action, since a VPS may migrate between nodes. */
 async function findVm(client: Client, ref: string, options: SendOptions): Promise<Vm> {
-  checkRef(ref);
+  assertRef('proxmox', ref);
   const found = (await listVms(client, options)).find(({ vmid }) => vmid === Number(ref));
   if (found) return found;
   throw toRefusal(`Proxmox lists no VPS ${ref}: it does not exist, is a template, or the token lacks VM.Audit on it`);

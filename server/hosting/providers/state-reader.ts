@@ -1,17 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { toRefusal } from '../../upstream/client.ts';
-import type { PowerState, StateReport } from './types.ts';
+import type { PowerState, StateClock, StateReport } from './types.ts';
 
-/** The time, which tests replace. */
-export interface StateClock {
-  /** Milliseconds of a clock that never goes back. */
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<unknown>;
-}
-
-/** Options of a reader. */
-export interface StateReaderOptions {
+/** What is read, and how often. */
+interface StateReaderOptions {
   /** Reads the states of a group, which is an account or one server, by the references of its servers. */
   readonly read: (group: string) => Promise<ReadonlyMap<string, PowerState>>;
   /** The least time between two reads of a group. */
@@ -22,9 +15,6 @@ export interface StateReaderOptions {
   readonly hasRoom?: () => boolean;
   readonly clock?: StateClock | undefined;
 }
-
-/** Reads the state of a server of a group; see `state` of a provider. */
-export type ReadState = (group: string, ref: string, maxAgeMs: number) => Promise<StateReport>;
 
 /** How long a question waits for the next read; beyond that the state is `unknown`. */
 const maxWaitMs = 6000;
@@ -51,8 +41,8 @@ const systemClock: StateClock = {
   sleep: (ms) => sleep(ms, undefined, { ref: false }),
 };
 
-/** Creates {@link ReadState}. All questions about a group share its reads. */
-export function createStateReader(options: StateReaderOptions): ReadState {
+/** Creates what reads the state of a server of a group, as `state` of a provider. All questions about a group share its reads. */
+export function createStateReader(options: StateReaderOptions) {
   const { read, intervalMs, lagMs, hasRoom = () => true, clock = systemClock } = options;
   const groups = new LRUCache<string, Group>({ max: maxGroups });
 
@@ -68,7 +58,7 @@ export function createStateReader(options: StateReaderOptions): ReadState {
     group.running = undefined;
   };
 
-  return async (name, ref, maxAgeMs) => {
+  return async (name: string, ref: string, maxAgeMs: number): Promise<StateReport> => {
     const group = groups.get(name) ?? { running: undefined, endedAt: -Infinity, failure: undefined, known: undefined };
     groups.set(name, group);
     const asked = clock.now();

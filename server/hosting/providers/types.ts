@@ -1,36 +1,51 @@
 import type { ConsoleStats } from '#contract/console-stream.ts';
-import type { RequestOptions } from '../../upstream/client.ts';
+import { toRefusal } from '../../upstream/client.ts';
+import type { Reply, RequestOptions } from '../../upstream/client.ts';
 
-/** A result of a provider's check. */
-export type Finding = GoodFinding | BadFinding;
+/** What the check of a provider found, in sentences without secrets. */
+export type CheckResult =
+  | { readonly level: 'info'; readonly message: string }
+  | {
+      /** An `error` is a mistake of our configuration for sure. */
+      readonly level: 'warn' | 'error';
+      readonly message: string;
+      /** What to change. */
+      readonly advice: string;
+      /** Whether the upstream did not answer, so that the rest could not be checked. */
+      readonly isUnreachable?: true;
+    };
 
-/** Nothing is wrong. */
-interface GoodFinding {
-  readonly level: 'info';
-  /** One sentence without secrets. */
-  readonly message: string;
+/** How the credential of an upstream is checked. */
+interface CredentialCheck {
+  /** The setting with the credential; default `token`. */
+  readonly name?: string;
+  /** The upstream, at the start of a sentence. */
+  readonly upstream: string;
+  readonly ask: () => Promise<Reply>;
+  /** Judges the body of a 200; undefined if it is none of this upstream. */
+  readonly judge: (text: string) => CheckResult | undefined;
+  readonly refusedAdvice: string;
+  /** What is wrong without an answer, and what to do then. */
+  readonly unreachable: readonly [message: string, advice: string];
 }
 
-/** A fault; an `error` is one of our configuration for sure. */
-interface BadFinding {
-  readonly level: 'warn' | 'error';
-  readonly message: string;
-  /** What to change, in one sentence. */
-  readonly advice: string;
-  /** Whether the upstream did not answer, so that the rest could not be checked. */
-  readonly isUnreachable?: true;
+/** Checks whether an upstream accepts a credential. Never throws. */
+export async function checkCredential(check: CredentialCheck): Promise<CheckResult> {
+  const { name = 'token', upstream, ask, judge, refusedAdvice, unreachable } = check;
+  try {
+    const { status, text } = await ask();
+    // All others say nothing about the credential: 429, 503, or the page of a proxy.
+    if (status !== 200 && status !== 401 && status !== 403) {
+      const advice = 'see what fails there or in a proxy before it, and that the url of PROVIDERS_FILE is right';
+      return { level: 'warn', message: `${upstream} answers with status ${status}`, advice, isUnreachable: true };
+    }
+    const message = `The ${name} is not accepted: status ${status}`;
+    return (status === 200 ? judge(text) : undefined) ?? { level: 'error', message, advice: refusedAdvice };
+  } catch {
+    const [message, advice] = unreachable;
+    return { level: 'warn', message, advice, isUnreachable: true };
+  }
 }
-
-/** Whether a status refuses a credential. All others say nothing about it: 429, 503, or the page of a proxy. */
-export const refusesCredential = (status: number): boolean => status === 401 || status === 403;
-
-/** What a check found if its upstream answered, but neither accepted nor refused the credential. */
-export const answersWith = (upstream: string, status: number): Finding => ({
-  level: 'warn',
-  message: `${upstream} answers with status ${status}`,
-  advice: 'see what fails there or in a proxy before it, and that the url of PROVIDERS_FILE is right',
-  isUnreachable: true,
-});
 
 /** What a `ref` of each type of provider looks like in one sentence, and the kind of servers that it runs. */
 export const refs = {
@@ -51,6 +66,28 @@ export const refs = {
   },
 } as const;
 
+/** Throws a {@link ProviderError} unless a `ref` is one of a type of provider. */
+export function assertRef(type: keyof typeof refs, ref: string): void {
+  if (!refs[type].pattern.test(ref)) throw toRefusal(`"${ref}" is not ${refs[type].meaning}`);
+}
+
+/** The time, which tests replace. */
+export interface StateClock {
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<unknown>;
+}
+
+/** Dependencies of a provider of an upstream. */
+export interface ProviderOptions {
+  /** For one exchange. */
+  readonly timeoutMs: number;
+  /** The name under which its calls are published; default they are not. */
+  readonly upstream?: string | undefined;
+  /** The clock of reads of states; default the system's. */
+  readonly clock?: StateClock | undefined;
+}
+
 /** How an action is sent: until when, after which confirmation, and in which trace. */
 export type SendOptions = Pick<RequestOptions, 'signal' | 'confirm' | 'trace'>;
 
@@ -70,21 +107,17 @@ export interface StateReport {
   readonly checkedAt: number;
 }
 
-/** What is common to all providers of servers. */
-export interface StateProvider {
-  /**
-   * Reads the power state of a server. What the upstream knew more than `maxAgeMs` ago does not count: the state is
-   * `unknown` if there is soon nothing newer. Throws a {@link ProviderError}.
-   */
-  readonly state: (ref: string, maxAgeMs: number) => Promise<StateReport>;
-}
-
 /**
  * A provider of servers of one kind. Each action is one upstream call after optional reads, without retries. It is confirmed
  * after all waits, just before it is sent. Throws a {@link ProviderError}, or what `confirm` rejects with.
  */
-export interface ServerProvider<Action extends PowerAction = PowerAction> extends StateProvider {
+export interface ServerProvider<Action extends PowerAction = PowerAction> {
   power(ref: string, action: Action, options?: SendOptions): Promise<void>;
+  /**
+   * Reads the power state of a server. What the upstream knew more than `maxAgeMs` ago does not count: the state is
+   * `unknown` if there is soon nothing newer.
+   */
+  readonly state: (ref: string, maxAgeMs: number) => Promise<StateReport>;
 }
 
 /** A provider of VPS. */
@@ -136,7 +169,7 @@ export interface Provider {
   readonly vps?: VpsProvider;
   readonly game?: GameProvider;
   /** Checks the credentials. Never throws. */
-  check(): Promise<Finding[]>;
+  check(): Promise<CheckResult[]>;
   /** Lists the refs of all servers that the credential reaches, where one request or a few do it; undefined if they cannot be listed. */
   readonly listRefs?: () => Promise<ReadonlySet<string> | undefined>;
   /** Called before the process ends, so that servers can start to stop. */

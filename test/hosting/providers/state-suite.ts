@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PowerState, StateProvider } from '../../../server/hosting/providers/types.ts';
+import type { PowerState, ServerProvider } from '../../../server/hosting/providers/types.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
 import { eventually } from '../../server/shared.ts';
 
@@ -7,7 +7,7 @@ import { eventually } from '../../server/shared.ts';
 export interface StateHarness {
   readonly ref: string;
   readonly unknownRef: string;
-  readonly state: StateProvider['state'];
+  readonly state: ServerProvider['state'];
   /** Starts or stops the server, and waits for the effect. */
   readonly act: (action: 'start' | 'stop') => Promise<void>;
   readonly pass: (ms: number) => void;

@@ -5,7 +5,7 @@ import type { Environment } from '#common/environment.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import { notAvailable, toRefusal } from '../../../upstream/client.ts';
-import type { ConsoleEvents, ConsoleSource, Finding, PowerAction, Provider, SendOptions } from '../types.ts';
+import type { CheckResult, ConsoleEvents, ConsoleSource, PowerAction, Provider, SendOptions } from '../types.ts';
 import type { GroupsLock } from './groups.ts';
 import { createOutput, readServerFile } from './output.ts';
 import type { Output } from './output.ts';
@@ -151,8 +151,8 @@ function openConsole(running: Running | undefined, events: ConsoleEvents): Conso
 }
 
 /** Warns of servers that cannot start, which otherwise shows only when a customer starts one. */
-function check({ servers }: LocalSettings): Finding[] {
-  const warnings = Object.entries(servers).flatMap(([ref, server]): Finding[] => {
+function check({ servers }: LocalSettings): CheckResult[] {
+  const warnings = Object.entries(servers).flatMap(([ref, server]): CheckResult[] => {
     const problem = findStartProblem(server);
     if (problem === undefined) return [];
     const advice = `correct the command and cwd of "${ref}" in PROVIDERS_FILE, and restart`;

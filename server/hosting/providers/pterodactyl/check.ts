@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Client } from '../../../upstream/client.ts';
 import { canWrite } from './session.ts';
 import { parseJson, toProviderError } from '../../../upstream/client.ts';
-import { answersWith, refusesCredential } from '../types.ts';
-import type { Finding } from '../types.ts';
+import { checkCredential } from '../types.ts';
+import type { CheckResult } from '../types.ts';
 
 const Account = z.object({ attributes: z.object({ admin: z.boolean() }) });
 const Servers = z.object({
@@ -11,66 +11,63 @@ const Servers = z.object({
 });
 const Server = z.object({ meta: z.object({ user_permissions: z.array(z.string()) }) });
 
-/** The result of checking the credentials of a panel. */
-export interface PanelCheck {
-  readonly findings: Finding[];
-  /** Whether the read-only credential can write; then no console may use it. Undefined if that could not be seen. */
-  readonly readerCanWrite: boolean | undefined;
-}
-
-/** Checks the credentials of a panel. Never throws. */
-export async function checkPanel(client: Client, reader: Client | undefined): Promise<PanelCheck> {
+/**
+ * Checks the credentials of a panel. `readerCanWrite` says whether the read-only one can write; then no console may use it. It
+ * is undefined if that could not be seen. Never throws.
+ */
+export async function checkPanel(
+  client: Client,
+  reader: Client | undefined,
+): Promise<{ readonly findings: CheckResult[]; readonly readerCanWrite: boolean | undefined }> {
   const token = await checkKey(client, 'token');
-  if (!reader) return { findings: [token.finding, withoutReader], readerCanWrite: false };
+  if (!reader) return { findings: [token.found, withoutReader], readerCanWrite: false };
   const readOnly = await checkKey(reader, 'read_only_token');
-  const findings = [token.finding, readOnly.finding];
-  if (readOnly.finding.level !== 'info' && !readOnly.admin) return { findings, readerCanWrite: undefined };
-  const readerCanWrite = readOnly.admin || (await canWriteAnyServer(reader));
+  const findings = [token.found, readOnly.found];
+  if (readOnly.found.level !== 'info' && !readOnly.isAdmin) return { findings, readerCanWrite: undefined };
+  const readerCanWrite = readOnly.isAdmin || (await canWriteAnyServer(reader));
   if (readerCanWrite === false) return { findings, readerCanWrite };
   return { findings: [...findings, readerCanWrite ? tooMuch : unseenRights], readerCanWrite };
 }
 
-const withoutReader: Finding = {
+const withoutReader: CheckResult = {
   level: 'warn',
   message: 'There is no read_only_token, so consoles are not available',
   advice: 'set the client key of a user with only websocket.connect as read_only_token in PROVIDERS_FILE',
 };
 
-const tooMuch: Finding = {
+const tooMuch: CheckResult = {
   level: 'error',
   message: 'The read_only_token may do more than read, so no console is opened: give its user only websocket.connect',
   advice: 'take all other permissions from the user of the read_only_token',
 };
 
-const unseenRights: Finding = {
+const unseenRights: CheckResult = {
   level: 'warn',
   message: 'The panel does not show what the read_only_token may do',
   advice: 'see what fails in the panel: it must list the servers of the read_only_token, and show the first of them',
   isUnreachable: true,
 };
 
-async function checkKey(client: Client, name: string): Promise<{ finding: Finding; admin: boolean }> {
-  try {
-    const { status, text } = await client.request('GET', '/account', { credentialStatuses: [401, 403] });
-    if (status !== 200 && !refusesCredential(status)) {
-      return { finding: answersWith(`The panel asked with the ${name}`, status), admin: false };
-    }
-    if (status !== 200) {
-      const message = `The ${name} is not accepted: status ${status}`;
-      const advice = `create a client key in the panel, allowed from the address of this machine, and set it as ${name}`;
-      return { finding: { level: 'error', message, advice }, admin: false };
-    }
-    if (!parseJson(text, Account)?.attributes.admin) {
-      return { finding: { level: 'info', message: `The ${name} is accepted` }, admin: false };
-    }
-    const message = `The ${name} is an administrator's: it reaches every server of the panel`;
-    const advice = `use a key of a user who is no administrator, and a subuser of the servers, as ${name}`;
-    return { finding: { level: 'warn', message, advice }, admin: true };
-  } catch {
-    const message = `The panel cannot be reached with the ${name}`;
-    const advice = `see that this machine may connect to the url of PROVIDERS_FILE, resolves its name and trusts its certificate (asked with the ${name})`;
-    return { finding: { level: 'warn', message, advice, isUnreachable: true }, admin: false };
-  }
+async function checkKey(client: Client, name: string) {
+  let isAdmin = false;
+  const found = await checkCredential({
+    name,
+    upstream: `The panel asked with the ${name}`,
+    ask: () => client.request('GET', '/account', { credentialStatuses: [401, 403] }),
+    judge(text) {
+      isAdmin = parseJson(text, Account)?.attributes.admin ?? false;
+      if (!isAdmin) return { level: 'info', message: `The ${name} is accepted` };
+      const message = `The ${name} is an administrator's: it reaches every server of the panel`;
+      const advice = `use a key of a user who is no administrator, and a subuser of the servers, as ${name}`;
+      return { level: 'warn', message, advice };
+    },
+    refusedAdvice: `create a client key in the panel, allowed from the address of this machine, and set it as ${name}`,
+    unreachable: [
+      `The panel cannot be reached with the ${name}`,
+      `see that this machine may connect to the url of PROVIDERS_FILE, resolves its name and trusts its certificate (asked with the ${name})`,
+    ],
+  });
+  return { found, isAdmin };
 }
 
 const listSize = 100;

@@ -11,9 +11,8 @@ import { createConsoleConnector } from './console.ts';
 import type { ConsoleTimings } from './session.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
 import { createStateReader } from '../state-reader.ts';
-import type { StateClock } from '../state-reader.ts';
-import { refs } from '../types.ts';
-import type { GameProvider, PowerState, Provider } from '../types.ts';
+import { assertRef, refs } from '../types.ts';
+import type { GameProvider, PowerState, Provider, ProviderOptions } from '../types.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
 export const PterodactylSettings = z.strictObject({
@@ -27,15 +26,11 @@ export const PterodactylSettings = z.strictObject({
 export type PterodactylSettings = z.infer<typeof PterodactylSettings>;
 
 /** Dependencies of the provider. */
-export interface PterodactylOptions {
-  readonly timeoutMs: number;
+export interface PterodactylOptions extends ProviderOptions {
   readonly log: Logger;
-  /** The name under which its calls are published; default they are not. */
-  readonly upstream?: string | undefined;
   readonly timings?: Partial<ConsoleTimings>;
   /** Creates the buckets of the panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
-  readonly clock?: StateClock | undefined;
 }
 
 const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
@@ -137,7 +132,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
 }
 
 function pathOf(ref: string): string {
-  if (!refs.pterodactyl.pattern.test(ref)) throw toRefusal(`"${ref}" is not an identifier of a server of the panel`);
+  assertRef('pterodactyl', ref);
   return `/servers/${ref}`;
 }
 
