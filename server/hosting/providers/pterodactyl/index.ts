@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { createClient, offline, parseJson, toProviderError, toRefusal } from '../../../upstream/client.ts';
+import { unknownStats } from '#contract/console-stream.ts';
+import {
+  createClient,
+  notAvailable,
+  offline,
+  parseJson,
+  toProviderError,
+  toRefusal,
+} from '../../../upstream/client.ts';
 import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Reply, RequestOptions, Outcome } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
@@ -7,12 +15,20 @@ import { createTokenBucket } from '../../../token-bucket.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
 import { toLogEnd } from '../game-log.ts';
 import { checkPanel, listIdentifiers } from './check.ts';
-import { createConsoleConnector } from './console.ts';
-import type { ConsoleTimings } from './session.ts';
+import { openSession } from './session.ts';
+import type { ConsoleTimings, Session } from './session.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
 import { createStateReader } from '../state-reader.ts';
 import { assertRef, refs } from '../types.ts';
-import type { GameProvider, PowerState, Provider, ProviderOptions } from '../types.ts';
+import type {
+  ConsoleEvents,
+  ConsoleSource,
+  GameProvider,
+  PowerState,
+  Provider,
+  ProviderOptions,
+  StateReport,
+} from '../types.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
 export const PterodactylSettings = z.strictObject({
@@ -58,7 +74,7 @@ const logFileBytes = 4 * 1024 * 1024 + 1024;
 
 /** Creates the provider of game servers of a panel; a server's `ref` is its UUID there, or the first 8 digits. */
 export function createPterodactyl(settings: PterodactylSettings, options: PterodactylOptions): Provider {
-  const { timeoutMs, log, upstream } = options;
+  const { timeoutMs, upstream } = options;
   // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
     createClient({
@@ -71,15 +87,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   const account = shareAccount(connect(settings.token), now);
   const client = account.others;
   const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
-  const consoles = createConsoleConnector({
-    client: reader,
-    origin: new URL(settings.url).origin,
-    log,
-    timings: options.timings,
-    createBucket: options.createBucket ?? createTokenBucket,
-    lagMs: resourcesMs,
-    now,
-  });
+  const consoles = createConsoles(reader, settings.url, { ...options, now });
   const readState = createStateReader({
     read: async (ref) => new Map([[ref, await readResources(client, ref)]]),
     intervalMs: resourcesMs,
@@ -113,8 +121,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       return consoles.state(ref, maxAgeMs) ?? (await readState(ref, ref, maxAgeMs));
     },
     latestLog: (ref, file) => readLog(client, ref, file),
-    openConsole: (ref, events, isResumed = false) =>
-      consoles.open(ref, refs.pterodactyl.pattern.test(ref) ? pathOf(ref) : undefined, events, isResumed),
+    openConsole: consoles.open,
   };
   return {
     game,
@@ -129,6 +136,80 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       await Promise.all([client.close(), reader?.close()]);
     },
   };
+}
+
+const defaultTimings: ConsoleTimings = {
+  pingMs: 30_000,
+  authMs: 15_000,
+  throttleMs: 5500,
+  loadMs: 500,
+  statsMs: 3000,
+  quietMs: 15_000,
+  windowMs: 60_000,
+};
+
+/**
+ * A panel issues 5 tokens a minute for a server, to all its users together. A burst of three and two more a minute are at
+ * most four in any minute, which leaves one for the owner or a renewal. Renewals are not counted: default tokens need one
+ * in 8 minutes, and panels with shorter ones have other limits.
+ */
+const attempts = { burst: 3, perWindow: 2 };
+
+/** Creates the consoles of a panel. Without a read-only credential, each ends at once. */
+function createConsoles(
+  client: Client | undefined,
+  url: string,
+  { log, now, createBucket = createTokenBucket, ...options }: PterodactylOptions & { readonly now: () => number },
+) {
+  const { origin } = new URL(url);
+  const timings = { ...defaultTimings, ...options.timings };
+  const rps = (attempts.perWindow * 1000) / timings.windowMs;
+  const budget = createBucket({ name: 'panel', rps, burst: attempts.burst });
+  const sessions = new Map<Session, string>();
+  let isLocked = false;
+  let isClosed = false;
+  return {
+    open(ref: string, events: ConsoleEvents, isResumed = false): ConsoleSource {
+      if (isLocked || isClosed || !client || !refs.pterodactyl.pattern.test(ref)) return endAtOnce(events);
+      const path = pathOf(ref);
+      const session = openSession({
+        client,
+        path,
+        origin,
+        timings,
+        events,
+        isResumed,
+        consume: () => budget.consume(origin + path),
+        leave: () => sessions.delete(session),
+        log: log.child({ ref }),
+        lagMs: resourcesMs,
+        now,
+      });
+      sessions.set(session, ref);
+      return session;
+    },
+    /** The state that an open console of a server proves; undefined if there is none. */
+    state(ref: string, maxAgeMs: number): StateReport | undefined {
+      const after = now() - maxAgeMs;
+      for (const [session, its] of sessions) if (its === ref && session.state(after)) return session.state(after);
+      return undefined;
+    },
+    /** Ends all consoles and opens no more while the credential is not read-only, and opens them again once it is. */
+    lock(next: boolean): void {
+      isLocked = next;
+      if (isLocked) for (const session of sessions.keys()) session.refuse(notAvailable);
+    },
+    /** Ends all consoles without an event. */
+    close(): void {
+      isClosed = true;
+      for (const session of sessions.keys()) session.close();
+    },
+  };
+}
+
+function endAtOnce(events: ConsoleEvents): ConsoleSource {
+  const later = setImmediate(() => events.ended(notAvailable));
+  return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
 }
 
 function pathOf(ref: string): string {

@@ -7,7 +7,7 @@ import type { RateLimitResult } from '../../../token-bucket.ts';
 import type { Client, Reply } from '../../../upstream/client.ts';
 import { notAvailable, parseJson } from '../../../upstream/client.ts';
 import { isLoopback } from '../../../upstream/settings.ts';
-import type { ConsoleEvents, ConsoleSource, GameState } from '../types.ts';
+import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
 
 /** The timings of a session. */
 export interface ConsoleTimings {
@@ -33,7 +33,7 @@ export interface ConsoleTimings {
 }
 
 /** Dependencies of a session. */
-export interface SessionOptions {
+interface SessionOptions {
   readonly client: Client;
   /** The path of the server in the panel's API. */
   readonly path: string;
@@ -44,16 +44,17 @@ export interface SessionOptions {
   readonly events: ConsoleEvents;
   /** Whether buffered lines are not requested, since they cannot be distinguished from new ones. */
   readonly isResumed: boolean;
-  /** Called with each sign of life of Wings. */
-  readonly onHeard: () => void;
+  /** Called once, when it has ended for whatever reason. */
+  readonly leave: () => void;
   readonly log: Logger;
+  /** How long after an action a state from before may still be reported. */
+  readonly lagMs: number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number;
 }
 
 /** One connection to the console of a server. */
-export interface Session extends ConsoleSource {
-  /** Ends it for good, and says so; `close` ends it without an event. */
-  refuse(reason: string): void;
-}
+export type Session = ReturnType<typeof openSession>;
 
 type Timer = 'auth' | 'throttle' | 'renewal' | 'load';
 
@@ -68,9 +69,12 @@ const renewalGap = 'the credential of the console had to be renewed';
 
 const states = new Set<string>(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
 
+/** How long a silent connection is trusted: one ping, and some time for its answer. */
+const silenceMs = 35_000;
+
 /** Opens a session: one token, one socket, further tokens before each expires, and one end. It emits nothing at once. */
-export function openSession(options: SessionOptions): Session {
-  const { client, path, consume, origin, timings, events, isResumed, onHeard, log } = options;
+export function openSession(options: SessionOptions) {
+  const { client, path, consume, origin, timings, events, isResumed, leave, log, lagMs, now } = options;
   const timers = new Map<Timer, NodeJS.Timeout>();
   /** Called when statistics arrive. */
   const waiting = new Set<() => void>();
@@ -87,6 +91,10 @@ export function openSession(options: SessionOptions): Session {
   let losesLines = false;
   /** The last statistics; they stay true if the server does not run. */
   let last: (WingsStats & { readonly at: number }) | undefined;
+  /** The state of the server: undefined until the first status, and after a gap, since a status may be missing too. */
+  let status: { readonly state: GameState; readonly changedAt: number } | undefined;
+  /** The last sign of life of Wings, also in milliseconds since 1970. */
+  let heard = { at: Number.NEGATIVE_INFINITY, date: 0 };
 
   const isEnded = (): boolean => stage === 'ended';
   const isAuthenticating = (): boolean => stage === 'authenticating' || stage === 'reauthenticating';
@@ -100,6 +108,7 @@ export function openSession(options: SessionOptions): Session {
     clearImmediate(starting);
     for (const timer of timers.values()) clearTimeout(timer);
     socket?.end();
+    leave();
     if (reason !== undefined) events.ended(reason, retryAfterMs);
   };
   /** Ends it for good. A refusal that is not due to the server's state is our configuration error. */
@@ -122,6 +131,7 @@ export function openSession(options: SessionOptions): Session {
     else if (answer.type === 'failed') lose(answer.detail, lostGap, answer.retryAfterMs);
     else {
       const onOpen = (): void => authenticate('authenticating', answer);
+      const onHeard = (): void => void (heard = { at: now(), date: Date.now() });
       socket = openSocket(answer.url, { origin, pingMs: timings.pingMs, onOpen, onMessage, onClose, onHeard });
     }
   };
@@ -171,8 +181,10 @@ export function openSession(options: SessionOptions): Session {
     setTimer('renewal', Math.max(retryAfterMs, Math.min(leftMs / 4, 15_000), 250), () => void renew());
   };
   const reportLinesLost = (): void => {
-    if (!losesLines) events.gap(renewalGap);
+    if (losesLines) return;
     losesLines = true;
+    status = undefined;
+    events.gap(renewalGap);
   };
   /** Renews the token when Wings warns that it expires, unless it was just sent. */
   const onExpiring = (): void => {
@@ -195,7 +207,7 @@ export function openSession(options: SessionOptions): Session {
 
   const onMessage = (event: string, text: string): void => {
     if (event === 'console output' || event === 'daemon message') events.line(text);
-    else if (event === 'status' && states.has(text)) events.status(text as GameState);
+    else if (event === 'status' && states.has(text)) onStatus(text as GameState);
     else if (event === 'stats') onStats(text);
     else if (event === 'auth success' && isAuthenticating()) onAccepted();
     else if (event === 'throttled' && text === 'auth' && isAuthenticating()) awaitThrottle();
@@ -209,6 +221,10 @@ export function openSession(options: SessionOptions): Session {
       else events.error?.('the game panel reported an error');
     }
   };
+  const onStatus = (state: GameState): void => {
+    status = { state, changedAt: now() };
+    events.status(state);
+  };
   const onStats = (text: string): void => {
     const stats = toStats(text);
     if (!stats) return;
@@ -216,12 +232,12 @@ export function openSession(options: SessionOptions): Session {
     for (const wake of waiting) wake();
   };
   /** Wings closes with 4409 or 4400 if the server is suspended (pterodactyl/panel#5464). */
-  const onClose = (code: number, status: number | undefined): void => {
-    const detail = status === undefined ? `closed with ${code}` : `the handshake was answered with ${status}`;
+  const onClose = (code: number, answered: number | undefined): void => {
+    const detail = answered === undefined ? `closed with ${code}` : `the handshake was answered with ${answered}`;
     if (code === 4409 || code === 4400) refuse('the server is suspended', detail);
-    else if (status === 409) refuse('the server is not available', detail);
+    else if (answered === 409) refuse('the server is not available', detail);
     // The Origin is not allowed.
-    else if (status === 403) refuse(notAvailable, detail);
+    else if (answered === 403) refuse(notAvailable, detail);
     else lose(detail);
   };
   const currentStats = (): ConsoleStats | undefined => {
@@ -232,9 +248,19 @@ export function openSession(options: SessionOptions): Session {
   // Deferred, since the caller expects no event before this function returns.
   const starting = setImmediate(() => void start());
   return {
-    refuse: (reason) => end(reason),
-    close: () => end(),
-    async stats() {
+    /** Ends it for good, and says so; `close` ends it without an event. */
+    refuse: (reason: string): void => end(reason),
+    close: (): void => end(),
+    /**
+     * The state that the console proves; undefined if it proves none. After an action at `after`, this is the status that
+     * followed it, or the one that still holds `lagMs` later.
+     */
+    state(after: number): StateReport | undefined {
+      if (!status || now() - heard.at > silenceMs) return undefined;
+      const counts = status.changedAt > after || heard.at > after + lagMs;
+      return counts ? { state: status.state, checkedAt: heard.date } : undefined;
+    },
+    async stats(): Promise<ConsoleStats> {
       if (!currentStats() && !isEnded()) {
         if (stage !== 'opening' && stage !== 'authenticating') socket?.send('send stats');
         const { promise, resolve } = Promise.withResolvers<void>();
