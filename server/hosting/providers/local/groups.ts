@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -15,13 +15,7 @@ import { toRefusal } from '../../../upstream/client.ts';
 const Group = z.object({ id: z.int(), started: z.string().optional() });
 type Group = z.infer<typeof Group>;
 
-const Holder = z.object({
-  pid: z.int(),
-  host: z.string(),
-  since: z.string(),
-  groups: z.record(z.string(), Group),
-});
-type Holder = z.infer<typeof Holder>;
+const Holder = z.object({ pid: z.int(), host: z.string(), since: z.string(), groups: z.record(z.string(), Group) });
 
 /** The lock on the local servers of a DATA_DIR: of several processes with this folder, only one runs servers at a time. */
 export type GroupsLock = ReturnType<typeof createGroupsLock>;
@@ -34,7 +28,7 @@ export function createGroupsLock(folder: string, log: Logger) {
   let since = '';
   let unlock: (() => void) | undefined;
 
-  const readHolder = (): Holder | undefined => {
+  const readHolder = () => {
     try {
       return Holder.parse(JSON.parse(readFileSync(holderFile, 'utf8')));
     } catch {
@@ -112,12 +106,7 @@ export function createGroupsLock(folder: string, log: Logger) {
  * started at another time, the ID belongs to another group now. Only Linux lists its processes.
  */
 function isAlive({ id, started }: Group): boolean {
-  let names: string[] = [];
-  try {
-    names = readdirSync('/proc');
-  } catch {
-    return false;
-  }
+  const names = existsSync('/proc') ? readdirSync('/proc') : [];
   const found = names.flatMap((name) => (/^\d+$/.test(name) ? (readProcess(Number(name)) ?? []) : []));
   const members = found.filter(({ group, state }) => group === id && state !== 'Z');
   const leader = members.find(({ pid }) => pid === id);

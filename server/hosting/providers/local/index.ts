@@ -5,12 +5,10 @@ import type { Environment } from '#common/environment.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import { notAvailable, toRefusal } from '../../../upstream/client.ts';
-import type { CheckResult, ConsoleEvents, ConsoleSource, PowerAction, Provider, SendOptions } from '../types.ts';
+import type { CheckResult, ConsoleEvents, GameProvider, PowerAction, Provider, SendOptions } from '../types.ts';
 import type { GroupsLock } from './groups.ts';
-import { createOutput, readServerFile } from './output.ts';
-import type { Output } from './output.ts';
+import { createServerLog, readServerFile } from './output.ts';
 import { createLocalProcess } from './process.ts';
-import type { LocalProcess } from './process.ts';
 
 /** The environment variables that a server inherits: never our settings, which hold credentials. */
 const inherited = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
@@ -55,7 +53,7 @@ export type LocalSettings = z.infer<ReturnType<typeof localSettings>>;
 export type LocalServer = LocalSettings['servers'][string];
 
 /** Dependencies of the provider. */
-export interface LocalOptions {
+interface LocalOptions {
   /** The name of the provider. */
   readonly name: string;
   /** The folder of all local providers; each keeps its logs in a folder with its name. */
@@ -64,26 +62,17 @@ export interface LocalOptions {
   readonly log: Logger;
 }
 
-interface Running {
-  readonly server: LocalServer;
-  readonly process: LocalProcess;
-  readonly output: Output;
-}
-
 /** Creates the provider of servers that run as child processes, and end with this process. */
-export function createLocal(settings: LocalSettings, { name: provider, folder, lock, log }: LocalOptions): Provider {
-  const all = new Map(
-    Object.entries(settings.servers).map(([ref, server]): [string, Running] => {
-      const child = log.child({ local: ref });
-      const output = createOutput(join(folder, provider, `${ref}.log`), child);
-      const name = `${provider}/${ref}`;
-      return [
-        ref,
-        { server, output, process: createLocalProcess({ name, program: server, output, lock, log: child }) },
-      ];
-    }),
-  );
-  const find = (ref: string, kind: LocalServer['kind']): Running => {
+export function createLocal(settings: LocalSettings, { name: provider, folder, lock, log: parent }: LocalOptions) {
+  const create = (ref: string, server: LocalServer) => {
+    const log = parent.child({ local: ref });
+    const watchers = new Set<ConsoleEvents>();
+    const output = createServerLog(join(folder, provider, `${ref}.log`), log, watchers);
+    const name = `${provider}/${ref}`;
+    return { server, watchers, output, process: createLocalProcess({ name, server, output, lock, log, watchers }) };
+  };
+  const all = new Map(Object.entries(settings.servers).map(([ref, server]) => [ref, create(ref, server)]));
+  const find = (ref: string, kind: LocalServer['kind']) => {
     const found = all.get(ref);
     if (found?.server.kind !== kind) throw toRefusal(`there is no local server "${ref}" of the kind ${kind}`);
     return found;
@@ -114,52 +103,40 @@ export function createLocal(settings: LocalSettings, { name: provider, folder, l
         return file === null ? await output.latest() : await readServerFile(server.cwd, resolve(server.cwd, file));
       },
       openConsole(ref, events) {
-        const running = all.get(ref);
-        return openConsole(running?.server.kind === 'game' ? running : undefined, events);
+        const found = all.get(ref);
+        const running = found?.server.kind === 'game' ? found : undefined;
+        // Deferred, since the caller expects no event before this function returns. In one step, so that no line is lost.
+        const start = setImmediate(() => {
+          if (!running) return events.ended(notAvailable);
+          for (const line of running.output.lines()) events.line(line);
+          events.status(running.process.status());
+          events.loaded();
+          running.watchers.add(events);
+        });
+        return {
+          stats: () => running?.process.usage() ?? Promise.resolve(unknownStats),
+          close() {
+            clearImmediate(start);
+            running?.watchers.delete(events);
+          },
+        };
       },
-    },
+    } satisfies GameProvider,
     check: () => Promise.resolve(check(settings)),
     drain: () => void close(),
     close,
-  };
-}
-
-function openConsole(running: Running | undefined, events: ConsoleEvents): ConsoleSource {
-  const unsubscribe: (() => void)[] = [];
-  // Deferred, since the caller expects no event before this function returns. In one step, so that no line is lost.
-  const start = setImmediate(() => {
-    if (!running) {
-      events.ended(notAvailable);
-      return;
-    }
-    const { output, process } = running;
-    for (const line of output.lines()) events.line(line);
-    events.status(process.status());
-    events.loaded();
-    unsubscribe.push(
-      output.follow((line) => events.line(line)),
-      process.follow((state) => events.status(state)),
-    );
-  });
-  return {
-    stats: () => running?.process.usage() ?? Promise.resolve(unknownStats),
-    close() {
-      clearImmediate(start);
-      for (const stop of unsubscribe.splice(0)) stop();
-    },
-  };
+  } satisfies Provider;
 }
 
 /** Warns of servers that cannot start, which otherwise shows only when a customer starts one. */
 function check({ servers }: LocalSettings): CheckResult[] {
-  const warnings = Object.entries(servers).flatMap(([ref, server]): CheckResult[] => {
+  const found: CheckResult[] = [];
+  for (const [ref, server] of Object.entries(servers)) {
     const problem = findStartProblem(server);
-    if (problem === undefined) return [];
     const advice = `correct the command and cwd of "${ref}" in PROVIDERS_FILE, and restart`;
-    return [{ level: 'warn', message: `The server "${ref}" cannot start: ${problem}`, advice }];
-  });
-  const message = `This machine runs ${Object.keys(servers).length} servers itself`;
-  return [...warnings, { level: 'info', message }];
+    if (problem) found.push({ level: 'warn', message: `The server "${ref}" cannot start: ${problem}`, advice });
+  }
+  return [...found, { level: 'info', message: `This machine runs ${Object.keys(servers).length} servers itself` }];
 }
 
 function findStartProblem({ command, cwd, env }: LocalServer): string | undefined {

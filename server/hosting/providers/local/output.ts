@@ -9,9 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createFolder } from '#common/folder.ts';
 import type { Logger } from '../../../log.ts';
 import { providerLogBytes, toLogEnd } from '../game-log.ts';
+import type { ConsoleEvents } from '../types.ts';
 
 /** The output of a local server: the newest lines in memory, and more in a file. */
-export type Output = ReturnType<typeof createOutput>;
+export type ServerLog = ReturnType<typeof createServerLog>;
 
 /** The lines for a new reader, as in Wings (websocket_log_count). */
 const maxLines = 150;
@@ -21,11 +22,10 @@ const maxFileBytes = 4 * 1024 * 1024;
 /** The rate limit of Wings; a faster server is slowed down, and loses no lines. */
 const linesPerMs = 20;
 
-/** Creates the output of a server; it appends to an existing log, which is rotated when it is full. */
-export function createOutput(file: string, log: Logger) {
+/** Creates the output of a server, for those who watch it; it appends to an existing log, which is rotated when it is full. */
+export function createServerLog(file: string, log: Logger, watchers: ReadonlySet<ConsoleEvents>) {
   const previous = `${file}.1`;
   const recent: string[] = [];
-  const followers = new Set<(text: string) => void>();
   let stream: WriteStream | undefined;
   let size = 0;
   /** After an error nothing is written until the server's next start: a full disk must not end the server. */
@@ -63,7 +63,7 @@ export function createOutput(file: string, log: Logger) {
     if (lines.length === 0) return;
     for (const line of lines) {
       recent.push(line);
-      for (const follower of followers) follower(line);
+      for (const watcher of watchers) watcher.line(line);
     }
     recent.splice(0, recent.length - maxLines);
     await write(`${lines.join('\n')}\n`);
@@ -92,11 +92,6 @@ export function createOutput(file: string, log: Logger) {
     },
     /** The newest lines. */
     lines: (): readonly string[] => recent,
-    /** Calls a follower with each new line; returns a function that stops it. */
-    follow(line: (text: string) => void): () => void {
-      followers.add(line);
-      return () => followers.delete(line);
-    },
     /** Reads the end of the log file; undefined if there is none. */
     async latest(): Promise<string | undefined> {
       const newest = await readEnd(file);

@@ -10,10 +10,10 @@ import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
 import { withTimeout } from '../../../timeout.ts';
 import { offline, toRefusal, ProviderError } from '../../../upstream/client.ts';
-import type { GameState, PowerAction, PowerState } from '../types.ts';
+import type { ConsoleEvents, GameState, PowerAction, PowerState } from '../types.ts';
 import { readUsage } from './groups.ts';
 import type { GroupsLock } from './groups.ts';
-import type { Output } from './output.ts';
+import type { ServerLog } from './output.ts';
 
 /** The program of a server, and the time between SIGTERM and SIGKILL. */
 interface Program {
@@ -24,11 +24,13 @@ interface Program {
 }
 
 /** Dependencies of a local server. */
-export interface LocalProcessOptions {
+interface LocalProcessOptions {
   /** The name of the server for the lock. */
   readonly name: string;
-  readonly program: Program;
-  readonly output: Output;
+  readonly server: Program;
+  readonly output: ServerLog;
+  /** Who gets each new status. */
+  readonly watchers: ReadonlySet<ConsoleEvents>;
   /** Used from a start until the output of the server is read. */
   readonly lock: GroupsLock;
   readonly log: Logger;
@@ -39,12 +41,8 @@ const checkIntervalMs = 25;
 /** After a SIGKILL, processes left for longer are never reaped, as in a container without init. */
 const reapMs = 500;
 
-/** A local server: a process with its descendants. */
-export type LocalProcess = ReturnType<typeof createLocalProcess>;
-
-/** Creates a server that is offline. */
-export function createLocalProcess({ name, program, output, lock, log }: LocalProcessOptions) {
-  const followers = new Set<(status: GameState) => void>();
+/** Creates a local server, a process with its descendants, that is offline. */
+export function createLocalProcess({ name, server, output, watchers, lock, log }: LocalProcessOptions) {
   let status: GameState = 'offline';
   let starting: Promise<void> | undefined;
   /** From the start until the output is read. */
@@ -60,7 +58,7 @@ export function createLocalProcess({ name, program, output, lock, log }: LocalPr
   const show = (next: GameState): void => {
     if (next === status) return;
     status = next;
-    for (const follower of followers) follower(status);
+    for (const watcher of watchers) watcher.status(status);
   };
   const start = (): Promise<void> => {
     if (closed) return Promise.reject(toRefusal('the provider is closed'));
@@ -71,7 +69,7 @@ export function createLocalProcess({ name, program, output, lock, log }: LocalPr
     show('starting');
     try {
       lock.acquire(name);
-      group = await spawnGroup(program, output, log);
+      group = await spawnGroup(server, output, log);
     } catch (error) {
       lock.release(name);
       show('offline');
@@ -104,7 +102,7 @@ export function createLocalProcess({ name, program, output, lock, log }: LocalPr
     isEnding = true;
     show('stopping');
     group?.signal('SIGTERM');
-    grace = setTimeout(kill, program.grace_seconds * 1000);
+    grace = setTimeout(kill, server.grace_seconds * 1000);
   };
   const kill = (): void => {
     isEnding = true;
@@ -152,11 +150,6 @@ export function createLocalProcess({ name, program, output, lock, log }: LocalPr
       if (!group || isEnding) throw toRefusal('the local server is not running', offline);
       await group.write(line);
     },
-    /** Calls a follower with each new status; returns a function that stops it. */
-    follow(follower: (status: GameState) => void): () => void {
-      followers.add(follower);
-      return () => followers.delete(follower);
-    },
     /** Ends the server for good, and waits until it has ended. */
     close: (): Promise<void> => (closed ??= close()),
   };
@@ -168,7 +161,7 @@ type ProcessGroup = Awaited<ReturnType<typeof spawnGroup>>;
 const ioTimeoutMs = 1000;
 
 /** Spawns a process group, so that signals reach all its processes, but Ctrl-C of the terminal does not. */
-async function spawnGroup(program: Program, output: Output, log: Logger) {
+async function spawnGroup(program: Program, output: ServerLog, log: Logger) {
   const { command, cwd, env, grace_seconds: graceSeconds } = program;
   const [file = '', ...args] = command;
   let child: ChildProcessByStdio<Writable, Readable, Readable>;
