@@ -19,7 +19,7 @@ import { createPoller } from '../upstream/poller.ts';
 import { createActivity } from './audit.ts';
 import { openConsoleSource } from './console/channel.ts';
 import { createRelay } from './console/relay.ts';
-import { createStreamTokens } from './console/token.ts';
+import { createStreamTokens } from './console/session.ts';
 import { toLogText } from './providers/game-log.ts';
 import type {
   GameProvider,

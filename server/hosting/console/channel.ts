@@ -5,7 +5,7 @@ import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { ConsoleEvents, ConsoleSource, GameState } from '../providers/types.ts';
 import type { Servers } from '../service.ts';
 import { createOutput, toMessage } from './output.ts';
-import type { FrameSink, Subscription } from './output.ts';
+import type { FrameSink } from './output.ts';
 
 /** Cancels a timer. */
 export type Cancel = () => void;
@@ -27,24 +27,14 @@ export const systemClock: Clock = {
   },
 };
 
-/** The part of one viewer in a console. */
-export interface Viewing extends Subscription {
-  /** What the server uses now; viewers share a read for two seconds. It waits for an upstream that is being opened. */
-  stats(): Promise<ConsoleStats>;
-}
-
 /** The console of one server: one upstream shared by all viewers. */
-export interface Channel {
-  join(sink: FrameSink): Viewing;
-  /** The last 150 lines. */
-  history(): string[];
-  /** Whether the upstream is open or being opened. */
-  hasUpstream(): boolean;
-  close(): void;
-}
+export type Channel = ReturnType<typeof createChannel>;
+
+/** The part of one viewer in a console. */
+export type Viewing = ReturnType<Channel['join']>;
 
 /** Dependencies of a channel. */
-export interface ChannelOptions {
+interface ChannelOptions {
   /** Opens the upstream; `isResumed` if the lines that it has buffered are not wanted again. */
   readonly open: (events: ConsoleEvents, isResumed: boolean) => Promise<ConsoleSource>;
   /** Reports why the upstream cannot be opened, and returns a text for clients. */
@@ -70,10 +60,9 @@ const refusedMs = 60_000;
  * Creates the channel of a server. It alone opens the upstream again, with back-off and while there are viewers, and
  * says where lines may be missing.
  */
-export function createChannel(options: ChannelOptions): Channel {
+export function createChannel(options: ChannelOptions) {
   const { open, describe, clock, random, closed, backoff = { firstMs: 1000, maxMs: 60_000 } } = options;
   const output = createOutput();
-  const readStats = createReadStats(clock);
   const timers = new Map<string, Cancel>();
   /** Called when an upstream is open, or cannot be opened. */
   const waiting: (() => void)[] = [];
@@ -91,6 +80,9 @@ export function createChannel(options: ChannelOptions): Channel {
   let isGapReported = false;
   /** Whether the buffered lines of the upstream came: they cannot be distinguished from new ones. */
   let hasLines = false;
+  let lastStats:
+    | { readonly from: ConsoleSource; readonly at: number; readonly stats: Promise<ConsoleStats> }
+    | undefined;
 
   const wait = (timer: 'retry' | 'linger' | 'load', ms: number, run: () => void): void => {
     timers.get(timer)?.();
@@ -209,37 +201,33 @@ export function createChannel(options: ChannelOptions): Channel {
   };
 
   return {
-    join(sink) {
+    join(sink: FrameSink) {
       const subscription = output.subscribe(sink);
       viewers += 1;
       if (phase === 'idle') void connect();
       else if (phase !== 'opening') admit();
       return {
         ...subscription,
-        async stats() {
+        /** What the server uses now; viewers share a read for two seconds. It waits for an upstream that is being opened. */
+        async stats(): Promise<ConsoleStats> {
           if (phase === 'opening') await new Promise<void>((wake) => waiting.push(wake));
-          return source ? await readStats(source) : unknownStats;
+          if (!source) return unknownStats;
+          const isFresh = lastStats?.from === source && clock.now() - lastStats.at < streamLimits.statsSeconds * 1000;
+          if (!lastStats || !isFresh) lastStats = { from: source, at: clock.now(), stats: source.stats() };
+          return await lastStats.stats;
         },
-        leave() {
+        leave(): void {
           subscription.leave();
           viewers -= 1;
           if (viewers === 0) wait('linger', lingerMs, () => viewers > 0 || close());
         },
       };
     },
+    /** The last 150 lines. */
     history: output.history,
-    hasUpstream: () => phase === 'opening' || phase === 'open',
+    /** Whether the upstream is open or being opened. */
+    hasUpstream: (): boolean => phase === 'opening' || phase === 'open',
     close,
-  };
-}
-
-/** Creates the read of statistics that viewers share for two seconds. */
-function createReadStats(clock: Clock): (source: ConsoleSource) => Promise<ConsoleStats> {
-  let last: { readonly source: ConsoleSource; readonly at: number; readonly stats: Promise<ConsoleStats> } | undefined;
-  return (source) => {
-    const isFresh = last?.source === source && clock.now() - last.at < streamLimits.statsSeconds * 1000;
-    if (!last || !isFresh) last = { source, at: clock.now(), stats: source.stats() };
-    return last.stats;
   };
 }
 

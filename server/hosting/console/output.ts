@@ -43,14 +43,11 @@ export function toFrames(messages: readonly string[]): Buffer {
   return frames;
 }
 
+const headerBytes = (length: number): number => (length < 126 ? 2 : length < 65_536 ? 4 : 10);
+
 function frameBytes(message: string): number {
   const length = Buffer.byteLength(message);
   return headerBytes(length) + length;
-}
-
-function headerBytes(length: number): number {
-  if (length < 126) return 2;
-  return length < 65_536 ? 4 : 10;
 }
 
 /** The destination of a viewer's frames. */
@@ -58,15 +55,6 @@ export interface FrameSink {
   /** Whether it accepts output now. */
   readonly isReady: () => boolean;
   readonly send: (frames: Buffer) => void;
-}
-
-/** The subscription of one viewer to a console. */
-export interface Subscription {
-  /** Sends new output while the sink is ready. */
-  readonly pump: () => void;
-  /** Sends the history in its order with pending output, and then `logs end`. */
-  readonly sendHistory: () => void;
-  readonly leave: () => void;
 }
 
 /** The events of a console's output. */
@@ -107,7 +95,7 @@ export function createOutput() {
     /** Excludes all current lines from the history. */
     restartHistory: backlog.restartHistory,
     /** Adds a viewer, which gets no output before the next `start`. */
-    subscribe(sink: FrameSink): Subscription {
+    subscribe(sink: FrameSink) {
       const subscription = createSubscription(backlog, sink, () => isLoaded);
       subscriptions.add(subscription);
       const leave = (): void => {
@@ -175,7 +163,9 @@ function createSubscription(backlog: ReturnType<typeof createBacklog>, sink: Fra
       pump();
     },
     position: () => cursor,
+    /** Sends new output while the sink is ready. */
     pump,
+    /** Sends the history in its order with pending output, and then `logs end`. */
     sendHistory(): void {
       wantsHistory = true;
       pump();
@@ -247,11 +237,12 @@ function createBacklog() {
   /** The messages that replace the entries dropped after a cursor. */
   const toLost = (from: Cursor, linesUntil: number): string[] => {
     const count = cursorAt(Math.max(from.entry, first)).lines - from.lines;
-    const lost: string[] = [];
-    if (count > 0)
-      lost.push(toMessage('gap', `${count} ${count === 1 ? 'line was' : 'lines were'} dropped: read too slowly`));
-    if (lostStatus && lostStatus.entry >= Math.max(from.entry, linesUntil)) lost.push(lostStatus.message);
-    return lost;
+    const what = count === 1 ? 'line was' : 'lines were';
+    const isStatusLost = lostStatus && lostStatus.entry >= Math.max(from.entry, linesUntil);
+    return [
+      ...(count > 0 ? [toMessage('gap', `${count} ${what} dropped: read too slowly`)] : []),
+      ...(isStatusLost ? [lostStatus!.message] : []),
+    ];
   };
   /** The cursor of the first line of the history. */
   const historyStart = (): Cursor => {

@@ -7,8 +7,7 @@ import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import { createChannel, systemClock } from './channel.ts';
 import type { Cancel, Channel, Clock } from './channel.ts';
 import { createSession, isForClients, toClientText } from './session.ts';
-import type { Session, Viewer } from './session.ts';
-import type { StreamTokens } from './token.ts';
+import type { Session, StreamTokens, Viewer } from './session.ts';
 
 /** The client that opened a stream. */
 export interface StreamClient {
@@ -46,21 +45,8 @@ export interface RelayDependencies {
   readonly random?: () => number;
 }
 
-/** Relays the consoles of game servers to clients. */
-export interface Relay {
-  /** Whether a client may open another connection. */
-  admits(client: StreamClient): boolean;
-  /** Starts the stream of a connection. */
-  connect(websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): Session;
-  /** The last 150 lines of a console that has viewers; else empty. */
-  history(server: ServerName): string[];
-  stats(): { readonly connections: number; readonly viewers: number; readonly upstreams: number };
-  /** Closes all streams with 1012, so that clients reconnect to another instance or the next process. */
-  close(): void;
-}
-
 /** The limits of this process, one client and one API key. */
-export interface RelayLimits {
+interface RelayLimits {
   /** Connections of all clients and keys. */
   readonly connections: number;
   /** Connections of one client without a valid token. */
@@ -76,8 +62,11 @@ export interface RelayLimits {
  */
 const defaultLimits: RelayLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey: 2000 };
 
+/** Relays the consoles of game servers to clients. */
+export type Relay = ReturnType<typeof createRelay>;
+
 /** Creates a relay without streams. */
-export function createRelay(dependencies: RelayDependencies): Relay {
+export function createRelay(dependencies: RelayDependencies) {
   const { tokens, openSource, checkAccess, onFailure, clock = systemClock, random = Math.random } = dependencies;
   const limits = { ...defaultLimits, ...dependencies.limits };
   const watch = createAccessWatch(checkAccess, clock, onFailure);
@@ -102,25 +91,21 @@ export function createRelay(dependencies: RelayDependencies): Relay {
     channels.set(server, channel);
     return channel;
   };
-  const shared = {
-    clock,
-    tokens,
-    checkAccess,
-    describe(error: unknown): string {
-      if (!isForClients(error)) onFailure('a console stream failed', error);
-      return toClientText(error);
-    },
-  };
   return {
-    admits: (client) => sessions.size < limits.connections && unauthenticated.of(client.key) < limits.unauthenticated,
-    connect(websocket, socket, server, client) {
+    /** Whether a client may open another connection. */
+    admits: (client: StreamClient): boolean =>
+      sessions.size < limits.connections && unauthenticated.of(client.key) < limits.unauthenticated,
+    /** Starts the stream of a connection. */
+    connect(websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): Session {
       unauthenticated.add(client.key, 1);
       let leave = (): void => unauthenticated.add(client.key, -1);
       const session = createSession({
-        ...shared,
         websocket,
         socket,
         server,
+        clock,
+        tokens,
+        checkAccess,
         hasRoom: (keyId) => viewers.of(keyId) < limits.viewersPerKey,
         enter(viewer) {
           leave();
@@ -142,18 +127,24 @@ export function createRelay(dependencies: RelayDependencies): Relay {
           const { requestId, address: ip } = client;
           return dependencies.sendCommand({ server, keyId, secretHash, command, requestId, ip });
         },
+        describe(error) {
+          if (!isForClients(error)) onFailure('a console stream failed', error);
+          return toClientText(error);
+        },
       });
       sessions.add(session);
       if (isClosed) session.shutDown();
       return session;
     },
-    history: (server) => channels.get(server)?.history() ?? [],
+    /** The last 150 lines of a console that has viewers; else empty. */
+    history: (server: ServerName): string[] => channels.get(server)?.history() ?? [],
     stats: () => ({
       connections: sessions.size,
       viewers: viewers.total(),
       upstreams: channels.values().reduce((count, channel) => count + Number(channel.hasUpstream()), 0),
     }),
-    close() {
+    /** Closes all streams with 1012, so that clients reconnect to another instance or the next process. */
+    close(): void {
       isClosed = true;
       for (const session of sessions) session.shutDown();
       for (const channel of channels.values()) channel.close();

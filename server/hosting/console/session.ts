@@ -1,3 +1,4 @@
+import { hash, randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
@@ -5,14 +6,53 @@ import { CommandReference, closeCodes, streamLimits } from '#contract/console-st
 import type { ArgumentsOf, ClientEvent, CloseName, CommandRefusal, ServiceEvent } from '#contract/console-stream.ts';
 import { GameConsoleCommandRequest } from '#contract/game.ts';
 import { problems } from '#contract/problem.ts';
-import type { Access, CheckAccess } from '../../keys/authorize.ts';
+import type { Access, CheckAccess, ConsoleClaim } from '../../keys/authorize.ts';
 import { Problem } from '../../problem.ts';
+import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 import { ProviderError, offline } from '../../upstream/client.ts';
 import type { Cancel, Clock, Viewing } from './channel.ts';
 import { toFrames, toMessage } from './output.ts';
 import type { FrameSink } from './output.ts';
-import type { StreamGrant, StreamTokens } from './token.ts';
+
+/** A verified claim with its validity in milliseconds since 1970. */
+type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
+
+/** The length of a token: 256 bits in base64url. */
+export const tokenLength = 43;
+
+const tokenPattern = new RegExp(`^[A-Za-z0-9_-]{${tokenLength}}$`);
+
+/** Issues and verifies the tokens of console streams. */
+export type StreamTokens = ReturnType<typeof createStreamTokens>;
+
+/** Creates {@link StreamTokens}: random texts, of which only a hash is stored, for all instances. */
+export function createStreamTokens({
+  store,
+  ttlSeconds,
+  clock = Date,
+}: {
+  readonly store: Store['streamTokens'];
+  readonly ttlSeconds: number;
+  readonly clock?: { readonly now: () => number };
+}) {
+  return {
+    async issue(claim: ConsoleClaim): Promise<string> {
+      const token = randomBytes(32).toString('base64url');
+      const issuedAt = clock.now();
+      const expiresAt = issuedAt + ttlSeconds * 1000;
+      await store.add({ ...claim, tokenHash: hash('sha256', token), issuedAt, expiresAt });
+      return token;
+    },
+    /** Verifies a token; `expired` means that it was once valid. */
+    async verify(token: string): Promise<StreamGrant | 'expired' | 'invalid'> {
+      // Anything else is refused without a query.
+      const found = tokenPattern.test(token) ? await store.find(hash('sha256', token)) : undefined;
+      if (!found) return 'invalid';
+      return clock.now() < found.expiresAt ? found : 'expired';
+    },
+  };
+}
 
 /** An authenticated stream. */
 export interface Viewer {
@@ -25,7 +65,7 @@ export interface Viewer {
 }
 
 /** Dependencies of a session. */
-export interface SessionOptions {
+interface SessionOptions {
   readonly websocket: WebSocket;
   /** The connection of the websocket. */
   readonly socket: Duplex;
@@ -45,11 +85,7 @@ export interface SessionOptions {
 }
 
 /** One client's stream. */
-export interface Session {
-  shutDown(): void;
-  /** The id of the API key, if the session is authenticated. */
-  keyId(): string | undefined;
-}
+export type Session = ReturnType<typeof createSession>;
 
 /** The payload of our pings, so that their pongs do not count as messages of the client. */
 export const pingData = Buffer.from('console stream');
@@ -79,7 +115,7 @@ const noCommand =
  * Creates the session of a new connection. Its client authenticates, gets the output, asks for more, and renews its token
  * until it leaves or the session ends it with a close code.
  */
-export function createSession(options: SessionOptions): Session {
+export function createSession(options: SessionOptions) {
   const { websocket, socket, server, clock, tokens, checkAccess, describe } = options;
   let phase: 'unauthenticated' | 'live' | 'expiring' | 'expired' | 'ended' = 'unauthenticated';
   /** The last accepted token, also after the end. */
@@ -179,10 +215,8 @@ export function createSession(options: SessionOptions): Session {
   const sink: FrameSink = { isReady: () => hasOutput() && !socket.writableNeedDrain, send };
 
   const sendHistory = (now: number): void => {
-    if (now - historyAt < streamLimits.historySeconds * 1000) {
-      reply('daemon error', 'The history is sent at most once a second');
-      return;
-    }
+    const isEarly = now - historyAt < streamLimits.historySeconds * 1000;
+    if (isEarly) return reply('daemon error', 'The history is sent at most once a second');
     historyAt = now;
     viewing!.sendHistory();
   };
@@ -281,7 +315,11 @@ export function createSession(options: SessionOptions): Session {
   websocket.on('close', () => end());
   socket.on('drain', () => viewing?.pump());
   waitUntil(clock.now() + streamLimits.authSeconds * 1000, () => end('unauthenticated', 'no token came in time'));
-  return { shutDown: () => end('restart', 'service restart'), keyId: () => grant?.keyId };
+  return {
+    shutDown: (): void => end('restart', 'service restart'),
+    /** The id of the API key, if the session is authenticated. */
+    keyId: (): string | undefined => grant?.keyId,
+  };
 }
 
 /** Creates a queue that runs work sequentially. */

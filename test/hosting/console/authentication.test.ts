@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tokenLength } from '../../../server/hosting/console/token.ts';
+import { tokenLength } from '../../../server/hosting/console/session.ts';
 import { createClockedRelay, createTestRelay } from './harness.ts';
 
 test("a valid token opens a stream: auth success, then the console's messages", async () => {

@@ -10,7 +10,7 @@ import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Access, ConsoleClaim } from '../../../server/keys/authorize.ts';
 import { createRelay } from '../../../server/hosting/console/relay.ts';
 import type { RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
-import { createStreamTokens } from '../../../server/hosting/console/token.ts';
+import { createStreamTokens } from '../../../server/hosting/console/session.ts';
 import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import { createRequests } from '../../../server/http/request.ts';
 import { createTokenBucket } from '../../../server/token-bucket.ts';
