@@ -5,26 +5,22 @@ import { Problem } from '../problem.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import { parseApiKey } from './key.ts';
 
-/** Options of authentication. */
-export interface AuthenticateOptions {
+/** Finds the API key of an Authorization header. Throws 401 unless the key is valid and active. */
+export type Authenticate = ReturnType<typeof createAuthenticate>;
+
+/** Creates {@link Authenticate}. If the last use of a key cannot be stored, `onTouchFailure` gets why, and the key is accepted. */
+export function createAuthenticate({
+  apiKeys,
+  onTouchFailure,
+  now = Date.now,
+}: {
   readonly apiKeys: Store['apiKeys'];
-  /** Called if the last use of a key cannot be stored. The key is still accepted. */
   readonly onTouchFailure: (error: unknown) => void;
   readonly now?: () => number;
-}
-
-/** An API key, and which of its secrets was given. */
-export interface Credential {
-  readonly key: ApiKeyRecord;
-  readonly secretHash: string;
-}
-
-/** Finds the API key of an Authorization header. Throws 401 unless the key is valid and active. */
-export type Authenticate = (authorization: string | undefined) => Promise<Credential>;
-
-/** Creates {@link Authenticate}. */
-export function createAuthenticate({ apiKeys, onTouchFailure, now = Date.now }: AuthenticateOptions): Authenticate {
-  return async (authorization) => {
+}) {
+  return async (
+    authorization: string | undefined,
+  ): Promise<{ readonly key: ApiKeyRecord; readonly secretHash: string }> => {
     const { id, secretHash } = readKey(authorization);
     const key = await findKey(apiKeys, id, secretHash, now());
     await apiKeys.touch(key.id, now()).catch(onTouchFailure);
@@ -40,13 +36,10 @@ export interface Authority {
   readonly server: ServerName;
 }
 
-/** Reads a key again, and throws the 401 or 403 of an authority that has ended. */
-export type Reauthorize = (authority: Authority) => Promise<void>;
-
-/** Creates {@link Reauthorize}. */
-export function createReauthorize(apiKeys: Store['apiKeys'], now: () => number = Date.now): Reauthorize {
-  return async ({ keyId, secretHash, scope, server }) =>
-    authorize(await findKey(apiKeys, keyId, secretHash, now()), scope, server);
+/** Creates what reads a key again, and throws the 401 or 403 of an authority that has ended. */
+export function createReauthorize(apiKeys: Store['apiKeys']) {
+  return async ({ keyId, secretHash, scope, server }: Authority): Promise<void> =>
+    authorize(await findKey(apiKeys, keyId, secretHash, Date.now()), scope, server);
 }
 
 /**
@@ -70,25 +63,13 @@ export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): 
 }
 
 /** Finds a key by its id; throws 401 unless it is active and the secret is one of its own. */
-export async function findKey(
-  apiKeys: Store['apiKeys'],
-  id: string,
-  secretHash: string,
-  now: number,
-): Promise<ApiKeyRecord> {
+export async function findKey(apiKeys: Store['apiKeys'], id: string, secretHash: string, now: number) {
   const key = await apiKeys.find(id);
   if (key && isValidSecret(key, secretHash, now)) return key;
-  throw new Problem('unauthorized', undefined, {
-    ...challenge('error="invalid_token"'),
-    reason: describeEnd(key, now),
-  });
-}
-
-function describeEnd(key: ApiKeyRecord | undefined, now: number): string {
-  if (!key) return 'there is no such API key';
-  const end = endOf(key, now);
-  if (!end) return `the secret is not a valid one of API key ${key.id}`;
-  return `API key ${key.id} ${end.how} at ${new Date(end.at).toISOString()}`;
+  const end = key && endOf(key, now);
+  const ended = end && `API key ${id} ${end.how} at ${new Date(end.at).toISOString()}`;
+  const reason = key ? (ended ?? `the secret is not a valid one of API key ${id}`) : 'there is no such API key';
+  throw new Problem('unauthorized', undefined, { ...challenge('error="invalid_token"'), reason });
 }
 
 function readKey(header: string | undefined): NonNullable<ReturnType<typeof parseApiKey>> {
@@ -122,7 +103,7 @@ export interface ConsoleClaim {
 export type CheckAccess = (claim: ConsoleClaim) => Promise<Access>;
 
 /** How and when a key ended; undefined while it is active. `isActiveSql` of the store says the same in a statement. */
-export function endOf(key: ApiKeyRecord, now: number) {
+function endOf(key: ApiKeyRecord, now: number) {
   const { revokedAt, expiresAt } = key;
   if (revokedAt !== null) return { how: 'was revoked', at: revokedAt } as const;
   return expiresAt === null || now < expiresAt ? undefined : ({ how: 'expired', at: expiresAt } as const);
@@ -134,7 +115,7 @@ export function isActive(key: ApiKeyRecord, now: number): boolean {
 }
 
 /** Whether a key is active, and a secret is its current one, or the previous one before its end. */
-export function isValidSecret(key: ApiKeyRecord, secretHash: string, now: number): boolean {
+function isValidSecret(key: ApiKeyRecord, secretHash: string, now: number): boolean {
   const given = Buffer.from(secretHash, 'hex');
   const current = timingSafeEqual(given, Buffer.from(key.secretHash, 'hex'));
   const previous = key.previousHash !== null && timingSafeEqual(given, Buffer.from(key.previousHash, 'hex'));
@@ -143,13 +124,10 @@ export function isValidSecret(key: ApiKeyRecord, secretHash: string, now: number
 }
 
 /** Creates {@link CheckAccess}. */
-export function createCheckAccess(
-  { apiKeys, servers }: Pick<Store, 'apiKeys' | 'servers'>,
-  now: () => number = Date.now,
-): CheckAccess {
+export function createCheckAccess({ apiKeys, servers }: Pick<Store, 'apiKeys' | 'servers'>): CheckAccess {
   return async ({ server, keyId, secretHash, mode }) => {
     const key = await apiKeys.find(keyId);
-    if (!key || !isValidSecret(key, secretHash, now()) || !key.servers.includes(server)) return 'denied';
+    if (!key || !isValidSecret(key, secretHash, Date.now()) || !key.servers.includes(server)) return 'denied';
     if (!allows(key.scopes, 'game-console:read')) return 'denied';
     const record = await servers.find(server);
     if (typeof record?.suspendedAt === 'number') return 'denied';
