@@ -5,7 +5,7 @@ import { answeredRequests } from '../http/request.ts';
 import type { Releases } from '../releases/service.ts';
 import { endedQueries } from '../store/index.ts';
 import { limitRefusals } from '../token-bucket.ts';
-import { endedCalls, openedUpstreams } from '../upstream/calls.ts';
+import { endedCalls, openedUpstreams } from '../upstream/client.ts';
 
 /** Creates metrics of a registry. `collect` is called before each scrape. */
 function createMetrics(registry: Registry) {

@@ -2,10 +2,9 @@ import type { LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
 import type { z } from 'zod';
 import { problems } from '#contract/problem.ts';
+import { createEvent } from '../events.ts';
 import { toTraceHeaders } from '../trace.ts';
 import type { Trace } from '../trace.ts';
-import { announceUpstream, toCallOutcome } from './calls.ts';
-import type { CallOutcome } from './calls.ts';
 
 /** Options of a client. */
 export interface ClientOptions {
@@ -38,14 +37,14 @@ export interface RequestOptions extends Partial<Pick<ClientOptions, 'maxBytes' |
   readonly headers?: Readonly<Record<string, string>>;
   /** Aborts the request before its own timeout. */
   readonly signal?: AbortSignal | undefined;
-  /** Called less than half a second before the request is sent, also if it waits for a connection; may reject. */
-  readonly confirm?: Confirm | undefined;
+  /**
+   * Checks that the request may still be sent, less than half a second before, also if it waits for a connection. If it
+   * rejects, the request is not sent and rejects in the same way.
+   */
+  readonly confirm?: (() => Promise<void>) | undefined;
   /** The trace of the one request for which it is sent. */
   readonly trace?: Trace | undefined;
 }
-
-/** Checks that a request may still be sent. If it rejects, the request is not sent and rejects in the same way. */
-export type Confirm = () => Promise<void>;
 
 /** A response. Its status is from 300 to 399 only if `redirects` is `reply`. */
 export interface Reply {
@@ -285,4 +284,63 @@ export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema
   } catch {
     return undefined;
   }
+}
+
+/** How a call of an upstream ended. The first ones are answers, the last ones failures to get one. */
+export type CallOutcome =
+  | 'ok'
+  | 'not_found'
+  | 'credential_refused'
+  | 'forbidden'
+  | 'rate_limited'
+  | 'rejected'
+  | 'server_error'
+  | 'invalid'
+  | 'timeout'
+  | 'unreachable'
+  | 'broken';
+
+/** A call of an upstream that has ended. */
+interface UpstreamCall {
+  /** The name of the upstream: one of the settings or of the program. */
+  readonly upstream: string;
+  /** The same for all calls with one credential. */
+  readonly credential: symbol;
+  readonly outcome: CallOutcome;
+  readonly ms: number;
+  /** Undefined if it was no call of HTTP; without a status if there was no answer. */
+  readonly http: { readonly method: 'GET' | 'POST'; readonly status?: number } | undefined;
+}
+
+/** The names of upstreams, once for each credential, before its first call. */
+export const openedUpstreams = createEvent<string>('upstream-opened');
+
+/** The calls of upstreams. */
+export const endedCalls = createEvent<UpstreamCall>('upstream-called');
+
+/** Announces an upstream. Returns what publishes the calls with one of its credentials. */
+export function announceUpstream(upstream: string) {
+  const credential = Symbol(upstream);
+  openedUpstreams.publish(upstream);
+  return (outcome: CallOutcome, ms: number, http?: UpstreamCall['http']): void =>
+    endedCalls.publish({ upstream, credential, outcome, ms, http });
+}
+
+/** The upstreams that the program names. */
+const ownNames = new Set('rdap rdap-bootstrap whois das dns uptime-kuma chat whmcs fossbilling'.split(' '));
+
+/** The name under which the calls of a provider are counted: never one of the program. No provider may have a colon. */
+export const nameProvider = (name: string): string => (ownNames.has(name) ? `provider:${name}` : name);
+
+const outcomes: ReadonlyMap<number, CallOutcome> = new Map([
+  [403, 'forbidden'],
+  [404, 'not_found'],
+  [429, 'rate_limited'],
+]);
+
+/** The outcome of a call that got an answer. */
+function toCallOutcome(status: number, credentialStatuses: readonly number[] = [401]): CallOutcome {
+  if (credentialStatuses.includes(status)) return 'credential_refused';
+  if (status < 400) return 'ok';
+  return outcomes.get(status) ?? (status < 500 ? 'rejected' : 'server_error');
 }

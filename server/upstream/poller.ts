@@ -1,15 +1,5 @@
-/** Repeats a read, one at a time. */
-export interface Poller {
-  /** Starts polling. Resolves when the first read has ended. */
-  start(): Promise<void>;
-  /** Reads now, or shares the read that is running. */
-  poll(): Promise<void>;
-  /** Stops polling, and waits for the read that is running. */
-  stop(): Promise<void>;
-}
-
 /** What is read, and how often. */
-export interface PollerOptions {
+interface PollerOptions {
   readonly read: () => Promise<void>;
   /** Called with the error of a read, unless the poller is stopped. Without it, a read must not throw. */
   readonly onFailure?: (error: unknown) => void;
@@ -23,8 +13,8 @@ export interface PollerOptions {
 /** The relative jitter of a pause, so that instances that start together do not poll together. */
 const jitter = 0.1;
 
-/** Creates a poller that is not started. It does not keep the process alive. */
-export function createPoller(options: PollerOptions): Poller {
+/** Creates what repeats a read, one at a time, once it is started. It does not keep the process alive. */
+export function createPoller(options: PollerOptions) {
   const { read, onFailure, everyMs, retryMs = Infinity, random = Math.random } = options;
   let running: Promise<void> | undefined;
   let first: Promise<void> | undefined;
@@ -52,9 +42,12 @@ export function createPoller(options: PollerOptions): Poller {
     return (running ??= run().finally(() => (running = undefined)));
   };
   return {
-    start: () => (first ??= poll()),
+    /** Starts polling. Resolves when the first read has ended. */
+    start: (): Promise<void> => (first ??= poll()),
+    /** Reads now, or shares the read that is running. */
     poll,
-    async stop() {
+    /** Stops polling, and waits for the read that is running. */
+    async stop(): Promise<void> {
       isStopped = true;
       clearTimeout(timer);
       await running;

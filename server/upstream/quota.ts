@@ -1,16 +1,6 @@
 import { toRefusal } from './client.ts';
 import type { Client, Reply } from './client.ts';
 
-/** The clients of one account. */
-export interface SharedAccount {
-  /** For power actions: it is never refused here. */
-  readonly power: Client;
-  /** For all else: it refuses a request that would use the reserve of the power actions. */
-  readonly others: Client;
-  /** Whether `others` would send a request now. */
-  readonly hasRoom: () => boolean;
-}
-
 /** The window of a panel (Laravel, `Limit::perMinute`). It starts with its first request. */
 const windowMs = 60_000;
 
@@ -21,7 +11,7 @@ const powerReserve = 1 / 4;
  * Shares the budget of an account, by the rate limit headers of its upstream. It counts the requests of all instances, so
  * what it says is left is the same for all of them. The clock is in milliseconds.
  */
-export function shareAccount(client: Client, now: () => number = () => performance.now()): SharedAccount {
+export function shareAccount(client: Client, now: () => number = () => performance.now()) {
   // Undefined until an answer names it; until then nothing is refused.
   let limit: number | undefined;
   let left = 0;
@@ -29,7 +19,7 @@ export function shareAccount(client: Client, now: () => number = () => performan
   let running = 0;
   let windowEndsAt = 0;
 
-  const count = (budget: Budget): void => {
+  const count = (budget: NonNullable<ReturnType<typeof readBudget>>): void => {
     // Answers may arrive in another order than they were counted, so only a larger step up is a new window.
     const isNew = now() >= windowEndsAt || budget.limit !== limit || budget.left > left + running;
     if (budget.endsInMs !== undefined || isNew) windowEndsAt = now() + Math.min(budget.endsInMs ?? windowMs, windowMs);
@@ -63,18 +53,21 @@ export function shareAccount(client: Client, now: () => number = () => performan
       throw toRefusal(`the rest of the budget of ${limit} requests is kept for power actions`);
     },
   };
-  return { power, others, hasRoom };
+  return {
+    /** For power actions: it is never refused here. */
+    power,
+    /** For all else: it refuses a request that would use the reserve of the power actions. */
+    others,
+    /** Whether `others` would send a request now. */
+    hasRoom,
+  };
 }
 
-interface Budget {
-  readonly limit: number;
-  readonly left: number;
-  /** The time to the end of the window, if the answer names it. */
-  readonly endsInMs: number | undefined;
-}
-
-/** Reads the headers of a panel (Laravel), or of Hetzner, whose budget fills up all the time. */
-function readBudget({ status, headers }: Reply): Budget | undefined {
+/**
+ * Reads the headers of a panel (Laravel), or of Hetzner, whose budget fills up all the time. `endsInMs` is the time to the end
+ * of the window, if the answer names it.
+ */
+function readBudget({ status, headers }: Reply) {
   const read = (name: string) => toCount(headers.get(`x-ratelimit-${name}`) ?? headers.get(`ratelimit-${name}`));
   const limit = read('limit');
   // The 429 of Laravel may come without what is left.

@@ -4,7 +4,7 @@ import { getServers } from 'node:dns';
 import { connect, isIPv6 } from 'node:net';
 import { RECURSION_DESIRED, decode, encode, streamEncode } from 'dns-packet';
 import type { Packet } from 'dns-packet';
-import { announceUpstream } from '../../upstream/calls.ts';
+import { announceUpstream } from '../../upstream/client.ts';
 
 /** A recursive resolver. */
 interface Server {

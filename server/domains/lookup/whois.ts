@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
-import { announceUpstream } from '../../upstream/calls.ts';
-import type { CallOutcome } from '../../upstream/calls.ts';
+import { announceUpstream } from '../../upstream/client.ts';
+import type { CallOutcome } from '../../upstream/client.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/public-address.ts';
 import type { DomainName } from '../names.ts';
 import { retry } from './query.ts';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { readVariable } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { parseYaml } from '#common/yaml.ts';
-import { nameProvider } from '../../upstream/calls.ts';
+import { nameProvider } from '../../upstream/client.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
 import { HetznerSettings, createHetzner } from './hetzner.ts';

@@ -121,7 +121,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       return consoles.state(ref, maxAgeMs) ?? (await readState(ref, ref, maxAgeMs));
     },
     latestLog: (ref, file) => readLog(client, ref, file),
-    openConsole: consoles.open,
+    openConsole: (...args) => consoles.open(...args),
   };
   return {
     game,
