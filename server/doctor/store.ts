@@ -2,7 +2,7 @@ import { constants, existsSync, statSync } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { waitMs } from '../limits.ts';
-import { createApiKeys, createServers } from '../store/records.ts';
+import { createApiKeyRecords, createServerRecords } from '../store/records.ts';
 import type { Database, Dialect, StoreSettings } from '../store/database.ts';
 import { StoreError } from '../store/database.ts';
 import { sqliteFileIn } from '../store/index.ts';
@@ -176,7 +176,7 @@ async function readRecords(
     if (version < latest) {
       add(hint(`${seen} of ${latest}: the next start migrates them`, 'or before it: `npm run store -- migrate`'));
     } else add(ok(version === latest ? seen : `${seen}, newer than this program, which can use it`));
-    return { servers: await createServers(query).list(), apiKeys: await createApiKeys(query).list() };
+    return { servers: await createServerRecords(query).list(), apiKeys: await createApiKeyRecords(query).list() };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     add(fault(error.message, 'install the version of the program that wrote it, or replace what is corrupted'));

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServerName } from '#contract/api-keys.ts';
 import type { Query } from './database.ts';
-import { Time, openTable } from './database.ts';
+import { Time, openTable } from './records.ts';
 
 const pageSize = 1000;
 const maxTime = Number.MAX_SAFE_INTEGER;
@@ -96,7 +96,7 @@ const newestFirstSql = 'ORDER BY entry.logged_at DESC, entry.action_id DESC';
 const start: ActionPosition = { requestedAt: maxTime, actionId: '' };
 
 /** The audit log, over an open database. */
-export function createAudit(query: Query) {
+export function createAuditRecords(query: Query) {
   const log = openTable(query, 'hosting_audit', ['id'], Entry);
   const actions = openTable(query, 'hosting_audit', ['action_id'], Action);
   const append = ({ at, ms, keyId, server, requestId, ip, ...entry }: AuditEntry): Promise<void> =>

@@ -4,18 +4,11 @@ import { z } from 'zod';
 import type { Query } from './database.ts';
 
 /** The rate and size of a shared bucket, in microseconds of the database's clock. */
-export interface SharedRate {
+interface SharedRate {
   /** The time in which one token is added. */
   readonly tokenUs: number;
   /** The time in which an empty bucket is full again. */
   readonly capacityUs: number;
-}
-
-/** The result of consuming a token. */
-export interface SharedConsumption {
-  readonly allowed: boolean;
-  /** The time until the bucket is full again. */
-  readonly fullUs: number;
 }
 
 /** Slow on purpose: a known address and its hash must not help to guess the password. */
@@ -55,8 +48,8 @@ const consumeSql = `
 export function createLimits(query: Query, url: string) {
   const secret = deriveKey(URL.parse(url)?.password || url, 'hosting_limits', 32) as Promise<Buffer>;
   return {
-    /** Consumes a token of a bucket if there is one. */
-    async consume(name: string, key: string, { tokenUs, capacityUs }: SharedRate): Promise<SharedConsumption> {
+    /** Consumes a token of a bucket if there is one; `fullUs` is the time until the bucket is full again. */
+    async consume(name: string, key: string, { tokenUs, capacityUs }: SharedRate) {
       const keyHash = createHmac('sha256', await secret)
         .update(key)
         .digest('base64url');

@@ -1,6 +1,6 @@
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
-import type { Database, Dialect, MigratedVersions, Query, Row } from './database.ts';
+import type { Database, Dialect, Query } from './database.ts';
 import { StoreError, StoreUnreachableError } from './database.ts';
 import { migrate } from './migrations.ts';
 
@@ -29,7 +29,8 @@ export const postgresDialect: Dialect = {
  * URL or a part of it.
  */
 export async function openPostgres(url: string): Promise<Database> {
-  const versions = await migrateDatabase(url);
+  // Over a separate connection, since its transaction may wait long for another instance.
+  const versions = await withConnection(url, (query) => migrate(query, postgresDialect));
   const pool = new Pool({
     ...settings(url, statementMs),
     max: connections,
@@ -39,7 +40,7 @@ export async function openPostgres(url: string): Promise<Database> {
   pool.on('error', () => undefined);
   let closed: Promise<void> | undefined;
   return {
-    query: createQuery((sql, values) => pool.query<Record<string, unknown>>(sql, values)),
+    query: createQuery(pool),
     versions,
     close: () => (closed ??= pool.end()),
   };
@@ -48,7 +49,7 @@ export async function openPostgres(url: string): Promise<Database> {
 /** Connects to a database for reading alone. Throws a {@link StoreError}. */
 export async function readPostgres(url: string): Promise<Pick<Database, 'query' | 'close'>> {
   const client = await connect(url, statementMs);
-  const query = createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values));
+  const query = createQuery(client);
   try {
     await query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY');
   } catch (error) {
@@ -58,16 +59,11 @@ export async function readPostgres(url: string): Promise<Pick<Database, 'query' 
   return { query, close: () => client.end() };
 }
 
-/** Migrates over a separate connection, since its transaction may wait long for another instance. */
-function migrateDatabase(url: string): Promise<MigratedVersions> {
-  return withConnection(url, (query) => migrate(query, postgresDialect));
-}
-
 /** Runs work that may take long over a connection of its own, which transactions need. */
 export async function withConnection<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
   const client = await connect(url, migrationMs);
   try {
-    return await work(createQuery((sql, values) => client.query<Record<string, unknown>>(sql, values)));
+    return await work(createQuery(client));
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -105,10 +101,10 @@ function toNumber(text: string): number | string {
   return Number.isSafeInteger(Number(text)) ? Number(text) : text;
 }
 
-function createQuery(send: (sql: string, values: (string | number | null)[]) => Promise<{ rows: Row[] }>): Query {
+function createQuery(connection: Pick<Client, 'query'>): Query {
   return async (sql, values = []) => {
     try {
-      return (await send(sql, [...values])).rows;
+      return (await connection.query<Record<string, unknown>>(sql, [...values])).rows;
     } catch (error) {
       throw toStoreError(error);
     }

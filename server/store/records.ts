@@ -3,8 +3,70 @@ import { z } from 'zod';
 import { Scope, ServerName } from '#contract/api-keys.ts';
 import type { ServerKind } from '#contract/api-keys.ts';
 import { withTimeout } from '../timeout.ts';
-import { StoreError, Hash, Time, jsonList, openTable } from './database.ts';
-import type { Query } from './database.ts';
+import { StoreError } from './database.ts';
+import type { Query, Row, Value } from './database.ts';
+
+/** Milliseconds since 1970. */
+export const Time = z.int().nonnegative();
+
+/** A SHA-256 in hexadecimal. */
+export const Hash = z.string().regex(/^[0-9a-f]{64}$/);
+
+/**
+ * Opens a table whose columns are the fields of its records in snake case; lists are stored as JSON. Messages identify a
+ * record by the `key` columns. An invalid record is a {@link StoreError}, which quotes only its key.
+ */
+export function openTable<Schema extends z.ZodType>(
+  query: Query,
+  name: string,
+  key: readonly string[],
+  record: Schema,
+) {
+  const parse = (row: Row): z.output<Schema> => {
+    try {
+      return record.parse(Object.fromEntries(Object.entries(row).map(([column, value]) => [toField(column), value])));
+    } catch {
+      const id = key.map((column) => String(row[column])).join(' ');
+      throw new StoreError(`the record ${JSON.stringify(id)} of ${name} is corrupted`);
+    }
+  };
+  return {
+    parse,
+    /** Selects records; `rest` follows the table name in the SELECT statement. */
+    async select(rest: string, values: readonly Value[] = []): Promise<z.output<Schema>[]> {
+      return (await query(`SELECT * FROM ${name} ${rest}`, values)).map(parse);
+    },
+    /** Runs a statement that returns what it changed; false if that is nothing. */
+    async change(sql: string, values: readonly Value[]): Promise<boolean> {
+      return (await query(sql, values)).length > 0;
+    },
+    async insert(fields: Readonly<Record<string, Value | readonly Value[]>>): Promise<void> {
+      const columns = Object.keys(fields).map(toColumn).join(', ');
+      const values = Object.values(fields).map((value) =>
+        value !== null && typeof value === 'object' ? JSON.stringify(value) : value,
+      );
+      await query(
+        `INSERT INTO ${name} (${columns}) VALUES (${values.map((_, at) => `$${at + 1}`).join(', ')})`,
+        values,
+      );
+    },
+  };
+}
+
+/** The schema of a list that is stored as JSON. */
+export const jsonList = <Item extends z.ZodType>(item: Item) =>
+  z
+    .string()
+    .transform((text): unknown => JSON.parse(text))
+    .pipe(z.array(item).readonly());
+
+function toField(column: string): string {
+  return column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function toColumn(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
 
 /** Whether a key is neither revoked nor expired at the time $2; `isActive` of the keys says the same of a record. */
 const isActiveSql = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)';
@@ -40,7 +102,7 @@ export type ApiKeyChange = {
 };
 
 /** The API keys, over an open database. */
-export function createApiKeys(query: Query) {
+export function createApiKeyRecords(query: Query) {
   const keys = openTable(query, 'hosting_api_keys', ['id'], ApiKey);
   const findActive = async (label: string, now: number): Promise<ApiKeyRecord | undefined> =>
     (await keys.select(`WHERE label = $1 AND ${isActiveSql} ORDER BY created_at, id LIMIT 1`, [label, now]))[0];
@@ -92,29 +154,22 @@ export function createApiKeys(query: Query) {
       };
       const changed = Object.entries(columns).filter(([, value]) => value !== undefined);
       const set = changed.map(([column], index) => `${column} = $${index + 2}`).join(', ');
-      const rows = await query(`UPDATE hosting_api_keys SET ${set} WHERE id = $1 AND revoked_at IS NULL RETURNING id`, [
-        id,
-        ...changed.map(([, value]) => value!),
-      ]);
-      return rows.length > 0;
+      const sql = `UPDATE hosting_api_keys SET ${set} WHERE id = $1 AND revoked_at IS NULL RETURNING id`;
+      return await keys.change(sql, [id, ...changed.map(([, value]) => value!)]);
     },
     /** Gives a key a new secret, and keeps the old one until `previousUntil`; false if there is no such key. */
-    async rotate(id: string, secretHash: string, previousUntil: number): Promise<boolean> {
-      const rows = await query(
+    rotate: (id: string, secretHash: string, previousUntil: number): Promise<boolean> =>
+      keys.change(
         `UPDATE hosting_api_keys SET previous_hash = secret_hash, previous_until = $3, secret_hash = $2
           WHERE id = $1 RETURNING id`,
         [id, secretHash, previousUntil],
-      );
-      return rows.length > 0;
-    },
+      ),
     /** Revokes a key for good; false if there is no such key, true even if it was already revoked. */
-    async revoke(id: string, at: number): Promise<boolean> {
-      const rows = await query(
-        'UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING id',
-        [id, at],
-      );
-      return rows.length > 0;
-    },
+    revoke: (id: string, at: number): Promise<boolean> =>
+      keys.change('UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING id', [
+        id,
+        at,
+      ]),
     touch: createTouch(query),
   };
 }
@@ -153,7 +208,7 @@ const Server = z.object({
 export type ServerRecord = Readonly<z.output<typeof Server>>;
 
 /** The customers' servers, over an open database. */
-export function createServers(query: Query) {
+export function createServerRecords(query: Query) {
   const servers = openTable(query, 'hosting_servers', ['server'], Server);
   return {
     /** Adds or replaces a server. A suspended one stays suspended. */
@@ -172,23 +227,16 @@ export function createServers(query: Query) {
     list: (kind?: ServerKind): Promise<ServerRecord[]> =>
       servers.select('WHERE server LIKE $1 ORDER BY server', [kind === undefined ? '%' : `${kind}:%`]),
     /** Suspends a server; false if there is none, true even if it was already suspended. */
-    async suspend(server: ServerName, at: number): Promise<boolean> {
-      const rows = await query(
+    suspend: (server: ServerName, at: number): Promise<boolean> =>
+      servers.change(
         'UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2) WHERE server = $1 RETURNING server',
         [server, at],
-      );
-      return rows.length > 0;
-    },
+      ),
     /** Ends the suspension of a server; false if there is no such server. */
-    async resume(server: ServerName): Promise<boolean> {
-      const rows = await query('UPDATE hosting_servers SET suspended_at = NULL WHERE server = $1 RETURNING server', [
-        server,
-      ]);
-      return rows.length > 0;
-    },
-    async remove(server: ServerName): Promise<boolean> {
-      return (await query('DELETE FROM hosting_servers WHERE server = $1 RETURNING server', [server])).length > 0;
-    },
+    resume: (server: ServerName): Promise<boolean> =>
+      servers.change('UPDATE hosting_servers SET suspended_at = NULL WHERE server = $1 RETURNING server', [server]),
+    remove: (server: ServerName): Promise<boolean> =>
+      servers.change('DELETE FROM hosting_servers WHERE server = $1 RETURNING server', [server]),
   };
 }
 
@@ -212,7 +260,7 @@ const StreamToken = z.object({
 export type StreamTokenRecord = Readonly<z.output<typeof StreamToken>>;
 
 /** The tokens of console streams, over an open database. */
-export function createStreamTokens(query: Query) {
+export function createStreamTokenRecords(query: Query) {
   const tokens = openTable(query, 'hosting_stream_tokens', ['id'], StreamToken);
   return {
     /** Adds a token. Beyond 200 valid ones of its key, the oldest are removed. */
@@ -245,20 +293,6 @@ export interface IdempotentAnswer {
   readonly body: string;
 }
 
-/** The state of an Idempotency-Key. */
-export type IdempotencyState =
-  /** The key was free: the caller runs the request. */
-  | { readonly state: 'begun' }
-  /** The first request is running; after the deadline, it has crashed with an unknown outcome. */
-  | (FirstRequest & { readonly state: 'running'; readonly deadline: number })
-  | (FirstRequest & { readonly state: 'answered'; readonly answer: IdempotentAnswer });
-
-interface FirstRequest {
-  readonly fingerprint: string;
-  /** Null if an earlier version of the program stored it. */
-  readonly requestId: string | null;
-}
-
 /** The first request with an Idempotency-Key. */
 export interface IdempotentClaim {
   readonly apiKeyId: string;
@@ -273,24 +307,27 @@ export interface IdempotentClaim {
 const State = z
   .object({
     fingerprint: z.string(),
+    /** Of the first request; null if an earlier version of the program stored it. */
     requestId: z.string().nullable(),
+    /** After it, a request without an answer has crashed with an unknown outcome. */
     deadline: Time,
     status: z.int().min(100).max(599).nullable(),
     body: z.string().nullable(),
   })
-  .transform(({ deadline, status, body, ...first }, context): IdempotencyState => {
-    if (status !== null && body !== null) return { state: 'answered', ...first, answer: { status, body } };
-    if (status === null && body === null) return { state: 'running', ...first, deadline };
+  .transform(({ deadline, status, body, ...first }, context) => {
+    const answer: IdempotentAnswer | undefined = status !== null && body !== null ? { status, body } : undefined;
+    if (answer) return { state: 'answered', ...first, answer } as const;
+    if (status === null && body === null) return { state: 'running', ...first, deadline } as const;
     context.addIssue('must have both a status and a body, or neither');
     return z.NEVER;
   });
 
 /** The Idempotency-Keys of requests, over an open database. */
-export function createIdempotency(query: Query) {
+export function createIdempotencyRecords(query: Query) {
   const states = openTable(query, 'hosting_idempotency', ['api_key_id', 'idempotency_key'], State);
   return {
-    /** Claims a key atomically: exactly one of several callers gets `begun`. Records older than 24 h are ignored. */
-    async begin({ apiKeyId, key, fingerprint, requestId, now, deadline }: IdempotentClaim): Promise<IdempotencyState> {
+    /** Claims a key atomically: exactly one of several callers gets `begun`, and runs. Records older than 24 h are ignored. */
+    async begin({ apiKeyId, key, fingerprint, requestId, now, deadline }: IdempotentClaim) {
       // The record may be released between the two statements, but hardly ten times.
       for (let attempt = 0; attempt < 10; attempt += 1) {
         const begun = await query(
@@ -303,7 +340,7 @@ export function createIdempotency(query: Query) {
             RETURNING api_key_id`,
           [apiKeyId, key, fingerprint, now, deadline, requestId, now - dayMs],
         );
-        if (begun.length > 0) return { state: 'begun' };
+        if (begun.length > 0) return { state: 'begun' } as const;
         const [state] = await states.select('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);
         if (state) return state;
       }
@@ -346,7 +383,7 @@ export interface Vote {
 }
 
 /** The readers' votes on articles, over an open database. */
-export function createFeedback(query: Query) {
+export function createFeedbackRecords(query: Query) {
   const votes = openTable(query, 'hosting_feedback', ['path'], Votes);
   return {
     /** Counts a vote anonymously. */
