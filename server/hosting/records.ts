@@ -38,28 +38,24 @@ export function findRecordProblem(
   const provider = Provider.safeParse(providers[name]).data;
   if (!provider) return `PROVIDERS_FILE has a mistake in the provider ${name}: start the server to see it`;
   const kind = kindOf(server);
-  if (provider.type === 'local') return findLocalProblem(provider.servers, kind, { name, ref });
+  if (provider.type === 'local') {
+    const { servers } = provider;
+    if (!Object.hasOwn(servers, ref)) {
+      return `the provider ${name} has no server ${ref}${didYouMean(ref, Object.keys(servers))}`;
+    }
+    const found = servers[ref]!.kind;
+    if (found === kind) return undefined;
+    return `the server ${ref} of the provider ${name} is ${nouns[found]}, not ${nouns[kind]}`;
+  }
   const { kind: runs, pattern, meaning } = refs[provider.type];
-  if (runs !== kind)
+  if (runs !== kind) {
     return `the provider ${name} (${provider.type}) runs no ${kind === 'vps' ? 'VPS' : 'game servers'}`;
+  }
   return pattern.test(ref) ? undefined : `a ref of ${provider.type} is ${meaning}`;
 }
 
 /** Each kind of server with its article. */
 const nouns = { game: 'a game server', vps: 'a VPS' } as const satisfies Record<ServerKind, string>;
-
-function findLocalProblem(
-  servers: Readonly<Record<string, { readonly kind: ServerKind }>>,
-  kind: ServerKind,
-  { name, ref }: { readonly name: string; readonly ref: string },
-): string | undefined {
-  if (!Object.hasOwn(servers, ref)) {
-    return `the provider ${name} has no server ${ref}${didYouMean(ref, Object.keys(servers))}`;
-  }
-  const found = servers[ref]!.kind;
-  if (found === kind) return undefined;
-  return `the server ${ref} of the provider ${name} is ${nouns[found]}, not ${nouns[kind]}`;
-}
 
 function didYouMean(word: string, candidates: readonly string[]): string {
   const found = suggest(word, candidates);

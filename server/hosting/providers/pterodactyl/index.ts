@@ -15,7 +15,7 @@ import { createTokenBucket } from '../../../token-bucket.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
 import { toLogEnd } from '../game-log.ts';
 import { checkPanel, listIdentifiers } from './check.ts';
-import { openSession } from './session.ts';
+import { defaultTimings, openSession } from './session.ts';
 import type { ConsoleTimings, Session } from './session.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
 import { createStateReader } from '../state-reader.ts';
@@ -138,16 +138,6 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   };
 }
 
-const defaultTimings: ConsoleTimings = {
-  pingMs: 30_000,
-  authMs: 15_000,
-  throttleMs: 5500,
-  loadMs: 500,
-  statsMs: 3000,
-  quietMs: 15_000,
-  windowMs: 60_000,
-};
-
 /**
  * A panel issues 5 tokens a minute for a server, to all its users together. A burst of three and two more a minute are at
  * most four in any minute, which leaves one for the owner or a renewal. Renewals are not counted: default tokens need one
@@ -162,7 +152,7 @@ function createConsoles(
   { log, now, createBucket = createTokenBucket, ...options }: PterodactylOptions & { readonly now: () => number },
 ) {
   const { origin } = new URL(url);
-  const timings = { ...defaultTimings, ...options.timings };
+  const timings: ConsoleTimings = { ...defaultTimings, ...options.timings };
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = createBucket({ name: 'panel', rps, burst: attempts.burst });
   const sessions = new Map<Session, string>();

@@ -10,27 +10,28 @@ import { isLoopback } from '../../../upstream/settings.ts';
 import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
 
 /** The timings of a session. */
-export interface ConsoleTimings {
-  readonly pingMs: number;
+export const defaultTimings = {
+  pingMs: 30_000,
   /** The timeout of `auth`. */
-  readonly authMs: number;
+  authMs: 15_000,
   /** The wait before a throttled `auth` is repeated; Wings allows one in 5 s. */
-  readonly throttleMs: number;
+  throttleMs: 5500,
   /**
    * How long after `send logs` the buffered lines arrive. Wings does not mark their end; it reads them from a file, so most
    * arrive within a round trip.
    */
-  readonly loadMs: number;
+  loadMs: 500,
   /** How long a request for statistics waits for Wings. */
-  readonly statsMs: number;
+  statsMs: 3000,
   /**
    * How long after an `auth` the expiry warnings of Wings are ignored. Wings repeats them for short-lived tokens and if
    * its clock is ahead, and each renewal would use one of the panel's few tokens.
    */
-  readonly quietMs: number;
+  quietMs: 15_000,
   /** The window of the panel's rate limit for tokens. */
-  readonly windowMs: number;
-}
+  windowMs: 60_000,
+};
+export type ConsoleTimings = Readonly<typeof defaultTimings>;
 
 /** Dependencies of a session. */
 interface SessionOptions {
