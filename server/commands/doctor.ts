@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
 import type { Finding } from '../doctor/run.ts';
-import { parseApiKey } from '../keys/key.ts';
+import { parseApiKey } from '../keys/authorize.ts';
 import { formatTable } from './context.ts';
 import type { Context } from './context.ts';
 

@@ -1,7 +1,6 @@
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
-import { isActive } from '../keys/authorize.ts';
-import { createApiKey, generateApiKey } from '../keys/key.ts';
+import { createApiKey, generateApiKey, isActive } from '../keys/authorize.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import {
   OutputError,

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { scopes } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { Environment } from '#common/environment.ts';
-import { createApiKey } from '../keys/key.ts';
+import { createApiKey } from '../keys/authorize.ts';
 import type { Store } from '../store/types.ts';
 import { createAuditedChange } from './audit.ts';
 import { localSettings } from './providers/local/index.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { generateApiKey, parseApiKey } from '../../server/keys/key.ts';
+import { generateApiKey, parseApiKey } from '../../server/keys/authorize.ts';
 import { brokenOutput, createCommandLine, createKey, onlyKey, refused, runHere } from './run-command.ts';
 
 test('the key is printed alone to stdout, and only its hash is stored', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseApiKey } from '../../server/keys/key.ts';
+import { parseApiKey } from '../../server/keys/authorize.ts';
 import type { ApiKeyRecord } from '../../server/store/types.ts';
 import { createCommandLine, createKey, damage, onlyKey, refused, succeeded } from './run-command.ts';
 import type { ShownKey } from './run-command.ts';

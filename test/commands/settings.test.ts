@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCommandLine } from '../../server/commands/run.ts';
-import { parseApiKey } from '../../server/keys/key.ts';
+import { parseApiKey } from '../../server/keys/authorize.ts';
 import { describePostgres } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { brokenOutput, createCommandLine, refused, runHere } from './run-command.ts';

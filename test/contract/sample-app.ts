@@ -1,7 +1,7 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { OpenApiDocument, Operation } from '#contract/openapi-document.ts';
-import { generateApiKey } from '../../server/keys/key.ts';
+import { generateApiKey } from '../../server/keys/authorize.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createApiKey } from '../../server/keys/key.ts';
+import { createApiKey } from '../../server/keys/authorize.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { Finding } from '../../server/doctor/run.ts';
 import { runHere } from '../commands/run-command.ts';

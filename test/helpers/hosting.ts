@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { onTestFinished } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
-import { createApiKey } from '../../server/keys/key.ts';
+import { createApiKey } from '../../server/keys/authorize.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { ApiKeyRecord, AuditEntry } from '../../server/store/types.ts';
 import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';

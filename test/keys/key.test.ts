@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { apiKeyPattern } from '#contract/api-keys.ts';
-import { generateApiKey, parseApiKey } from '../../server/keys/key.ts';
+import { generateApiKey, parseApiKey } from '../../server/keys/authorize.ts';
 
 /** Bytes that count from 0 to 255, repeatedly. */
 function countingBytes(): (size: number) => Uint8Array {

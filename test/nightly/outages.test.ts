@@ -3,7 +3,7 @@ import { Agent, request as send } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createApiKey } from '../../server/keys/key.ts';
+import { createApiKey } from '../../server/keys/authorize.ts';
 import { offline, unlimited } from '../helpers/app.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { findFreePort } from '../helpers/free-port.ts';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { generateApiKey } from '../../server/keys/key.ts';
+import { generateApiKey } from '../../server/keys/authorize.ts';
 import { StoreError } from '../../server/store/database.ts';
 import type { Store } from '../../server/store/types.ts';
 import { apiKey, auditEntry, claim, streamToken } from './samples.ts';

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { generateApiKey } from '../../server/keys/key.ts';
+import { generateApiKey } from '../../server/keys/authorize.ts';
 import { readSettings } from '../../server/settings.ts';
 import { StoreSettings } from '../../server/store/database.ts';
 import { openStore } from '../../server/store/index.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { generateApiKey } from '../../../server/keys/key.ts';
+import { generateApiKey } from '../../../server/keys/authorize.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
 import type { BuildOptions } from '../../../generator/build-options.ts';
 import { article, buildProject, validProject, writeFiles } from '../../helpers/project.ts';

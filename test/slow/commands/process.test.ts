@@ -4,7 +4,7 @@ import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { parseApiKey } from '../../../server/keys/key.ts';
+import { parseApiKey } from '../../../server/keys/authorize.ts';
 import { openStore } from '../../../server/store/index.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import { temporaryFolder } from '../../helpers/project.ts';

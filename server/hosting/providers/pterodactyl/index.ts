@@ -19,7 +19,7 @@ import { defaultTimings, openSession } from './session.ts';
 import type { ConsoleTimings, Session } from './session.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
 import { createStateReader } from '../state-reader.ts';
-import { assertRef, refs } from '../types.ts';
+import { refs } from '../types.ts';
 import type {
   ConsoleEvents,
   ConsoleSource,
@@ -203,7 +203,8 @@ function endAtOnce(events: ConsoleEvents): ConsoleSource {
 }
 
 function pathOf(ref: string): string {
-  assertRef('pterodactyl', ref);
+  const { pattern, meaning } = refs.pterodactyl;
+  if (!pattern.test(ref)) throw toRefusal(`"${ref}" is not ${meaning}`);
   return `/servers/${ref}`;
 }
 
