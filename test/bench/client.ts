@@ -60,7 +60,6 @@ async function connectAll(port: number, connections: number): Promise<Socket[]> 
   for (let count = 0; count < connections; count += 1) {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     // One after the other: connections beyond the listen backlog would wait for a SYN retransmission.
-    // oxlint-disable-next-line no-await-in-loop
     await once(socket, 'connect');
     sockets.push(socket);
   }
@@ -151,7 +150,6 @@ async function driveSteadily({ port, request, change }: SteadyLoad): Promise<Ste
       change ? sender.responses.at(-1)?.etag !== before : performance.now() - changed > unchangedMs;
     while (!isOver()) {
       if (performance.now() - changed > atMostMs) throw new Error('the new release is not served');
-      // oxlint-disable-next-line no-await-in-loop
       await sleep(5);
     }
     const over = performance.now();
@@ -202,7 +200,6 @@ function sendSteadily(sockets: readonly Socket[], bytes: Buffer) {
       for (const end = performance.now() + 10_000; due.length > 0 || free.length < sockets.length;) {
         failure ??= performance.now() > end ? new Error('no answer for 10 s') : undefined;
         if (failure) break;
-        // oxlint-disable-next-line no-await-in-loop
         await sleep(5);
       }
       for (const socket of sockets) socket.removeAllListeners('close');

@@ -60,7 +60,7 @@ export async function runDev(options: BenchOptions): Promise<Section> {
       report(`starting ${watcher.name}`);
       copyFolder(join(options.work, 'content'), watcher.content);
       running.set(watcher, start(watcher.command));
-      // oxlint-disable-next-line no-await-in-loop -- So that they do not slow each other down.
+      // So that they do not slow each other down.
       await waitUntilReady(watcher, running.get(watcher)!);
     }
     // The first edit also compiles code (JIT), so it is not counted.
@@ -137,7 +137,6 @@ function createWatchers(options: BenchOptions, { category, slug }: Edited): Watc
 async function waitUntilReady({ name, ready }: Watcher, { child, printed }: Started): Promise<void> {
   for (const end = performance.now() + 900_000; !ready.test(printed());) {
     if (child.exitCode !== null || performance.now() > end) throw new Error(`${name} does not start: ${printed()}`);
-    // oxlint-disable-next-line no-await-in-loop
     await sleep(20);
   }
   await waitUntilIdle(child.pid!);
@@ -146,7 +145,6 @@ async function waitUntilReady({ name, ready }: Watcher, { child, printed }: Star
 /** Waits until a process and its children are idle. */
 async function waitUntilIdle(pid: number): Promise<void> {
   for (let [before, cpu] = [-1, readTreeCpu(pid)]; cpu - before > 0.005; [before, cpu] = [cpu, readTreeCpu(pid)]) {
-    // oxlint-disable-next-line no-await-in-loop
     await sleep(200);
   }
 }
@@ -171,7 +169,6 @@ async function edit(watcher: Watcher, { child, printed }: Started, edited: Edite
     if (child.exitCode !== null || performance.now() - saved > 60_000) {
       throw new Error(`${watcher.name} does not see an edit: ${printed()}`);
     }
-    // oxlint-disable-next-line no-await-in-loop
     await sleep(1);
   }
   const latencyMilliseconds = performance.now() - saved;

@@ -83,7 +83,7 @@ export async function runServer(
     for (const server of new Set(turns.map((turn) => turn.serverCase!.server))) {
       report(`server: warming up ${server.name}`);
       const own = turns.filter((turn) => turn.serverCase!.server === server);
-      // oxlint-disable-next-line no-await-in-loop -- One at a time, as they are measured.
+      // One at a time, as they are measured.
       await warmUp(own, async (turn) => (await drive(turn.serverCase!, turn.connections, requests)).cpuMicroseconds!);
     }
     const [first, ...rows] = await measureInTurn(all, rounds, async (turn, round) => {
@@ -107,7 +107,6 @@ async function warmUp(turns: readonly Turn[], run: (turn: Turn) => Promise<numbe
   let least = Infinity;
   for (let pass = 1; pass <= atMost; pass += 1) {
     let cost = 0;
-    // oxlint-disable-next-line no-await-in-loop
     for (const turn of turns) cost += await run(turn);
     if (pass >= atLeast && cost > least * 0.97) return;
     least = Math.min(least, cost);

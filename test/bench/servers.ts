@@ -99,7 +99,6 @@ export async function startServers(work: string, served: readonly Served[]) {
 async function startAll(work: string, served: readonly Served[], run: Run) {
   // One after the other, so that starts do not compete for the CPU.
   const own: Awaited<ReturnType<typeof startOwn>>[] = [];
-  // oxlint-disable-next-line no-await-in-loop
   for (const one of served) own.push(await startOwn(work, one, run));
   const [ours] = own;
   const { recording, cases } = await recordAnswers(ours!.quiet.port, ours!.limited.port, served[0]!.dist);
@@ -304,7 +303,6 @@ export async function firstAnswer(
   const get = `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`;
   for (const end = performance.now() + 60_000; performance.now() < end;) {
     if (child.pid === undefined || child.exitCode !== null) break;
-    // oxlint-disable-next-line no-await-in-loop
     const answer = await new Promise<string>((done) => {
       const socket = connect(port, '127.0.0.1', () => socket.write(get));
       socket.setTimeout(10_000, () => socket.destroy());
@@ -316,7 +314,6 @@ export async function firstAnswer(
       });
     });
     if (answer.startsWith(`HTTP/1.1 ${wanted}`)) return;
-    // oxlint-disable-next-line no-await-in-loop
     await sleep(2);
   }
   throw new Error(`${name} does not answer: ${printed()}`);

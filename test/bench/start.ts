@@ -116,7 +116,7 @@ function readAll(dist: string) {
   return async ({ child }: Started, port: number): Promise<Figures> => {
     for (const encoding of ['identity', 'gzip', 'br']) {
       for (const target of targets) {
-        // oxlint-disable-next-line no-await-in-loop -- One at a time, so that memory holds only the cached responses.
+        // One at a time, so that memory holds only the cached responses.
         const { status } = await record(port, target, { 'Accept-Encoding': encoding });
         if (status !== 200) throw new Error(`${serverNames.ours}: ${status} for ${target}`);
       }

@@ -49,7 +49,6 @@ export async function measureInTurn<Item extends { readonly name: string }>(
   for (let round = 0; round < rounds; round += 1) {
     for (const item of round % 2 === 0 ? items : items.toReversed()) {
       // One at a time, so that measurements do not affect each other.
-      // oxlint-disable-next-line no-await-in-loop
       measured.get(item)!.push(await measureOne(item, round));
     }
   }

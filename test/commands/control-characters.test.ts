@@ -50,7 +50,6 @@ test('an error does not act on the terminal either', async () => {
     [evil],
     ['audit', `--${evil}`],
   ]) {
-    // oxlint-disable-next-line no-await-in-loop
     const { status, stderr } = await line.run(...args);
     expect({ status, found: findActing(stderr), lines: stderr.split('\n').length }).toEqual({
       status: 1,

@@ -34,7 +34,6 @@ export async function openClient(url: string, options: ClientOptions = {}) {
     while (read === messages.length) {
       if (socket.readyState !== WebSocket.OPEN) throw new Error('the stream ended');
       // Each waiter checks the messages again after it wakes up.
-      // oxlint-disable-next-line no-await-in-loop
       await new Promise<void>((wake) => waiting.push(wake));
     }
     read += 1;
@@ -42,7 +41,6 @@ export async function openClient(url: string, options: ClientOptions = {}) {
   };
   const until = async (event: string): Promise<Message[]> => {
     const found: Message[] = [];
-    // oxlint-disable-next-line no-await-in-loop
     do found.push(await next());
     while (found.at(-1)![0] !== event);
     return found;

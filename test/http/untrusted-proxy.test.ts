@@ -10,7 +10,7 @@ async function warningsAfter(headers: readonly Record<string, string>[], setting
   const app = await createTestApp({ root: await sharedProject(), settings });
   for (const each of headers) {
     for (const path of ['/health', '/v1/plans', '/nowhere']) {
-      // oxlint-disable-next-line no-await-in-loop -- the first one is the one that is warned of
+      // The first one is the one that is warned of.
       await app.request(path, { headers: each });
     }
   }

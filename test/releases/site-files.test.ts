@@ -30,7 +30,6 @@ test.each(files)('%s answers with the file of the release, by GET, HEAD, 304 and
   const head = await ask(app, target, { method: 'HEAD' });
   expect(head).toMatchObject({ status: 200, text: '', headers: { etag, 'content-type': type } });
   for (const [encoding, end] of Object.entries({ gzip: '.gz', br: '.br' })) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const { headers } = await ask(app, target, { method: 'HEAD', headers: { 'Accept-Encoding': encoding } });
     expect(headers).toMatchObject({
       'content-encoding': encoding,

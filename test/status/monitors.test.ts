@@ -121,10 +121,8 @@ test('a server that flaps 50 times changes the visible status at most twice', as
   await until('it is checked', () => vi.getTimerCount() === 1);
   await checkNext(true);
   for (let flap = 0; flap < 50; flap += 1) {
-    // oxlint-disable-next-line no-await-in-loop
     for (const state of [false, false, true, true]) await checkNext(state);
   }
-  // oxlint-disable-next-line no-await-in-loop
   for (let check = 0; check < 30; check += 1) await checkNext(true);
   expect(seen).toEqual(['up', 'disrupted', 'up']);
 });

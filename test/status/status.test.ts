@@ -284,10 +284,8 @@ describe('the snapshot', () => {
     const file = place();
     createWorld({ file, cacheMs: cache * second });
     for (let round = 0; round < 3; round += 1) {
-      // oxlint-disable-next-line no-await-in-loop
       await expectFile(file, up);
       rmSync(file);
-      // oxlint-disable-next-line no-await-in-loop
       await vi.advanceTimersByTimeAsync(30 * second);
     }
     await expectFile(file, up);

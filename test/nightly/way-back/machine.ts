@@ -83,7 +83,6 @@ function openShell(env: NodeJS.ProcessEnv, input = ''): Shell {
       lists.write(`${commands}\0`);
       while (!printed.endsWith('\0') || !errors.endsWith('\0')) {
         const more = Promise.race([once(stdout, 'data'), once(stderr, 'data')]).then(() => undefined);
-        // oxlint-disable-next-line no-await-in-loop -- until the end of the output
         const status = await Promise.race([more, closed]);
         if (status) throw new Error(`bash ended with status ${status[0]}:\n${printed}${errors}`);
       }

@@ -28,7 +28,6 @@ export async function recordVideo(page: Page, type: 'mp4' | 'webm'): Promise<Buf
   await output.start();
   for (const [second, frame] of frames.entries()) {
     const packet = new EncodedPacket(Buffer.from(frame, 'base64'), 'key', second, 1);
-    // oxlint-disable-next-line no-await-in-loop -- in order
     await source.add(packet, { decoderConfig: config });
   }
   await output.finalize();

@@ -98,9 +98,7 @@ describe.each(programs)('%s', (_name, program) => {
     const until = Date.now() + 12_000;
     for (let count = 0; Date.now() < until; count += 1) {
       client.type(`say ${count}`);
-      // oxlint-disable-next-line no-await-in-loop
       await client.shows(`[Server] ${count}\n`);
-      // oxlint-disable-next-line no-await-in-loop
       await new Promise((wake) => void setTimeout(wake, 2000));
     }
     expect(client.output()).not.toMatch(/closed|expired|jwt/);

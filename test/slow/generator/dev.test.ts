@@ -338,7 +338,6 @@ test('after every change, the preview equals a first build to the byte', async (
     for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path));
     // Only a build with a current release warns of paths that vanish.
     rmSync(join(root, 'fresh'), { recursive: true, force: true });
-    // oxlint-disable-next-line no-await-in-loop -- One change after the other.
     const fresh = await buildProject(root, { out: join(root, 'fresh'), now, lenient: true });
     const summarize = ({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult) => [
       diagnostics,
@@ -347,7 +346,6 @@ test('after every change, the preview equals a first build to the byte', async (
       scheduled,
       nextChangeAt,
     ];
-    // oxlint-disable-next-line no-await-in-loop
     await expect.poll(() => summarize(results.at(-1)!), { timeout: 45_000, message: what }).toEqual(summarize(fresh));
     if (!fresh.release) continue;
     const { 'manifest.json': _, ...expected } = readTree(join(root, 'fresh/current'));
@@ -356,7 +354,6 @@ test('after every change, the preview equals a first build to the byte', async (
       const { 'manifest.json': __, ...tree } = readTree(live);
       return { tree: withNamedArticles(tree), listed: Object.keys(results.at(-1)!.release!.files) };
     };
-    // oxlint-disable-next-line no-await-in-loop
     await expect
       .poll(read, { timeout: 45_000, message: what })
       .toEqual({ tree: withNamedArticles(Object.fromEntries(plain)), listed: plain.map(([file]) => file) });

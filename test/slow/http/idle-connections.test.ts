@@ -55,9 +55,7 @@ describe.concurrent('a connection', () => {
   test('in regular use stays open', async (context) => {
     const client = await open(context);
     for (let time = 0; time < 2 * soonMs; time += 1_000) {
-      // oxlint-disable-next-line no-await-in-loop
       expect(await ask(client, '/')).toContain('done');
-      // oxlint-disable-next-line no-await-in-loop
       await sleep(1_000);
     }
     expect(client.closed).toBe(false);

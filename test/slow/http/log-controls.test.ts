@@ -35,7 +35,7 @@ test.each(['json', 'pretty'])('no byte of a request acts on the terminal that sh
     `BREW${bytes} /health HTTP/1.1\r\n${head}\r\n`,
   ];
   for (const request of requests) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the log shows each
+    // One after the other, so that the log shows each.
     await send(port, request);
   }
   await expect.poll(() => server.stdout(), eventually).toContain('agent-');

@@ -79,7 +79,6 @@ test('20 clients that seek in a video of 200 MiB, and some that stop reading, co
   await Promise.all(
     Array.from({ length: 20 }, async (_, client) => {
       for (let time = 0; time < 20; time += 1) {
-        // oxlint-disable-next-line no-await-in-loop
         await seek(port, random(client * 100 + time), bytes);
       }
     }),
@@ -89,7 +88,6 @@ test('20 clients that seek in a video of 200 MiB, and some that stop reading, co
     const sent = request({ host: '127.0.0.1', port, path: '/media/video.mp4', agent: false });
     sent.on('error', () => undefined);
     sent.end();
-    // oxlint-disable-next-line no-await-in-loop
     await new Promise((resolve) => setTimeout(resolve, time % 5));
     sent.destroy();
   }

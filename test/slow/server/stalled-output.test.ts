@@ -106,7 +106,6 @@ async function zombieOf(pid: number): Promise<unknown[]> {
       .trim()
       .split(' ');
     if (state === 'Z') return [Number(fields.at(-1)) >> 8];
-    // oxlint-disable-next-line no-await-in-loop
     await sleep(10);
   }
 }

@@ -62,9 +62,7 @@ function startClients(port: number) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     await sleep((client / connections) * pauseMs);
     for (let count = client; !over.signal.aborted; count += 1) {
-      // oxlint-disable-next-line no-await-in-loop
       await send(agent, count);
-      // oxlint-disable-next-line no-await-in-loop
       await sleep(pauseMs);
     }
     agent.destroy();

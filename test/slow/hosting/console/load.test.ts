@@ -42,7 +42,6 @@ test('50 viewers receive a flood of 20,000 lines a second, and one that never re
     for (let line = 0; line < 2000; line += 1) source!.line(`${(printed += 1) - 1} ${'x'.repeat(80)}`);
     peak = Math.max(peak, process.memoryUsage().rss);
     // The pace of the flood: 2,000 lines per 100 ms.
-    // oxlint-disable-next-line no-await-in-loop
     await sleep(Math.max(0, started + burst * 100 - performance.now()));
   }
   source!.status('offline');
@@ -84,7 +83,6 @@ test('viewers that never read use memory up to the backlog limit only', async ()
   let printed = 0;
   for (let burst = 0; burst < 64; burst += 1) {
     for (let line = 0; line < 1024; line += 1) relay.sources[0]!.line(`${(printed += 1) - 1} ${'x'.repeat(1000)}`);
-    // oxlint-disable-next-line no-await-in-loop
     await sleep(20);
     peak = Math.max(peak, process.memoryUsage().rss);
   }
@@ -115,7 +113,6 @@ test('a slow viewer gets the last status after the gap', async () => {
   const print = async (bursts: number) => {
     for (let burst = 0; burst < bursts; burst += 1) {
       for (let count = 0; count < 1000; count += 1) relay.sources[0]!.line(line);
-      // oxlint-disable-next-line no-await-in-loop
       await sleep(20);
     }
   };
@@ -134,7 +131,6 @@ test('1,000 idle viewers use little memory, need one access check per 2 s, and g
   const before = process.memoryUsage().rss;
   const viewers: TestClient[] = [];
   for (let batch = 0; batch < 10; batch += 1) {
-    // oxlint-disable-next-line no-await-in-loop
     viewers.push(...(await Promise.all(Array.from({ length: 100 }, () => relay.open()))));
   }
   const grown = process.memoryUsage().rss - before;
@@ -167,7 +163,6 @@ test('clients that connect and disconnect leave no socket and no timer behind', 
   const relay = await createTestRelay({ clock });
   const before = openSockets();
   for (let round = 0; round < 5; round += 1) {
-    // oxlint-disable-next-line no-await-in-loop
     const clients = await Promise.all(
       Array.from({ length: 60 }, (_, number) =>
         number % 3 === 0 ? relay.connect() : relay.open({ server: `mc${number}`, keyId: `key${number % 7}` }),
@@ -177,7 +172,6 @@ test('clients that connect and disconnect leave no socket and no timer behind', 
       if (number % 2 === 0) socket.close();
       else socket.terminate();
     }
-    // oxlint-disable-next-line no-await-in-loop
     await expect.poll(() => relay.relay.stats().connections, pollOptions).toBe(0);
   }
   expect(relay.relay.stats()).toEqual({ connections: 0, viewers: 0, upstreams: 40 });

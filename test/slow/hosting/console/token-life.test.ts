@@ -19,7 +19,6 @@ async function secondsUntil(event: string, ttlSeconds: number): Promise<number> 
   for (let seconds = 0; ; seconds += 1) {
     if (client.messages.at(-1)?.[0] === event) return seconds;
     await clock.advance(1);
-    // oxlint-disable-next-line no-await-in-loop
     await client.roundTrip();
   }
 }
@@ -82,10 +81,8 @@ test('a new token on the same socket renews the stream without losing a line', a
   let printed = 0;
   const printer = setInterval(() => source!.line(`line ${(printed += 1)}`), 1);
   for (let renewals = 0; renewals < 2; renewals += 1) {
-    // oxlint-disable-next-line no-await-in-loop
     await client.until('token expiring');
     client.send('auth', await relay.token());
-    // oxlint-disable-next-line no-await-in-loop
     await client.until('auth success');
   }
   clearInterval(printer);
