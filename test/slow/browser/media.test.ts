@@ -23,10 +23,13 @@ async function serveSite(html: string): Promise<string> {
   return url;
 }
 
+/** Each video is recorded once: encoding takes seconds. */
+const videos: Record<string, Buffer> = {};
+
 /** Serves a recorded video at /media/clip.TYPE to no foreign script. */
 async function serveVideo(page: Page, type: 'mp4' | 'webm'): Promise<TestApp> {
   await page.goto(await serveSite('<!doctype html><title>Recorder</title>'));
-  const root = createProject({ [`content/media/clip.${type}`]: await recordVideo(page, type) });
+  const root = createProject({ [`content/media/clip.${type}`]: (videos[type] ??= await recordVideo(page, type)) });
   await buildProject(root);
   return createTestApp({ root, settings: { CORS_ORIGINS: 'https://www.example.com' } });
 }
