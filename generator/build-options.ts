@@ -1,8 +1,7 @@
 import type { Manifest } from '#contract/release.ts';
-import type { StatusWidget } from '#contract/status.ts';
-import type { SideFilesRecord } from './articles/side-files/index.ts';
 import type { Diagnostic, Strictness } from './source/diagnostics.ts';
-import type { SiteUrls } from './articles/side-files/side-file.ts';
+import type { SiteUrls } from './articles/feed.ts';
+import type { StaticFilesRecord } from './static-files.ts';
 import type { Compression } from './release/compress.ts';
 
 /** Options of a build. */
@@ -30,21 +29,13 @@ export interface BuildOptions extends Strictness {
   readonly progress?: (done: number, total: number) => void;
 }
 
-/** What a build knows of its files, so that the next build can reuse those with the same input. */
-export interface Made {
-  /** How a page embeds the status widget of the release. */
-  readonly widget?: StatusWidget | undefined;
-  /** The side files that are made from metadata. */
-  readonly sideFiles?: SideFilesRecord | undefined;
-  /** A hash of what the search index of the release is made from. */
-  readonly searchInput?: string | undefined;
-}
-
 /** The result of a build. */
-export interface BuildResult extends Made {
+export interface BuildResult {
   readonly diagnostics: readonly Diagnostic[];
   /** The new release; undefined after errors and for a check. */
   readonly release?: Manifest | undefined;
+  /** What its static files were made from, so that the next build can reuse those with the same input. */
+  readonly staticFiles?: StaticFilesRecord | undefined;
   readonly counts: Manifest['counts'];
   readonly drafts: number;
   readonly scheduled: number;

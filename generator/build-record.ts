@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { BuildOptions, BuildResult, Made } from './build-options.ts';
+import type { BuildOptions, BuildResult } from './build-options.ts';
 import { replaceFile } from './common/atomic-file.ts';
 import { createFolder } from './common/folder.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -14,8 +14,8 @@ export interface BuildRecord {
   readonly previous: PreviousRelease;
   /** The result of that build if it is still valid; undefined if a source, an option or the day has changed it. */
   readonly unchanged: BuildResult | undefined;
-  /** What that build made. */
-  readonly made: Made;
+  /** The static files of that build. */
+  readonly staticFiles: BuildResult['staticFiles'];
 }
 
 /** The record on disk, which follows a line with its hash. */
@@ -47,7 +47,7 @@ export function readBuildRecord(out: string, options: BuildOptions, sources: Sou
   return {
     previous,
     unchanged: isUnchanged ? { ...stored.result, release: previous.manifest } : undefined,
-    made: stored.result,
+    staticFiles: stored.result.staticFiles,
   };
 }
 

@@ -36,13 +36,13 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   }
 
   // Imported here: loading the libraries takes longer than a build without changes.
-  const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }, { createSearchWriter }] =
+  const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }, { createStaticFilesWriter }] =
     await Promise.all([
       import('./compile.ts'),
       import('./release/release-stage.ts'),
       import('./release/compress.ts'),
       import('./articles/cache.ts'),
-      import('./articles/side-files/search.ts'),
+      import('./static-files.ts'),
     ]);
   const online = await readOnlineOnce();
   const renderer = createRenderer(options.threads);
@@ -61,8 +61,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       cache,
       progress: options.progress,
       allowEmpty,
-      made: record?.made,
-      search: createSearchWriter(),
+      previousFiles: record?.staticFiles,
+      writeStaticFiles: createStaticFilesWriter(),
       ...(!checkOnly && {
         compressor: compressors[compression],
         openStage: () => createReleaseStage({ out, compressor: compressors[compression], previous: record?.previous }),

@@ -1,5 +1,5 @@
 import type { Manifest } from '#contract/release.ts';
-import { fileOf } from '#contract/resources.ts';
+import { fileOf } from '#contract/static-files.ts';
 import type { Article } from './articles/article.ts';
 import { checkAuthors } from './articles/authors.ts';
 import { checkReferences, checkUnusedMedia, collectAliases } from './articles/checks.ts';
@@ -11,17 +11,13 @@ import { compileArticles, readArticleText, writeArticles } from './articles/comp
 import type { ArticlesOptions } from './articles/compile.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
-import { writeSideFiles } from './articles/side-files/index.ts';
-import type { SearchWriter } from './articles/side-files/search.ts';
-import { toFile } from './articles/side-files/side-file.ts';
-import { checkSitemap } from './articles/side-files/sitemap.ts';
-import type { SideFileInput, SiteUrls, TextFile } from './articles/side-files/side-file.ts';
+import { checkSitemap } from './articles/feed.ts';
+import type { SiteUrls } from './articles/feed.ts';
 import { checkMediaFiles } from './articles/media.ts';
 import type { PictureSizes } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
-import type { BuildResult, Made } from './build-options.ts';
+import type { BuildResult } from './build-options.ts';
 import { findEmptied } from './release/emptied.ts';
-import { writeGeneratorFiles } from './release/generator-files.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/stage.ts';
 import { readAuthors } from './source/authors.ts';
@@ -30,6 +26,7 @@ import type { Diagnostics } from './source/diagnostics.ts';
 import { displayIn, placeOf, readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 import { readRemoved } from './source/removed.ts';
+import type { Project, StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
 
 /** Options of {@link compile}. */
 export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'> {
@@ -42,9 +39,9 @@ export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'> {
   readonly allowEmpty?: boolean | undefined;
   /** Starts the release after all checks; if left out, nothing is written. */
   readonly openStage?: (() => Promise<Stage>) | undefined;
-  readonly search: SearchWriter;
-  /** What the previous build made, if it was of this version of the generator. */
-  readonly made: Made | undefined;
+  readonly writeStaticFiles: StaticFilesWriter;
+  /** The static files of the previous release, if this version of the generator made it. */
+  readonly previousFiles: StaticFilesRecord | undefined;
 }
 
 /** The result of a build, with its articles. */
@@ -68,16 +65,6 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   if (authors) checkAuthors(authors, { articles, content, aliases, pictures }, diagnostics);
 
   const included = new Map(collections.map((collection) => [collection, toListed(collection, articles)]));
-  const lists = [...included].flatMap(([collection, own]) =>
-    collection.toLists(own.map(({ metadata }) => metadata.item)),
-  );
-  const texts = [
-    ...lists.map((list) => toFile(list.resource, list.items, list.params)),
-    toFile('plans', catalog.plans),
-    toFile('aliases', aliases),
-    toFile('domains', catalog.domains),
-    toFile('status', catalog.status),
-  ];
   const counts = {
     blogArticles: included.get(blog)!.length,
     knowledgeBaseArticles: included.get(knowledgeBase)!.length,
@@ -87,20 +74,20 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     monitors: catalog.status.monitors.length,
     media: content.media.size,
   };
-  const site = {
+  const project = {
+    ...catalog,
     blog: included.get(blog)!,
     knowledgeBase: included.get(knowledgeBase)!,
     aliases,
     authors: authors?.value ?? {},
     urls: options.urls ?? {},
-    readText: (article: Article) => readArticleText(article, { ...options, pictures }),
   };
-  checkSitemap(site, sources.content, diagnostics);
+  checkSitemap(counts.blogArticles + counts.knowledgeBaseArticles, project.urls, sources.content, diagnostics);
   const paths = { articles, aliases, removed };
   checkRemoved(paths, diagnostics);
   const isEmptied = online && !options.allowEmpty && checkEmptied(online, sources, counts, diagnostics);
   const isComplete = !isEmptied && hasEveryArticle(articles, sources);
-  if (isComplete) checkUnusedMedia({ articles, content, authors: site.authors }, diagnostics);
+  if (isComplete) checkUnusedMedia({ articles, content, authors: project.authors }, diagnostics);
   const hasVanished = isComplete && online !== undefined && checkVanished(paths, online, sources.content, diagnostics);
   const due = articles.filter(({ state }) => state === 'scheduled').map(({ metadata }) => metadata.due!);
   const summary = {
@@ -109,7 +96,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     scheduled: due.length,
     nextChangeAt: due.toSorted()[0] ?? null,
   };
-  const parts = { texts, site, media: content.media, articles, pictures, ...summary };
+  const parts = { project, media: content.media, articles, pictures, ...summary };
   const written =
     openStage && !diagnostics.failed() ? await writeRelease(await openStage(), parts, options) : undefined;
   return { articles, hasVanished, ...summary, ...written, diagnostics: diagnostics.list() };
@@ -146,11 +133,9 @@ function toListed(collection: AnyCollection, articles: readonly Article[]): Arti
     .toSorted((a, b) => collection.compare(a.metadata.item, b.metadata.item));
 }
 
-/** The parts of a release, without the generator's own files. */
+/** What a release is made from. */
 interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextChangeAt'> {
-  readonly texts: readonly TextFile[];
-  /** The input of the side files, which are created for a release only. */
-  readonly site: SideFileInput;
+  readonly project: Project;
   readonly articles: readonly Article[];
   readonly pictures: PictureSizes;
 }
@@ -158,25 +143,22 @@ interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextC
 /** Writes and publishes a release, or discards it if a source changed meanwhile. */
 async function writeRelease(
   stage: Stage,
-  { texts, site, media, articles, pictures, counts, nextChangeAt }: Parts,
+  { project, media, articles, pictures, counts, nextChangeAt }: Parts,
   options: CompileOptions,
-): Promise<(Pick<BuildResult, 'release'> & Made) | undefined> {
-  const { diagnostics, search } = options;
+): Promise<Pick<BuildResult, 'release' | 'staticFiles'> | undefined> {
+  const { diagnostics, writeStaticFiles, previousFiles } = options;
   try {
-    for (const { file, text } of texts) await stage.write(file, Buffer.from(text));
     for (const [path, source] of media) {
-      const file = fileOf('media', { path: path.slice('/media/'.length) });
+      const file = fileOf('getMedia', { path: path.slice('/media/'.length) });
       if (stage.reuse(file, source.sha256)) continue;
       const bytes = readSource(source, diagnostics);
       if (bytes) stage.writeMedia(file, bytes);
     }
     await writeArticles(articles, stage, { ...options, pictures });
-    const sideFiles = await writeSideFiles(site, stage, options.made?.sideFiles);
-    const searchInput = await search.write(site, stage, options.made?.searchInput);
-    const widget = await writeGeneratorFiles(stage, options.made?.widget);
-    if (!diagnostics.failed()) {
-      return { release: await stage.publish(counts, nextChangeAt), widget, sideFiles, searchInput };
-    }
+    const byHash = new Map(articles.map((article) => [article.metadata.encodings?.identity, article]));
+    const readText = (sha256: string) => readArticleText(byHash.get(sha256)!, { ...options, pictures });
+    const staticFiles = await writeStaticFiles(project, { stage, readText, previous: previousFiles });
+    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), staticFiles };
   } catch (error) {
     await stage.discard();
     throw error;

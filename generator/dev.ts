@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
 import type { Article } from './articles/article.ts';
 import { openArticleCache } from './articles/cache.ts';
-import type { SiteUrls } from './articles/side-files/side-file.ts';
-import { createSearchWriter } from './articles/side-files/search.ts';
-import type { BuildResult, Made } from './build-options.ts';
+import type { SiteUrls } from './articles/feed.ts';
+import type { BuildResult } from './build-options.ts';
 import { articleCacheOf } from './build-record.ts';
 import { compile } from './compile.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -18,6 +17,7 @@ import { createDiagnostics } from './source/diagnostics.ts';
 import type { Strictness } from './source/diagnostics.ts';
 import { loadFolder, reloadFiles } from './source/load.ts';
 import type { Sources } from './source/load.ts';
+import { createStaticFilesWriter } from './static-files.ts';
 import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
 
@@ -77,8 +77,8 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   const compressor = compressors.fast;
   let sources: Sources | undefined;
   let previews: PreviousRelease[] = [];
-  let made: Made | undefined;
-  const search = createSearchWriter(maxTextLength);
+  let previousFiles: BuildResult['staticFiles'];
+  const writeStaticFiles = createStaticFilesWriter(maxTextLength);
 
   const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
@@ -101,13 +101,13 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
       render: renderer.render,
       cache,
       compressor,
-      search,
-      made,
+      writeStaticFiles,
+      previousFiles,
       openStage: () => createReleaseStage({ out: folder, compressor, previous: previews.at(-1), isPreview: true }),
     });
     report({ result, articles, files, ms: performance.now() - started });
     if (!result.release) return;
-    made = result;
+    previousFiles = result.staticFiles;
     const preview = toPreview(join(folder, 'releases', result.release.id), result.release);
     previews = [...previews.filter(({ directory }) => directory !== preview.directory), preview];
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);

@@ -10,7 +10,7 @@ import { MarkdownError } from '../markdown/limits.ts';
 import { placeOf, readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import type { Rendered } from '../markdown/render.ts';
-import { fileOf } from '#contract/resources.ts';
+import { fileOf } from '#contract/static-files.ts';
 
 /** An article in this build. */
 export interface Article {
@@ -95,7 +95,7 @@ export function addressOf({ collection, slug: category }: CategoryFolder, file: 
   const slug = file.path.slice(file.path.lastIndexOf('/') + 1, -'.md'.length);
   return {
     path: `/${collection.folder}/${category}/${slug}`,
-    output: fileOf(collection.articleResource, { category, slug }),
+    output: fileOf(collection.articleFile, { category, slug }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { toJsonText } from '#contract/resources.ts';
+import { toJsonText } from '#contract/static-files.ts';
 import type { Render } from '../markdown/renderer.ts';
 import type { Compression, Compressor, Encodings } from '../release/compress.ts';
 import type { Stage } from '../release/stage.ts';
@@ -142,7 +142,7 @@ async function compileArticle(
   if (!parsed.frontMatter || !rendered) return { article: { ...article, state: 'broken', isIncluded: false } };
   if (!compressor) return { article };
   const html = fillSizes(rendered, pictures);
-  const text = toJsonText(collection.articleResource, { ...metadata.item, body: parsed.body, html });
+  const text = toJsonText(collection.articleFile, { ...metadata.item, body: parsed.body, html });
   const encodings = await compressor.compress(Buffer.from(text));
   const hashed = { ...metadata, encodings: toHashes(encodings, compressor.name) };
   cache.write(toKey(folder, file), hashed, encodings);

@@ -1,3 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileOf } from '#contract/static-files.ts';
+import type { StatusWidget } from '#contract/status.ts';
 import type { BuildResult } from '../build-options.ts';
 import { escapeLines } from '../common/terminal.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
@@ -6,7 +10,8 @@ import { displayPath } from '../source/load.ts';
 
 /** Prints the result of a build: every problem and a summary line. */
 export function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string): void {
-  const { diagnostics, release, counts, drafts, scheduled, nextChangeAt, widget } = result;
+  const { diagnostics, release, counts, drafts, scheduled, nextChangeAt } = result;
+  const widget = release && readWidget(join(out, 'releases', release.id));
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
   const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
   if (errors > 0) process.exitCode = 1;
@@ -46,4 +51,9 @@ export function summarize({ diagnostics, counts, drafts, scheduled, nextChangeAt
 
 function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** How a page embeds the status widget of a release. */
+function readWidget(release: string): StatusWidget {
+  return JSON.parse(readFileSync(join(release, fileOf('statusWidgetIntegrity')), 'utf8')) as StatusWidget;
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { SiteUrls } from '../articles/side-files/side-file.ts';
+import type { SiteUrls } from '../articles/feed.ts';
 import { CommandError } from '../common/command-line.ts';
 import { baseUrlRule, readVariable, toBaseUrl } from '../common/environment.ts';
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import examples from '#contract/examples.json' with { type: 'json' };
+import type { ServedFile } from '#contract/endpoint.ts';
 import { articleText, BlogPath, IsoDate, Line, MediaPath, Tags, schemas } from '#contract/primitives.ts';
 
 /** An entry of the blog list. */
@@ -52,3 +53,53 @@ export const BlogFrontMatter = z.strictObject({
     .describe('Former paths of this article, which keep working.'),
 });
 export type BlogFrontMatter = z.infer<typeof BlogFrontMatter>;
+
+/** What the operations on one article have in common. */
+export const articleFile = {
+  hasFormerPaths: true,
+  description:
+    'A former path answers with the article too; its path and the header Content-Location have the present path.',
+  missing: { code: 'path_required' },
+  reply: 'The article.',
+  problems: ['path_required', 'validation_error'],
+  messages: { validation_error: 'Query parameter path is given more than once' },
+  absent: 'article_not_found',
+} as const satisfies Partial<ServedFile>;
+
+/** The static files of blog articles, and the style of all articles. */
+export const blogFiles = {
+  getArticleStyle: {
+    file: 'public/v1/article.css',
+    path: '/v1/article.css',
+    tag: 'Blog',
+    summary: 'The style of the html of articles, light and dark, for an element of class markdown-body',
+    description: 'It is for articles of the knowledge base too.',
+    mediaType: 'text/css; charset=utf-8',
+    reply: 'The style sheet.',
+    failure: 'internal_error',
+  },
+  listBlogArticles: {
+    file: 'public/v1/blog/list.json',
+    path: '/v1/blog/list',
+    tag: 'Blog',
+    summary: 'All blog articles, newest first',
+    description: 'Articles of the same day are sorted by path. The text of an article is at /v1/blog/article.',
+    schema: ContentList,
+    reply: 'The list.',
+  },
+  getBlogArticle: {
+    ...articleFile,
+    file: 'public/v1/blog/article/{category}/{slug}.json',
+    path: '/v1/blog/article',
+    target: '/v1/blog/article?path=/blog/{category}/{slug}',
+    tag: 'Blog',
+    summary: 'A blog article, by its path or a former path',
+    query: z.object({
+      path: z.string().meta({
+        description: 'Full path of the article, starting with /blog/.',
+        example: examples.getBlogArticle.path,
+      }),
+    }),
+    schema: ContentArticle,
+  },
+} as const satisfies Record<string, ServedFile>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ServedFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { Line, schemas } from '#contract/primitives.ts';
 
@@ -47,3 +48,21 @@ export const mediaTypes: Readonly<Record<string, string>> = {
   webm: 'video/webm',
   webp: 'image/webp',
 };
+
+/** The static files of content/media/. */
+export const mediaFiles = {
+  getMedia: {
+    file: 'public/media/{path*}',
+    path: '/media/{path*}',
+    tag: 'Media',
+    summary: 'An image or other media file of an article',
+    description: 'Articles refer to these files by their path.',
+    mediaType: mediaTypes,
+    reply: 'The file.',
+    partReply: 'The part of the file that Range names.',
+    example: examples.getMedia,
+    problems: ['range_not_satisfiable'],
+    absent: 'media_not_found',
+    failure: 'internal_error',
+  },
+} as const satisfies Record<string, ServedFile>;

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { json, plain } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { HostPort, HttpUrl, HttpsUrl, Price, schemas, success } from '#contract/primitives.ts';
 
@@ -102,3 +104,44 @@ export const DomainCatalog = z.strictObject({
   ),
 });
 export type DomainCatalog = z.infer<typeof DomainCatalog>;
+
+/** The operations on domains. */
+export const domainEndpoints = {
+  listDomainTlds: {
+    ...plain,
+    stored: 'memory',
+    errorStyle: 'json',
+    path: '/v1/domains/tlds',
+    tag: 'Domains',
+    summary: 'All TLDs for sale, with their prices for one year',
+    description: 'Prices are in euro and for one year. Only these TLDs can be searched.',
+    replies: { 200: json('The TLDs.', DomainTLDListResponse) },
+    problems: ['pricing_unavailable', 'provider_error'],
+    messages: { provider_error: 'Domain data could not be loaded' },
+  },
+  searchDomain: {
+    ...plain,
+    errorStyle: 'json',
+    path: '/v1/domains/search',
+    tag: 'Domains',
+    summary: 'Whether a domain is available, and its prices for one year',
+    description:
+      'A domain is available only on proof of its registry. If the registry does not answer, the response is 502: ask again later.',
+    query: z.object({
+      domain: z.string().meta({
+        description: 'A full domain name, without protocol, path or query.',
+        example: examples.searchDomain.domain,
+      }),
+    }),
+    missing: { code: 'invalid_domain', message: 'Query parameter domain is required' },
+    malformed: 'invalid_domain',
+    limit: 'domains',
+    hasUnicodeName: true,
+    replies: { 200: json('Whether the domain is available, and its prices.', DomainSearchResponse) },
+    problems: ['invalid_domain', 'tld_not_found', 'pricing_unavailable', 'provider_error'],
+    messages: {
+      invalid_domain: 'Query parameter domain is required',
+      provider_error: 'Domain data could not be loaded',
+    },
+  },
+} as const satisfies Record<string, Endpoint>;

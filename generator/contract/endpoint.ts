@@ -40,7 +40,7 @@ export interface Endpoint {
   readonly description: string;
   /** Whether it is for people with a browser; the machine description, which is for programs, leaves it out. */
   readonly isPage?: boolean;
-  /** Whether the response is stored and has an ETag: in a file of the release (see `resources.ts`) or in memory. */
+  /** Whether the response is stored and has an ETag: in a {@link ServedFile} or in memory. */
   readonly stored: 'file' | 'memory' | false;
   readonly errorStyle: ErrorStyle;
   /** Whether it also answers to former paths of articles. */
@@ -120,5 +120,50 @@ export const plain = {
   failure: 'internal_error',
 } as const satisfies Partial<Endpoint>;
 
-/** What operations have in common that answer with a file of the release. */
-export const file = { ...plain, stored: 'file' } as const;
+/** A kind of file in a release. In its path, `{name}` is one segment and `{name*}` several. */
+export interface StaticFile {
+  /** Its path in the release. */
+  readonly file: string;
+  /** The request target that answers with it, with the same names; that of a {@link ServedFile} is its path if left out. */
+  readonly target?: string;
+  /** The schema of a JSON file. */
+  readonly schema?: z.ZodType;
+  /** The media type of another file, or the types by the extension of its name. */
+  readonly mediaType?: string | Readonly<Record<string, string>>;
+  /** Whether its bytes never change: its name changes with them. */
+  readonly isImmutable?: boolean;
+  /**
+   * The answer where a release has no such file: an error, or an empty list for a query without a file. Left out if each
+   * release has it.
+   */
+  readonly absent?: ProblemCode | 'empty_list';
+}
+
+/** A static file and the operation that answers with it. */
+export interface ServedFile
+  extends
+    StaticFile,
+    Pick<Endpoint, 'path' | 'tag' | 'summary' | 'description'>,
+    Partial<Pick<Endpoint, 'isPage' | 'hasFormerPaths' | 'query' | 'missing' | 'problems' | 'messages' | 'failure'>> {
+  /** What the response holds, for the machine description. */
+  readonly reply: string;
+  /** The same of the response to Range. */
+  readonly partReply?: string;
+  /** The example, if not that of its schema. The one of a script or style sheet comes from the release. */
+  readonly example?: string;
+}
+
+/** The operation that answers with a static file. */
+export function toEndpoint({ reply, partReply, example, schema, mediaType, absent, ...file }: ServedFile): Endpoint {
+  const type = typeof mediaType === 'string' ? mediaType.split(';')[0]! : '*/*';
+  const whole = schema ? json(reply, schema) : { description: reply, mediaType: type, example };
+  const part = partReply && { description: partReply, mediaType: type, example: example?.slice(0, 100) };
+  return {
+    ...plain,
+    stored: 'file',
+    failure: 'content_unavailable',
+    ...file,
+    replies: { 200: whole, ...(part && { 206: part }) },
+    problems: [...(file.problems ?? []), ...(absent === undefined || absent === 'empty_list' ? [] : [absent])],
+  };
+}

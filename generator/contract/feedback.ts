@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { json, plain } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
 import { schemas, success } from '#contract/primitives.ts';
 
 /** The feedback of a reader on a knowledge base article. */
@@ -20,3 +22,23 @@ export const SuccessResponse = z.strictObject({ success }).register(schemas, {
   description: 'The request succeeded.',
   example: { success: true },
 });
+
+/** The operations on the feedback of readers. */
+export const feedbackEndpoints = {
+  sendFeedback: {
+    ...plain,
+    method: 'POST',
+    path: '/v1/kb/feedback',
+    tag: 'Knowledge base',
+    summary: 'Report whether a knowledge base article was helpful',
+    description: 'Each client may send one report in 30 seconds, unless the operator sets another limit.',
+    body: { schema: KBFeedbackRequest, required: true, invalid: 'invalid_feedback', strict: true },
+    missing: { code: 'invalid_feedback' },
+    limit: 'feedback',
+    replies: {
+      200: json('The feedback was counted and sent to the team.', SuccessResponse),
+      202: json('The feedback was counted; sending it to the team is disabled.', SuccessResponse),
+    },
+    problems: ['invalid_feedback', 'unsupported_media_type', 'feedback_not_built', 'feedback_not_delivered'],
+  },
+} as const satisfies Record<string, Endpoint>;

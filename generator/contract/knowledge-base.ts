@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { articleFile } from '#contract/blog.ts';
+import type { ServedFile, StaticFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { articleText, IsoDate, KnowledgeBasePath, Line, Tags, schemas } from '#contract/primitives.ts';
 
@@ -48,3 +50,45 @@ export const KnowledgeBaseFrontMatter = z.strictObject({
     .describe('Former paths of this article, which keep working.'),
 });
 export type KnowledgeBaseFrontMatter = z.infer<typeof KnowledgeBaseFrontMatter>;
+
+/** The static files of knowledge base articles. */
+export const knowledgeBaseFiles = {
+  listKnowledgeBaseArticles: {
+    file: 'public/v1/kb/list.json',
+    path: '/v1/kb/list',
+    tag: 'Knowledge base',
+    summary: 'Knowledge base articles, sorted by title',
+    description: 'All articles, or those of one category. The text of an article is at /v1/kb/article.',
+    query: z.object({
+      category: z.string().optional().meta({
+        description: 'The slug of one category: the path segment after /knowledgebase/.',
+        example: 'domains-and-dns',
+      }),
+    }),
+    schema: KnowledgeBaseList,
+    reply: 'The list; it is empty if the category does not exist.',
+    problems: ['validation_error'],
+    messages: { validation_error: 'Query parameter category is given more than once' },
+    absent: 'empty_list',
+  },
+  listKnowledgeBaseCategory: {
+    file: 'public/v1/kb/list/{category}.json',
+    target: '/v1/kb/list?category={category}',
+    schema: KnowledgeBaseList,
+  },
+  getKnowledgeBaseArticle: {
+    ...articleFile,
+    file: 'public/v1/kb/article/{category}/{slug}.json',
+    path: '/v1/kb/article',
+    target: '/v1/kb/article?path=/knowledgebase/{category}/{slug}',
+    tag: 'Knowledge base',
+    summary: 'A knowledge base article, by its path or a former path',
+    query: z.object({
+      path: z.string().meta({
+        description: 'Full path of the article, starting with /knowledgebase/.',
+        example: examples.getKnowledgeBaseArticle.path,
+      }),
+    }),
+    schema: KnowledgeBaseArticle,
+  },
+} as const satisfies Record<string, ServedFile | StaticFile>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ServedFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, Line, Price, schemas } from '#contract/primitives.ts';
 
@@ -53,3 +54,17 @@ export const PlanFile = z.strictObject({
   order: z.int('must be a whole number').optional().describe('Position in the list; entries without one come last.'),
 });
 export type PlanFile = z.infer<typeof PlanFile>;
+
+/** The static files of the plans. */
+export const planFiles = {
+  getPlans: {
+    file: 'public/v1/plans.json',
+    path: '/v1/plans',
+    tag: 'Plans',
+    summary: 'All plans, by service and by game',
+    description: 'Memory and storage are in GB. A plan that is sold out stays in the list.',
+    schema: PlanCatalogResponse,
+    reply: 'The plan catalog.',
+    failure: 'internal_error',
+  },
+} as const satisfies Record<string, ServedFile>;

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
-import { KnowledgeBasePath, schemas } from '#contract/primitives.ts';
+import type { ServedFile } from '#contract/endpoint.ts';
+import { schemas } from '#contract/primitives.ts';
 
 /** The fields of an article that are searched. */
 const Field = z.enum(['title', 'description', 'headings', 'tags', 'text']);
-const { title, description, category } = KnowledgeBaseSummary.shape;
 
 const SearchOptions = z
   .strictObject({
@@ -30,33 +29,10 @@ const Options = z
   })
   .describe('Options for MiniSearch.loadJS.');
 
-/** OpenAPI tools expect `items` in each array, also where `prefixItems` say all. */
-const pair = { minItems: 2, maxItems: 2, items: {} };
-const byDocument = z.record(z.string(), z.int());
-/** What MiniSearch writes, version 2. */
-const Index = z
-  .strictObject({
-    documentCount: z.int().describe('Number of articles.'),
-    nextId: z.int().describe('Number of the next article.'),
-    documentIds: z.record(z.string(), KnowledgeBasePath).describe('Path of each article, by its number.'),
-    fieldIds: z.record(z.string(), z.int()).describe('Number of each field.'),
-    fieldLength: z.record(z.string(), z.array(z.int())).describe('Words in each field, by the number of the article.'),
-    averageFieldLength: z.array(z.number()).describe('Average number of words in each field.'),
-    storedFields: z
-      .record(z.string(), z.strictObject({ title, description, category }))
-      .describe('The fields of results, by the number of the article.'),
-    dirtCount: z.int().describe('Number of removed articles, always 0.'),
-    index: z
-      .array(z.tuple([z.string(), z.record(z.string(), byDocument)]).meta(pair))
-      .describe('Each term, and how often it is in which field of which article.'),
-    serializationVersion: z.literal(2).describe('Version of this format.'),
-  })
-  .describe('The index, for MiniSearch.loadJS.');
-
 /** How an index changes words into terms, for websites: JSON cannot hold functions. */
 export const processTerm = "(term) => term.normalize('NFKD').replace(/\\p{M}/gu, '').toUpperCase().toLowerCase()";
 
-/** The index of one article, with the words of its title only. */
+/** An index without its terms. */
 const example = {
   minisearch: '7.2.0',
   hasText: true,
@@ -67,28 +43,7 @@ const example = {
     storeFields: ['title', 'description', 'category'],
     searchOptions: { boost: { title: 3, tags: 3, headings: 3, description: 2 }, prefix: true, fuzzy: 0.2 },
   },
-  index: {
-    documentCount: 1,
-    nextId: 1,
-    documentIds: { '0': '/knowledgebase/domains-and-dns/reverse-dns' },
-    fieldIds: { title: 0, description: 1, headings: 2, tags: 3, text: 4 },
-    fieldLength: { '0': [3, 19, 10, 1, 124] },
-    averageFieldLength: [3, 19, 10, 1, 124],
-    storedFields: {
-      '0': {
-        title: 'Setting reverse DNS',
-        description: 'Give the addresses of your VPS a name, for mail that is accepted and logs that can be read.',
-        category: 'Domains and DNS',
-      },
-    },
-    dirtCount: 0,
-    index: [
-      ['setting', { '0': { '0': 1 } }],
-      ['reverse', { '0': { '0': 1 } }],
-      ['dns', { '0': { '0': 1 } }],
-    ],
-    serializationVersion: 2,
-  },
+  index: { documentCount: 31, nextId: 31, serializationVersion: 2 },
 };
 
 /** The search index of the knowledge base. */
@@ -102,7 +57,7 @@ export const KnowledgeBaseSearch = z
         'The option processTerm, in JavaScript: upper case, accents and umlauts make no difference. JSON holds no functions, so copy it into your code.',
       ),
     options: Options,
-    index: Index,
+    index: z.record(z.string(), z.unknown()).describe('The index, for MiniSearch.loadJS, in the format of MiniSearch.'),
   })
   .register(schemas, {
     id: 'KnowledgeBaseSearch',
@@ -110,3 +65,17 @@ export const KnowledgeBaseSearch = z
     example,
   });
 export type KnowledgeBaseSearch = z.infer<typeof KnowledgeBaseSearch>;
+
+/** The static files of the search. */
+export const searchFiles = {
+  getKnowledgeBaseSearch: {
+    file: 'public/v1/kb/search.json',
+    path: '/v1/kb/search.json',
+    tag: 'Knowledge base',
+    summary: 'A search index of the knowledge base, for MiniSearch in a website',
+    description:
+      'The website searches with it, not this service: npm minisearch, MiniSearch.loadJS(index, { ...options, processTerm }). The id of a result is the path of the article.',
+    schema: KnowledgeBaseSearch,
+    reply: 'The index, with its options.',
+  },
+} as const satisfies Record<string, ServedFile>;

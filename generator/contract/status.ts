@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { json, plain } from '#contract/endpoint.ts';
+import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
 import { HostPort, HttpUrl, Line, describeUnsafe, schemas } from '#contract/primitives.ts';
 
 /** The state of the platform, with the names of the affected components. */
@@ -110,3 +112,77 @@ export const StatusCatalog = z.strictObject({
   ),
 });
 export type StatusCatalog = z.infer<typeof StatusCatalog>;
+
+/** The operations on the state of this instance and of the platform. */
+export const statusEndpoints = {
+  getHealth: {
+    ...plain,
+    path: '/health',
+    tag: 'Service',
+    summary: 'Whether the process is running',
+    description: 'For supervisors: it says only that the process lives. It has no rate limit.',
+    replies: { 200: json('The process is running.', HealthResponse) },
+  },
+  getReady: {
+    ...plain,
+    path: '/ready',
+    tag: 'Service',
+    summary: 'Whether this instance accepts traffic',
+    description:
+      'For load balancers: during a shutdown, or while the store does not answer, send no requests to this instance.',
+    replies: {
+      200: json('It accepts traffic.', ReadyResponse),
+      503: json('It is shutting down or cannot serve requests yet.', ReadyResponse, { status: 'draining' }),
+    },
+  },
+  getInfo: {
+    ...plain,
+    path: '/v1/info',
+    tag: 'Service',
+    summary: 'The running version',
+    description: 'The version of the program, not of the API: that is info.version of this description.',
+    replies: { 200: json('The running version.', InfoResponse) },
+  },
+  getStatus: {
+    ...plain,
+    stored: 'memory',
+    path: '/v1/status',
+    tag: 'Status',
+    summary: 'Whether the platform is up, under maintenance or disrupted',
+    description: 'The lists name the affected components; a list without names is left out.',
+    replies: {
+      200: json('The state, with the names of the affected components.', StatusResponse),
+      503: json('The state is unknown.', StatusErrorResponse),
+    },
+  },
+} as const satisfies Record<string, Endpoint>;
+
+const script = {
+  tag: 'Status',
+  mediaType: 'application/javascript',
+  reply: 'The script.',
+  failure: 'internal_error',
+} as const satisfies Partial<ServedFile>;
+
+/** The static files of the status widget, and what the server alone reads of the status. */
+export const statusFiles = {
+  getStatusWidget: {
+    ...script,
+    file: 'public/v1/service-status.js',
+    path: '/v1/service-status.js',
+    summary: 'The status widget: a script that shows the status on any site',
+    description:
+      'It draws the state where a page includes it. This address always has the newest version; pages with an integrity attribute use an address with a version.',
+  },
+  getStatusWidgetVersion: {
+    ...script,
+    file: 'public/v1/service-status.{version}.js',
+    path: '/v1/service-status.{version}.js',
+    summary: 'One version of the status widget; its bytes never change',
+    description: 'The file v1/service-status.json of a release has its path, and its hash for the integrity attribute.',
+    isImmutable: true,
+    absent: 'not_found',
+  },
+  statusWidgetIntegrity: { file: 'public/v1/service-status.json', schema: StatusWidget },
+  status: { file: 'private/status.json', schema: StatusCatalog },
+} as const satisfies Record<string, ServedFile | StaticFile>;

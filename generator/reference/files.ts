@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileOf } from '#contract/resources.ts';
 import { renderErrors } from './errors.ts';
 import { renderLimits } from './limits.ts';
 import type { Assets } from './page.ts';
@@ -12,43 +11,35 @@ import { renderStreams } from './streams.ts';
 
 const scriptOptions = { loader: 'ts', format: 'iife', target: 'es2022', tsconfigRaw: {} } as const;
 
-/** A file of /docs. */
-interface DocsFile {
-  /** Its path in the release, which is known before its bytes are. */
-  readonly file: string;
-  readonly read: () => string | Buffer | Promise<string>;
-}
-
 const require = createRequire(import.meta.url);
 const viewer = dirname(require.resolve('swagger-ui-dist/package.json'));
 const readViewer = (name: string): Buffer => readFileSync(join(viewer, name));
 const readOwn = (name: string): string => readFileSync(join(import.meta.dirname, name), 'utf8');
 
-/** Lists the files of /docs. They depend on the generator alone, so that most builds link those of the last release. */
-export function listDocsFiles(): DocsFile[] {
+/** The files of /docs: the first page, and the others by name. They depend on the generator alone. */
+export function renderDocs() {
   const [style, script, viewerStyle] = [readOwn('docs.css'), readOwn('browser/main.ts'), readViewerStyle()];
   const assets: Assets = {
     viewer: `swagger-ui-${versionOf('swagger-ui-dist')}`,
     viewerStyle: `swagger-ui-${toVersion(viewerStyle)}`,
-    // Not of the compiled script: most builds do not compile it.
     script: `docs-${toVersion(JSON.stringify([script, versionOf('esbuild'), scriptOptions]))}`,
     style: `docs-${toVersion(style)}`,
   };
-  return [
-    { file: fileOf('docs', {}), read: () => renderStart(assets) },
-    file('scopes.html', () => renderScopes(assets)),
-    file('streams.html', () => renderStreams(assets)),
-    file('errors.html', () => renderErrors(assets)),
-    file('limits.html', () => renderLimits(assets)),
-    file(`${assets.style}.css`, () => style),
-    file(`${assets.script}.js`, () => compileScript(script)),
-    file(`${assets.viewerStyle}.css`, () => viewerStyle),
-    file(`${assets.viewer}.js`, () => readViewer('swagger-ui-bundle.js')),
-    file(`${assets.viewer}.txt`, readLicences),
-  ];
+  return {
+    start: () => renderStart(assets),
+    others: async () => ({
+      'scopes.html': renderScopes(assets),
+      'streams.html': renderStreams(assets),
+      'errors.html': renderErrors(assets),
+      'limits.html': renderLimits(assets),
+      [`${assets.style}.css`]: style,
+      [`${assets.script}.js`]: await compileScript(script),
+      [`${assets.viewerStyle}.css`]: viewerStyle,
+      [`${assets.viewer}.js`]: readViewer('swagger-ui-bundle.js'),
+      [`${assets.viewer}.txt`]: readLicences(),
+    }),
+  };
 }
-
-const file = (path: string, read: DocsFile['read']): DocsFile => ({ file: fileOf('docsFile', { path }), read });
 
 const toVersion = (text: string): string => hash('sha256', text).slice(0, 16);
 
@@ -67,7 +58,7 @@ function readLicences(): string {
 }
 
 async function compileScript(source: string): Promise<string> {
-  // Imported here: most builds link the script of the last release.
+  // Imported here: most builds reuse the script of the last release.
   const { transform } = await import('esbuild');
   const { code } = await transform(source, scriptOptions);
   return code;

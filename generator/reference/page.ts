@@ -1,4 +1,4 @@
-import { head as description } from '#contract/openapi-document.ts';
+import { head as description } from '#contract/docs.ts';
 import { html, renderDocument } from '../html.ts';
 import type { Html } from '../html.ts';
 

@@ -1,4 +1,4 @@
-import { head } from '#contract/openapi-document.ts';
+import { head } from '#contract/docs.ts';
 import { html } from '../html.ts';
 import { origin, renderCode, renderPage } from './page.ts';
 import type { Assets } from './page.ts';

@@ -5,7 +5,7 @@ import type { FetchError } from 'ofetch';
 import { z } from 'zod';
 import { Aliases } from '#contract/content.ts';
 import type { Manifest } from '#contract/release.ts';
-import { fileOf, resources } from '#contract/resources.ts';
+import { fileOf, staticFiles } from '#contract/static-files.ts';
 import { CommandError } from '../common/command-line.ts';
 import { readCurrent } from './current.ts';
 
@@ -52,10 +52,15 @@ export async function readOnline(out: string, against: string | undefined): Prom
   const base = against.replace(/\/+$/, '');
   const list = { schema: List, noun: 'a list of articles' };
   const [blog, guides, aliases] = await Promise.all([
-    fetchListing(base, { target: resources.blogList.target, ...list }),
-    fetchListing(base, { target: resources.knowledgeBaseList.target, ...list }),
+    fetchListing(base, { target: staticFiles.listBlogArticles.path, ...list }),
+    fetchListing(base, { target: staticFiles.listKnowledgeBaseArticles.path, ...list }),
     // A service of an older version does not have it.
-    fetchListing(base, { target: resources.redirects.target, schema: Aliases, noun: 'a map of paths', missing: {} }),
+    fetchListing(base, {
+      target: staticFiles.listRedirects.path,
+      schema: Aliases,
+      noun: 'a map of paths',
+      missing: {},
+    }),
   ]);
   const counts = { blogArticles: blog.length, knowledgeBaseArticles: guides.length };
   return { articles: toTitles([blog, guides]), aliases, counts };
@@ -75,8 +80,8 @@ export async function readRelease(directory: string): Promise<Online | undefined
     const [head] = (await readText('manifest.json')).split('\n', 1);
     const { counts } = JSON.parse(`${head}}}`) as Manifest;
     // Not validated: that would take as long as parsing, and this generator wrote the files.
-    const lists = [await read(fileOf('blogList', {})), await read(fileOf('knowledgeBaseList', {}))] as List[];
-    return { articles: toTitles(lists), aliases: (await read(fileOf('aliases', {}))) as Aliases, counts };
+    const lists = [await read(fileOf('listBlogArticles')), await read(fileOf('listKnowledgeBaseArticles'))] as List[];
+    return { articles: toTitles(lists), aliases: (await read(fileOf('aliases'))) as Aliases, counts };
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Aliases } from '#contract/content.ts';
 import { Manifest, isCompressed } from '#contract/release.ts';
-import { resources } from '#contract/resources.ts';
+import { fileOf } from '#contract/static-files.ts';
 import { readCurrent } from './current.ts';
 import { makeCurrent, readFolders, readSwitches } from './history.ts';
 import { withLock } from './lock.ts';
@@ -99,7 +99,7 @@ export async function diffUrls(out: string, from: string, to: string): Promise<s
   const releases = await listReleases(out);
   const read = async (id: string) => {
     const directory = join(out, 'releases', find(releases, id));
-    const aliases = Aliases.parse(JSON.parse(await readFile(join(directory, resources.aliases.file), 'utf8')));
+    const aliases = Aliases.parse(JSON.parse(await readFile(join(directory, fileOf('aliases')), 'utf8')));
     return { files: (await readManifest(directory)).files, aliases };
   };
   const [before, after] = [await read(from), await read(to)];

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, transform } from 'esbuild';
-import { fillTemplate, resources } from '#contract/resources.ts';
+import { fillTemplate, staticFiles } from '#contract/static-files.ts';
 import type { StatusWidget } from '#contract/status.ts';
 
 /** The compiled status widget. */
@@ -40,6 +40,6 @@ async function compile(): Promise<CompiledWidget> {
   });
   const script = outputFiles[0]!.text;
   const version = hash('sha256', script).slice(0, 16);
-  const path = fillTemplate(resources.statusWidgetVersion.target, { version });
+  const path = fillTemplate(staticFiles.getStatusWidgetVersion.path, { version });
   return { script, version, embed: { path, integrity: `sha384-${hash('sha384', script, 'base64')}` } };
 }

@@ -1,6 +1,6 @@
 import type { Aliases } from '#contract/content.ts';
 import { endpoints } from '#contract/endpoints.ts';
-import { matchResource, resources } from '#contract/resources.ts';
+import { fileOf, matchFile } from '#contract/static-files.ts';
 
 /**
  * The URLs, without the host, whose answers change with these files of a release, sorted. A cache may hold an answer under
@@ -20,10 +20,10 @@ export function toUrls(files: readonly string[], [before, after]: readonly [Alia
 /** The targets of a file; none if the world does not see it. */
 function toTargets(file: string): string[] {
   // The server makes the list of TLDs from it.
-  if (file === resources.domains.file) return [endpoints.listDomainTlds.path];
-  const { name, target } = matchResource(file) ?? {};
+  if (file === fileOf('domains')) return [endpoints.listDomainTlds.path];
+  const { name, target } = matchFile(file) ?? {};
   if (target === undefined) return [];
-  return name === 'docs' ? [target, `${target}/`] : [target];
+  return name === 'getDocs' ? [target, `${target}/`] : [target];
 }
 
 /** The target of the article at a path; a former path of the same kind says which endpoint it is. */

@@ -1,5 +1,5 @@
 import type { Authors } from '#contract/site.ts';
-import { sources } from '#contract/resources.ts';
+import { sources } from '#contract/static-files.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { readText } from './load.ts';
 import type { SourceFolder } from './load.ts';

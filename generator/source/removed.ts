@@ -1,4 +1,4 @@
-import { sources } from '#contract/resources.ts';
+import { sources } from '#contract/static-files.ts';
 import type { Diagnostics, Place } from './diagnostics.ts';
 import { readText } from './load.ts';
 import type { SourceFolder } from './load.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
-import { GameConsoleWebsocketResponse } from '#contract/game.ts';
+import { GameConsoleWebsocketResponse } from '#contract/hosting.ts';
 import { isLoopback } from '../upstream/settings.ts';
 import { codeOf, connectTo, createVisit, hostOf, openStream, pathOf, readSkew } from './client.ts';
 import type { Seen, Visit, VisitRequest } from './client.ts';

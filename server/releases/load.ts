@@ -2,13 +2,13 @@ import { readFile, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { parseManifest } from '#common/manifest.ts';
 import { inSlices } from '#common/slices.ts';
-import { mediaTypes } from '#contract/content.ts';
 import type { Aliases } from '#contract/content.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
+import type { StaticFile } from '#contract/endpoint.ts';
 import { contractVersion, isCompressed } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
-import { matchResource, resources } from '#contract/resources.ts';
-import type { Resource, ResourceName } from '#contract/resources.ts';
+import { matchFile, staticFiles, targetOf } from '#contract/static-files.ts';
+import type { StaticFileName } from '#contract/static-files.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { StoredFile } from '../http/stored.ts';
 import { ReleaseError, readReleaseFile, verifyReleaseFiles } from './files.ts';
@@ -55,8 +55,8 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
     files.set(file, { path: `${directory}/${file}`, ...manifest.files[file]! });
   }
   for await (const _ of inSlices(verifyReleaseFiles(files.values())));
-  const parse = async <Value>(name: ResourceName, check?: (value: Value) => void): Promise<Value> => {
-    const { file, schema }: Resource = resources[name];
+  const parse = async <Value>(name: StaticFileName, check?: (value: Value) => void): Promise<Value> => {
+    const { file, schema }: StaticFile = staticFiles[name];
     const found = files.get(file);
     if (!found) throw new ReleaseError(`${join(directory, file)}: the file is missing`);
     const content = await readReleaseFile(found);
@@ -72,8 +72,8 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
     parse<Aliases>('aliases'),
     parse<DomainCatalog>('domains'),
     parse('status', checkStatus),
-    parse('plans'),
-    parse('openapi'),
+    parse('getPlans'),
+    parse('getOpenApi'),
   ]);
   const table = await toTable(directory, files, aliases, readers);
   return { id: manifest.id, nextChangeAt: manifest.nextChangeAt, domains, status, find: (target) => table.get(target) };
@@ -105,19 +105,22 @@ async function toTable(
 ): Promise<Map<string, ServedFile>> {
   const table = new Map<string, ServedFile>();
   for await (const [file, identity] of inSlices(files)) {
-    const match = isCompressed(file) ? undefined : matchResource(file);
+    const match = isCompressed(file) ? undefined : matchFile(file);
     if (match?.target === undefined) continue;
     const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];
     table.set(match.target, {
       ...describe(match.name, file),
-      route: toRoute(match.name),
-      ...(match.name === 'media' ? { ...readers.media, hasRanges: true } : readers.default),
+      route: targetOf(match.name)!.split('?', 1)[0]!,
+      ...(match.name === 'getMedia' ? { ...readers.media, hasRanges: true } : readers.default),
       variants: { identity, ...(gzip && { gzip }), ...(br && { br }) },
       prepared: {},
     });
   }
-  for (const { file, target, optional } of Object.values<Resource>(resources)) {
-    if (target && !optional && !file.includes('{') && !table.has(target)) {
+  for (const name of Object.keys(staticFiles) as StaticFileName[]) {
+    const { file, absent }: StaticFile = staticFiles[name];
+    const isRequired = !file.includes('{') && (absent === undefined || absent === 'empty_list');
+    const target = targetOf(name);
+    if (target !== undefined && isRequired && !table.has(target)) {
       throw new ReleaseError(`${join(directory, file)}: the file is missing`);
     }
   }
@@ -130,12 +133,6 @@ async function toTable(
   return table;
 }
 
-/** The path of the endpoint that answers with a kind of file. */
-function toRoute(name: ResourceName): string {
-  const { target = '' }: Resource = resources[name];
-  return target.split('?', 1)[0]!;
-}
-
 /** An SVG that is opened directly is a document of this origin, so it must not run scripts or load anything. */
 const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
@@ -144,14 +141,6 @@ const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
  * from there. In a sandbox that page has no origin, so that the request needs CORS.
  */
 const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
-
-/** The types of the files of /docs. The names of all but the pages have their version. */
-const docsTypes: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.txt': 'text/plain; charset=utf-8',
-};
 
 /** The pages of /docs load nothing of others, and send a pasted key to this service alone. */
 const docsHeaders = [
@@ -163,17 +152,16 @@ const docsHeaders = [
 ];
 
 function describe(
-  name: ResourceName,
+  name: StaticFileName,
   file: string,
 ): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'documentHeaders'> {
-  if (name === 'media') {
-    const mediaType = mediaTypes[extname(file).slice(1)] ?? 'application/octet-stream';
+  const { mediaType: types = 'application/json', isImmutable = false }: StaticFile = staticFiles[name];
+  const mediaType = typeof types === 'string' ? types : (types[extname(file).slice(1)] ?? 'application/octet-stream');
+  if (name === 'getMedia') {
     const policy = /^(?:audio|video)\//.test(mediaType) ? playerPolicy : mediaPolicy;
     return { mediaType, documentHeaders: ['Content-Security-Policy', policy] };
   }
-  const { mediaType = docsTypes[extname(file)] ?? 'application/json' }: Resource = resources[name];
   // A page names scripts and styles that only its own release has, so that no cache may answer with an older page.
   if (mediaType.startsWith('text/html')) return { mediaType, documentHeaders: docsHeaders, cacheControl: 'no-cache' };
-  const isVersion = name === 'statusWidgetVersion' || name === 'docsFile';
-  return { mediaType, ...(isVersion && { cacheControl: 'public, max-age=31536000, immutable' }) };
+  return { mediaType, ...(isImmutable && { cacheControl: 'public, max-age=31536000, immutable' }) };
 }

@@ -1,5 +1,5 @@
 import { renderOpenApi } from '#contract/openapi.ts';
-import type { OpenApiDocument } from '#contract/openapi-document.ts';
+import type { OpenApiDocument } from '#contract/docs.ts';
 
 /** What a release has beside content. */
 export const files = {

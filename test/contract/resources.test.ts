@@ -1,38 +1,39 @@
 import { describe, expect, test } from 'vitest';
+import type { StaticFile } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
-import { fillTemplate, matchResource, resources } from '#contract/resources.ts';
-import type { Resource, ResourceName } from '#contract/resources.ts';
+import { fillTemplate, matchFile, staticFiles, targetOf } from '#contract/static-files.ts';
+import type { StaticFileName } from '#contract/static-files.ts';
 
-test.each<[string, ResourceName, string | undefined]>([
-  ['public/v1/blog/list.json', 'blogList', '/v1/blog/list'],
-  ['public/v1/blog/article/company-news/a-1.json', 'blogArticle', '/v1/blog/article?path=/blog/company-news/a-1'],
-  ['public/v1/kb/search.json', 'knowledgeBaseSearch', '/v1/kb/search.json'],
-  ['public/v1/kb/list.json', 'knowledgeBaseList', '/v1/kb/list'],
-  ['public/v1/kb/list/vps.json', 'knowledgeBaseCategory', '/v1/kb/list?category=vps'],
-  ['public/v1/kb/article/vps/ssh.json', 'knowledgeBaseArticle', '/v1/kb/article?path=/knowledgebase/vps/ssh'],
-  ['public/v1/blog/feed.xml', 'blogFeed', '/v1/blog/feed.xml'],
-  ['public/v1/sitemap.xml', 'sitemap', '/v1/sitemap.xml'],
-  ['public/v1/blog/categories.json', 'blogCategories', '/v1/blog/categories'],
-  ['public/v1/kb/categories.json', 'knowledgeBaseCategories', '/v1/kb/categories'],
-  ['public/v1/blog/index/news.json', 'blogIndex', '/v1/blog/index?category=news'],
-  ['public/v1/kb/index/vps.json', 'knowledgeBaseIndex', '/v1/kb/index?category=vps'],
-  ['public/v1/blog/authors.json', 'blogAuthors', '/v1/blog/authors'],
-  ['public/v1/redirects.json', 'redirects', '/v1/redirects.json'],
-  ['public/v1/plans.json', 'plans', '/v1/plans'],
-  ['public/v1/openapi.json', 'openapi', '/v1/openapi.json'],
-  ['public/v1/service-status.js', 'statusWidget', '/v1/service-status.js'],
-  ['public/v1/service-status.0a1b2c.js', 'statusWidgetVersion', '/v1/service-status.0a1b2c.js'],
+test.each<[string, StaticFileName, string | undefined]>([
+  ['public/v1/blog/list.json', 'listBlogArticles', '/v1/blog/list'],
+  ['public/v1/blog/article/company-news/a-1.json', 'getBlogArticle', '/v1/blog/article?path=/blog/company-news/a-1'],
+  ['public/v1/kb/search.json', 'getKnowledgeBaseSearch', '/v1/kb/search.json'],
+  ['public/v1/kb/list.json', 'listKnowledgeBaseArticles', '/v1/kb/list'],
+  ['public/v1/kb/list/vps.json', 'listKnowledgeBaseCategory', '/v1/kb/list?category=vps'],
+  ['public/v1/kb/article/vps/ssh.json', 'getKnowledgeBaseArticle', '/v1/kb/article?path=/knowledgebase/vps/ssh'],
+  ['public/v1/blog/feed.xml', 'getBlogFeed', '/v1/blog/feed.xml'],
+  ['public/v1/sitemap.xml', 'getSitemap', '/v1/sitemap.xml'],
+  ['public/v1/blog/categories.json', 'listBlogCategories', '/v1/blog/categories'],
+  ['public/v1/kb/categories.json', 'listKnowledgeBaseCategories', '/v1/kb/categories'],
+  ['public/v1/blog/index/news.json', 'getBlogIndex', '/v1/blog/index?category=news'],
+  ['public/v1/kb/index/vps.json', 'getKnowledgeBaseIndex', '/v1/kb/index?category=vps'],
+  ['public/v1/blog/authors.json', 'listBlogAuthors', '/v1/blog/authors'],
+  ['public/v1/redirects.json', 'listRedirects', '/v1/redirects.json'],
+  ['public/v1/plans.json', 'getPlans', '/v1/plans'],
+  ['public/v1/openapi.json', 'getOpenApi', '/v1/openapi.json'],
+  ['public/v1/service-status.js', 'getStatusWidget', '/v1/service-status.js'],
+  ['public/v1/service-status.0a1b2c.js', 'getStatusWidgetVersion', '/v1/service-status.0a1b2c.js'],
   ['public/v1/service-status.json', 'statusWidgetIntegrity', undefined],
-  ['public/docs/index.html', 'docs', '/docs'],
-  ['public/docs/errors.html', 'docsFile', '/docs/errors.html'],
-  ['public/media/a.svg', 'media', '/media/a.svg'],
-  ['public/media/covers/2026/a.b-c_d.png', 'media', '/media/covers/2026/a.b-c_d.png'],
+  ['public/docs/index.html', 'getDocs', '/docs'],
+  ['public/docs/errors.html', 'getDocsFile', '/docs/errors.html'],
+  ['public/media/a.svg', 'getMedia', '/media/a.svg'],
+  ['public/media/covers/2026/a.b-c_d.png', 'getMedia', '/media/covers/2026/a.b-c_d.png'],
   ['private/aliases.json', 'aliases', undefined],
   ['private/domains.json', 'domains', undefined],
   ['private/status.json', 'status', undefined],
   ['public/schemas/blog.json', 'sourceSchema', undefined],
 ])('%s is a %s, served at %s', (file, name, target) => {
-  expect(matchResource(file)).toEqual({ name, target });
+  expect(matchFile(file)).toEqual({ name, target });
 });
 
 test.each([
@@ -60,19 +61,20 @@ test.each([
   'private/other.json',
   '__proto__',
 ])('%j is not a file of a release', (file) => {
-  expect(matchResource(file)).toBeUndefined();
+  expect(matchFile(file)).toBeUndefined();
 });
 
 function namesIn(template: string): (string | undefined)[] {
   return [...template.matchAll(/\{(\w+\*?)\}/g)].map(([, name]) => name);
 }
 
-describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
-  const { file, target, schema, mediaType }: Resource = resources[name];
+describe.each(Object.keys(staticFiles) as StaticFileName[])('%s', (name) => {
+  const { file, schema, mediaType }: StaticFile = staticFiles[name];
+  const target = targetOf(name);
   const params = { category: 'the-category', slug: 'the-slug', path: 'some/path.svg', source: 'plans', version: '0a' };
 
   test('matches the file that its own template produces', () => {
-    expect(matchResource(fillTemplate(file, params))).toEqual({
+    expect(matchFile(fillTemplate(file, params))).toEqual({
       name,
       target: target && fillTemplate(target, params),
     });
@@ -88,14 +90,14 @@ describe.each(Object.keys(resources) as ResourceName[])('%s', (name) => {
     expect(stored.map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
   });
 
-  test('has a schema if it is JSON, and a media type if it is not and its name has a type', () => {
-    const isText = /\.(?:js|css|html|xml)$/.test(file);
-    expect([schema !== undefined, mediaType !== undefined]).toEqual([file.endsWith('.json'), isText]);
+  test('has a schema if it is JSON, and a media type if it is not', () => {
+    const isJson = file.endsWith('.json');
+    expect([schema !== undefined, mediaType !== undefined]).toEqual([isJson, !isJson]);
   });
 });
 
-test('every endpoint that serves files has a resource', () => {
-  const targets = Object.values<Resource>(resources).flatMap(({ target }) => target?.split('?')[0] ?? []);
+test('every endpoint that serves files has a file', () => {
+  const targets = (Object.keys(staticFiles) as StaticFileName[]).flatMap((name) => targetOf(name)?.split('?')[0] ?? []);
   const paths = Object.values(endpoints).flatMap(({ path, stored }) => (stored === 'file' ? [path] : []));
   expect([...new Set(targets)].toSorted()).toEqual(paths.toSorted());
 });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { describeStream } from '#contract/console-stream.ts';
+import { toTable } from './table.ts';
 
 const page = resolve(import.meta.dirname, '../../docs/customers.md');
 const begin =
@@ -10,22 +11,6 @@ const end = '<!-- The end of the tables. -->\n';
 
 const { events, closeCodes } = describeStream();
 type Row = (typeof events)[number];
-
-/** A table with columns of equal width, as the formatter writes it. */
-function toTable(...rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const toLine = (row: readonly string[], fill = ' '): string =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column]!, fill)).join(' | ')} |\n`;
-  const [head = [], ...body] = rows;
-  return [
-    toLine(head),
-    toLine(
-      widths.map(() => ''),
-      '-',
-    ),
-    ...body.map((row) => toLine(row)),
-  ].join('');
-}
 
 const toArguments = ({ args }: Row): string =>
   args.map(({ name, optional }) => `\`${name}\`${optional ? ', optional' : ''}`).join('; ') || 'none';

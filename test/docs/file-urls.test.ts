@@ -2,11 +2,17 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { ask } from '../server/ask.ts';
+import { staticFiles, targetOf } from '#contract/static-files.ts';
+import type { StaticFileName } from '#contract/static-files.ts';
 import { sharedApp } from '../server/shared.ts';
 import { servedFiles } from '../server/targets.ts';
+import { toTable } from './table.ts';
 
-const page = readFileSync(resolve(import.meta.dirname, '../../docs/operating.md'), 'utf8');
-const table = page.slice(page.indexOf('### Which file'), page.indexOf('### What to purge'));
+const pageFile = resolve(import.meta.dirname, '../../docs/operating.md');
+const page = readFileSync(pageFile, 'utf8');
+const [begin, end] = ['### Which file', '### What to purge'].map((heading) => page.indexOf(heading));
+const section = page.slice(begin, end);
+const table = section.slice(section.indexOf('| URL'), section.lastIndexOf('|\n') + 2);
 const rows = [...table.matchAll(/^\| `([^`]+)` +\| `([^`]+)` +\|$/gm)].map(([, url = '', file = '']) => {
   const pattern = file
     .replaceAll('.', '\\.')
@@ -44,4 +50,13 @@ test('any web server may serve the files: each has a URL, and the server answers
   }
   expect(rows.length).toBeGreaterThan(20);
   expect([...compared]).toEqual(['identity', 'gzip', 'br']);
+});
+
+test('the page has the URL of each kind of file', async () => {
+  const entries = (Object.keys(staticFiles) as StaticFileName[]).flatMap((name) => {
+    const target = targetOf(name);
+    return target === undefined ? [] : [[`\`${target}\``, `\`${staticFiles[name].file.slice('public/'.length)}\``]];
+  });
+  const written = toTable(['URL', 'file below `public/`'], ...entries);
+  await expect(page.replace(table, () => written)).toMatchFileSnapshot(pageFile);
 });

@@ -174,7 +174,7 @@ describe('a text that YAML cuts off at a # is a warning', () => {
   test('again in the next build, which takes the article from the cache, and an error if that is strict', async () => {
     const root = createProject({ [file]: article({ title: 'We are #1' }, 'Text.\n') });
     const severities = async (options: { strict?: boolean }): Promise<string[]> => {
-      const { diagnostics } = await buildProject(root, { noCache: false, ...options });
+      const { diagnostics } = await buildProject(root, { ...options });
       return diagnostics.map(({ severity, message }) => `${severity}: ${message}`);
     };
     const message = '"title" ends before #1, which YAML reads as a comment';

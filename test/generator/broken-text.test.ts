@@ -184,7 +184,7 @@ test('mistakes in drafts, scheduled and broken articles are reported, and in cac
   for (const other of [undefined, undefined, article({}, 'Changed.\n')]) {
     writeFiles(root, { 'content/blog/news/first.md': other });
     // oxlint-disable-next-line no-await-in-loop -- One build after the other.
-    builds.push((await buildProject(root, { noCache: false, lenient: true })).diagnostics);
+    builds.push((await buildProject(root, { lenient: true })).diagnostics);
   }
   expect(builds[0]).toMatchObject([{ severity: 'warning', line: 11, column: 1 }]);
   expect(builds[1]).toEqual(builds[0]);

@@ -61,7 +61,7 @@ describe('the history', () => {
     const { root, dist, ids } = await createReleases(1);
     const before = readHistory(dist);
     await buildProject(root);
-    await buildProject(root, { noCache: false });
+    await buildProject(root);
     await rollback(dist, ids[0]);
     writeFiles(root, { 'content/blog/news/second.md': 'x' });
     await buildProject(root);

@@ -4,6 +4,7 @@ import {
   cpSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readdirSync,
   realpathSync,
   rmSync,
@@ -24,23 +25,26 @@ import {
   createProject,
   guide,
   sharedFolder,
+  siteUrls,
   validProject,
   writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { buildAndRead, flipBit, readTree } from './tree.ts';
+import { matchFile } from '#contract/static-files.ts';
+import { buildAndRead, changedPaths, flipBit, readTree } from './tree.ts';
 
 type Options = Parameters<typeof buildProject>[1];
 
-const cached = { noCache: false } as const;
+/** With the addresses, a release has all kinds of files. */
+const withUrls = { urls: siteUrls } as const;
 const currentOf = (root: string): string => realpathSync(join(root, 'dist/current'));
 
 /**
  * Builds, and reads the release and everything that the build reported, except for paths that vanish: a first build has
  * nothing to compare with.
  */
-async function buildAndReport(root: string, options: Options = cached) {
-  const { release, diagnostics, ...summary } = await buildProject(root, options);
+async function buildAndReport(root: string, options: Options = {}) {
+  const { release, diagnostics, staticFiles: _, ...summary } = await buildProject(root, { ...withUrls, ...options });
   const about = diagnostics.filter(({ message }) => !message.includes('this build no longer has it'));
   const found = about.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
   return { id: release?.id, diagnostics: found, summary, tree: release && readTree(currentOf(root)) };
@@ -78,10 +82,10 @@ describe('a build without changes', () => {
   test('writes nothing, and reports the same', async () => {
     const files = { 'content/blog/news/third.md': article({ date: '2027-01-01' }, '[gone](gone.md)\n') };
     const root = createProject(files);
-    const before = await buildAndReport(root, { ...cached, lenient: true });
+    const before = await buildAndReport(root, { lenient: true });
     expect(before.diagnostics).toHaveLength(1);
     const states = readStates(join(root, 'dist'));
-    expect(await buildAndReport(root, { ...cached, lenient: true })).toEqual(before);
+    expect(await buildAndReport(root, { lenient: true })).toEqual(before);
     expect(readStates(join(root, 'dist'))).toEqual(states);
   });
 
@@ -100,8 +104,8 @@ describe('a build without changes', () => {
     const root = createProject(files);
     const before = await buildAndReport(root);
     expect(before.summary).toMatchObject({ scheduled: 1, nextChangeAt: '2027-01-01' });
-    expect(await buildAndReport(root, { ...cached, now: '2026-12-31' })).toEqual(before);
-    const due = await buildAndReport(root, { ...cached, now: '2027-01-01' });
+    expect(await buildAndReport(root, { now: '2026-12-31' })).toEqual(before);
+    const due = await buildAndReport(root, { now: '2027-01-01' });
     expect(due.summary).toMatchObject({ scheduled: 0, nextChangeAt: null, counts: { blogArticles: 3 } });
     expect(await buildAndReport(root)).toEqual(before);
   });
@@ -112,9 +116,31 @@ describe('a build after a change equals a first build to the byte:', () => {
     [`content/${from}`]: undefined,
     [`content/${to}`]: validProject[`content/${from}`],
   });
+  const firstFields = { title: 'First', date: '2026-01-02' };
+  const firstText = 'Hello *world*.\n\n## Details\n\nMore.\n';
+  const sshGuide = String(validProject['content/knowledgebase/vps/ssh.md']);
   const changes: [string, Files, Options?][] = [
     ['a text', { 'content/blog/news/first.md': article({ title: 'First' }, '## Details\n\nOther words.\n') }],
-    ['a title', { 'content/blog/news/first.md': article({ title: 'Another' }, '## Details\n') }],
+    ['a title', { 'content/blog/news/first.md': article({ title: 'Another', date: '2026-01-02' }, firstText) }],
+    ['a description', { 'content/blog/news/first.md': article({ ...firstFields, description: 'More.' }, firstText) }],
+    ['an author', { 'content/blog/news/first.md': article({ ...firstFields, author: 'Ada' }, firstText) }],
+    ['tags', { 'content/blog/news/first.md': article({ ...firstFields, tags: '[a, b]' }, firstText) }],
+    [
+      'a day of change',
+      { 'content/blog/news/first.md': article({ ...firstFields, updated: '2026-05-06' }, firstText) },
+    ],
+    ['a title of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('Connect with', 'Use') }],
+    ['a description of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('How it is', 'What is') }],
+    ['tags of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('---\n', '---\ntags: [a]\n') }],
+    ['the text of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('Use `ssh`', '## New words') }],
+    ['authors.yaml', { 'content/authors.yaml': 'Marit: { picture: /media/kb/map.svg, url: "https://a.example" }\n' }],
+    ['SITE_URL', {}, { urls: { ...siteUrls, site: 'https://b.example' } }],
+    ['PUBLIC_URL', {}, { urls: { ...siteUrls, service: 'https://b.example' } }],
+    [
+      'monitors',
+      { 'catalog/status.yaml': String(validProject['catalog/status.yaml']).replace('example.com', 'example.org') },
+    ],
+    ['prices', { 'catalog/domains.yaml': String(validProject['catalog/domains.yaml']).replace('9.5', '9.4') }],
     ['an added article', { 'content/knowledgebase/vps/new.md': guide('New', 'See [SSH](ssh.md).\n') }],
     ['a removed article', { 'content/blog/news/second.md': undefined }],
     ['a renamed article', moved('blog/news/second.md', 'blog/news/renamed.md')],
@@ -143,20 +169,56 @@ describe('a build after a change equals a first build to the byte:', () => {
     root = createProject({}, sharedFolder());
     await buildAndReport(root);
   });
+  /** The kinds of files that a change has changed. */
+  const changed = new Set<string>();
+  const nameOf = (file: string): string => matchFile(file.replace(/\.(?:gz|br)$/, ''))?.name ?? file;
 
   test.each(changes)('%s', async (_, files, options = {}) => {
     change(root, files);
-    expect(await buildAndReport(root, { ...cached, ...options })).toEqual(await buildFresh(files, options));
+    const after = await buildAndReport(root, options);
+    expect(after).toEqual(await buildFresh(files, options));
+    if (after.tree) for (const file of changedPaths(first.tree!, after.tree)) changed.add(nameOf(file));
     // And back again.
     change(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...validProject });
     expect(await buildAndReport(root)).toEqual(first);
+  });
+
+  test('each kind of file that is made from the sources has changed in one of them', () => {
+    const names = new Set(Object.keys(first.tree!).map(nameOf));
+    const ofGenerator = Array.from(names).filter((name) => !changed.has(name));
+    expect(ofGenerator.toSorted()).toEqual([
+      'getArticleStyle',
+      'getDocs',
+      'getDocsFile',
+      'getOpenApi',
+      'getStatusWidget',
+      'getStatusWidgetVersion',
+      'sourceSchema',
+      'statusWidgetIntegrity',
+    ]);
+  });
+
+  test('a title, which no file of the release has any more', async () => {
+    const renamed = article({ ...firstFields, title: 'Unheard of' }, firstText);
+    change(root, { 'content/blog/news/first.md': renamed.replace('Unheard of', 'Soon replaced') });
+    change(root, { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('Connect with SSH', 'Soon replaced') });
+    await buildAndReport(root);
+    const holders = () =>
+      Object.keys(readTree(currentOf(root)))
+        .filter((file) => !/\.(?:gz|br)$/.test(file))
+        .filter((file) => /soon.{0,5}replaced/i.test(readFileSync(join(currentOf(root), file), 'utf8')));
+    expect(holders().length).toBeGreaterThan(6);
+    change(root, { 'content/blog/news/first.md': renamed, 'content/knowledgebase/vps/ssh.md': sshGuide });
+    await buildAndReport(root);
+    expect(holders()).toEqual([]);
+    change(root, validProject);
   });
 
   test('a published article that is scheduled again, since the next build is for an earlier day', async () => {
     const early = { now: '2026-02-01' };
     const fresh = await buildFresh({}, early);
     expect(fresh.summary).toMatchObject({ scheduled: 1 });
-    expect(await buildAndReport(root, { ...cached, ...early })).toEqual(fresh);
+    expect(await buildAndReport(root, { ...early })).toEqual(fresh);
   });
 });
 
@@ -235,7 +297,7 @@ describe('if a source is changed during a build, the build fails, and the releas
   ])('%s', async (_, file, progress) => {
     writeFiles(root, { [file]: validProject[file] });
     const { id } = await verifyRelease(currentOf(root));
-    const { release, diagnostics } = await buildProject(root, { progress });
+    const { release, diagnostics } = await buildProject(root, { noCache: true, progress });
     writeFiles(root, { [file]: validProject[file] });
     expect(release).toBeUndefined();
     expect(diagnostics).toMatchObject([
@@ -267,7 +329,7 @@ let plain: Awaited<ReturnType<typeof buildAndRead>>;
 let sound: unknown[];
 beforeAll(async () => {
   built = createProject({}, sharedFolder());
-  plain = await buildAndRead(built, { noCache: false });
+  plain = await buildAndRead(built);
   sound = readCache(built);
 });
 
@@ -282,11 +344,11 @@ test('a release is the same if the render cache is empty, filled, or from anothe
   expect(await buildAndRead(createProject())).toEqual(plain);
   expect(sound).toHaveLength(5);
   const root = createCached();
-  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  expect(await buildAndRead(root)).toEqual(plain);
   expect(readCache(root)).toEqual(sound);
   const other = createProject({ 'content/blog/news/first.md': article({}, '## Details\n') });
   cpSync(join(built, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
-  expect(await buildAndRead(other, { noCache: false })).toEqual(await buildAndRead(other));
+  expect(await buildAndRead(other)).toEqual(await buildAndRead(other));
 });
 
 test('the render cache distinguishes articles with the same text in different folders', async () => {
@@ -294,8 +356,8 @@ test('the render cache distinguishes articles with the same text in different fo
   const files = { 'content/knowledgebase/vps/same.md': text, 'content/knowledgebase/dns/same.md': text };
   const fresh = await buildAndRead(createProject(files));
   const root = createProject(files);
-  expect(await buildAndRead(root, { noCache: false })).toEqual(fresh);
-  expect(await buildAndRead(root, { noCache: false })).toEqual(fresh);
+  expect(await buildAndRead(root)).toEqual(fresh);
+  expect(await buildAndRead(root)).toEqual(fresh);
 });
 
 test.each([
@@ -320,7 +382,7 @@ test.each([
   const root = createCached();
   openCache(root).exec(damage);
   expect(readCache(root)).not.toEqual(sound);
-  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  expect(await buildAndRead(root)).toEqual(plain);
   expect(readCache(root)).toEqual(sound);
 });
 
@@ -343,7 +405,7 @@ test.each<[string, (file: string) => void]>([
   for (const attempt of ['damage detected', 'filled again']) {
     rmSync(join(root, 'dist/releases'), { recursive: true, force: true });
     // oxlint-disable-next-line no-await-in-loop -- One build after the other.
-    expect(await buildAndRead(root, { noCache: false }), attempt).toEqual(plain);
+    expect(await buildAndRead(root), attempt).toEqual(plain);
   }
   expect(readCache(root)).toEqual(sound);
 });
@@ -351,5 +413,5 @@ test.each<[string, (file: string) => void]>([
 test('if the render cache cannot be written, the release is the same', async () => {
   const root = createProject();
   mkdirSync(join(root, cacheFile), { recursive: true });
-  expect(await buildAndRead(root, { noCache: false })).toEqual(plain);
+  expect(await buildAndRead(root)).toEqual(plain);
 });

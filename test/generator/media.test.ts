@@ -224,7 +224,6 @@ test('texts that look like the place of a size stay texts', async () => {
 
 const other = article({ title: 'Other' }, 'A text without pictures.\n');
 const shown = article({}, '![A](/media/a.png)\n');
-const cached = { noCache: false } as const;
 
 test('a replaced picture changes its size in the HTML of the next build, and no other article', async () => {
   const root = createProject({
@@ -232,11 +231,11 @@ test('a replaced picture changes its size in the HTML of the next build, and no 
     'content/blog/news/shown.md': shown,
     'content/blog/news/other.md': other,
   });
-  const before = await buildAndRead(root, cached);
+  const before = await buildAndRead(root);
   expect(readPublished(root, '/blog/news/shown').html).toContain('width="640" height="360"');
   writeFiles(root, { 'content/media/a.png': png(800, 200) });
   let rendered = 0;
-  const { release } = await buildProject(root, { ...cached, progress: () => (rendered += 1) });
+  const { release } = await buildProject(root, { progress: () => (rendered += 1) });
   expect(rendered).toBe(1);
   expect(readPublished(root, '/blog/news/shown').html).toContain('width="800" height="200"');
   const tree = readTree(realpathSync(join(root, 'dist/current')));
@@ -252,10 +251,10 @@ test('a replaced picture changes its size in the HTML of the next build, and no 
 
 test('a picture that is replaced by one of the same size renders no article', async () => {
   const root = createProject({ 'content/media/a.png': png(64, 36), 'content/blog/news/shown.md': shown });
-  await buildProject(root, cached);
+  await buildProject(root);
   writeFiles(root, { 'content/media/a.png': png(64, 36, 10) });
   let rendered = 0;
-  await buildProject(root, { ...cached, progress: () => (rendered += 1) });
+  await buildProject(root, { progress: () => (rendered += 1) });
   expect(rendered).toBe(0);
 });
 

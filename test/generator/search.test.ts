@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import MiniSearch from 'minisearch';
+import type { AsPlainObject } from 'minisearch';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { KnowledgeBaseSearch } from '#contract/search.ts';
 import { createTestApp } from '../helpers/app.ts';
@@ -36,7 +37,8 @@ beforeAll(async () => {
   app = await createTestApp({ root, onEnd: (end) => void ends.push(end) });
 });
 
-const toIndex = ({ index, options }: KnowledgeBaseSearch) => MiniSearch.loadJS(index, { ...options, processTerm });
+const toIndex = ({ index, options }: KnowledgeBaseSearch) =>
+  MiniSearch.loadJS(index as unknown as AsPlainObject, { ...options, processTerm });
 const parse = (text: string): KnowledgeBaseSearch => KnowledgeBaseSearch.parse(JSON.parse(text));
 
 /** Loads the served index as a website does. */
@@ -167,20 +169,19 @@ blockcode
 });
 
 describe('the file is', () => {
-  const warm = { noCache: false } as const;
   const other = guide('Connect with SSH', 'Use `ssh`.\n\n```sh\nother --code\n```\n\n![Map](/media/kb/map.svg)\n');
   const readBytes = (root: string): string => readFileSync(searchFileOf(root), 'utf8');
   const inodeOf = (root: string): number => statSync(searchFileOf(root)).ino;
 
   test('the same for the same articles, with and without a cache, also after other builds', async () => {
     const root = createProject();
-    await buildProject(root, warm);
+    await buildProject(root);
     const first = readBytes(root);
     writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Other', '![Map](/media/kb/map.svg)\n') });
-    await buildProject(root, warm);
+    await buildProject(root);
     expect(readBytes(root)).not.toBe(first);
     writeFiles(root, { 'content/knowledgebase/vps/ssh.md': validProject['content/knowledgebase/vps/ssh.md'] });
-    await buildProject(root, warm);
+    await buildProject(root);
     expect(readBytes(root)).toBe(first);
     const plain = createProject();
     await buildProject(plain);
@@ -189,26 +190,26 @@ describe('the file is', () => {
 
   test('a link to the last one, if nothing changed that is indexed', async () => {
     const root = createProject();
-    await buildProject(root, warm);
+    await buildProject(root);
     const inode = inodeOf(root);
     writeFiles(root, {
       'content/blog/news/first.md': String(validProject['content/blog/news/first.md']).replace('Hello', 'Goodbye'),
     });
-    await buildProject(root, warm);
+    await buildProject(root);
     expect(inodeOf(root)).toBe(inode);
     writeFiles(root, { 'content/knowledgebase/vps/ssh.md': other });
-    await buildProject(root, warm);
+    await buildProject(root);
     expect(inodeOf(root)).toBe(inode);
   });
 
   test('complete, if the cache lost the articles or their files', async () => {
     const root = createProject();
-    await buildProject(root, warm);
+    await buildProject(root);
     const database = new DatabaseSync(join(root, 'dist/.cache/renders.sqlite'));
     database.exec('DELETE FROM encodings');
     database.close();
     writeFiles(root, { 'content/knowledgebase/vps/new.md': guide('New', 'Something else.\n') });
-    await buildProject(root, warm);
+    await buildProject(root);
     expect([find(root, 'ssh'), find(root, 'record'), find(root, 'something')]).toEqual([
       ['vps/ssh'],
       ['dns/records'],
@@ -221,7 +222,7 @@ describe('the file is', () => {
     const seen = new Set<string>();
     const build = async (files: Files): Promise<void> => {
       writeFiles(root, files);
-      await buildProject(root, warm);
+      await buildProject(root);
       expect(seen).not.toContain(readBytes(root));
       seen.add(readBytes(root));
     };

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { parseFragment } from 'parse5';
 import type { DefaultTreeAdapterTypes } from 'parse5';
 import { describe, expect, test } from 'vitest';
-import { findRelated } from '../../generator/articles/side-files/related.ts';
-import { checkSitemap } from '../../generator/articles/side-files/sitemap.ts';
-import { createDiagnostics } from '../../generator/source/diagnostics.ts';
+import type { z } from 'zod';
+import type { KnowledgeBaseIndexItem as IndexItem } from '#contract/site.ts';
 import { article, buildProject, createProject, guide, siteUrls, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { describeFeedparser, describeXmllint, lintXml, parseFeed } from '../helpers/xml.ts';
 
+type KnowledgeBaseIndexItem = z.infer<typeof IndexItem>;
 type Options = Parameters<typeof buildProject>[1];
 
 const pathOf = (root: string, file: string): string => join(root, 'dist/current/public/v1', file);
@@ -91,49 +91,45 @@ test('the index of a category has its articles in the order of the list', async 
 });
 
 describe('related articles', () => {
-  const list = (count: number, tagsOf: (at: number) => string[], categoryOf: (at: number) => string = () => 'a') =>
-    Array.from({ length: count }, (_, at) => ({ path: `/${at}`, category: categoryOf(at), tags: tagsOf(at) }));
-
-  test('with more common tags come first, then the nearest in the list', () => {
-    const tags = [['x'], ['x', 'y'], ['y'], ['x', 'y', 'z'], [], ['x', 'y', 'z']];
-    expect(findRelated(list(tags.length, (at) => tags[at]!))[3]).toEqual(['/5', '/1', '/2', '/0', '/4']);
-  });
-
-  test('without common tags are the neighbours of its category', () => {
-    const related = findRelated(
-      list(
-        30,
-        () => [],
-        (at) => (at % 2 === 0 ? 'even' : 'odd'),
-      ),
-    );
-    expect(related[10]).toEqual(['/8', '/12', '/6', '/14', '/4']);
-    expect(related[0]).toEqual(['/2', '/4', '/6', '/8', '/10']);
-    expect(related[29]).toEqual(['/27', '/25', '/23', '/21', '/19']);
-  });
-
-  test('with a tag that is given twice count once', () => {
-    const tags = [['x'], ['y', 'y', 'y'], ['x', 'y']];
-    expect(findRelated(list(3, (at) => tags[at]!))[2]).toEqual(['/1', '/0']);
-  });
-
-  test('are found by a rare common tag from afar, beside a tag that all have', () => {
-    const related = findRelated(list(1000, (at) => (at === 3 || at === 900 ? ['all', 'rare'] : ['all'])));
-    expect(related[900]).toEqual(['/3', '/899', '/901', '/898', '/902']);
-  });
-
-  test('are found in linear time, also if all articles have the same tags', () => {
-    const cpuMsOf = (count: number): number => {
-      const articles = list(count, () => ['a', 'b', 'c']);
-      const before = process.cpuUsage();
-      const related = findRelated(articles);
-      const { user, system } = process.cpuUsage(before);
-      expect(related.every((paths) => paths.length === 5)).toBe(true);
-      return (user + system) / 1000;
+  /** Builds guides of these tags, in the order of their list, and reads what is related to each, by its number. */
+  const relatedOf = async (tags: readonly string[], categoryOf: (at: number) => string = () => 'a') => {
+    const toName = (at: number): string => String(at).padStart(2, '0');
+    const toGuide = (own: string, at: number): [string, string] => [
+      `content/knowledgebase/${categoryOf(at)}/${toName(at)}.md`,
+      guide(`Guide ${toName(at)}`, 'Text.\n').replace('---\n', `---\ntags: [${own}]\n`),
+    ];
+    const root = createProject(Object.fromEntries(tags.map(toGuide)));
+    await buildProject(root);
+    return (at: number): number[] => {
+      const file = pathOf(root, `kb/index/${categoryOf(at)}.json`);
+      const index = JSON.parse(readFileSync(file, 'utf8')) as KnowledgeBaseIndexItem[];
+      const entry = index.find(({ path }) => path.endsWith(`/${toName(at)}`))!;
+      return entry.related.map((path) => Number(path.split('/').at(-1)));
     };
-    cpuMsOf(1000);
-    // Ten times the articles; a quadratic search takes 100 times as long.
-    expect(cpuMsOf(20_000) / cpuMsOf(2000)).toBeLessThan(40);
+  };
+
+  test('with more common tags come first, then the nearest in the list', async () => {
+    const related = await relatedOf(['x', 'x, y', 'y', 'x, y, z', '', 'x, y, z']);
+    expect(related(3)).toEqual([5, 1, 2, 0, 4]);
+  });
+
+  test('without common tags are the neighbours of its category', async () => {
+    const tags = Array.from({ length: 24 }, () => '');
+    const related = await relatedOf(tags, (at) => (at % 2 === 0 ? 'even' : 'odd'));
+    expect(related(10)).toEqual([8, 12, 6, 14, 4]);
+    expect(related(0)).toEqual([2, 4, 6, 8, 10]);
+    expect(related(23)).toEqual([21, 19, 17, 15, 13]);
+  });
+
+  test('with a tag that is given twice count once', async () => {
+    expect((await relatedOf(['x', 'y, y, y', 'x, y']))(2).slice(0, 2)).toEqual([1, 0]);
+  });
+
+  test('are found by a rare common tag from afar, beside a tag that all have', async () => {
+    const related = await relatedOf(
+      Array.from({ length: 50 }, (_, at) => (at === 3 || at === 40 ? 'all, rare' : 'all')),
+    );
+    expect(related(40)).toEqual([3, 39, 41, 38, 42]);
   });
 });
 
@@ -177,10 +173,10 @@ describe('a build after a change', () => {
     ['of PUBLIC_URL', {}, { urls: { ...siteUrls, service: otherUrl } }, ['blog/feed.xml']],
   ])('%s writes only the files that depend on it, and links the others', async (_, changed, options, expected) => {
     const root = createProject(files);
-    await buildProject(root, { noCache: false, urls: siteUrls });
+    await buildProject(root, { urls: siteUrls });
     const before = statesOf(root);
     writeFiles(root, changed);
-    const { diagnostics } = await buildProject(root, { noCache: false, urls: siteUrls, ...options });
+    const { diagnostics } = await buildProject(root, { urls: siteUrls, ...options });
     expect(diagnostics).toEqual([]);
     const after = statesOf(root);
     const written = Object.keys(after).filter((file) => after[file] !== before[file]);
@@ -189,12 +185,12 @@ describe('a build after a change', () => {
 
   test('without the addresses removes the feed and the sitemap', async () => {
     const root = createProject();
-    await buildProject(root, { noCache: false, urls: siteUrls });
+    await buildProject(root, { urls: siteUrls });
     expect(existsSync(pathOf(root, 'blog/feed.xml'))).toBe(true);
-    await buildProject(root, { noCache: false, urls: { site: siteUrls.site } });
+    await buildProject(root, { urls: { site: siteUrls.site } });
     const exist = () => ['blog/feed.xml', 'sitemap.xml'].map((file) => existsSync(pathOf(root, file)));
     expect(exist()).toEqual([false, true]);
-    await buildProject(root, { noCache: false, urls: { service: siteUrls.service } });
+    await buildProject(root, { urls: { service: siteUrls.service } });
     expect(exist()).toEqual([false, false]);
   });
 });
@@ -245,27 +241,6 @@ test('without an article there is no sitemap, which the protocol forbids', async
   await buildProject(root, { urls: siteUrls });
   expect(existsSync(join(root, 'dist/current'))).toBe(true);
   expect(existsSync(join(root, 'dist/current/public/v1/sitemap.xml'))).toBe(false);
-});
-
-test('more pages than search engines read are an error, unless there is no sitemap', () => {
-  const problemsOf = (count: number, url: string | undefined) => {
-    const diagnostics = createDiagnostics({});
-    const articles = { blog: Array(count - 1), knowledgeBase: Array(1), urls: { site: url } };
-    checkSitemap(articles, { display: 'content', files: [] }, diagnostics);
-    return diagnostics.list();
-  };
-  expect(problemsOf(50_000, site)).toEqual([]);
-  expect(problemsOf(50_001, undefined)).toEqual([]);
-  expect(problemsOf(50_001, site)).toEqual([
-    {
-      severity: 'error',
-      file: 'content',
-      line: 1,
-      column: 1,
-      message: '50001 articles are too many for /v1/sitemap.xml: search engines read 50000',
-      hint: 'unset SITE_URL, and let the website make its sitemaps',
-    },
-  ]);
 });
 
 /** Builds a project with the given files, and reads its feed. */

@@ -15,11 +15,10 @@ const repository = resolve(import.meta.dirname, '../..');
 
 test('a release has the widget under a plain and a versioned name, and the data to embed it', async () => {
   const root = createProject();
-  const { release, widget } = await buildProject(root);
+  const { release } = await buildProject(root);
   const current = realpathSync(join(root, 'dist/current'));
   const script = await readFile(join(current, 'public/v1/service-status.js'));
   const embed = StatusWidget.parse(JSON.parse(await readFile(join(current, 'public/v1/service-status.json'), 'utf8')));
-  expect(embed).toEqual(widget);
   expect(embed.integrity).toBe(`sha384-${createHash('sha384').update(script).digest('base64')}`);
   expect(embed.path).toBe(`/v1/service-status.${createHash('sha256').update(script).digest('hex').slice(0, 16)}.js`);
   expect(await readFile(join(current, `public${embed.path}`))).toEqual(script);

@@ -106,7 +106,7 @@ export function buildProject(root: string, options: Partial<BuildOptions> = {}):
     out: join(root, 'dist'),
     now: '2026-11-20',
     lenient: false,
-    noCache: true,
+    noCache: false,
     compression: 'fast',
     ...options,
   });

@@ -177,11 +177,11 @@ describe('what is beside the pages', () => {
 
   test('is linked by the next release, and written once', async () => {
     const root = createProject();
-    await buildProject(root, { noCache: false });
+    await buildProject(root);
     const assets = (await assetsOf()).map((name) => join('dist/current/public', name));
     const before = assets.map((file) => statSync(join(root, file)).ino);
     writeFiles(root, { 'content/blog/news/another.md': article({ title: 'Another' }, 'Text.\n') });
-    const { release } = await buildProject(root, { noCache: false });
+    const { release } = await buildProject(root);
     expect(release).toBeDefined();
     expect(assets.map((file) => statSync(join(root, file)).ino)).toEqual(before);
   });

@@ -194,7 +194,7 @@ describe('the release', () => {
   test('is as old as the last build that made or confirmed it', async () => {
     const root = createProject();
     const folders = { content: join(root, 'content'), catalog: join(root, 'catalog'), out: join(root, 'dist') };
-    const build = () => buildProject(root, { ...folders, noCache: false });
+    const build = () => buildProject(root, { ...folders });
     await build();
     const yesterday = Math.floor(Date.now() / 1000) - 90_000;
     lutimesSync(join(root, 'dist/current'), yesterday, yesterday);

@@ -70,7 +70,7 @@ test('each endpoint is counted under the path of the machine description', async
   const durations = [...parseSeries(await app.metrics()).keys()].filter((name) =>
     name.startsWith('hosting_api_http_request_duration_seconds_count'),
   );
-  const routes = new Set(Object.values(endpoints).map(({ path }) => path as string)).add('unmatched');
+  const routes = new Set(Object.values(endpoints).map(({ path }) => path)).add('unmatched');
   expect(durations.length).toBe(routes.size);
 });
 

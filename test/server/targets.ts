@@ -6,7 +6,7 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { schemas } from '#contract/primitives.ts';
 import { Manifest } from '#contract/release.ts';
-import { matchResource } from '#contract/resources.ts';
+import { matchFile } from '#contract/static-files.ts';
 
 const isGet = (name: EndpointName): boolean => endpoints[name].method === 'GET';
 // Actions come last: a read of a state waits until it is newer than the last action.
@@ -87,7 +87,7 @@ export function readManifest(root: string): Manifest {
 /** All requestable files of the current release, uncompressed. */
 export function servedFiles(root: string): ServedFile[] {
   return Object.keys(readManifest(root).files).flatMap((file) => {
-    const target = /\.(?:gz|br)$/.test(file) ? undefined : matchResource(file)?.target;
+    const target = /\.(?:gz|br)$/.test(file) ? undefined : matchFile(file)?.target;
     if (target === undefined) return [];
     const name = endpointAt(target);
     if (!name) throw new Error(`no endpoint answers with ${file}`);

@@ -8,7 +8,7 @@ import type { Collection } from './collection.ts';
 export const blog: Collection<BlogFrontMatter, ContentItem> = {
   folder: 'blog',
   frontMatter: BlogFrontMatter,
-  articleResource: 'blogArticle',
+  articleFile: 'getBlogArticle',
   dueOn: ({ date }) => date,
   media: ({ cover }) => ({ cover }),
   findMistakes: ({ date, updated }) =>
@@ -32,5 +32,4 @@ export const blog: Collection<BlogFrontMatter, ContentItem> = {
     cover,
   }),
   compare: (a, b) => compareText(b.date, a.date) || compareText(a.path, b.path),
-  toLists: (items) => [{ resource: 'blogList', params: {}, items }],
 };

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ResourceName } from '#contract/resources.ts';
+import type { StaticFileName } from '#contract/static-files.ts';
 
 /** The front matter that every kind of article shares. */
 export interface CommonFrontMatter {
@@ -30,24 +30,17 @@ export interface FieldMistake {
   readonly hint: string;
 }
 
-/** A file that lists articles. */
-export interface ListFile<Item> {
-  readonly resource: ResourceName;
-  readonly params: Readonly<Record<string, string>>;
-  readonly items: readonly Item[];
-}
-
 /** The list item of an article of any kind. */
 export interface ListItem {
   readonly path: string;
 }
 
-/** A kind of article: its folder, its front matter, its list items and its lists. */
+/** A kind of article: its folder, its front matter and its list items. */
 export interface Collection<FrontMatter extends CommonFrontMatter, Item extends ListItem> {
   /** Its folder in content/, and the first segment of its paths. */
   readonly folder: string;
   readonly frontMatter: z.ZodType<FrontMatter>;
-  readonly articleResource: ResourceName;
+  readonly articleFile: StaticFileName;
   /** The first day of publication, YYYY-MM-DD; undefined publishes the article at once. */
   dueOn(frontMatter: FrontMatter): string | undefined;
   /** Media in the valid fields of the front matter, by field. */
@@ -58,8 +51,6 @@ export interface Collection<FrontMatter extends CommonFrontMatter, Item extends 
   toItem(frontMatter: FrontMatter, facts: ArticleFacts): Item;
   /** The order of lists; no two articles compare as equal. */
   compare(a: Item, b: Item): number;
-  /** The list files, from all published articles in order. */
-  toLists(items: readonly Item[]): ListFile<Item>[];
 }
 
 /** Any kind of article. */

@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import { CommandReference, closeCodes, streamLimits } from '#contract/console-stream.ts';
 import type { ArgumentsOf, ClientEvent, CloseName, CommandRefusal, ServiceEvent } from '#contract/console-stream.ts';
-import { GameConsoleCommandRequest } from '#contract/game.ts';
+import { GameConsoleCommandRequest } from '#contract/hosting.ts';
 import { problems } from '#contract/problem.ts';
 import type { Access, CheckAccess, ConsoleClaim } from '../../keys/authorize.ts';
 import { Problem } from '../../problem.ts';

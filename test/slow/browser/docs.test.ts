@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { OpenApiDocument } from '#contract/openapi-document.ts';
+import type { OpenApiDocument } from '#contract/docs.ts';
 import { startDemo } from '../../helpers/demo.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';

@@ -3,8 +3,6 @@ import { readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { resources } from '#contract/resources.ts';
-import type { Resource } from '#contract/resources.ts';
 import { describeInstalled } from '../../helpers/installed.ts';
 import { article, buildProject, createProject, temporaryFolder, writeFiles } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
@@ -27,21 +25,12 @@ function runCommands(commands: string, root: string, target: string) {
   return promisify(execFile)('bash', ['-c', local], { cwd: root, env });
 }
 
-test('the page says which file stands under which URL', () => {
-  const rows = Object.values<Resource>(resources).flatMap(({ target, file }) =>
-    target === undefined ? [] : [`${target} ${file.slice('public/'.length)}`],
-  );
-  const table = page.slice(page.indexOf('### Which file'), page.indexOf('### What to purge'));
-  const found = [...table.matchAll(/^\| `([^`]+)` +\| `([^`]+)` +\|$/gm)].map(([, url, file]) => `${url} ${file}`);
-  expect(found).toEqual(rows);
-});
-
 const rsync = { name: 'rsync', package: 'rsync', commands: ['rsync'] };
 describeInstalled({ ...rsync, start: () => Promise.resolve(), stop: () => undefined }, () => {
   describe('the commands of the page', () => {
     test('copy a release that a running server takes up as a whole, also after an interruption', async () => {
       const root = createProject();
-      await buildProject(root, { noCache: false });
+      await buildProject(root);
       const target = join(temporaryFolder(), 'dist');
       await runCommands(`mkdir -p "$TARGET"\n${copying}`, root, target);
       const limits = { RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000' };
@@ -53,7 +42,7 @@ describeInstalled({ ...rsync, start: () => Promise.resolve(), stop: () => undefi
       const list = '/v1/blog/list';
       const bodies = new Set([readFileSync(join(root, 'dist/current/public/v1/blog/list.json'), 'utf8')]);
       writeFiles(root, { 'content/blog/news/third.md': article({ title: 'Third' }, 'Text.\n') });
-      await buildProject(root, { noCache: false });
+      await buildProject(root);
       const newest = readFileSync(join(root, 'dist/current/public/v1/blog/list.json'), 'utf8');
       bodies.add(newest);
       const over = new AbortController();

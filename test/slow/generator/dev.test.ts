@@ -13,9 +13,10 @@ import {
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import MiniSearch from 'minisearch';
+import type { AsPlainObject } from 'minisearch';
 import { expect, onTestFinished, test } from 'vitest';
 import { Manifest } from '#contract/release.ts';
-import { matchResource } from '#contract/resources.ts';
+import { matchFile } from '#contract/static-files.ts';
 import type { KnowledgeBaseSearch } from '#contract/search.ts';
 import type { BuildResult } from '../../../generator/build-options.ts';
 import { articleCacheOf } from '../../../generator/build-record.ts';
@@ -119,7 +120,7 @@ test('a browser asks for all that dev serves before it shows it again', async ()
     );
   await expect.poll(ready, eventually).toBe(200);
   const { files } = Manifest.parse(JSON.parse(dev.read('manifest.json')));
-  const targets = Object.keys(files).flatMap((file) => matchResource(file)?.target ?? []);
+  const targets = Object.keys(files).flatMap((file) => matchFile(file)?.target ?? []);
   for (const target of [...targets, '/v1/domains/tlds', '/v1/kb/list?category=none']) {
     // Each one is answered from the disk first, and then from memory.
     for (let time = 0; time < 2; time += 1) {
@@ -368,7 +369,10 @@ const parse = (text: string) => JSON.parse(text) as KnowledgeBaseSearch;
 function find(text: string, word: string): string[] {
   if (text === '') return [];
   const { index, options } = parse(text);
-  const results = MiniSearch.loadJS(index, options).search(word, { prefix: false, fuzzy: false });
+  const results = MiniSearch.loadJS(index as unknown as AsPlainObject, options).search(word, {
+    prefix: false,
+    fuzzy: false,
+  });
   return results.map(({ id }) => String(id)).toSorted();
 }
 
@@ -417,18 +421,17 @@ test('dev leaves out more than 300,000 characters of text, and a release has the
 });
 
 test('a release leaves the text out if the file would be larger than 1 MB in gzip', async () => {
-  const options = { noCache: false } as const;
   const root = createProject(createArticles(22));
   const read = (): string => readFileSync(join(root, 'dist/current', file), 'utf8');
-  await buildProject(root, options);
+  await buildProject(root);
   const large = gzipSync(read()).length;
   expect([parse(read()).hasText, large < 1_000_000, large > 750_000]).toEqual([true, true, true]);
   writeFiles(root, createArticles(30));
-  await buildProject(root, options);
+  await buildProject(root);
   expect([parse(read()).hasText, find(read(), 'section').length]).toEqual([false, 30]);
   const path = realpathSync(join(root, 'dist/current', file));
   writeFiles(root, { 'content/knowledgebase/vps/article-1.md': guide('Article 1', '## Section 1\n\nOther words.\n') });
-  await buildProject(root, options);
+  await buildProject(root);
   const next = realpathSync(join(root, 'dist/current', file));
   expect([next === path, statSync(next).ino === statSync(path).ino]).toEqual([false, true]);
 });

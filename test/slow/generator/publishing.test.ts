@@ -183,11 +183,10 @@ describe('concurrent builds', () => {
 
   test('do not need the previous release, which may be removed meanwhile', async () => {
     const root = createProject();
-    await buildProject(root, { noCache: false });
+    await buildProject(root);
     const former = join(root, 'dist/releases', (await readCurrent(join(root, 'dist')))!);
     writeVersion(root, 1);
     const { release } = await buildProject(root, {
-      noCache: false,
       progress: () => rmSync(former, { recursive: true, force: true }),
     });
     await verifyRelease(join(root, 'dist/current'));
@@ -235,7 +234,7 @@ describe('a build that cannot be written', () => {
     writeVersion(root, 1);
     const shell = ['-c', 'ulimit -f 8; exec "$0" "$@"', process.execPath, main, 'build'];
     await expect(promisify(execFile)('sh', shell, { cwd: root })).rejects.toMatchObject({ code: 1 });
-    const { release } = await buildProject(root, { noCache: false });
+    const { release } = await buildProject(root);
     const other = createProject();
     writeVersion(other, 1);
     expect(release).toEqual((await buildProject(other)).release);

@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { plain, tags } from '#contract/endpoint.ts';
+import type { Endpoint, ServedFile } from '#contract/endpoint.ts';
+import { schemas } from '#contract/primitives.ts';
+
+/** All but the operations and their components. */
+export const head = {
+  openapi: '3.1.1',
+  info: {
+    title: 'Hosting API',
+    // The version of the API, which is independent of the version of releases.
+    version: '1.0.0',
+    description: [
+      'Blog and knowledge base articles, plans, domains, hosting controls and the state of this service.',
+      'Every GET endpoint also supports HEAD. Every response has an X-Request-Id: quote it when you contact support.',
+      'A request with an ETag in If-None-Match gets 304 if nothing has changed.',
+      'The examples are responses of the sample content.',
+    ].join(' '),
+    contact: { name: 'Customer support', url: 'https://clients.example.com/support' },
+    license: { name: 'MIT', identifier: 'MIT' },
+  },
+  // The description is a file of the release, which several instances may serve under several names.
+  servers: [{ url: '/', description: 'The instance that answered with this description.' }],
+  tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+};
+
+const Part = z.record(z.string(), z.unknown());
+
+/** The OpenAPI description of this API, with the parts that the standard defines. */
+export const OpenApiDocument = z
+  .strictObject({
+    openapi: z
+      .string()
+      .regex(/^3\.1\.\d+$/)
+      .describe('Version of OpenAPI.'),
+    info: Part.describe('What this document describes.'),
+    servers: z.array(Part).describe('Where the API is.'),
+    tags: z.array(Part).describe('The resources of the API.'),
+    paths: Part.describe('All operations, by path and method.'),
+    components: Part.describe('What operations refer to.'),
+  })
+  .register(schemas, {
+    id: 'OpenApiDocument',
+    description: 'An OpenAPI 3.1 document, with only the parts that this one uses.',
+    // Without the operations, which would repeat the document.
+    example: { ...head, paths: {}, components: { schemas: {}, headers: {}, securitySchemes: {} } },
+  });
+
+type JsonSchema = Record<string, unknown>;
+type Content = Record<
+  string,
+  { readonly schema: JsonSchema; readonly example?: unknown; readonly examples?: Record<string, { value: unknown }> }
+>;
+
+/** An operation in the description. */
+export interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: 'path' | 'query' | 'header';
+    readonly required: boolean;
+    readonly description: string;
+    readonly schema: JsonSchema;
+    readonly example: unknown;
+  }[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Record<
+    string,
+    { readonly description: string; readonly headers: Record<string, { $ref: string }>; readonly content?: Content }
+  >;
+}
+
+/** The description as this program writes it. */
+export interface OpenApiDocument extends Readonly<typeof head> {
+  readonly paths: Record<string, { get?: Operation; post?: Operation }>;
+  readonly components: {
+    readonly schemas: Record<string, JsonSchema>;
+    readonly headers: Record<string, { description: string; required: boolean; schema: JsonSchema }>;
+    readonly securitySchemes: Record<string, { type: string; scheme: string; description: string }>;
+  };
+}
+
+const page = { tag: 'Service', isPage: true } as const;
+
+/** The way from the address of the API to its documentation. */
+export const docsEndpoints = {
+  getRoot: {
+    ...plain,
+    ...page,
+    path: '/',
+    summary: 'The way to the documentation',
+    description: 'A browser that opens the address of the API gets to /docs.',
+    replies: { 302: { description: 'The documentation is at /docs.', mediaType: '*/*' } },
+  },
+} as const satisfies Record<string, Endpoint>;
+
+/** The pages for people who use the API, and the machine description, which says the same to programs. */
+export const docsFiles = {
+  getDocs: {
+    ...page,
+    file: 'public/docs/index.html',
+    path: '/docs',
+    summary: 'The documentation, with a reference in which requests can be tried',
+    description: 'The same page is at /docs/.',
+    mediaType: 'text/html; charset=utf-8',
+    reply: 'The page.',
+    failure: 'internal_error',
+  },
+  getDocsFile: {
+    ...page,
+    file: 'public/docs/{path*}',
+    path: '/docs/{path*}',
+    summary: 'A further page of the documentation, or a script or style sheet of it',
+    description: 'The name of a script or style sheet changes with its bytes.',
+    mediaType: {
+      html: 'text/html; charset=utf-8',
+      css: 'text/css; charset=utf-8',
+      js: 'text/javascript; charset=utf-8',
+      txt: 'text/plain; charset=utf-8',
+    },
+    isImmutable: true,
+    reply: 'The file.',
+    absent: 'not_found',
+    failure: 'internal_error',
+  },
+  getOpenApi: {
+    file: 'public/v1/openapi.json',
+    path: '/v1/openapi.json',
+    tag: 'Service',
+    summary: 'The OpenAPI description of this API',
+    description: 'This document. It is the same for all instances of one version.',
+    schema: OpenApiDocument,
+    reply: 'An OpenAPI 3.1 document.',
+    failure: 'internal_error',
+  },
+} as const satisfies Record<string, ServedFile>;

@@ -1,0 +1,293 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { ContentItem } from '#contract/blog.ts';
+import type { Aliases } from '#contract/content.ts';
+import type { StaticFile } from '#contract/endpoint.ts';
+import { renderOpenApi } from '#contract/openapi.ts';
+import type { Authors, CategoryItem } from '#contract/site.ts';
+import { fileOf, sources, staticFiles, toJsonText } from '#contract/static-files.ts';
+import type { StaticFileName } from '#contract/static-files.ts';
+import type { Article } from './articles/article.ts';
+import type { ArticleText } from './articles/compile.ts';
+import { renderFeed, renderSitemap } from './articles/feed.ts';
+import type { SiteUrls } from './articles/feed.ts';
+import { findRelated } from './articles/related.ts';
+import { createSearchIndex, maxTextLength } from './articles/search.ts';
+import { renderDocs } from './reference/files.ts';
+import type { Stage } from './release/stage.ts';
+import { compileStatusWidget } from './release/status-widget.ts';
+import type { Catalog } from './source/catalog.ts';
+import { compareText } from './source/diagnostics.ts';
+
+/** What the static files of a release are made from. */
+export interface Project extends Catalog {
+  /** The included articles of each kind, in the order of its list. */
+  readonly blog: readonly Article[];
+  readonly knowledgeBase: readonly Article[];
+  readonly aliases: Aliases;
+  /** The entries of `authors.yaml`. */
+  readonly authors: Authors;
+  readonly urls: SiteUrls;
+}
+
+/**
+ * Reads the text of an included article by the hash of its file: a text is a part of the data that {@link Row} selects, which
+ * holds its hash. Returns undefined if the source was changed meanwhile, which fails the build.
+ */
+export type ReadText = (sha256: string) => Promise<ArticleText | undefined>;
+
+/**
+ * How a static file is made. `render` gets what `select` returned, as JSON, and nothing else. So the file is the same as in the
+ * last release if the hash of that and the generator are the same.
+ */
+interface Row<Result> {
+  /** The data of the file; without any, the release has no such file. */
+  readonly select: (project: Project) => unknown;
+  readonly render: (data: unknown, readText: ReadText) => Result | Promise<Result>;
+}
+
+/** A text or, if the file has a schema, its value. */
+type Content<Name extends StaticFileName> =
+  | Uint8Array
+  | ((typeof staticFiles)[Name] extends { schema: z.ZodType } ? object : string);
+
+/** The content of a file, or of several by the name that their path has. */
+type Output<Name extends StaticFileName> = (typeof staticFiles)[Name]['file'] extends `${string}{${string}`
+  ? Readonly<Record<string, Content<Name>>>
+  : Content<Name>;
+
+/** Files of articles and media are not here: each is made from one file of content/. */
+type Rows = {
+  readonly [Name in Exclude<StaticFileName, 'getBlogArticle' | 'getKnowledgeBaseArticle' | 'getMedia'>]: Row<
+    Output<Name>
+  >;
+};
+
+function row<Data, Result>(
+  select: (project: Project) => Data | undefined,
+  render: (data: Data, readText: ReadText) => Result | Promise<Result>,
+): Row<Result> {
+  return { select, render: (data, readText) => render(data as Data, readText) };
+}
+
+/** A file that holds what is selected. */
+const plain = <Data>(select: (project: Project) => Data): Row<Data> => row(select, (data) => data);
+
+/** A file that depends on the generator alone. */
+const own = <Result>(render: () => Result | Promise<Result>): Row<Result> => row(() => null, render);
+
+const itemsOf = (articles: readonly Article[]) => articles.map(({ metadata }) => metadata.item);
+const blogItem = ({ metadata }: Article): ContentItem => metadata.item as ContentItem;
+const lastChangeOf = ({ metadata: { updated, due } }: Article): string | undefined => updated ?? due;
+
+function byCategory(articles: readonly Article[]): Record<string, Article[]> {
+  return Object.fromEntries(Map.groupBy(articles, ({ folder }) => folder.slug));
+}
+
+function toCategories(articles: readonly Article[]): CategoryItem[] {
+  return Object.entries(byCategory(articles))
+    .map(([slug, group]) => ({ slug, name: group[0]!.metadata.category, count: group.length }))
+    .toSorted((a, b) => compareText(a.name, b.name) || compareText(a.slug, b.slug));
+}
+
+/** What surrounds each article, in a file for each category. */
+function indexOf(select: (project: Project) => readonly Article[]) {
+  return row(
+    (project) =>
+      select(project).map(({ path, folder, metadata: { tags, updated } }) => ({
+        path,
+        category: folder.slug,
+        tags,
+        updated,
+      })),
+    (articles) => {
+      const related = findRelated(articles);
+      const entries = articles.map((article, at) => ({ ...article, related: related[at]! }));
+      const categories = Map.groupBy(entries, ({ category }) => category);
+      return Object.fromEntries(
+        Array.from(categories, ([category, group]) => [
+          category,
+          group.map(({ path, related: others, tags, updated }, at) => ({
+            path,
+            previous: group[at - 1]?.path ?? null,
+            next: group[at + 1]?.path ?? null,
+            related: others,
+            tags,
+            updated: updated ?? null,
+          })),
+        ]),
+      );
+    },
+  );
+}
+
+function createRows(maxLength: number): Rows {
+  const search = createSearchIndex();
+  return {
+    listBlogArticles: plain(({ blog }) => itemsOf(blog)),
+    listKnowledgeBaseArticles: plain(({ knowledgeBase }) => itemsOf(knowledgeBase)),
+    listKnowledgeBaseCategory: plain(({ knowledgeBase }) =>
+      Object.fromEntries(
+        Object.entries(byCategory(knowledgeBase)).map(([category, group]) => [category, itemsOf(group)]),
+      ),
+    ),
+    listBlogCategories: plain(({ blog }) => toCategories(blog)),
+    listKnowledgeBaseCategories: plain(({ knowledgeBase }) => toCategories(knowledgeBase)),
+    getBlogIndex: indexOf(({ blog }) => blog),
+    getKnowledgeBaseIndex: indexOf(({ knowledgeBase }) => knowledgeBase),
+    listBlogAuthors: plain(({ blog, authors }) =>
+      Array.from(
+        Map.groupBy(blog, (article) => blogItem(article).author),
+        ([name, { length: count }]) => {
+          const { picture = null, url = null } = Object.hasOwn(authors, name) ? authors[name]! : {};
+          return { name, picture, url, count };
+        },
+      ).toSorted((a, b) => compareText(a.name, b.name)),
+    ),
+    listRedirects: plain(({ aliases }) => aliases),
+    getBlogFeed: row(({ blog, authors, urls: { site, service } }) => {
+      if (site === undefined || service === undefined) return undefined;
+      const entries = blog.slice(0, 30).map((article) => {
+        const { folder, path, metadata } = article;
+        const { author } = blogItem(article);
+        return {
+          ...blogItem(article),
+          // An id never changes: a moved article keeps the one of its first path.
+          id: metadata.aliases[0]?.text ?? path,
+          updated: lastChangeOf(article)!,
+          authorUrl: Object.hasOwn(authors, author) ? authors[author]!.url : undefined,
+          categorySlug: folder.slug,
+          tags: metadata.tags,
+          text: metadata.encodings!.identity,
+        };
+      });
+      return {
+        site,
+        service,
+        updated: blog
+          .map((article) => lastChangeOf(article)!)
+          .toSorted()
+          .at(-1),
+        entries,
+      };
+    }, renderFeed),
+    getSitemap: row(({ blog, knowledgeBase, urls: { site } }) => {
+      const articles = [...blog, ...knowledgeBase];
+      // The protocol has no sitemap without a page.
+      if (site === undefined || articles.length === 0) return undefined;
+      return { site, pages: articles.map((article) => ({ path: article.path, lastmod: lastChangeOf(article) })) };
+    }, renderSitemap),
+    getKnowledgeBaseSearch: row(
+      ({ knowledgeBase }) => {
+        const hasText = knowledgeBase.reduce((sum, { metadata }) => sum + metadata.textLength, 0) <= maxLength;
+        // By path, so that a new title does not give all articles other numbers.
+        const articles = knowledgeBase.toSorted((a, b) => compareText(a.path, b.path));
+        const entries = articles.map(({ metadata: { item, headings, tags, encodings } }) => ({
+          ...(item as Pick<ContentItem, 'path' | 'title' | 'description' | 'category'>),
+          headings: headings.join('\n'),
+          tags: tags.join(' '),
+          text: hasText ? encodings!.identity : '',
+        }));
+        return { hasText, entries };
+      },
+      (data, readText) => search.render(data, readText),
+    ),
+    getPlans: plain(({ plans }) => plans),
+    aliases: plain(({ aliases }) => aliases),
+    domains: plain(({ domains }) => domains),
+    status: plain(({ status }) => status),
+    sourceSchema: own(() =>
+      Object.fromEntries(Object.entries(sources).map(([source, schema]) => [source, z.toJSONSchema(schema)])),
+    ),
+    getArticleStyle: own(readArticleStyle),
+    getStatusWidget: own(async () => (await compileStatusWidget()).script),
+    getStatusWidgetVersion: own(async () => {
+      const { version, script } = await compileStatusWidget();
+      return { [version]: script };
+    }),
+    statusWidgetIntegrity: own(async () => (await compileStatusWidget()).embed),
+    getOpenApi: own(async () => {
+      const { version, script } = await compileStatusWidget();
+      const texts = { 'application/javascript': script, 'text/css': readArticleStyle() };
+      return renderOpenApi({ widgetVersion: version, texts });
+    }),
+    getDocs: own(() => renderDocs().start()),
+    getDocsFile: own(() => renderDocs().others()),
+  };
+}
+
+function readArticleStyle(): string {
+  return readFileSync(join(import.meta.dirname, 'markdown/article.css'), 'utf8');
+}
+
+/** The hash of what each static file of a release is made from, and its files. */
+export type StaticFilesRecord = Readonly<
+  Partial<Record<string, { readonly input: string; readonly files: readonly string[] }>>
+>;
+
+/** What {@link StaticFilesWriter} needs of a build. */
+interface WriteOptions {
+  readonly stage: Stage;
+  readonly readText: ReadText;
+  /** The record of the previous release, if this version of the generator made it. */
+  readonly previous: StaticFilesRecord | undefined;
+}
+
+/** Writes the static files of a release, or reuses those of the previous one. Returns their record, for the next release. */
+export type StaticFilesWriter = (project: Project, options: WriteOptions) => Promise<StaticFilesRecord>;
+
+/**
+ * Creates a writer. The search index has the texts of articles if they have at most `maxLength` characters together. The writer keeps
+ * the index, so that `dev` adds to it only what a save changed.
+ */
+export function createStaticFilesWriter(maxLength = maxTextLength): StaticFilesWriter {
+  const rows = Object.entries<Row<unknown>>(createRows(maxLength)) as [StaticFileName, Row<unknown>][];
+  return async (project, { stage, readText, previous }) => {
+    const record: Record<string, NonNullable<StaticFilesRecord[string]>> = {};
+    for (const [name, { select, render }] of rows) {
+      const json = JSON.stringify(select(project)) as string | undefined;
+      const input = hash('sha256', json ?? '');
+      const before = previous?.[name];
+      const reused = new Set(before?.input === input ? before.files.filter((file) => stage.reuse(file)) : []);
+      if (before?.input === input && reused.size === before.files.length) {
+        record[name] = before;
+        continue;
+      }
+      const create = async () =>
+        json === undefined ? [] : toFiles(name, await render(JSON.parse(json) as unknown, readText));
+      // oxlint-disable-next-line no-await-in-loop -- One file after the other, so that few are in memory.
+      const files = await (json === 'null' ? once(name, create) : create());
+      // oxlint-disable-next-line no-await-in-loop
+      for (const [file, bytes] of files) if (!reused.has(file)) await stage.write(file, bytes);
+      record[name] = { input, files: files.map(([file]) => file) };
+    }
+    return record;
+  };
+}
+
+type Files = readonly (readonly [file: string, bytes: Uint8Array])[];
+const generated = new Map<StaticFileName, Promise<Files>>();
+
+/** Creates the files of the generator once in a process, as the same buffers, which are compressed once. */
+function once(name: StaticFileName, create: () => Promise<Files>): Promise<Files> {
+  const files = generated.get(name) ?? create();
+  generated.set(name, files);
+  return files;
+}
+
+function toFiles(name: StaticFileName, output: unknown): Files {
+  const [, param] = /\{(\w+)\*?\}/.exec(staticFiles[name].file) ?? [];
+  if (param === undefined) return [[fileOf(name), toBytes(name, output)]];
+  return Object.entries(output as object).map(([value, content]) => [
+    fileOf(name, { [param]: value }),
+    toBytes(name, content),
+  ]);
+}
+
+function toBytes(name: StaticFileName, content: unknown): Uint8Array {
+  if (content instanceof Uint8Array) return content;
+  const { schema }: StaticFile = staticFiles[name];
+  return Buffer.from(schema ? toJsonText(name, content) : (content as string));
+}
