@@ -25,7 +25,9 @@ export function contentRoutes(releases: Releases) {
       const target = address + (parameter ? `?${parameter.join('=')}` : '');
       const file = find(target);
       if (file) return file;
-      if (absent === undefined) throw new Error(`${target} is not in the release`);
+      // Every release has the list of all.
+      if (absent === undefined || (absent === 'empty_list' && !parameter))
+        throw new Error(`${target} is not in the release`);
       if (absent === 'empty_list') return emptyList;
       throw new Problem(absent, undefined, isImmutable ? {} : cached);
     });

@@ -90,7 +90,7 @@ describe('the release of the valid project', () => {
   test('is the only release, and the target of current', async () => {
     const root = createProject();
     const { release } = await buildProject(root);
-    expect(readdirSync(join(root, 'dist')).toSorted()).toEqual(['.lock', 'current', 'history', 'releases']);
+    expect(readdirSync(join(root, 'dist')).toSorted()).toEqual(['.cache', '.lock', 'current', 'history', 'releases']);
     expect(readdirSync(join(root, 'dist/releases'))).toEqual([release!.id]);
     expect(currentOf(root)).toBe(realpathSync(join(root, 'dist/releases', release!.id)));
   });
