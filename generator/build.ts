@@ -3,12 +3,9 @@ import type { BuildOptions, BuildResult } from './build-options.ts';
 import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-record.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
 import { fingerprint } from './fingerprint.ts';
-import { readCurrent } from './release/current.ts';
-import { confirmCurrent } from './release/history.ts';
-import { findEmptied } from './release/emptied.ts';
+import { confirmCurrent, readCurrent, withLock } from './release/history.ts';
 import type { Online } from './release/online.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
-import { withLock } from './release/lock.ts';
 import { displayPath, loadFolder } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 import { createRenderer } from './markdown/renderer.ts';
@@ -39,7 +36,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }, { createStaticFilesWriter }] =
     await Promise.all([
       import('./compile.ts'),
-      import('./release/release-stage.ts'),
+      import('./release/stage.ts'),
       import('./release/compress.ts'),
       import('./articles/cache.ts'),
       import('./static-files.ts'),
@@ -106,6 +103,7 @@ async function isPublished(
   if (isCurrent && against === undefined) return true;
   const online = await readOnline();
   if (online) {
+    const { findEmptied } = await import('./release/online.ts');
     if (!allowEmpty && findEmptied(online.counts, previous.manifest.counts).length > 0) return false;
     if (!(await hasAllPaths(online, previous.directory, sources))) return false;
   }

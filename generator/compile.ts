@@ -17,7 +17,7 @@ import { checkMediaFiles } from './articles/media.ts';
 import type { PictureSizes } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
 import type { BuildResult } from './build-options.ts';
-import { findEmptied } from './release/emptied.ts';
+import { findEmptied } from './release/online.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/stage.ts';
 import { readAuthors } from './source/authors.ts';

@@ -12,7 +12,7 @@ import { createRenderer } from './markdown/renderer.ts';
 import { compressors } from './release/compress.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
 import { removeRelease } from './release/publish.ts';
-import { createReleaseStage } from './release/release-stage.ts';
+import { createReleaseStage } from './release/stage.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
 import type { Strictness } from './source/diagnostics.ts';
 import { loadFolder, reloadFiles } from './source/load.ts';

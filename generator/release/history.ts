@@ -1,7 +1,9 @@
-import { closeSync, existsSync, lstatSync, openSync, readFileSync, readdirSync, statSync, writeSync } from 'node:fs';
-import { lutimes, rename, symlink } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, openSync, readFileSync, readdirSync, statSync, writeSync } from 'node:fs';
+import { lutimes, readlink, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readCurrent, createStageName } from './current.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { tryLock } from '../common/file-lock.ts';
 
 /** The moment when a release became the current one. */
 export interface Switch {
@@ -11,20 +13,32 @@ export interface Switch {
 
 const historyOf = (out: string): string => join(out, 'history');
 
-/**
- * Lists the switches of `current`, oldest first: the lines of `history`, or if it is empty the releases up to the current
- * one by the time of their folders. If the last line is not the current release, because a build ended before it wrote the
- * line, the current release is added with the time of the link.
- */
-export async function readSwitches(out: string): Promise<Switch[]> {
-  const current = await readCurrent(out);
-  const recorded = parseHistory(readHistory(out));
-  if (recorded.length === 0) {
-    const folders = readFolders(out);
-    return folders.slice(0, folders.findIndex(({ id }) => id === current) + 1);
-  }
-  if (current === undefined || recorded.at(-1)!.id === current) return recorded;
-  return [...recorded, { id: current, at: lstatSync(join(out, 'current')).mtime }];
+/** Creates a name for a folder or link that is being written or removed. */
+export function createStageName(): string {
+  return `.stage-${randomBytes(8).toString('hex')}`;
+}
+
+/** The ID of the current release below `out`; undefined if there is none. */
+export async function readCurrent(out: string): Promise<string | undefined> {
+  return readlink(join(out, 'current')).then(
+    (target) => target.split('/').at(-1),
+    () => undefined,
+  );
+}
+
+/** Lists the switches of `current` by the lines of `history`, oldest first. Skips invalid lines. */
+export function readSwitches(out: string): Switch[] {
+  return readHistory(out)
+    .split('\n')
+    .flatMap((line) => {
+      const [, time = '', id = ''] = /^(\d{4}-\S+Z) ([0-9a-f]{16})$/.exec(line) ?? [];
+      const at = new Date(time);
+      return Number.isNaN(at.getTime()) ? [] : [{ id, at }];
+    });
+}
+
+function readHistory(out: string): string {
+  return existsSync(historyOf(out)) ? readFileSync(historyOf(out), 'utf8') : '';
 }
 
 /** Lists the folders of releases, oldest first. */
@@ -40,26 +54,22 @@ export function readFolders(out: string): Switch[] {
     .toSorted((a, b) => a.at.getTime() - b.at.getTime());
 }
 
-/**
- * Makes a release the current one atomically and appends a line to `history`. The caller must hold the lock of `lock.ts`.
- */
+/** Makes a release the current one atomically and appends a line to `history`. The caller must hold the lock. */
 export async function makeCurrent(out: string, id: string, now = new Date()): Promise<void> {
   if ((await readCurrent(out)) === id) {
     await confirmCurrent(out);
     return;
   }
-  const text = readHistory(out);
-  const recorded = parseHistory(text);
-  const missing = (await readSwitches(out))
-    .slice(recorded.length === 0 ? 0 : -1)
-    .filter((line) => line.id !== recorded.at(-1)?.id);
-  const lines = [...missing, { id, at: now }].map((line) => `${line.at.toISOString()} ${line.id}\n`).join('');
   // Opened first: if the history cannot be written, the current release must not change.
   const history = openSync(historyOf(out), 'a');
   try {
     await replaceCurrent(out, id);
-    // The last line may be incomplete, for example after a full disk.
-    tryWrite(history, (text === '' || text.endsWith('\n') ? '' : '\n') + lines);
+    try {
+      // The last line may be incomplete, for example after a full disk.
+      writeSync(history, `${/[^\n]$/.test(readHistory(out)) ? '\n' : ''}${now.toISOString()} ${id}\n`);
+    } catch {
+      // The release is already current: a build that says that it failed would be wrong.
+    }
   } finally {
     closeSync(history);
   }
@@ -90,28 +100,30 @@ export async function confirmCurrent(out: string): Promise<NodeJS.ErrnoException
   return undefined;
 }
 
-function tryWrite(file: number, text: string): void {
+const pollMs = 10;
+
+/**
+ * Runs `work` while holding the lock of a folder of releases; other callers, also in other processes, wait. On a file system
+ * without locks, `work` runs without one.
+ */
+export async function withLock<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
+  const unlock = existsSync(out) ? await lock(join(out, '.lock')) : undefined;
   try {
-    writeSync(file, text);
-  } catch {
-    // The release is already current, so this is not an error; the next switch adds the missing line.
+    return await work();
+  } finally {
+    unlock?.();
   }
 }
 
-function readHistory(out: string): string {
-  try {
-    return readFileSync(historyOf(out), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw error;
+async function lock(file: string): Promise<(() => void) | undefined> {
+  for (;;) {
+    try {
+      const unlock = tryLock(file);
+      if (unlock) return unlock;
+    } catch {
+      return undefined;
+    }
+    // oxlint-disable-next-line no-await-in-loop -- The loop polls for the lock.
+    await sleep(pollMs);
   }
-}
-
-/** Skips invalid lines. */
-function parseHistory(text: string): Switch[] {
-  return text.split('\n').flatMap((line) => {
-    const [, time = '', id = ''] = /^(\d{4}-\S+Z) ([0-9a-f]{16})$/.exec(line) ?? [];
-    const at = new Date(time);
-    return Number.isNaN(at.getTime()) ? [] : [{ id, at }];
-  });
 }

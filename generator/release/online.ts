@@ -7,7 +7,7 @@ import { Aliases } from '#contract/content.ts';
 import type { Manifest } from '#contract/release.ts';
 import { fileOf, staticFiles } from '#contract/static-files.ts';
 import { CommandError } from '../common/command-line.ts';
-import { readCurrent } from './current.ts';
+import { readCurrent } from './history.ts';
 
 /** What is online. */
 export interface Online {
@@ -137,4 +137,35 @@ function reasonOf(error: unknown): string {
   if (name === 'TimeoutError') return `there was no answer within ${timeoutMs / 1000} s`;
   if (status !== undefined) return `the answer is ${status} ${statusText}`.trim();
   return cause instanceof Error ? reasonOf(cause) : message;
+}
+
+type Counts = Manifest['counts'];
+
+/** A list that readers see, and where its sources are. */
+export interface PublicList {
+  readonly count: Exclude<keyof Counts, 'media'>;
+  readonly root: 'content' | 'catalog';
+  /** Its folder or file in that root. */
+  readonly path: string;
+  /** Singular and plural. */
+  readonly nouns: readonly [string, string];
+}
+
+const lists: readonly PublicList[] = [
+  { count: 'blogArticles', root: 'content', path: 'blog', nouns: ['blog article', 'blog articles'] },
+  {
+    count: 'knowledgeBaseArticles',
+    root: 'content',
+    path: 'knowledgebase',
+    nouns: ['knowledge base article', 'knowledge base articles'],
+  },
+  { count: 'services', root: 'catalog', path: 'services', nouns: ['service', 'services'] },
+  { count: 'games', root: 'catalog', path: 'games', nouns: ['game', 'games'] },
+  { count: 'tlds', root: 'catalog', path: 'domains.yaml', nouns: ['TLD', 'TLDs'] },
+  { count: 'monitors', root: 'catalog', path: 'status.yaml', nouns: ['monitor', 'monitors'] },
+];
+
+/** The lists that have entries online and would have none. */
+export function findEmptied(online: Partial<Counts>, next: Counts): readonly PublicList[] {
+  return lists.filter(({ count }) => next[count] === 0 && (online[count] ?? 0) > 0);
 }

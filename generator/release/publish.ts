@@ -6,10 +6,8 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Manifest } from '#contract/release.ts';
 import { parseManifest } from '../common/manifest.ts';
-import { createStageName, readMachineId } from './current.ts';
 import type { PreviousRelease } from './previous-release.ts';
-import { makeCurrent } from './history.ts';
-import { withLock } from './lock.ts';
+import { createStageName, makeCurrent, withLock } from './history.ts';
 
 /** Verifies every file of a release against its manifest. Throws an error that names the first wrong file. */
 export async function verifyRelease(directory: string): Promise<Manifest> {
@@ -101,30 +99,15 @@ function syncFile(path: string): void {
   }
 }
 
-const abandonedAfterMs = 24 * 60 * 60 * 1000;
+/** A build that still runs has written to its stage since. */
+const abandonedAfterMs = 60 * 60 * 1000;
 
-/** Removes the stages of builds that have ended: on this machine those without a process, on others those over a day old. */
+/** Removes the stages that were begun over an hour ago: those of builds that were killed. */
 export async function removeAbandonedStages(releases: string): Promise<void> {
-  const here = readMachineId();
-  for (const name of readdirSync(releases)) {
-    const [, machine, pid] = /^\.stage-(.+)-(\d+)-[0-9a-f]+$/.exec(name) ?? [];
-    if (machine === undefined) continue;
+  for (const name of readdirSync(releases).filter((entry) => entry.startsWith('.stage-'))) {
     const path = join(releases, name);
-    const isAbandoned = machine === here ? !isRunning(Number(pid)) : ageOf(path) > abandonedAfterMs;
+    const begun = lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
     // A concurrent build may remove it too. A stage that cannot be removed does no harm.
-    if (isAbandoned) await removeRelease(path).catch(() => undefined);
+    if (Date.now() - begun > abandonedAfterMs) await removeRelease(path).catch(() => undefined);
   }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-function ageOf(path: string): number {
-  return Date.now() - (lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
 }

@@ -1,13 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Aliases } from '#contract/content.ts';
+import { endpoints } from '#contract/endpoints.ts';
 import { Manifest, isCompressed } from '#contract/release.ts';
-import { fileOf } from '#contract/static-files.ts';
-import { readCurrent } from './current.ts';
-import { makeCurrent, readFolders, readSwitches } from './history.ts';
-import { withLock } from './lock.ts';
+import { fileOf, matchFile } from '#contract/static-files.ts';
+import { makeCurrent, readCurrent, readFolders, readSwitches, withLock } from './history.ts';
 import { removeRelease, verifyRelease } from './publish.ts';
-import { toUrls } from './urls.ts';
 
 /** A release in a list. */
 export interface ReleaseEntry {
@@ -36,7 +34,7 @@ export async function listReleases(out: string): Promise<ReleaseEntry[]> {
   const current = await readCurrent(out);
   const entries = new Map<string, ReleaseEntry>();
   // Releases that are not in the history have the time of their folder and come last.
-  for (const { id, at } of [...readFolders(out), ...(await readSwitches(out))].toReversed()) {
+  for (const { id, at } of [...readFolders(out), ...readSwitches(out)].toReversed()) {
     if (entries.has(id)) continue;
     const manifest = await readManifest(join(out, 'releases', id)).catch(() => undefined);
     if (!manifest) continue;
@@ -76,7 +74,7 @@ export function rollback(out: string, id?: string, now?: Date): Promise<string> 
  */
 async function findBefore(out: string, releases: readonly ReleaseEntry[]): Promise<string> {
   const trail: string[] = [];
-  for (const { id } of await readSwitches(out)) {
+  for (const { id } of readSwitches(out)) {
     const earlier = trail.indexOf(id);
     if (earlier < 0) trail.push(id);
     else trail.length = earlier + 1;
@@ -107,6 +105,46 @@ export async function diffUrls(out: string, from: string, to: string): Promise<s
   return toUrls([...added, ...removed, ...changed], [before.aliases, after.aliases]);
 }
 
+/**
+ * The URLs, without the host, whose answers change with these files of a release, sorted. A cache may hold an answer under
+ * each spelling that clients use, and the 404 of a file that was not there. The aliases are those before and after.
+ */
+function toUrls(files: readonly string[], [before, after]: readonly [Aliases, Aliases]): string[] {
+  const targets = files.flatMap((file) => toTargets(file));
+  const changed = new Set(targets);
+  const former = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((from) => {
+    const isMoved = before[from] !== after[from];
+    return isMoved || changed.has(toArticle(from, after[from]!));
+  });
+  const all = [...targets, ...former.map((from) => toArticle(from, from))];
+  return [...new Set(all.flatMap((target) => toSpellings(target)))].toSorted();
+}
+
+/** The targets of a file; none if the world does not see it. */
+function toTargets(file: string): string[] {
+  // The server makes the list of TLDs from it.
+  if (file === fileOf('domains')) return [endpoints.listDomainTlds.path];
+  const { name, target } = matchFile(file) ?? {};
+  if (target === undefined) return [];
+  return name === 'getDocs' ? [target, `${target}/`] : [target];
+}
+
+/** The target of the article at a path; a former path of the same kind says which endpoint it is. */
+function toArticle(former: string, path: string): string {
+  const { path: endpoint } = former.startsWith('/blog/') ? endpoints.getBlogArticle : endpoints.getKnowledgeBaseArticle;
+  return `${endpoint}?path=${path}`;
+}
+
+/** Browsers and generated clients encode slashes in a value of a query, and in the path of a media file. */
+function toSpellings(target: string): string[] {
+  const at = target.includes('=')
+    ? target.indexOf('=') + 1
+    : target.startsWith('/media/')
+      ? '/media/'.length
+      : undefined;
+  return at === undefined ? [target] : [target, target.slice(0, at) + encodeURIComponent(target.slice(at))];
+}
+
 function compare(before: Manifest['files'], after: Manifest['files']): ReleaseDiff {
   return {
     added: namesOf(after).filter((file) => !before[file]),
@@ -129,7 +167,7 @@ const graceMs = 60 * 60 * 1000;
  */
 export function pruneReleases(out: string, keep: number, now = new Date()): Promise<string[]> {
   return withLock(out, async () => {
-    const switches = await readSwitches(out);
+    const switches = readSwitches(out);
     const inUse = new Set(
       switches
         .filter((_, index) => (switches[index + 1]?.at ?? now).getTime() >= now.getTime() - graceMs)

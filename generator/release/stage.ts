@@ -1,5 +1,15 @@
+import { hash } from 'node:crypto';
+import { copyFileSync, linkSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
-import type { Encodings } from './compress.ts';
+import { createFolder } from '../common/folder.ts';
+import { renderManifest, toReleaseId } from '../common/manifest.ts';
+import type { Compressor, Encodings } from './compress.ts';
+import type { PreviousRelease } from './previous-release.ts';
+import { createStageName, makeCurrent, withLock } from './history.ts';
+import { flush, moveIntoPlace, removeAbandonedStages } from './publish.ts';
 
 /** A release that is being written; readers cannot see it before it is published. Files are named by path in the release. */
 export interface Stage {
@@ -18,4 +28,102 @@ export interface Stage {
   publish(counts: Manifest['counts'], nextChangeAt: string | null): Promise<Manifest>;
   /** Removes the stage. */
   discard(): Promise<void>;
+}
+
+/** Options of {@link createReleaseStage}. */
+export interface ReleaseStageOptions {
+  /** The folder of all releases. */
+  readonly out: string;
+  readonly compressor: Compressor;
+  /** Unchanged files of this release are linked. */
+  readonly previous: PreviousRelease | undefined;
+  /** A release for `dev`: it has no compressed files and is not flushed to disk. */
+  readonly isPreview?: boolean;
+}
+
+/** Starts a release, and removes the abandoned stages of killed builds. */
+export async function createReleaseStage(options: ReleaseStageOptions): Promise<Stage> {
+  const { out, compressor, previous, isPreview = false } = options;
+  const releases = join(out, 'releases');
+  createFolder(releases);
+  await removeAbandonedStages(releases);
+  const root = join(releases, createStageName());
+  const files = createFiles(root);
+
+  const reuse = (file: string, sha256?: string): boolean => {
+    if (sha256 !== undefined && previous?.manifest.files[file]?.sha256 !== sha256) return false;
+    const entries = previous?.encodingsOf(file) ?? [];
+    return files.link(previous?.directory ?? '', entries) && entries.length > 0;
+  };
+  const writeEncodings = (file: string, { identity, gz, br }: Encodings): void => {
+    files.put(file, identity);
+    if (isPreview) return;
+    files.put(`${file}.gz`, gz);
+    files.put(`${file}.br`, br);
+  };
+
+  return {
+    reuse,
+    async write(file, bytes) {
+      if (reuse(file, hash('sha256', bytes))) return;
+      if (isPreview) files.put(file, bytes);
+      else writeEncodings(file, await compressor.compress(bytes));
+    },
+    writeEncodings,
+    writeMedia: (file, bytes) => files.put(file, bytes),
+    async publish(counts, nextChangeAt) {
+      const body = { contractVersion, compression: compressor.name, counts, nextChangeAt, files: files.list() };
+      const manifest: Manifest = { id: toReleaseId(body), ...body };
+      await withLock(out, async () => {
+        await moveIntoPlace(root, join(releases, manifest.id), async () => {
+          files.put('manifest.json', Buffer.from(renderManifest(manifest)));
+          if (!isPreview) await flush(root, [...Object.keys(manifest.files), 'manifest.json']);
+        });
+        await makeCurrent(out, manifest.id);
+      });
+      return manifest;
+    },
+    discard: () => rm(root, { recursive: true, force: true }),
+  };
+}
+
+/** The files of a stage and their manifest entries. */
+function createFiles(root: string) {
+  const files = new Map<string, Manifest['files'][string]>();
+  const folders = new Set<string>();
+  const pathOf = (file: string): string => {
+    const path = join(root, file);
+    const folder = dirname(path);
+    if (!folders.has(folder)) createFolder(folder);
+    folders.add(folder);
+    return path;
+  };
+  return {
+    /** Ordered by path. */
+    list: () => Object.fromEntries([...files.keys()].toSorted().map((file) => [file, files.get(file)!])),
+    put(file: string, bytes: Uint8Array): void {
+      writeFileSync(pathOf(file), bytes, { flag: 'wx' });
+      files.set(file, { bytes: bytes.length, sha256: hash('sha256', bytes) });
+    },
+    /** Links all files of another folder, or returns false if one is missing because its release is being removed. */
+    link(from: string, entries: readonly [string, Manifest['files'][string]][]): boolean {
+      try {
+        for (const [file] of entries) linkOrCopy(join(from, file), pathOf(file));
+      } catch {
+        for (const [file] of entries) rmSync(pathOf(file), { force: true });
+        return false;
+      }
+      for (const [file, entry] of entries) files.set(file, entry);
+      return true;
+    },
+  };
+}
+
+/** Some file systems have no hard links, and all limit the links to one file. */
+function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    copyFileSync(from, to);
+  }
 }

@@ -9,13 +9,11 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readCurrent } from '../../generator/release/current.ts';
-import { makeCurrent } from '../../generator/release/history.ts';
+import { makeCurrent, readCurrent } from '../../generator/release/history.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { listReleases, pruneReleases, ReleasesError, rollback } from '../../generator/release/releases.ts';
 import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
@@ -86,30 +84,6 @@ describe('the history', () => {
     expect((await listReleases(dist)).map(({ id }) => id)).toEqual([ids[1], ids[0]]);
     expect(await rollback(dist, undefined, at(30))).toBe(ids[0]);
     expect(readHistory(dist)).toEqual([...lines, `${at(30).toISOString()} ${ids[0]}`, '']);
-  });
-
-  test('falls back to the times of the folders if it is missing, and the next switch writes it', async () => {
-    const { dist, ids } = await createReleases(3);
-    rmSync(join(dist, 'history'));
-    for (const [index, id] of ids.entries()) utimesSync(join(dist, 'releases', id), at(index), at(index));
-    expect((await listReleases(dist)).map(({ id, madeCurrentAt }) => [id, madeCurrentAt])).toEqual([
-      [ids[2], at(2)],
-      [ids[1], at(1)],
-      [ids[0], at(0)],
-    ]);
-    expect(await rollback(dist)).toBe(ids[1]);
-    expect(idsIn(dist)).toEqual([...ids, ids[1], '']);
-    expect(await rollback(dist)).toBe(ids[0]);
-  });
-
-  test('gets the missing line of a build that ended before it wrote it', async () => {
-    const { dist, ids } = await createReleases(3);
-    writeHistory(dist, [0, ids[0]!], [10, ids[1]!]);
-    const entries = await listReleases(dist);
-    expect(entries.map(({ id }) => id)).toEqual([ids[2], ids[1], ids[0]]);
-    expect(await rollback(dist)).toBe(ids[1]);
-    expect(idsIn(dist)).toEqual([ids[0], ids[1], ids[2], ids[1], '']);
-    expect(readHistory(dist)[2]).toBe(`${entries[0]!.madeCurrentAt.toISOString()} ${ids[2]}`);
   });
 
   test('keeps the current release if it cannot be written', async () => {

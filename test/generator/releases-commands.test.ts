@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { readCurrent } from '../../generator/release/current.ts';
+import { readCurrent } from '../../generator/release/history.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
 import { at, createReleases as createDatedReleases } from './releases.ts';
