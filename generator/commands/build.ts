@@ -4,11 +4,9 @@ import type { BuildResult } from '../build-options.ts';
 import { CommandError } from '../common/command-line.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import type { Compression } from '../release/compress.ts';
-import { readDay } from './day.ts';
-import { createOut, resolveOut, toStrictness } from './out.ts';
-import type { OutFlag, SourceFlags } from './out.ts';
+import { createOut, readDay, readUrls, resolveOut, toStrictness } from './settings.ts';
+import type { OutFlag, SourceFlags } from './settings.ts';
 import { report } from './report.ts';
-import { readUrls } from './settings.ts';
 
 /** The options of `check`. */
 interface CheckFlags extends OutFlag, SourceFlags {

@@ -8,11 +8,9 @@ import type { Preview } from '../preview/server.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
-import { readDay } from './day.ts';
-import { createOut, toStrictness } from './out.ts';
-import type { OutFlag, SourceFlags } from './out.ts';
+import { createOut, readDay, readUrls, toStrictness } from './settings.ts';
+import type { OutFlag, SourceFlags } from './settings.ts';
 import { summarize } from './report.ts';
-import { readUrls } from './settings.ts';
 
 /** The options of `dev`. */
 interface DevFlags extends OutFlag, SourceFlags {

@@ -1,7 +1,7 @@
 import { CommandError, requireOption } from '../common/command-line.ts';
 import { ReleasesError, diffReleases, diffUrls, listReleases, pruneReleases, rollback } from '../release/releases.ts';
-import { resolveOut } from './out.ts';
-import type { OutFlag } from './out.ts';
+import { resolveOut } from './settings.ts';
+import type { OutFlag } from './settings.ts';
 
 /** Runs `releases list`. */
 export async function runList({ out, json }: OutFlag & { json?: true }): Promise<void> {

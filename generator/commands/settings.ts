@@ -2,10 +2,12 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { SiteUrls } from '../articles/feed.ts';
 import { CommandError } from '../common/command-line.ts';
+import { createFolder } from '../common/folder.ts';
+import type { Strictness } from '../source/diagnostics.ts';
 import { baseUrlRule, readVariable, toBaseUrl } from '../common/environment.ts';
 
 /** Reads DIST_DIR as the server does; default `dist`. */
-export function readDistDir(): string {
+function readDistDir(): string {
   const problems: string[] = [];
   const folder = readVariable('DIST_DIR', readEnvironment(), (problem) => problems.push(problem));
   if (problems.length > 0) throw new CommandError(problems.join('; '));
@@ -35,4 +37,48 @@ function readEnvironment(): NodeJS.ProcessEnv {
     throw new CommandError('.env: the file cannot be read', { cause: error });
   }
   return process.env;
+}
+
+/** The day of a build from `--now`, YYYY-MM-DD; default today (UTC). */
+export async function readDay(now: string | undefined): Promise<string> {
+  if (now === undefined) return new Date().toISOString().slice(0, 10);
+  // Imported only if needed: loading zod takes longer than a build without changes.
+  const { IsoDate } = await import('#contract/primitives.ts');
+  if (IsoDate.safeParse(now).success) return now;
+  throw new CommandError('--now must be a calendar date of the form YYYY-MM-DD');
+}
+
+/** The option for the folder of releases. */
+export interface OutFlag {
+  readonly out?: string;
+}
+
+/** The options for the source folders and for the strictness of checks. */
+export interface SourceFlags {
+  readonly content: string;
+  readonly catalog: string;
+  readonly lenient?: boolean;
+  readonly strict?: boolean;
+}
+
+/** The strictness that the options name. */
+export function toStrictness({ lenient = false, strict = false }: SourceFlags): Strictness {
+  return { lenient, strict };
+}
+
+/** The folder of releases: the option, else DIST_DIR from the environment or .env as in the server, else `dist`. */
+export function resolveOut(option: string | undefined): string {
+  return option === undefined ? readDistDir() : resolve(option);
+}
+
+/** Creates the folder of releases if it is missing, and returns its path. */
+export function createOut(option: string | undefined): string {
+  const out = resolveOut(option);
+  try {
+    createFolder(out);
+  } catch (error) {
+    const name = option === undefined ? 'DIST_DIR' : '--out';
+    throw new CommandError(`${name}: the folder cannot be created (${(error as NodeJS.ErrnoException).code})`);
+  }
+  return out;
 }
