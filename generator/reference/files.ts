@@ -2,11 +2,8 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { renderErrors } from './errors.ts';
-import { renderLimits } from './limits.ts';
 import type { Assets } from './page.ts';
-import { renderScopes } from './scopes.ts';
-import { renderStart } from './start.ts';
+import { renderErrors, renderLimits, renderScopes, renderStart } from './pages.ts';
 import { renderStreams } from './streams.ts';
 
 const scriptOptions = { loader: 'ts', format: 'iife', target: 'es2022', tsconfigRaw: {} } as const;
