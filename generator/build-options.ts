@@ -10,6 +10,8 @@ export interface BuildOptions extends Strictness {
   readonly catalog: string;
   /** The folder of releases. */
   readonly out: string;
+  /** Whether the release need not survive a power loss, as in a test. */
+  readonly isTemporary?: boolean;
   /** The output folder or the service to compare with; the current release below `out` if left out. */
   readonly against?: string | undefined;
   /** Checks everything and writes nothing. */

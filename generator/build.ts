@@ -15,7 +15,7 @@ import { createRenderer } from './markdown/renderer.ts';
  * published. Throws if the release cannot be written; the existing releases stay unchanged.
  */
 export async function build(options: BuildOptions): Promise<BuildResult> {
-  const { out, compression, noCache, checkOnly = false, allowEmpty = false } = options;
+  const { out, compression, isTemporary, noCache, checkOnly = false, allowEmpty = false } = options;
   const diagnostics = createDiagnostics(options);
   const sources = {
     content: loadFolder(options.content, diagnostics),
@@ -62,7 +62,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       writeStaticFiles: createStaticFilesWriter(),
       ...(!checkOnly && {
         compressor: compressors[compression],
-        openStage: () => createReleaseStage({ out, compressor: compressors[compression], previous: record?.previous }),
+        openStage: () =>
+          createReleaseStage({ out, compressor: compressors[compression], previous: record?.previous, isTemporary }),
       }),
     });
     if (!noCache && result.release) {
@@ -117,7 +118,7 @@ async function hasAllPaths(online: Online, directory: string, { content }: Sourc
   const [{ findVanished }, { readRelease }, { readRemoved }] = await Promise.all([
     import('./articles/vanished.ts'),
     import('./release/online.ts'),
-    import('./source/removed.ts'),
+    import('./source/yaml.ts'),
   ]);
   const release = await readRelease(directory);
   return (

@@ -1,31 +1,29 @@
 import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/static-files.ts';
 import type { Article } from './articles/article.ts';
-import { checkAuthors } from './articles/authors.ts';
-import { checkReferences, checkUnusedMedia, collectAliases } from './articles/checks.ts';
+import { checkSite, checkUnusedMedia, collectAliases } from './articles/checks.ts';
 import { blog } from './articles/collections/blog.ts';
 import type { AnyCollection } from './articles/collections/collection.ts';
 import { collections } from './articles/collections/index.ts';
 import { knowledgeBase } from './articles/collections/knowledge-base.ts';
-import { compileArticles, readArticleText, writeArticles } from './articles/compile.ts';
-import type { ArticlesOptions } from './articles/compile.ts';
+import { compileArticles, readArticleText, writeArticles } from './articles/compile-all.ts';
+import type { ArticlesOptions } from './articles/compile-all.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
 import { checkSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
 import { checkMediaFiles } from './articles/media.ts';
-import type { PictureSizes } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
 import type { BuildResult } from './build-options.ts';
 import { findEmptied } from './release/online.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/stage.ts';
-import { readAuthors } from './source/authors.ts';
 import { readCatalog } from './source/catalog.ts';
 import type { Diagnostics } from './source/diagnostics.ts';
 import { displayIn, placeOf, readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
-import { readRemoved } from './source/removed.ts';
+import type { PictureSizes } from './source/media.ts';
+import { readAuthors, readRemoved } from './source/yaml.ts';
 import type { Project, StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
 
 /** Options of {@link compile}. */
@@ -59,10 +57,10 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   const pictures = checkMediaFiles(content, options.cache, diagnostics);
   const articles = await compileArticles(content, { ...options, pictures });
   const aliases = collectAliases(articles, diagnostics);
-  checkReferences({ articles, content, aliases, pictures }, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
   const authors = readAuthors(sources.content, diagnostics);
-  if (authors) checkAuthors(authors, { articles, content, aliases, pictures }, diagnostics);
+  const whole = { articles, content, aliases, pictures, authors };
+  checkSite(whole, diagnostics);
 
   const included = new Map(collections.map((collection) => [collection, toListed(collection, articles)]));
   const counts = {
@@ -87,7 +85,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   checkRemoved(paths, diagnostics);
   const isEmptied = online && !options.allowEmpty && checkEmptied(online, sources, counts, diagnostics);
   const isComplete = !isEmptied && hasEveryArticle(articles, sources);
-  if (isComplete) checkUnusedMedia({ articles, content, authors: project.authors }, diagnostics);
+  if (isComplete) checkUnusedMedia(whole, diagnostics);
   const hasVanished = isComplete && online !== undefined && checkVanished(paths, online, sources.content, diagnostics);
   const due = articles.filter(({ state }) => state === 'scheduled').map(({ metadata }) => metadata.due!);
   const summary = {

@@ -10,7 +10,6 @@ import type { Authors, CategoryItem } from '#contract/site.ts';
 import { fileOf, sources, staticFiles, toJsonText } from '#contract/static-files.ts';
 import type { StaticFileName } from '#contract/static-files.ts';
 import type { Article } from './articles/article.ts';
-import type { ArticleText } from './articles/compile.ts';
 import { renderFeed, renderSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
 import { findRelated } from './articles/related.ts';
@@ -36,7 +35,7 @@ export interface Project extends Catalog {
  * Reads the text of an included article by the hash of its file: a text is a part of the data that {@link Row} selects, which
  * holds its hash. Returns undefined if the source was changed meanwhile, which fails the build.
  */
-export type ReadText = (sha256: string) => Promise<ArticleText | undefined>;
+export type ReadText = (sha256: string) => Promise<{ readonly html: string } | undefined>;
 
 /**
  * How a static file is made. `render` gets what `select` returned, as JSON, and nothing else. So the file is the same as in the

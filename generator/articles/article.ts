@@ -1,18 +1,16 @@
-import type { AnyCollection, CommonFrontMatter } from './collections/collection.ts';
-import { toTitleCase } from './content.ts';
-import type { CategoryFolder } from './content.ts';
-import { locateCategory } from './metadata.ts';
-import type { ArticleMetadata, Located } from './metadata.ts';
-import type { Diagnostics } from '../source/diagnostics.ts';
-import { parseFrontMatter } from '../source/front-matter.ts';
-import type { SplitArticle } from '../source/front-matter.ts';
-import { MarkdownError } from '../markdown/limits.ts';
-import { placeOf, readText } from '../source/load.ts';
-import type { SourceFile } from '../source/load.ts';
+import type { Finding, Position } from '../common/finding.ts';
+import { toPlainText } from '../markdown/plain-text.ts';
+import type { Reference } from '../markdown/plugins/rehype-links.ts';
 import type { Rendered } from '../markdown/render.ts';
-import { fileOf } from '#contract/static-files.ts';
+import type { Compression } from '../release/compress.ts';
+import { placeholderDescription } from '../source/front-matter.ts';
+import type { SourceArticle } from '../source/front-matter.ts';
+import type { SourceFile } from '../source/load.ts';
+import type { PictureSizes, Size } from '../source/media.ts';
+import type { AnyCollection, CommonFrontMatter, ListedArticle } from './collections/collection.ts';
+import type { CategoryFolder } from './content.ts';
 
-/** An article in this build. */
+/** A compiled article in this build. */
 export interface Article {
   readonly folder: CategoryFolder;
   readonly file: SourceFile;
@@ -27,113 +25,99 @@ export interface Article {
   readonly metadata: ArticleMetadata;
 }
 
-/** An article whose metadata is cached or whose file was parsed. */
-export interface OpenedArticle {
-  readonly file: SourceFile;
-  readonly cached: ArticleMetadata | undefined;
-  readonly parsed: Parsed | undefined;
+/**
+ * What the cache keeps of a compiled article: all that lists and checks need, without its text. It is plain JSON. Lines and
+ * columns are those of the file.
+ */
+export interface ArticleMetadata {
+  /** The hashes of its file in a release and of the compressed encodings; undefined if it was only checked. */
+  readonly encodings?: { compression: Compression; identity: string; gz: string; br: string } | undefined;
+  /** The display name of its category. */
+  readonly category: string;
+  /** The category name in its front matter, if there is one. */
+  readonly declared?: Located | undefined;
+  readonly draft: boolean;
+  /** The first day of publication, if it has one. */
+  readonly due?: string | undefined;
+  /** The field that decides about publication: `draft` if it is true, else the date. */
+  readonly publication: Position;
+  readonly title: string;
+  readonly item: ListedArticle;
+  /** The name of its author, if this kind of article has one. */
+  readonly author?: Located | undefined;
+  readonly aliases: readonly Located[];
+  /** The day of the last significant change, YYYY-MM-DD. */
+  readonly updated?: string | undefined;
+  readonly tags: readonly string[];
+  /** The texts of its headings. */
+  readonly headings: readonly string[];
+  /** The number of characters of its other text. */
+  readonly textLength: number;
+  /** The description, if it is still the one of a new article. */
+  readonly placeholder?: Located | undefined;
+  /** Media in the front matter. */
+  readonly media: readonly Located[];
+  /** The own pictures in its HTML, each with the size that it had, if that was known. */
+  readonly pictures: readonly { readonly path: string; readonly size?: Size | undefined }[];
+  /** Links, pictures, videos and sounds that point to this site. */
+  readonly references: readonly Reference[];
+  /** The IDs that links can point to. */
+  readonly ids: readonly string[];
+  /** What is wrong with its front matter and its Markdown. */
+  readonly findings: readonly Finding[];
 }
 
-/** An article's front matter, if valid, and its Markdown. */
-type Parsed = SplitArticle<CommonFrontMatter>;
-
-/** A category, its opened articles and their common display name. */
-export interface OpenedCategory {
-  readonly folder: CategoryFolder;
-  readonly name: string;
-  readonly articles: readonly OpenedArticle[];
+/** A text of the front matter with its position. */
+export interface Located extends Position {
+  readonly text: string;
 }
 
-/** Opens the articles of a category and parses those that are not cached. Reports and omits unreadable ones. */
-export function openCategory(
-  folder: CategoryFolder,
-  readCached: (file: SourceFile) => ArticleMetadata | undefined,
-  diagnostics: Diagnostics,
-): OpenedCategory {
-  const articles = folder.articles.flatMap((file): OpenedArticle[] => {
-    const cached = readCached(file);
-    const parsed = cached ? undefined : parseArticle(file, folder.collection, diagnostics);
-    return cached || parsed ? [{ file, cached, parsed }] : [];
+/**
+ * Creates the metadata of an article. Of invalid front matter it has the fields without a problem; of a body that cannot
+ * be rendered it has nothing.
+ */
+export function toMetadata(
+  { collection, category, path }: { collection: AnyCollection; category: string; path: string },
+  { value, fields, findings, place, bodyLine }: SourceArticle<CommonFrontMatter>,
+  rendered: Rendered | undefined,
+  sizes: PictureSizes,
+): ArticleMetadata {
+  const { draft = false, title = '', description, author, aliases = [], tags = [], updated } = fields ?? {};
+  const locate = (text: string | undefined, ...field: PropertyKey[]): Located | undefined =>
+    text === undefined ? undefined : { text, ...place(field) };
+  const toFileLine = <Item extends { readonly line: number }>(item: Item): Item => ({
+    ...item,
+    line: item.line + bodyLine - 1,
   });
-  return { folder, name: nameOf(folder, articles, diagnostics), articles };
-}
-
-/** Reads and parses an article. Reports its problems; returns undefined if it cannot be read or split. */
-export function parseArticle(
-  file: SourceFile,
-  { frontMatter }: AnyCollection,
-  diagnostics: Diagnostics,
-): Parsed | undefined {
-  const text = readText(file, diagnostics);
-  return text === undefined ? undefined : parseFrontMatter(text, frontMatter, file.display, diagnostics);
-}
-
-function declaredBy({ cached, parsed }: OpenedArticle): Located | undefined {
-  if (!parsed) return cached?.declared;
-  return parsed.fields && locateCategory(parsed.fields);
-}
-
-function nameOf(folder: CategoryFolder, articles: readonly OpenedArticle[], diagnostics: Diagnostics): string {
-  let { name } = folder;
-  let source = 'category.yaml';
-  for (const article of articles) {
-    const declared = declaredBy(article);
-    if (declared === undefined) continue;
-    if (name === undefined) {
-      name = declared.text;
-      source = article.file.display;
-    } else if (declared.text !== name) {
-      const place = placeOf(article.file, declared.line, declared.column);
-      diagnostics.error(place, `"category" must be the same in all of ${folder.slug}/`, `${source} says "${name}"`);
-    }
-  }
-  return name ?? toTitleCase(folder.slug);
-}
-
-/** The site path of an article and the path of its file in a release. */
-export function addressOf({ collection, slug: category }: CategoryFolder, file: SourceFile) {
-  const slug = file.path.slice(file.path.lastIndexOf('/') + 1, -'.md'.length);
-  return {
-    path: `/${collection.folder}/${category}/${slug}`,
-    output: fileOf(collection.articleFile, { category, slug }),
+  const { headings, text } = toPlainText(rendered?.html ?? '');
+  const mistakes = fields ? collection.findMistakes(fields) : [];
+  const metadata: ArticleMetadata = {
+    category,
+    declared: locate(fields?.category, 'category'),
+    draft,
+    due: value && collection.dueOn(value),
+    publication: place([draft ? 'draft' : 'date']),
+    title,
+    item: value ? collection.toListed(value, { path, category, words: rendered?.words ?? 0 }) : { path },
+    author: locate(author, 'author'),
+    aliases: aliases.map((alias, at) => locate(alias, 'aliases', at)!),
+    updated,
+    tags,
+    headings,
+    textLength: text.length,
+    placeholder: description === placeholderDescription ? locate(description, 'description') : undefined,
+    media: Object.entries(fields ? collection.media(fields) : {}).flatMap(
+      ([field, media]) => locate(media, field) ?? [],
+    ),
+    pictures: (rendered?.pictures ?? []).map(({ path: picture }) => ({ path: picture, size: sizes.get(picture) })),
+    references: (rendered?.references ?? []).map(toFileLine),
+    ids: rendered?.ids ?? [],
+    findings: [
+      ...findings,
+      ...mistakes.map(({ field, ...mistake }) => ({ severity: 'warning' as const, ...place([field]), ...mistake })),
+      ...(rendered?.findings ?? []).map(toFileLine),
+    ],
   };
-}
-
-/** What decides whether a release contains an article. */
-export interface Schedule {
-  /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
-  readonly now: string;
-  /** Includes drafts and scheduled articles: a preview. */
-  readonly withUnpublished?: boolean | undefined;
-}
-
-/** Creates an article of a build. */
-export function toArticle(
-  folder: CategoryFolder,
-  file: SourceFile,
-  metadata: ArticleMetadata,
-  { now, withUnpublished = false }: Schedule,
-): Article {
-  const { draft, due } = metadata;
-  const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
-  const { path, output } = addressOf(folder, file);
-  return { folder, file, path, output, state, isIncluded: withUnpublished || state === 'published', metadata };
-}
-
-/** Renders the body of an article. Reports a body that cannot be rendered or is empty, and returns undefined for it. */
-export async function renderBody(
-  file: SourceFile,
-  { body, bodyLine }: Parsed,
-  render: (markdown: string) => Promise<Rendered>,
-  diagnostics: Diagnostics,
-): Promise<Rendered | undefined> {
-  try {
-    const rendered = await render(body);
-    if (rendered.html !== '') return rendered;
-    diagnostics.error(placeOf(file, bodyLine), 'the article has no text');
-  } catch (error) {
-    if (!(error instanceof MarkdownError)) throw error;
-    diagnostics.error(placeOf(file, bodyLine + error.line - 1), error.message, error.hint);
-  }
-  return undefined;
+  // Copied, since V8's substrings keep the whole article text in memory.
+  return JSON.parse(JSON.stringify(metadata)) as ArticleMetadata;
 }

@@ -1,116 +1,139 @@
 import type { Aliases } from '#contract/content.ts';
 import type { Authors } from '#contract/site.ts';
-import type { Article } from './article.ts';
-import type { Diagnostics, Place } from '../source/diagnostics.ts';
-import { placeOf } from '../source/load.ts';
+import { suggest } from '../common/suggest.ts';
 import { idPrefix, toSafeId } from '../markdown/plugins/rehype-heading-ids.ts';
 import type { Reference, ReferenceUse } from '../markdown/plugins/rehype-links.ts';
+import type { Diagnostics, Place } from '../source/diagnostics.ts';
+import { placeOf } from '../source/load.ts';
+import type { PictureSizes } from '../source/media.ts';
+import { authorsFile } from '../source/yaml.ts';
+import type { Checked } from '../source/yaml.ts';
+import type { Article } from './article.ts';
+import type { Content } from './content.ts';
 import { mediaKindOf } from './media.ts';
-import { createSite } from './site.ts';
-import type { Site, SiteParts } from './site.ts';
-import { suggest } from '../common/suggest.ts';
 
-/** Checks that every link, anchor, image and cover of the articles has a target in the release. */
-export function checkReferences(parts: SiteParts, diagnostics: Diagnostics): void {
-  const site = createSite(parts);
-  for (const article of parts.articles) checkArticle(article, site, diagnostics);
-}
-
-/** Reports media that no article refers to, drafts and scheduled articles included, and that is no picture of an author. */
-export function checkUnusedMedia(
-  { articles, content: { media }, authors }: Pick<SiteParts, 'articles' | 'content'> & { readonly authors: Authors },
-  diagnostics: Diagnostics,
-): void {
-  const used = new Set([
-    ...articles.flatMap(({ metadata }) => [
-      ...metadata.media.map(({ text }) => text),
-      ...metadata.references.map(({ path }) => path),
-    ]),
-    ...Object.values(authors).map(({ picture }) => picture),
-  ]);
-  for (const [path, file] of media) {
-    if (used.has(path)) continue;
-    diagnostics.warning(placeOf(file), 'no article uses this file', 'remove it, or link it from an article');
-  }
+/** The site that a build makes: all that a reference can lead to. */
+export interface Site {
+  readonly articles: readonly Article[];
+  readonly content: Content;
+  readonly aliases: Aliases;
+  readonly pictures: PictureSizes;
+  /** The entries of `authors.yaml`; undefined if it has an error, or does not exist. */
+  readonly authors: Checked<Authors> | undefined;
 }
 
 /** Why a reference is dead, with a search for a similar target. */
-interface Fault {
+interface DeadReference {
   readonly message: string;
   readonly findHint?: () => string | undefined;
 }
 
-function checkArticle(article: Article, site: Site, diagnostics: Diagnostics): void {
-  const { file, metadata } = article;
-  const report = ({ line, column }: { line: number; column: number }, fault: Fault | undefined): void => {
-    if (fault) diagnostics.deadReference(placeOf(file, line, column), fault.message, fault.findHint);
+const dead = (message: string, hint?: string): DeadReference => ({ message, findHint: () => hint });
+
+/**
+ * Checks that every link, anchor, image and cover of the articles and every picture of an author has a target in the
+ * release, and that the authors of articles are in the list.
+ */
+export function checkSite({ articles, content, aliases, pictures, authors }: Site, diagnostics: Diagnostics): void {
+  const byPath = new Map(articles.map((article) => [article.path, article]));
+  const folders = new Set(
+    content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
+  );
+  /** The articles that have a source file, even one that does not compile. */
+  const sources = new Set(
+    content.categories.flatMap(({ articles: files }) => files.map(({ path }) => `/${path.slice(0, -'.md'.length)}`)),
+  );
+  const suggestPath = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
+  const report = (place: Place, reference: DeadReference | undefined): void => {
+    if (reference) diagnostics.deadReference(place, reference.message, reference.findHint);
   };
-  for (const { text: path, ...at } of metadata.media) {
-    report(at, checkMedia(path, 'link', site));
-    checkCover(path, placeOf(file, at.line, at.column), site, diagnostics);
-  }
-  // A draft is work in progress: the targets of its links may not exist yet.
-  if (metadata.draft) return;
-  if (metadata.placeholder) {
-    const { line, column } = metadata.placeholder;
-    const hint = 'write one or two sentences for lists and search engines';
-    diagnostics.warning(placeOf(file, line, column), 'the description is the one of the template', hint);
-  }
-  for (const reference of metadata.references) report(reference, checkReference(article, reference, site));
-}
 
-function checkReference(from: Article, { path, use, id, url }: Reference, site: Site): Fault | undefined {
-  if (url === '' && use === 'picture')
-    return { message: 'the picture has no address', findHint: () => 'write it between the parentheses' };
-  if (/^www\./i.test(url))
-    return { message: `the link "${url}" has no scheme`, findHint: () => `write https://${url}` };
-  if (path === undefined) return { message: `the link "${url}" leads out of content/` };
-  if (path.startsWith('/media/')) return checkMedia(path, use, site);
-  if (use === 'picture')
-    return { message: `the image "${url}" is not in content/media/`, findHint: () => site.suggest(path) };
-  if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
-  const target = site.find(path);
-  if (target) return checkTarget(from, target, id);
-  // An article that does not compile is reported once, not again for each link to it.
-  if (site.hasFolder(path) || site.hasSource(path)) return undefined;
-  return { message: `there is no article ${path}`, findHint: () => site.suggest(path) };
-}
+  const checkArticle = (article: Article): void => {
+    const { file, metadata } = article;
+    for (const { text: path, line, column } of metadata.media) {
+      report(placeOf(file, line, column), checkMedia(path, 'link'));
+      checkCover(path, placeOf(file, line, column));
+    }
+    // A draft is work in progress: the targets of its links may not exist yet.
+    if (metadata.draft) return;
+    if (metadata.placeholder) {
+      const { line, column } = metadata.placeholder;
+      const hint = 'write one or two sentences for lists and search engines';
+      diagnostics.warning(placeOf(file, line, column), 'the description is the one of the template', hint);
+    }
+    for (const reference of metadata.references) {
+      report(placeOf(file, reference.line, reference.column), checkReference(article, reference));
+    }
+    checkAuthor(article);
+  };
 
-/** Why a path of media is dead; undefined if it is not. */
-export function checkMedia(path: string, use: ReferenceUse, site: Site): Fault | undefined {
-  if (!site.hasMedia(path)) return { message: `there is no ${path} in content/`, findHint: () => site.suggest(path) };
-  const kind = mediaKindOf(path);
-  if (use === 'picture' && kind !== 'image') {
-    const instead = kind === 'application' ? `[text](${path})` : `<${kind} src="${path}"></${kind}>`;
-    return { message: `${path} is not a picture`, findHint: () => `write ${instead}` };
+  const checkReference = (from: Article, { path, use, id, url }: Reference): DeadReference | undefined => {
+    if (url === '' && use === 'picture') return dead('the picture has no address', 'write it between the parentheses');
+    if (/^www\./i.test(url)) return dead(`the link "${url}" has no scheme`, `write https://${url}`);
+    if (path === undefined) return dead(`the link "${url}" leads out of content/`);
+    if (path.startsWith('/media/')) return checkMedia(path, use);
+    const findHint = (): string | undefined => suggestPath(path);
+    if (use === 'picture') return { message: `the image "${url}" is not in content/media/`, findHint };
+    if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
+    const target = byPath.get(aliases[path] ?? path);
+    if (target) return checkTarget(from, target, id);
+    // An article that does not compile is reported once, not again for each link to it.
+    if (folders.has(path.replace(/\/$/, '')) || sources.has(path)) return undefined;
+    return { message: `there is no article ${path}`, findHint };
+  };
+
+  const checkMedia = (path: string, use: ReferenceUse): DeadReference | undefined => {
+    if (!content.media.has(path)) {
+      return { message: `there is no ${path} in content/`, findHint: () => suggestPath(path) };
+    }
+    const kind = mediaKindOf(path);
+    if (use === 'picture' && kind !== 'image') {
+      const instead = kind === 'application' ? `[text](${path})` : `<${kind} src="${path}"></${kind}>`;
+      return dead(`${path} is not a picture`, `write ${instead}`);
+    }
+    if (use === 'player' && kind !== 'video' && kind !== 'audio') {
+      const instead = kind === 'image' ? `![what it shows](${path})` : `[text](${path})`;
+      return dead(`${path} is neither a video nor a sound`, `write ${instead}`);
+    }
+    return undefined;
+  };
+
+  /** Lists and link previews cut other shapes off. Larger ones of the same shape are sharper, and vector pictures have no size. */
+  const checkCover = (path: string, place: Place): void => {
+    if (!content.media.has(path)) return;
+    if (mediaKindOf(path) !== 'image') diagnostics.error(place, 'the cover is not a picture', 'use a picture');
+    const size = pictures.get(path);
+    if (!size) return;
+    const isLargeEnough = size.width >= cover.width || path.endsWith('.svg');
+    const hasShape = Math.abs((size.width / size.height) * (cover.height / cover.width) - 1) < 0.01;
+    if (isLargeEnough && hasShape) return;
+    const message = `the cover is ${size.width} x ${size.height} pixels, not ${cover.width} x ${cover.height}`;
+    diagnostics.warning(place, message, hasShape ? 'use a larger one' : 'crop it to that shape');
+  };
+
+  const names = Object.keys(authors?.value ?? {});
+  /** Another name is a warning: an author may be missing, and a mistake in a name harms no reader. */
+  const checkAuthor = ({ file, metadata: { author } }: Article): void => {
+    if (!authors || !author || Object.hasOwn(authors.value, author.text)) return;
+    const message = `the author ${author.text} is not in ${authorsFile}`;
+    // YAML keys of these names are refused.
+    const canBeKey = !(author.text in {});
+    const add = canBeKey ? `add there: ${JSON.stringify(author.text)}: {}` : undefined;
+    diagnostics.warning(placeOf(file, author.line, author.column), message, suggest(author.text, names) ?? add);
+  };
+
+  for (const article of articles) checkArticle(article);
+  for (const [name, { picture }] of Object.entries(authors?.value ?? {})) {
+    if (picture !== undefined) report(authors!.place([name, 'picture']), checkMedia(picture, 'picture'));
   }
-  if (use === 'player' && kind !== 'video' && kind !== 'audio') {
-    const instead = kind === 'image' ? `![what it shows](${path})` : `[text](${path})`;
-    return { message: `${path} is neither a video nor a sound`, findHint: () => `write ${instead}` };
-  }
-  return undefined;
 }
 
 const cover = { width: 1200, height: 630 };
 
-/** Lists and link previews cut other shapes off. Larger ones of the same shape are sharper, and vector pictures have no size. */
-function checkCover(path: string, place: Place, site: Site, diagnostics: Diagnostics): void {
-  if (!site.hasMedia(path)) return;
-  if (mediaKindOf(path) !== 'image') diagnostics.error(place, 'the cover is not a picture', 'use a picture');
-  const size = site.sizeOf(path);
-  if (!size) return;
-  const isLargeEnough = size.width >= cover.width || path.endsWith('.svg');
-  const hasShape = Math.abs((size.width / size.height) * (cover.height / cover.width) - 1) < 0.01;
-  if (isLargeEnough && hasShape) return;
-  const message = `the cover is ${size.width} x ${size.height} pixels, not ${cover.width} x ${cover.height}`;
-  diagnostics.warning(place, message, hasShape ? 'use a larger one' : 'crop it to that shape');
-}
-
-function checkTarget(from: Article, target: Article, id: string): Fault | undefined {
-  const { ids, due } = target.metadata;
-  if ((target.state === 'draft' || target.state === 'scheduled') && from.state === 'published') {
-    const reason = target.state === 'draft' ? 'is a draft' : `is not published before ${due}`;
-    return { message: `the article ${target.path} ${reason}` };
+function checkTarget(from: Article, target: Article, id: string): DeadReference | undefined {
+  const { ids } = target.metadata;
+  if (from.state === 'published' && (target.state === 'draft' || target.state === 'scheduled')) {
+    return dead(`the article ${target.path} ${whyUnpublished(target)}`);
   }
   if (id === '' || id === toSafeId('top') || ids.includes(id)) return undefined;
   // Its body may be broken, which is reported once, not again for each link to one of its headings.
@@ -125,6 +148,49 @@ function checkTarget(from: Article, target: Article, id: string): Fault | undefi
     );
   };
   return { message: `there is no heading or anchor #${anchor} in ${target.path}`, findHint };
+}
+
+/** Why a release does not contain a draft or a scheduled article. */
+export function whyUnpublished({ state, metadata }: Article): string {
+  return state === 'draft' ? 'is a draft' : `is not published before ${metadata.due}`;
+}
+
+/** The name of a file or article in its path. */
+export const baseNameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
+
+/** Suggests a path for a dead one: the same name in another folder, or a similar name in the same folder. */
+function createSuggester(list: () => readonly string[]): (path: string) => string | undefined {
+  let index: { byName: Map<string, string[]>; byFolder: Map<string, string[]> } | undefined;
+  const hints = new Map<string, string | undefined>();
+  const find = (path: string): string | undefined => {
+    const paths = index ? [] : list();
+    index ??= { byName: Map.groupBy(paths, baseNameOf), byFolder: Map.groupBy(paths, folderOf) };
+    const moved = index.byName.get(baseNameOf(path));
+    if (moved?.length === 1) return `did you mean "${moved[0]}"?`;
+    const folder = folderOf(path);
+    const names = (index.byFolder.get(folder) ?? []).map(baseNameOf);
+    return suggest(baseNameOf(path), names)?.replace('"', `"${folder}/`);
+  };
+  return (path) => {
+    if (!hints.has(path)) hints.set(path, find(path.replace(/\/$/, '')));
+    return hints.get(path);
+  };
+}
+
+/** Reports media that no article refers to, drafts and scheduled articles included, and that is no picture of an author. */
+export function checkUnusedMedia({ articles, content: { media }, authors }: Site, diagnostics: Diagnostics): void {
+  const used = new Set([
+    ...articles.flatMap(({ metadata }) => [
+      ...metadata.media.map(({ text }) => text),
+      ...metadata.references.map(({ path }) => path),
+    ]),
+    ...Object.values(authors?.value ?? {}).map(({ picture }) => picture),
+  ]);
+  for (const [path, file] of media) {
+    if (used.has(path)) continue;
+    diagnostics.warning(placeOf(file), 'no article uses this file', 'remove it, or link it from an article');
+  }
 }
 
 /** Collects the former paths of the included articles. Reports a path that an article or another alias already has. */

@@ -4,13 +4,11 @@ import { MediaPath, Slug } from '#contract/primitives.ts';
 import { collections } from './collections/index.ts';
 import type { AnyCollection } from './collections/collection.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
-import { placeOf, readText } from '../source/load.ts';
+import { placeOf } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { renameTo, toSlug } from '../source/slug.ts';
 import { suggest } from '../common/suggest.ts';
-import { authorsFile } from '../source/authors.ts';
-import { removedFile } from '../source/removed.ts';
-import { checkYaml } from '../source/yaml.ts';
+import { authorsFile, readYaml, removedFile } from '../source/yaml.ts';
 
 /** A folder of articles. */
 export interface CategoryFolder {
@@ -71,8 +69,7 @@ export function toTitleCase(slug: string): string {
 function addToCategory(category: CategoryFolder, file: SourceFile, diagnostics: Diagnostics): void {
   const name = basename(file.path);
   if (name === 'category.yaml') {
-    const text = readText(file, diagnostics);
-    const checked = text === undefined ? undefined : checkYaml(text, Category, file.display, diagnostics);
+    const checked = readYaml(file, Category, diagnostics);
     if (checked) category.name = checked.value.name;
   } else if (name.endsWith('.md')) {
     if (checkSlug(name.slice(0, -'.md'.length), file, diagnostics, '.md')) category.articles.push(file);

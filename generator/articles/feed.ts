@@ -3,7 +3,6 @@ import { staticFiles } from '#contract/static-files.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import type { SourceFolder } from '../source/load.ts';
-import type { ArticleText } from './compile.ts';
 
 /** The addresses of the website and of this service, without a slash at their ends; undefined if they are not set. */
 export interface SiteUrls {
@@ -37,7 +36,7 @@ interface FeedEntry extends ContentItem {
  */
 export async function renderFeed(
   { site, service, updated, entries }: Feed,
-  readText: (sha256: string) => Promise<ArticleText | undefined>,
+  readText: (sha256: string) => Promise<{ readonly html: string } | undefined>,
 ): Promise<string> {
   const rendered = await Promise.all(
     entries.map(async (entry) => {

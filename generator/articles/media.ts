@@ -3,15 +3,10 @@ import { mediaTypes } from '#contract/content.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf, readSource } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
-import { readMediaFacts } from '../source/media/facts.ts';
-import type { MediaFacts, Size } from '../source/media/facts.ts';
-import { formatOfEnding, formats } from '../source/media/format.ts';
-import type { Format, FormatName } from '../source/media/format.ts';
+import { formatOfEnding, formats, readMediaFacts } from '../source/media.ts';
+import type { Format, FormatName, MediaFacts, PictureSizes, Size } from '../source/media.ts';
 import type { ArticleCache } from './cache.ts';
 import type { Content } from './content.ts';
-
-/** The sizes of pictures in pixels, by site path. */
-export type PictureSizes = ReadonlyMap<string, Size>;
 
 /** Pages with larger pictures load slowly on phones. */
 const maxPictureBytes = 1_000_000;
@@ -42,9 +37,7 @@ function readFacts(file: SourceFile, cache: ArticleCache, diagnostics: Diagnosti
 function checkMediaFile(file: SourceFile, { format, fault }: MediaFacts, diagnostics: Diagnostics): void {
   const expected = formatOfEnding(extname(file.path).slice(1))!;
   if (format !== expected) return checkName(file, format, expected, diagnostics);
-  if (fault) {
-    diagnostics[fault.severity](placeOf(file, fault.at?.line, fault.at?.column), fault.message, fault.hint);
-  }
+  if (fault) diagnostics.report(file.display, [fault]);
   if (mediaKindOf(file.path) === 'image' && file.bytes > maxPictureBytes) {
     const message = `the picture has ${(file.bytes / 1e6).toFixed(1)} MB, more than 1 MB`;
     diagnostics.warning(placeOf(file), message, 'readers wait for it: make it smaller, or save it as WebP or AVIF');
@@ -62,35 +55,16 @@ function checkName(
   const actual: Format | undefined = format && formats[format];
   if (!actual) {
     // Some players write sounds without a signature at the beginning.
-    return diagnostics[family === 'player' ? 'warning' : 'error'](
-      placeOf(file),
-      `the file is not ${wanted}`,
-      'save it again, or remove it',
-    );
+    const severity = family === 'player' ? 'warning' : 'error';
+    return diagnostics[severity](placeOf(file), `the file is not ${wanted}`, 'save it again, or remove it');
   }
   const ending = extname(file.path);
   const [better] = actual.endings;
-  const hint = better ? `rename it to "${basename(file.path, ending)}.${better}"` : (adviceOn[format!] ?? 'remove it');
+  const hint = better ? `rename it to "${basename(file.path, ending)}.${better}"` : (actual.advice ?? 'remove it');
   // Browsers look at the bytes of pictures, and at those of videos and sounds.
   const works = family !== 'other' && actual.family === family;
   diagnostics[works ? 'warning' : 'error'](placeOf(file), `the file is ${actual.label}, not ${wanted}`, hint);
 }
-
-const saveAs = 'browsers do not show it: save it as JPEG, PNG, WebP or AVIF';
-
-/** What to do with files that are in no format of media. */
-const adviceOn: Partial<Record<FormatName, string>> = {
-  heic: saveAs,
-  bmp: 'save it as PNG',
-  tiff: saveAs,
-  photoshop: saveAs,
-  jpegXl: saveAs,
-  gzip: 'unpack it',
-  zip: 'unpack it',
-  gitLfs: 'run "git lfs pull", which gets the file itself',
-  html: 'the download was a page: save the file itself',
-  empty: 'save it again',
-};
 
 /** The kind of a media file by its ending: the first part of its media type. */
 export function mediaKindOf(path: string): string | undefined {

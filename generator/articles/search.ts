@@ -6,7 +6,6 @@ import { toJsonText } from '#contract/static-files.ts';
 import type MiniSearch from 'minisearch';
 import project from '../../package.json' with { type: 'json' };
 import { toPlainText } from '../markdown/plain-text.ts';
-import type { ArticleText } from './compile.ts';
 
 /** The articles of the search index, in the order of their numbers. */
 interface Searched {
@@ -22,7 +21,7 @@ interface Entry extends KnowledgeBaseSummary {
   readonly text: string;
 }
 
-type ReadText = (sha256: string) => Promise<ArticleText | undefined>;
+type ReadText = (sha256: string) => Promise<{ readonly html: string } | undefined>;
 
 /** The file has the texts of articles only if it is not larger, compressed with gzip. */
 const maxGzipBytes = 1_000_000;

@@ -1,10 +1,11 @@
-import { closest, distance } from 'fastest-levenshtein';
 import type { Aliases } from '#contract/content.ts';
+import { findSimilar } from '../common/suggest.ts';
 import type { Online } from '../release/online.ts';
 import type { Diagnostics, Place } from '../source/diagnostics.ts';
 import { displayIn, placeOf } from '../source/load.ts';
-import { removedFile } from '../source/removed.ts';
+import { removedFile } from '../source/yaml.ts';
 import type { Article } from './article.ts';
+import { baseNameOf, whyUnpublished } from './checks.ts';
 
 /** The paths of a build. */
 export interface Paths {
@@ -38,11 +39,13 @@ export function checkVanished(
     const message = `${path} is online, and this build no longer has it`;
     const article = unpublished.get(path);
     if (article) {
-      const { state, metadata } = article;
-      const reason = state === 'draft' ? 'is a draft' : `is not published before ${metadata.due}`;
-      const { line, column } = metadata.publication;
+      const { line, column } = article.metadata.publication;
       const hint = `if that is intended, add to ${file}: - ${path}`;
-      diagnostics.warning(placeOf(article.file, line, column), `${message}: its article ${reason}`, hint);
+      diagnostics.warning(
+        placeOf(article.file, line, column),
+        `${message}: its article ${whyUnpublished(article)}`,
+        hint,
+      );
       continue;
     }
     const successor = findSuccessor(path);
@@ -90,23 +93,19 @@ const maxComparisons = 1_000_000;
 function createSuccessorSearch(published: readonly Article[], { articles, aliases }: Online, vanished: number) {
   const byPath = new Map(published.map((article) => [article.path, article]));
   const added = published.filter(({ path }) => !articles.has(path));
-  const byName = new Map(added.map((article) => [keyOf(article.path, nameOf(article.path)), article]));
+  const byName = new Map(added.map((article) => [keyOf(article.path, baseNameOf(article.path)), article]));
   const byTitle = new Map(added.map((article) => [keyOf(article.path, article.metadata.title), article]));
   return (path: string): Article | undefined => {
     const alias = Object.hasOwn(aliases, path) ? byPath.get(aliases[path]!) : undefined;
-    const same = alias ?? byName.get(keyOf(path, nameOf(path))) ?? byTitle.get(keyOf(path, articles.get(path) ?? ''));
+    const same =
+      alias ?? byName.get(keyOf(path, baseNameOf(path))) ?? byTitle.get(keyOf(path, articles.get(path) ?? ''));
     if (same || added.length * vanished > maxComparisons) return same;
-    const names = added
-      .filter((article) => kindOf(article.path) === kindOf(path))
-      .map((article) => nameOf(article.path));
-    const nearest = names.length > 0 ? closest(nameOf(path), names) : undefined;
-    if (nearest === undefined || distance(nearest, nameOf(path)) > Math.max(2, nameOf(path).length / 3))
-      return undefined;
-    return byName.get(keyOf(path, nearest));
+    const names = added.flatMap((article) => (kindOf(article.path) === kindOf(path) ? baseNameOf(article.path) : []));
+    const similar = findSimilar(baseNameOf(path), names);
+    return similar === undefined ? undefined : byName.get(keyOf(path, similar));
   };
 }
 
 /** An alias leads to an article of the same kind. */
 const keyOf = (path: string, text: string): string => `${kindOf(path)} ${text}`;
 const kindOf = (path: string): string => path.split('/', 2)[1]!;
-const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);

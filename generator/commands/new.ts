@@ -8,12 +8,10 @@ import { blog } from '../articles/collections/blog.ts';
 import { collections } from '../articles/collections/index.ts';
 import { knowledgeBase } from '../articles/collections/knowledge-base.ts';
 import { toTitleCase } from '../articles/content.ts';
-import { renderTemplate } from '../articles/template.ts';
 import { CommandError } from '../common/command-line.ts';
 import { createFolder } from '../common/folder.ts';
 import { suggest } from '../common/suggest.ts';
-import { createDiagnostics } from '../source/diagnostics.ts';
-import { parseFrontMatter } from '../source/front-matter.ts';
+import { parseArticle, renderTemplate } from '../source/front-matter.ts';
 import { displayPath } from '../source/load.ts';
 import { toSlug } from '../source/slug.ts';
 
@@ -154,7 +152,8 @@ function findNewestCover(content: string, categories: readonly string[]): string
     .filter((file) => file.endsWith('.md') && isFile(file))
     .flatMap((file) => {
       const text = readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
-      const value = parseFrontMatter(text, BlogFrontMatter, file, createDiagnostics({}))?.frontMatter?.value;
+      const source = parseArticle(text, BlogFrontMatter);
+      const value = 'value' in source && source.value;
       return value && existsSync(join(content, value.cover)) ? [value] : [];
     });
   return articles.toSorted((a, b) => (a.date < b.date ? 1 : -1))[0]?.cover;

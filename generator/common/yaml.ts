@@ -1,43 +1,21 @@
-import { LineCounter, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
-import type { Document, Node } from 'yaml';
+import { LineCounter, isMap, isPair, isScalar, isSeq, parseDocument, visit } from 'yaml';
+import type { Document, Node, Pair } from 'yaml';
 import type { z } from 'zod';
-import { findCutTexts } from './cut-comments.ts';
-import type { CutText } from './cut-comments.ts';
+import type { Finding, Position } from './finding.ts';
 import { accepts, checkOptions, findMismatches, formatPath, maxCorrections } from './schema-issues.ts';
-import type { Mismatch } from './schema-issues.ts';
-import { findSyntaxProblems, quote } from './yaml-syntax.ts';
-import type { Finding } from './yaml-syntax.ts';
+import { findSyntaxFaults, quote } from './yaml-syntax.ts';
+import type { Fault } from './yaml-syntax.ts';
 
-/** A position in a text; lines and columns count from 1. */
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
-
-/** A problem in a YAML text, with a hint how to fix it. */
-export interface YamlProblem extends Position {
-  readonly message: string;
-  readonly hint?: string;
-}
-
-/** The value of a YAML document with its positions. */
+/** The content of a YAML text, as far as it is valid. */
 export interface CheckedYaml<Value> {
-  readonly value: Value;
+  /** Undefined if there is any error. */
+  readonly value: Value | undefined;
+  /** The top-level fields without an error; undefined if the text is no mapping. */
+  readonly fields: Partial<Value> | undefined;
+  /** All errors in the order of the text, and then all warnings. */
+  readonly findings: readonly Finding[];
   /** The position of the value at a path of keys, or of its nearest ancestor. */
   readonly place: (path: readonly PropertyKey[]) => Position;
-}
-
-/** A valid YAML document. */
-export interface ValidYaml<Value> extends CheckedYaml<Value> {
-  readonly warnings: readonly YamlProblem[];
-}
-
-/** A YAML document with problems. */
-export interface InvalidYaml<Value> {
-  readonly problems: readonly YamlProblem[];
-  readonly warnings: readonly YamlProblem[];
-  /** The top-level fields without a problem; undefined if the document is no mapping. */
-  readonly fields: CheckedYaml<Partial<Value>> | undefined;
 }
 
 /** Options for files that contain credentials. */
@@ -48,42 +26,12 @@ export interface YamlOptions {
   readonly hideSource?: boolean;
 }
 
-/**
- * Parses YAML (1.2, core schema) and validates it. Returns the value, or all problems in the order of the text. Aliases,
- * custom tags and duplicate keys are errors.
- */
+/** Parses YAML (1.2, core schema) and validates it. Aliases, custom tags and duplicate keys are errors. */
 export function parseYaml<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
   { replaceText, hideSource = false }: YamlOptions = {},
-): ValidYaml<z.infer<Schema>> | InvalidYaml<z.infer<Schema>> {
-  const { document, toProblems, positionAt } = parse(text);
-  const broken = findSyntaxProblems({ document, text, hideSource });
-  if (broken.length > 0) return { problems: toProblems(broken), warnings: [], fields: undefined };
-  const unreplaced = replaceText ? replaceTexts(document, replaceText) : [];
-  const value: unknown = document.toJS();
-  const result = schema.safeParse(value, checkOptions);
-  const root = document.contents;
-  const place = (path: readonly PropertyKey[]): Position => positionAt(offsetOf(root, path));
-  const cuts = hideSource
-    ? []
-    : findCutTexts(document, text)
-        .slice(0, maxCorrections)
-        .filter(({ path, kept, comment }) => accepts(schema, value, path, `${kept} ${comment}`.trim()));
-  const warnings = toProblems(cuts.filter(({ kept }) => kept !== '').map((cut) => describeCut(cut)));
-  if (result.success && unreplaced.length === 0) return { value: result.data, place, warnings };
-  const isQuoted = (path: readonly PropertyKey[]): boolean => /^["']/.test(text.slice(offsetOf(root, path)));
-  const mismatches = findMismatches(value, schema, result.error?.issues ?? [], { isQuoted, hideValues: hideSource });
-  const findings = mismatches
-    .map(({ path, atKey, message, hint }) => ({ message, hint, offset: offsetOf(root, path, atKey) }))
-    .map((finding) => addCutHint(finding, cuts))
-    .filter(({ offset }) => !unreplaced.some((finding) => finding.offset === offset));
-  const fields = isMap(root) ? { value: omitInvalid(value, mismatches) as Partial<z.infer<Schema>>, place } : undefined;
-  return { problems: toProblems([...unreplaced, ...findings]), warnings, fields };
-}
-
-/** Parses a YAML text, with functions that convert offsets in it to lines and columns. */
-function parse(text: string) {
+): CheckedYaml<z.infer<Schema>> {
   const lines = new LineCounter();
   const document = parseDocument(text, {
     uniqueKeys: false,
@@ -95,46 +43,115 @@ function parse(text: string) {
     prettyErrors: false,
     logLevel: 'error',
   });
+  const root = document.contents;
   const positionAt = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const toProblems = (findings: readonly Finding[]): YamlProblem[] =>
-    findings
+  const place = (path: readonly PropertyKey[]): Position => positionAt(offsetOf(root, path));
+  const toFindings = (severity: Finding['severity'], faults: readonly Fault[]): Finding[] =>
+    faults
       .toSorted((a, b) => a.offset - b.offset)
-      .map(({ offset, message, hint }) => ({ ...positionAt(offset), message, ...(hint && { hint }) }));
-  return { document, positionAt, toProblems };
+      .map(({ offset, message, hint }) => ({ severity, ...positionAt(offset), message, ...(hint && { hint }) }));
+
+  const broken = findSyntaxFaults({ document, text, hideSource });
+  if (broken.length > 0) {
+    return { value: undefined, fields: undefined, findings: toFindings('error', broken), place };
+  }
+  const unreplaced = replaceText ? replaceTexts(document, replaceText) : [];
+  const whole: unknown = document.toJS();
+  const { data, error } = schema.safeParse(whole, checkOptions);
+  const cuts = hideSource
+    ? []
+    : findCutTexts(document, text)
+        .slice(0, maxCorrections)
+        .filter(({ path, kept, comment }) => accepts(schema, whole, path, `${kept} ${comment}`.trim()));
+  const warnings = toFindings(
+    'warning',
+    cuts.filter(({ kept }) => kept !== '').map((cut) => describeCut(cut)),
+  );
+  if (!error && unreplaced.length === 0) return { value: data, fields: data, findings: warnings, place };
+
+  const isQuoted = (path: readonly PropertyKey[]): boolean => /^["']/.test(text.slice(offsetOf(root, path)));
+  const mismatches = findMismatches(whole, schema, error?.issues ?? [], { isQuoted, hideValues: hideSource });
+  const faults = mismatches.flatMap(({ path, atKey, message, hint }): Fault[] => {
+    const offset = offsetOf(root, path, atKey);
+    if (unreplaced.some((fault) => fault.offset === offset)) return [];
+    // A value that seems to be empty may be a text that begins with a `#`.
+    const cut = cuts.find(({ kept, start }) => kept === '' && start === offset);
+    const write = cut && `YAML reads what follows # as a comment; write ${quote(cut.comment)}`;
+    return [{ offset, message, hint: write ?? hint }];
+  });
+  const invalid = new Set(mismatches.map(({ path }) => String(path[0])));
+  const valid = isMap(root) && Object.entries(whole as object).filter(([name]) => !invalid.has(name));
+  return {
+    value: undefined,
+    fields: valid ? (Object.fromEntries(valid) as Partial<z.infer<Schema>>) : undefined,
+    findings: [...toFindings('error', [...unreplaced, ...faults]), ...warnings],
+    place,
+  };
 }
 
-function describeCut({ path, offset, kept, comment }: CutText): Finding {
+/** A text that ends at a `#`, since YAML reads the rest of the line as a comment. */
+interface CutText {
+  /** The path of keys to the text. */
+  readonly path: readonly PropertyKey[];
+  /** The offset of the text, and of its `#`. */
+  readonly start: number;
+  readonly offset: number;
+  /** What is left of the text: empty if it begins with the `#`. */
+  readonly kept: string;
+  readonly comment: string;
+}
+
+/** Finds texts that a comment cuts off. A real comment has a space after its `#`. */
+function findCutTexts(document: Document.Parsed, text: string): CutText[] {
+  const found: CutText[] = [];
+  visit(document, {
+    Scalar(role, node, ancestors) {
+      const isText = typeof node.value === 'string' && node.type === 'PLAIN';
+      if (role === 'key' || !node.range || !(isText || node.value === null)) return;
+      const [start, end] = node.range;
+      const newline = text.indexOf('\n', end);
+      const line = text.slice(end, newline < 0 ? undefined : newline);
+      const [, space, comment] = /^([ \t]*)(#[\p{L}\p{N}].*)$/u.exec(line) ?? [];
+      if (space === undefined || comment === undefined) return;
+      const path = pathOf([...ancestors, node]);
+      const kept = isText ? text.slice(start, end) : '';
+      found.push({ path, start, offset: end + space.length, kept, comment: comment.trim() });
+    },
+  });
+  return found;
+}
+
+function describeCut({ path, offset, kept, comment }: CutText): Fault {
   const message = `"${formatPath(path)}" ends before ${comment}, which YAML reads as a comment`;
   return { offset, message, hint: `write ${quote(`${kept} ${comment}`)}` };
 }
 
-/** A value that seems to be empty may be a text that begins with a `#`. */
-function addCutHint(finding: Finding, cuts: readonly CutText[]): Finding {
-  const cut = cuts.find(({ kept, start }) => kept === '' && start === finding.offset);
-  if (!cut) return finding;
-  return { ...finding, hint: `YAML reads what follows # as a comment; write ${quote(cut.comment)}` };
-}
-
-/** The fields of a mapping that no mismatch is about. */
-function omitInvalid(mapping: unknown, mismatches: readonly Mismatch[]): unknown {
-  const invalid = new Set(mismatches.map(({ path }) => String(path[0])));
-  return Object.fromEntries(Object.entries(mapping as object).filter(([name]) => !invalid.has(name)));
-}
-
 /** Replaces the text values of a document, but not its keys; returns the reported problems. */
-function replaceTexts(document: Document.Parsed, replace: NonNullable<YamlOptions['replaceText']>): Finding[] {
-  const findings: Finding[] = [];
+function replaceTexts(document: Document.Parsed, replace: NonNullable<YamlOptions['replaceText']>): Fault[] {
+  const faults: Fault[] = [];
   visit(document, {
     Scalar(role, node) {
       if (role === 'key' || typeof node.value !== 'string') return;
       const offset = node.range?.[0] ?? 0;
-      node.value = replace(node.value, (message) => findings.push({ offset, message }));
+      node.value = replace(node.value, (message) => faults.push({ offset, message }));
     },
   });
-  return findings;
+  return faults;
+}
+
+/** A key that is no single value is an error, and writing it out may take forever. */
+const nameOf = (key: unknown): string => (isScalar(key) ? String(key.value) : '');
+
+/** The path of keys that leads through nodes, of which each contains the next. */
+function pathOf(nodes: readonly (Document | Node | Pair)[]): PropertyKey[] {
+  return nodes.flatMap((node, index): PropertyKey[] => {
+    const next = nodes[index + 1];
+    if (isSeq(node)) return [node.items.indexOf(next)];
+    return isMap(node) && isPair(next) ? [nameOf(next.key)] : [];
+  });
 }
 
 /** The offset of the node at a path, or of its nearest ancestor. */
@@ -143,7 +160,7 @@ function offsetOf(root: unknown, path: readonly PropertyKey[], atKey = false): n
   let offset = node?.range?.[0] ?? 0;
   for (const [index, part] of path.entries()) {
     if (isMap(node)) {
-      const pair = node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(part));
+      const pair = node.items.find(({ key }) => nameOf(key) === String(part));
       if (!pair) break;
       const last = index === path.length - 1;
       const keyOffset = (pair.key as Node).range?.[0];

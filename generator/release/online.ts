@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ofetch } from 'ofetch';
 import type { FetchError } from 'ofetch';
 import { z } from 'zod';
 import { Aliases } from '#contract/content.ts';
@@ -97,6 +96,8 @@ async function fetchListing<Value>(base: string, { target, schema, noun, missing
   try {
     // The timeout of ofetch covers the headers only; a signal covers the body too.
     const signal = AbortSignal.timeout(timeoutMs);
+    // Loaded here, since most builds compare with the folder that they write.
+    const { ofetch } = await import('ofetch');
     const response = await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', signal });
     text = await readBody(response);
   } catch (error) {

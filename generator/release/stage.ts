@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { copyFileSync, linkSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
 import { createFolder } from '../common/folder.ts';
@@ -39,11 +39,13 @@ export interface ReleaseStageOptions {
   readonly previous: PreviousRelease | undefined;
   /** A release for `dev`: it has no compressed files and is not flushed to disk. */
   readonly isPreview?: boolean;
+  /** Whether the release need not survive a power loss, and is not flushed to disk either. */
+  readonly isTemporary?: boolean | undefined;
 }
 
 /** Starts a release, and removes the abandoned stages of killed builds. */
 export async function createReleaseStage(options: ReleaseStageOptions): Promise<Stage> {
-  const { out, compressor, previous, isPreview = false } = options;
+  const { out, compressor, previous, isPreview = false, isTemporary = isPreview } = options;
   const releases = join(out, 'releases');
   createFolder(releases);
   await removeAbandonedStages(releases);
@@ -77,7 +79,7 @@ export async function createReleaseStage(options: ReleaseStageOptions): Promise<
       await withLock(out, async () => {
         await moveIntoPlace(root, join(releases, manifest.id), async () => {
           files.put('manifest.json', Buffer.from(renderManifest(manifest)));
-          if (!isPreview) await flush(root, [...Object.keys(manifest.files), 'manifest.json']);
+          if (!isTemporary) await flush(root, [...Object.keys(manifest.files), 'manifest.json']);
         });
         await makeCurrent(out, manifest.id);
       });
@@ -92,8 +94,9 @@ function createFiles(root: string) {
   const files = new Map<string, Manifest['files'][string]>();
   const folders = new Set<string>();
   const pathOf = (file: string): string => {
-    const path = join(root, file);
-    const folder = dirname(path);
+    // Not by node:path: a release of 10,000 articles has 30,000 files.
+    const path = `${root}/${file}`;
+    const folder = path.slice(0, path.lastIndexOf('/'));
     if (!folders.has(folder)) createFolder(folder);
     folders.add(folder);
     return path;
@@ -108,7 +111,7 @@ function createFiles(root: string) {
     /** Links all files of another folder, or returns false if one is missing because its release is being removed. */
     link(from: string, entries: readonly [string, Manifest['files'][string]][]): boolean {
       try {
-        for (const [file] of entries) linkOrCopy(join(from, file), pathOf(file));
+        for (const [file] of entries) linkOrCopy(`${from}/${file}`, pathOf(file));
       } catch {
         for (const [file] of entries) rmSync(pathOf(file), { force: true });
         return false;

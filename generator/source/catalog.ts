@@ -7,13 +7,13 @@ import { sources } from '#contract/static-files.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics } from './diagnostics.ts';
-import { displayIn, placeOf, readText } from './load.ts';
+import { displayIn, placeOf } from './load.ts';
 import type { SourceFile, SourceFolder } from './load.ts';
 import { renameTo, toSlug } from './slug.ts';
 import { toShownTime } from '../common/local-time.ts';
 import { formatPath } from '../common/schema-issues.ts';
 import { suggest } from '../common/suggest.ts';
-import { checkYaml } from './yaml.ts';
+import { readYaml } from './yaml.ts';
 
 /** The checked catalog. domains.yaml and status.yaml are optional. */
 export interface Catalog {
@@ -86,8 +86,7 @@ function parse<Schema extends z.ZodType>(
   diagnostics: Diagnostics,
   check: (value: z.infer<Schema>, report: Report, warn: Report) => void,
 ): z.infer<Schema> | undefined {
-  const text = readText(file, diagnostics);
-  const checked = text === undefined ? undefined : checkYaml(text, schema, file.display, diagnostics);
+  const checked = readYaml(file, schema, diagnostics);
   if (!checked) return undefined;
   const { value, place } = checked;
   check(

@@ -1,18 +1,13 @@
+import type { Finding, Position } from '../common/finding.ts';
 import { escapeControls } from '../common/terminal.ts';
 
-/** A position in a source file; lines and columns count from 1, and `file` is a path that a terminal can open. */
-export interface Place {
+/** A position in a source file; `file` is a path that a terminal can open. */
+export interface Place extends Position {
   readonly file: string;
-  readonly line: number;
-  readonly column: number;
 }
 
 /** A problem in a source file, with a hint how to fix it. */
-export interface Diagnostic extends Place {
-  readonly severity: 'error' | 'warning';
-  readonly message: string;
-  readonly hint?: string | undefined;
-}
+export interface Diagnostic extends Place, Finding {}
 
 /** How diagnostics are printed: for people, for programs, or as GitHub workflow annotations. */
 export type DiagnosticFormat = 'text' | 'json' | 'github';
@@ -25,6 +20,8 @@ export interface Diagnostics {
   warning(place: Place, message: string, hint?: string): void;
   /** Reports a dead link or a missing image: an error, or a warning in a lenient build. */
   deadReference(place: Place, message: string, findHint?: () => string | undefined): void;
+  /** Reports what was found in a file. */
+  report(file: string, findings: readonly Finding[]): void;
   /** Whether an error was reported, or one in a file or folder. */
   failed(path?: string): boolean;
   /** Everything reported, ordered by file, line and column. */
@@ -44,9 +41,10 @@ export function createDiagnostics({ lenient = false, strict = false }: Strictnes
   const found: Diagnostic[] = [];
   const add = (severity: Diagnostic['severity'], { file, line, column }: Place, message: string, hint?: string): void =>
     void found.push({ severity, file, line, column, message, ...(hint && { hint }) });
+  const warning = strict ? 'error' : 'warning';
   return {
     error: (place, message, hint) => add('error', place, message, hint),
-    warning: (place, message, hint) => add(strict ? 'error' : 'warning', place, message, hint),
+    warning: (place, message, hint) => add(warning, place, message, hint),
     deadReference: ({ file, line, column }, message, findHint) =>
       void found.push({
         severity: lenient ? 'warning' : 'error',
@@ -59,6 +57,11 @@ export function createDiagnostics({ lenient = false, strict = false }: Strictnes
           return findHint?.();
         },
       }),
+    report(file, findings) {
+      for (const { severity, message, hint, ...position } of findings) {
+        add(severity === 'error' ? severity : warning, { file, ...position }, message, hint);
+      }
+    },
     failed: (path) => found.some(({ severity, file }) => severity === 'error' && isWithin(file, path)),
     list: () => found.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
   };

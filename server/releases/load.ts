@@ -1,7 +1,6 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { parseManifest } from '#common/manifest.ts';
-import { inSlices } from '#common/slices.ts';
+import { inSlices, parseManifest } from '#common/manifest.ts';
 import type { Aliases } from '#contract/content.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
 import type { StaticFile } from '#contract/endpoint.ts';

@@ -107,6 +107,7 @@ export function buildProject(root: string, options: Partial<BuildOptions> = {}):
     now: '2026-11-20',
     lenient: false,
     noCache: false,
+    isTemporary: true,
     compression: 'fast',
     ...options,
   });

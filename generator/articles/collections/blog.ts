@@ -21,7 +21,7 @@ export const blog: Collection<BlogFrontMatter, ContentItem> = {
           },
         ]
       : [],
-  toItem: ({ title, description, date, author, cover }, { path, category, words }) => ({
+  toListed: ({ title, description, date, author, cover }, { path, category, words }) => ({
     title,
     description,
     path,

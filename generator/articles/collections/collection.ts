@@ -13,30 +13,13 @@ export interface CommonFrontMatter {
   readonly aliases?: readonly string[] | undefined;
 }
 
-/** The data of an article that its front matter does not contain. */
-export interface ArticleFacts {
-  /** `/blog/<category>/<slug>` or `/knowledgebase/<category>/<slug>`. */
-  readonly path: string;
-  /** Display name of its category. */
-  readonly category: string;
-  /** The number of words of prose. */
-  readonly words: number;
-}
-
-/** A probable mistake in a field of the front matter. */
-export interface FieldMistake {
-  readonly field: string;
-  readonly message: string;
-  readonly hint: string;
-}
-
-/** The list item of an article of any kind. */
-export interface ListItem {
+/** An article in a list. */
+export interface ListedArticle {
   readonly path: string;
 }
 
 /** A kind of article: its folder, its front matter and its list items. */
-export interface Collection<FrontMatter extends CommonFrontMatter, Item extends ListItem> {
+export interface Collection<FrontMatter extends CommonFrontMatter, Item extends ListedArticle> {
   /** Its folder in content/, and the first segment of its paths. */
   readonly folder: string;
   readonly frontMatter: z.ZodType<FrontMatter>;
@@ -46,12 +29,12 @@ export interface Collection<FrontMatter extends CommonFrontMatter, Item extends 
   /** Media in the valid fields of the front matter, by field. */
   media(fields: Partial<FrontMatter>): Readonly<Record<string, string | undefined>>;
   /** Probable mistakes in the valid fields of the front matter. */
-  findMistakes(fields: Partial<FrontMatter>): readonly FieldMistake[];
-  /** The list item; the article is the same with `body` and `html`. */
-  toItem(frontMatter: FrontMatter, facts: ArticleFacts): Item;
+  findMistakes(fields: Partial<FrontMatter>): readonly { field: string; message: string; hint: string }[];
+  /** The list item; the article is the same with `body` and `html`. `words` is the number of words of prose. */
+  toListed(frontMatter: FrontMatter, facts: { path: string; category: string; words: number }): Item;
   /** The order of lists; no two articles compare as equal. */
   compare(a: Item, b: Item): number;
 }
 
 /** Any kind of article. */
-export type AnyCollection = Collection<CommonFrontMatter, ListItem>;
+export type AnyCollection = Collection<CommonFrontMatter, ListedArticle>;

@@ -11,6 +11,6 @@ export const knowledgeBase: Collection<KnowledgeBaseFrontMatter, KnowledgeBaseSu
   dueOn: () => undefined,
   media: () => ({}),
   findMistakes: () => [],
-  toItem: ({ title, description }, { path, category }) => ({ title, description, path, category }),
+  toListed: ({ title, description }, { path, category }) => ({ title, description, path, category }),
   compare: (a, b) => compareText(a.title, b.title) || compareText(a.path, b.path),
 };

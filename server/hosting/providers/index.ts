@@ -59,12 +59,16 @@ export function loadProviders(file: string, environment: Environment): Record<st
     throw new ProvidersError(`PROVIDERS_FILE: ${file} cannot be read`);
   }
   const provider = toSchema(dirname(resolve(file)), environment);
-  const result = parseYaml(text, z.strictObject({ providers: z.record(providerName, provider) }), {
-    replaceText: (value, report) => replaceVariables(value, environment, report),
-    hideSource: true,
-  });
-  if ('value' in result) return result.value.providers;
-  const lines = result.problems.map(({ line, column, message, hint }) => {
+  const { value: checked, findings } = parseYaml(
+    text,
+    z.strictObject({ providers: z.record(providerName, provider) }),
+    {
+      replaceText: (value, report) => replaceVariables(value, environment, report),
+      hideSource: true,
+    },
+  );
+  if (checked) return checked.providers;
+  const lines = findings.map(({ line, column, message, hint }) => {
     return `${file}:${line}:${column}  ${message}${hint === undefined ? '' : ` (${hint})`}`;
   });
   throw new ProvidersError(lines.join('\n'));
