@@ -1,8 +1,8 @@
 import type { Aliases } from '#contract/content.ts';
 import type { Authors } from '#contract/site.ts';
 import { suggest } from '../common/suggest.ts';
-import { idPrefix, toSafeId } from '../markdown/plugins/rehype-heading-ids.ts';
-import type { Reference, ReferenceUse } from '../markdown/plugins/rehype-links.ts';
+import { idPrefix, toSafeId } from '../markdown/plugins/links.ts';
+import type { Reference, ReferenceUse } from '../markdown/plugins/links.ts';
 import type { Diagnostics, Place } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import type { PictureSizes } from '../source/media.ts';

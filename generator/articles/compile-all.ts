@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { fileOf, toJsonText } from '#contract/static-files.ts';
 import { MarkdownError } from '../markdown/limits.ts';
-import { sizePlaceholder } from '../markdown/plugins/rehype-pictures.ts';
-import type { Picture } from '../markdown/plugins/rehype-pictures.ts';
+import { sizePlaceholder } from '../markdown/plugins/trusted.ts';
+import type { Picture } from '../markdown/plugins/trusted.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Render } from '../markdown/renderer.ts';
 import type { Compressor, Encodings } from '../release/compress.ts';

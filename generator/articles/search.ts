@@ -5,7 +5,7 @@ import type { KnowledgeBaseSearch } from '#contract/search.ts';
 import { toJsonText } from '#contract/static-files.ts';
 import type MiniSearch from 'minisearch';
 import project from '../../package.json' with { type: 'json' };
-import { toPlainText } from '../markdown/plain-text.ts';
+import { toPlainText } from '../markdown/text.ts';
 
 /** The articles of the search index, in the order of their numbers. */
 interface Searched {

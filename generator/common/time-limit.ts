@@ -1,29 +1,49 @@
 import { Script, createContext } from 'node:vm';
 
-/** The work took more CPU time than its limit. */
-export class TimeLimitError extends Error {
-  override name = 'TimeLimitError';
-}
-
 /** V8 supports timeouts only for scripts, so a script calls the work. */
 const timed = createContext({ work: (): unknown => undefined });
 const callWork = new Script('work()');
 
 /**
- * Runs synchronous work, and ends it with a {@link TimeLimitError} after about `cpuMs` of CPU time, even in an endless loop.
- * The work may run more than once.
+ * Runs synchronous work for each item, and ends it after about `cpuMs` of CPU time, even in an endless loop: then the result
+ * for this item is undefined. The work for an item may run twice.
  */
-export function withTimeLimit<Result>(work: () => Result, cpuMs: number, wallMs = cpuMs): Result {
-  const before = process.threadCpuUsage();
-  try {
-    timed.work = work;
-    return callWork.runInContext(timed, { timeout: wallMs }) as Result;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+export function mapWithTimeLimit<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Result,
+  cpuMs: number,
+): (Result | undefined)[] {
+  const results: (Result | undefined)[] = [];
+  let wallMs = cpuMs;
+  while (results.length < items.length) {
+    const done = results.length;
+    let before = process.threadCpuUsage();
+    // One timeout for all items: V8 starts a thread for each, and on a busy machine a call waits 9 ms for it.
+    timed.work = () => {
+      for (const item of items.slice(done)) {
+        before = process.threadCpuUsage();
+        results.push(work(item));
+      }
+    };
+    try {
+      callWork.runInContext(timed, { timeout: wallMs });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+      const { user, system } = process.threadCpuUsage(before);
+      const isFirst = results.length === done;
+      // The timeout is wall time: an item on a busy machine, or one that had only the rest of the time, gets another attempt.
+      // It may get all of the processor this time, so that both attempts together take at most twice the limit.
+      const isOver = (user + system) / 1000 >= cpuMs * (isFirst ? 0.4 : 0.5);
+      if (isOver) results.push(undefined);
+      wallMs = isFirst && !isOver ? wallMs * 1.5 : cpuMs;
+    }
   }
-  const { user, system } = process.threadCpuUsage(before);
-  // The timeout is wall time: on a busy machine the work gets another attempt. It may get all of the processor this time, so
-  // that both attempts together take at most twice the limit.
-  if ((user + system) / 1000 < cpuMs * 0.4) return withTimeLimit(work, cpuMs, wallMs * 1.5);
-  throw new TimeLimitError(`more than ${cpuMs} ms`);
+  return results;
+}
+
+/** Runs synchronous work, and ends it with an error after about `cpuMs` of CPU time. The work may run twice. */
+export function withTimeLimit<Result>(work: () => Result, cpuMs: number): Result {
+  const [done] = mapWithTimeLimit([work], (run) => ({ result: run() }), cpuMs);
+  if (!done) throw new Error(`more than ${cpuMs} ms`);
+  return done.result;
 }

@@ -1,39 +1,25 @@
+import { parentPort, workerData } from 'node:worker_threads';
 import rehypeSanitize from 'rehype-sanitize';
 import rehypeStringify from 'rehype-stringify';
 import remarkRehype from 'remark-rehype';
 import { unified } from 'unified';
-import { VFile } from 'vfile';
-import { TimeLimitError, withTimeLimit } from '#common/time-limit.ts';
+import { mapWithTimeLimit } from '#common/time-limit.ts';
 import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
-import { remarkLint } from './lint/index.ts';
+import { lint } from './lint/index.ts';
 import type { Finding } from './lint/rule.ts';
 import { parseMarkdown } from './parse.ts';
-import { rehypeAccessible } from './plugins/rehype-accessible.ts';
-import { rehypeCodeLines } from './plugins/rehype-code-lines.ts';
-import { rehypeHeadingIds } from './plugins/rehype-heading-ids.ts';
-import { rehypeHighlight } from './plugins/rehype-highlight.ts';
-import { rehypeLinks } from './plugins/rehype-links.ts';
-import type { Reference } from './plugins/rehype-links.ts';
-import { rehypePictures } from './plugins/rehype-pictures.ts';
-import type { Picture } from './plugins/rehype-pictures.ts';
-import { rehypePlayers } from './plugins/rehype-players.ts';
-import { rehypeRawHtml } from './plugins/rehype-raw-html.ts';
-import { remarkAlerts } from './plugins/remark-alerts.ts';
-import { remarkFenceMeta } from './plugins/remark-fence-meta.ts';
-import { safeHtml } from './plugins/safe-html.ts';
-import { countWords } from './words.ts';
+import { highlightedLanguages, keepFenceMeta } from './plugins/code.ts';
+import { loadHtmlParser, makeAlert, rehypeRawHtml, safeHtml } from './plugins/html.ts';
+import { addTrusted } from './plugins/trusted.ts';
+import type { Targets } from './plugins/trusted.ts';
+import { walk } from './plugins/walk.ts';
+import { countWords } from './text.ts';
 
 /** The rendered Markdown of an article. */
-export interface Rendered {
+export interface Rendered extends Targets {
   /** Sanitised HTML; it never contains scripts. The sizes of its pictures are not filled in. */
   readonly html: string;
-  /** The pictures whose size is to be filled in, in their order. */
-  readonly pictures: readonly Picture[];
   readonly words: number;
-  /** Links, pictures, videos and sounds that point to this site. */
-  readonly references: readonly Reference[];
-  /** The IDs that links can point to. */
-  readonly ids: readonly string[];
   /** Probable mistakes in the Markdown. */
   readonly findings: readonly Finding[];
 }
@@ -47,51 +33,56 @@ export interface ArticleText {
 /** A rendered article, or the reason why it was rejected. */
 export type RenderResult = Rendered | { readonly rejected: Pick<MarkdownError, 'message' | 'line' | 'hint'> };
 
-/** The render pipeline. The plugins after the sanitiser add only IDs, class names, site paths and
- * attributes for accessibility and loading. */
-const processor = unified()
-  .use(remarkAlerts)
-  .use(remarkLint)
-  .use(remarkFenceMeta)
-  .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
-  .use(rehypeRawHtml)
-  .use(rehypeSanitize, safeHtml)
-  .use(rehypeHeadingIds)
-  .use(rehypeHighlight)
-  .use(rehypeCodeLines)
-  .use(rehypeAccessible)
-  .use(rehypePlayers)
-  .use(rehypeLinks)
-  .use(rehypePictures)
-  .use(rehypeStringify)
-  .freeze();
-
-/** The limit of CPU time; a real article of 320 kB takes 0.3 s. */
+/** The limit of CPU time for an article; a real one of 320 kB takes 0.3 s. */
 const maxRenderMs = 5000;
 
-/** Renders an article, or returns which limit it exceeds. Parameter and result can be sent between threads. */
-export function render(article: ArticleText): RenderResult {
-  try {
-    return withTimeLimit(() => renderWithoutLimit(article), maxRenderMs);
-  } catch (error) {
-    // Thousands of nested elements overflow the stack.
-    if (error instanceof RangeError) return reject('the article is nested too deeply', 1, 'flatten it');
-    if (error instanceof MarkdownError) return reject(error.message, error.line, error.hint);
-    if (!(error instanceof TimeLimitError)) throw error;
+/** Renders articles, or returns for each which limit it exceeds. Parameter and result can be sent between threads. */
+export function renderAll(articles: readonly ArticleText[]): RenderResult[] {
+  // Before the time runs: a module whose loading is ended by the limit can never be loaded again.
+  if (articles.some(({ markdown }) => /<[a-z]/i.test(markdown))) loadHtmlParser();
+  if (articles.some(({ markdown }) => /```|~~~|language-/.test(markdown))) highlightedLanguages();
+  return mapWithTimeLimit(articles, render, maxRenderMs).map((result) => {
     const message = `the article takes more than ${maxRenderMs / 1000} s to render`;
-    return reject(message, 1, 'look for very long lines, lists or tables; split it up');
-  }
+    return result ?? reject(message, 1, 'look for very long lines, lists or tables; split it up');
+  });
+}
+
+/** In a thread of the renderer, each message is a list of articles. */
+if (workerData === 'render') {
+  parentPort?.on('message', (articles: ArticleText[]) => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    parentPort!.postMessage(renderAll(articles));
+  });
 }
 
 const reject = (message: string, line: number, hint: string): RenderResult => ({ rejected: { message, line, hint } });
 
-function renderWithoutLimit({ markdown, sitePath }: ArticleText): Rendered {
-  checkMarkup(markdown);
-  const file = new VFile({ value: markdown, data: { sitePath } });
-  const tree = parseMarkdown(markdown);
-  checkTables(tree);
-  const words = countWords(tree);
-  const html = processor.stringify(processor.runSync(tree, file), file);
-  const { pictures = [], references = [], ids = [], findings = [] } = file.data;
-  return { html, pictures, words, references, ids: [...ids], findings };
+/** From Markdown to safe HTML. What {@link addTrusted} adds to the tree, the sanitiser would remove. */
+const processor = unified()
+  .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
+  .use(rehypeRawHtml)
+  .use(rehypeSanitize, safeHtml)
+  .use(rehypeStringify)
+  .freeze();
+
+function render({ markdown, sitePath }: ArticleText): RenderResult {
+  try {
+    checkMarkup(markdown);
+    const tree = parseMarkdown(markdown);
+    checkTables(tree);
+    const words = countWords(tree);
+    walk(tree, (node) => {
+      if (node.type === 'blockquote') makeAlert(node, markdown);
+      else if (node.type === 'code') keepFenceMeta(node);
+    });
+    const findings = lint(tree, markdown, sitePath);
+    const safe = processor.runSync(tree);
+    const targets = addTrusted(safe, sitePath);
+    return { html: processor.stringify(safe), words, findings, ...targets };
+  } catch (error) {
+    // Thousands of nested elements overflow the stack.
+    if (error instanceof RangeError) return reject('the article is nested too deeply', 1, 'flatten it');
+    if (error instanceof MarkdownError) return reject(error.message, error.line, error.hint);
+    throw error;
+  }
 }

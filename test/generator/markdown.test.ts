@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { toPlainText } from '../../generator/markdown/plain-text.ts';
+import { toPlainText } from '../../generator/markdown/text.ts';
 import { article, buildProject, createProject, guide } from '../helpers/project.ts';
 import { publish, publishTable, readPublished, testHtml } from './render.ts';
 

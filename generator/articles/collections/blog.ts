@@ -1,7 +1,7 @@
 import { BlogFrontMatter } from '#contract/blog.ts';
 import type { ContentItem } from '#contract/blog.ts';
 import { compareText } from '../../source/diagnostics.ts';
-import { toReadTime } from '../../markdown/words.ts';
+import { toReadTime } from '../../markdown/text.ts';
 import type { Collection } from './collection.ts';
 
 /** The blog: dated articles with an author and a cover, newest first. */

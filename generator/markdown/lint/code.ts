@@ -1,5 +1,5 @@
 import { suggest } from '#common/suggest.ts';
-import { highlightedLanguages, isHighlighted, languageNames } from '../plugins/rehype-highlight.ts';
+import { highlightedLanguages, isHighlighted, languageNames, parseFenceMeta } from '../plugins/code.ts';
 import { startOf } from './rule.ts';
 import type { Rule } from './rule.ts';
 
@@ -36,3 +36,33 @@ function hintFor(lang: string): string {
   const similar = lang.length > 3 ? suggest(lang.toLowerCase(), highlightedLanguages()) : undefined;
   return similar ?? 'write "text" for a block without colours';
 }
+
+/** Finds mistakes in the title and the line numbers of code blocks. */
+export const fenceMeta: Rule = ({ sourceOf, warn }) => ({
+  code(node) {
+    if (!node.meta) return;
+    const [before = ''] = /^[`~]+[ \t]*\S+[ \t]+/.exec(sourceOf(node)) ?? [];
+    for (const { offset, message, hint } of parseFenceMeta(node).faults) {
+      warn(startOf(node) + before.length + offset, message, hint);
+    }
+  },
+});
+
+/** Finds code blocks that are not closed, or so late that they contain the beginning of another one. */
+export const fences: Rule = ({ sourceOf, warn }) => ({
+  code(node) {
+    const source = sourceOf(node);
+    const [fence] = /^(?:`{3,}|~{3,})/.exec(source) ?? [];
+    if (fence === undefined) return;
+    // A line within a list or quote begins with its indentation or mark.
+    const [closing] = /\n[ \t>]*(?:`{3,}|~{3,})[ \t]*$/.exec(source) ?? [];
+    const inner = new RegExp(`\\n[ \\t>]*(?=${fence}${fence[0]}*[\\w{][^\\n\`]*$)`, 'm').exec(source);
+    if (!closing?.includes(fence)) {
+      const message = 'the code block is never closed: all text after it is code';
+      warn(startOf(node), message, `end it with a line of ${fence}`);
+    } else if (inner) {
+      const hint = `end the first one with a line of ${fence} above this line`;
+      warn(startOf(node) + inner.index + inner[0].length, 'a code block begins within another', hint);
+    }
+  },
+});

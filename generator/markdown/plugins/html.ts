@@ -1,0 +1,115 @@
+import { createRequire } from 'node:module';
+import type { Nodes, Root, Text } from 'hast';
+import type { Blockquote, Paragraph } from 'mdast';
+import type rehypeRaw from 'rehype-raw';
+import { defaultSchema } from 'rehype-sanitize';
+import type { Options } from 'rehype-sanitize';
+import type { VFile } from 'vfile';
+import { idPrefix } from './links.ts';
+import { walk } from './walk.ts';
+
+/** The kinds of alert and their titles. */
+export const alertTitles = {
+  note: 'Note',
+  tip: 'Tip',
+  important: 'Important',
+  warning: 'Warning',
+  caution: 'Caution',
+} as const;
+
+const alertMarker = /^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*(?:\n|$)/i;
+
+/**
+ * Turns a quote that begins with a line of `[!NOTE]` (or TIP, IMPORTANT, WARNING, CAUTION) into a titled
+ * `div.markdown-alert`, as GitHub does. `markdown` is the whole article.
+ */
+export function makeAlert(quote: Blockquote, markdown: string): void {
+  const [first] = quote.children;
+  if (first?.type !== 'paragraph') return;
+  const [text, next] = first.children;
+  if (text?.type !== 'text') return;
+  const [line, word] = alertMarker.exec(text.value) ?? [];
+  if (line === undefined || word === undefined) return;
+  // As on GitHub, text after the marker on its line or a backslash before it makes a plain quote.
+  if (!line.endsWith('\n') && next && next.type !== 'break') return;
+  if (!markdown.startsWith('[!', text.position?.start.offset)) return;
+  const kind = word.toLowerCase() as keyof typeof alertTitles;
+  text.value = text.value.slice(line.length);
+  if (text.value === '') first.children.splice(0, next?.type === 'break' ? 2 : 1);
+  const title: Paragraph = {
+    type: 'paragraph',
+    children: [{ type: 'text', value: alertTitles[kind] }],
+    data: { hProperties: { className: ['markdown-alert-title'] } },
+  };
+  quote.data = { hName: 'div', hProperties: { className: ['markdown-alert', `markdown-alert-${kind}`] } };
+  quote.children.splice(0, first.children.length === 0 ? 1 : 0, title);
+}
+
+const alertClasses = ['markdown-alert', ...Object.keys(alertTitles).map((kind) => `markdown-alert-${kind}`)];
+
+/**
+ * The HTML that a release may contain: GitHub's allow list, figures, marks, abbreviations, videos and sounds, and the classes
+ * of alerts. Other elements are replaced by their content; those in `strip` are removed with it, since their text is not prose.
+ */
+export const safeHtml: Options = {
+  ...defaultSchema,
+  clobberPrefix: idPrefix,
+  tagNames: [...(defaultSchema.tagNames ?? []), 'abbr', 'audio', 'figcaption', 'figure', 'mark', 'video'],
+  attributes: {
+    ...defaultSchema.attributes,
+    audio: ['src'],
+    code: [...(defaultSchema.attributes?.['code'] ?? []), 'dataTitle', 'dataLines'],
+    video: ['src', 'poster'],
+    source: ['src', 'srcSet', 'type'],
+    div: [...(defaultSchema.attributes?.div ?? []), ['className', ...alertClasses]],
+    p: [['className', 'markdown-alert-title']],
+  },
+  protocols: { ...defaultSchema.protocols, poster: defaultSchema.protocols?.['src'] },
+  // A player without controls cannot be stopped, nor used with the keyboard.
+  required: { ...defaultSchema.required, audio: { controls: true }, video: { controls: true } },
+  strip: (
+    'script style template noscript svg math title head iframe frame frameset noframes object embed applet noembed ' +
+    'canvas textarea select option button xmp plaintext'
+  ).split(' '),
+};
+
+const lineBreak = /^<br *\/?>$/i;
+/** Comments, which the sanitiser removes. */
+const comments = /^\s*(?:<!--(?!-?>)(?:(?!--!?>)[^])*-->\s*)+$/;
+
+/**
+ * Parses the raw HTML of an article into elements, as a browser would. Skips articles without any, and those with only comments
+ * and `<br>`, since parsing takes a fifth of a render.
+ */
+export function rehypeRawHtml() {
+  return (tree: Root, file: VFile): Root => {
+    const raw: Extract<Nodes, { type: 'raw' }>[] = [];
+    const firstTexts: Text[] = [];
+    let hasFootnotes = false;
+    walk(tree, (node) => {
+      if (node.type === 'raw') raw.push(node);
+      if (node.type !== 'element') return;
+      hasFootnotes ||= node.properties.dataFootnotes === true;
+      const code = node.tagName === 'pre' ? node.children[0] : undefined;
+      const text = code?.type === 'element' ? code.children[0] : undefined;
+      if (text?.type === 'text' && text.value.startsWith('\n')) firstTexts.push(text);
+    });
+    const isSimple = raw.every(({ value }) => lineBreak.test(value) || comments.test(value));
+    // The parser changes how the attributes of footnotes are written.
+    if (raw.length === 0 || (isSimple && !hasFootnotes)) {
+      const br = { type: 'element', tagName: 'br', properties: {}, children: [] };
+      for (const node of raw) if (lineBreak.test(node.value)) Object.assign(node, br);
+      return tree;
+    }
+    // The HTML parser drops a line break at the start of `pre`; in a code block it is text and must stay.
+    for (const text of firstTexts) text.value = `\n${text.value}`;
+    return loadHtmlParser()(tree, file);
+  };
+}
+
+/** Loads the HTML parser, which takes a fifth of the pipeline's load time. */
+export function loadHtmlParser(): ReturnType<typeof rehypeRaw> {
+  return (parse ??= (createRequire(import.meta.url)('rehype-raw') as { default: typeof rehypeRaw }).default());
+}
+
+let parse: ReturnType<typeof rehypeRaw> | undefined;

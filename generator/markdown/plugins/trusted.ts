@@ -1,0 +1,158 @@
+import GithubSlugger from 'github-slugger';
+import type { Element, Nodes, Parents, Properties, Root } from 'hast';
+import { toString } from 'hast-util-to-string';
+import { decorateCode } from './code.ts';
+import { isOwnMedia, resolveUrl, toSafeId } from './links.ts';
+import type { Reference, ReferenceUse } from './links.ts';
+import { walk } from './walk.ts';
+
+/** An own picture in the HTML of an article, with the width or height that its author wrote. */
+export interface Picture {
+  /** Its site path. */
+  readonly path: string;
+  readonly width: number | undefined;
+  readonly height: number | undefined;
+}
+
+/** What an article refers to, and what can be referred to in it. */
+export interface Targets {
+  /** The pictures whose size is to be filled in, in their order. */
+  readonly pictures: readonly Picture[];
+  /** Links, pictures, videos and sounds that point to this site. */
+  readonly references: readonly Reference[];
+  /** The IDs, and names of `<a name>`, that links can point to. */
+  readonly ids: readonly string[];
+}
+
+/** An attribute value that no article can contain: the HTML parser replaces NUL characters. */
+const placeholder = '\0';
+
+/**
+ * The attribute in the HTML that stands for the size of each of the pictures. Sizes are not filled in here, since they change
+ * when a picture is replaced.
+ */
+export const sizePlaceholder = ' data-size="&#x0;"';
+
+/** The attributes that hold one URL, by element. */
+const urlAttributes = new Map<string, readonly (readonly [attribute: string, use: ReferenceUse])[]>(
+  Object.entries({
+    a: [['href', 'link']],
+    img: [['src', 'picture']],
+    video: [
+      ['src', 'player'],
+      ['poster', 'picture'],
+    ],
+    audio: [['src', 'player']],
+    source: [['src', 'player']],
+  }),
+);
+
+/**
+ * Adds to the sanitised tree of the article at a site path what the sanitiser would remove or prefix: the IDs of headings, as
+ * GitHub makes them, the colours and lines of code, site paths, and attributes for accessibility and loading. Removes videos
+ * and sounds that are no files in content/media/: others could track readers, and may vanish.
+ */
+export function addTrusted(tree: Root, sitePath: string): Targets {
+  const slugger = new GithubSlugger();
+  const ids = new Set<string>();
+  const linked: { readonly node: Element; readonly at: { readonly line: number; readonly column: number } }[] = [];
+  let at = { line: 1, column: 1 };
+  walk(tree, (node) => {
+    if ('children' in node) removeForeignPlayers(node, sitePath);
+    if (node.type !== 'element') return;
+    const { properties, tagName } = node;
+    // Elements from raw HTML may lack a position; the last one before them is close enough.
+    at = node.position?.start ?? at;
+    if (/^h[1-6]$/.test(tagName) && properties.id === undefined) {
+      const slug = slugger.slug(toString(node).trim());
+      if (slug) properties.id = toSafeId(slug);
+    }
+    if (typeof properties.id === 'string') ids.add(properties.id);
+    if (tagName === 'a' && typeof properties.name === 'string') ids.add(properties.name);
+    if (tagName === 'pre' || tagName === 'code') decorateCode(node);
+    // WCAG 2.2: the keyboard scrolls what may be wider than the screen (2.1.1), and task boxes have names (4.1.2).
+    if (tagName === 'pre' || tagName === 'table') properties.tabIndex = 0;
+    if (tagName === 'input') properties.ariaLabel = properties.checked ? 'Completed task' : 'Incomplete task';
+    if (urlAttributes.has(tagName) || properties.srcSet !== undefined) linked.push({ node, at });
+  });
+
+  const references: Reference[] = [];
+  const pictures: Picture[] = [];
+  // After the walk, since a link may point to an ID below it.
+  for (const { node, at: place } of linked) {
+    resolveUrls(node, (written, use) => {
+      const { url, reference } = resolveUrl(written, sitePath, ids);
+      if (reference) references.push({ url: written, use, ...reference, line: place.line, column: place.column });
+      return url;
+    });
+    if (node.tagName === 'img') pictures.push(...reservePicture(node));
+  }
+  return { pictures, references, ids: [...ids] };
+}
+
+function resolveUrls({ tagName, properties }: Element, resolve: (url: string, use: ReferenceUse) => string): void {
+  for (const [attribute, use] of urlAttributes.get(tagName) ?? []) {
+    const value = properties[attribute];
+    if (typeof value === 'string') properties[attribute] = resolve(value, use);
+  }
+  if (typeof properties.srcSet !== 'string') return;
+  // The sanitiser does not check the URLs in a srcset, each of which precedes its width or density.
+  if (/(?:^|,)\s*(?!https?:)[a-z][a-z0-9+.-]*:/i.test(properties.srcSet)) delete properties.srcSet;
+  else {
+    const candidate = /([^\s,]\S*[^\s,])([^,]*)/g;
+    properties.srcSet = properties.srcSet.replace(candidate, (_, url, size) => resolve(url, 'picture') + size);
+  }
+}
+
+/** Lets browsers load an own picture when it is needed, and reserves a place for its size. */
+function reservePicture({ properties }: Element): Picture[] {
+  const [path] = /^\/media\/[^?#]+/.exec(String(properties.src)) ?? [];
+  if (path === undefined) return [];
+  const [width, height] = [toLength(properties.width), toLength(properties.height)];
+  const isOpen = width !== 'percentage' && height !== 'percentage' && (width === undefined || height === undefined);
+  if (isOpen) Object.assign(properties, { width: undefined, height: undefined, dataSize: placeholder });
+  properties.loading = 'lazy';
+  properties.decoding = 'async';
+  return isOpen ? [{ path, width, height }] : [];
+}
+
+/** The number of pixels of a width or height; undefined if browsers ignore it. */
+function toLength(value: Properties[string]): number | 'percentage' | undefined {
+  const [, number, rest = ''] = /^\s*(\d+(?:\.\d+)?)(.*)$/s.exec(String(value)) ?? [];
+  if (number === undefined) return undefined;
+  return rest.startsWith('%') ? 'percentage' : Number(number);
+}
+
+/** Removes from a node, and from the players in it, what plays a file of another site. */
+function removeForeignPlayers(parent: Parents, sitePath: string): void {
+  const removeForeign = ({ properties }: Element, ...names: readonly string[]): void => {
+    for (const name of names) {
+      const url = properties[name];
+      if (typeof url !== 'string' || !isOwnMedia(url, sitePath)) delete properties[name];
+    }
+  };
+  if (isElement(parent, 'source')) removeForeign(parent, 'src');
+  const children: readonly Nodes[] = parent.children;
+  if (!children.some(isPlayer)) return;
+  const kept = children.filter((player) => {
+    if (!isPlayer(player)) return true;
+    removeForeign(player, 'src', 'poster');
+    for (const child of player.children) if (isElement(child, 'source')) removeForeign(child, 'src');
+    player.children = player.children.filter((child) => !isElement(child, 'source') || hasSource(child));
+    return hasSource(player) || player.children.some(hasSource);
+  });
+  parent.children = kept as typeof parent.children;
+}
+
+function isElement(node: Nodes, name: string): node is Element {
+  return node.type === 'element' && node.tagName === name;
+}
+
+function isPlayer(node: Nodes): node is Element {
+  return isElement(node, 'video') || isElement(node, 'audio');
+}
+
+/** Whether an element that may play something has a file to play. */
+function hasSource(node: Nodes): boolean {
+  return (isElement(node, 'source') || isPlayer(node)) && node.properties.src !== undefined;
+}
