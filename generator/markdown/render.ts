@@ -6,7 +6,7 @@ import { unified } from 'unified';
 import { mapWithTimeLimit } from '#common/time-limit.ts';
 import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
 import { lint } from './lint/index.ts';
-import type { Finding } from './lint/rule.ts';
+import type { LintFinding } from './lint/rule.ts';
 import { parseMarkdown } from './parse.ts';
 import { highlightedLanguages, keepFenceMeta } from './plugins/code.ts';
 import { loadHtmlParser, makeAlert, rehypeRawHtml, safeHtml } from './plugins/html.ts';
@@ -21,7 +21,7 @@ export interface Rendered extends Targets {
   readonly html: string;
   readonly words: number;
   /** Probable mistakes in the Markdown. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly LintFinding[];
 }
 
 /** An article to render. */

@@ -1,3 +1,4 @@
+import { mergeConflict } from '../../common/finding.ts';
 import type { Paragraph } from 'mdast';
 import { suggest } from '#common/suggest.ts';
 import { alertTitles } from '../plugins/html.ts';
@@ -97,10 +98,7 @@ export const conflictMarkers: Rule = ({ source, error }) => {
         const isOpening = line.startsWith('<');
         const isClosing = line.startsWith('>');
         // The first marker may have been deleted. The last one alone is a nested quote.
-        if (isOpening || (isClosing && state === 'separated')) {
-          const hint = 'keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>';
-          error(index, 'a merge conflict is not resolved', hint);
-        }
+        if (isOpening || (isClosing && state === 'separated')) error(index, mergeConflict.message, mergeConflict.hint);
         if (isOpening) state = 'ours';
         else if (isClosing) state = 'none';
         else if (state === 'none') state = 'separated';

@@ -5,7 +5,7 @@ import { codeLanguages, fenceMeta, fences } from './code.ts';
 import { removedElements, unclosedElements } from './html.ts';
 import { links, pictures, references } from './links.ts';
 import { readSource, startOf, tagsIn } from './rule.ts';
-import type { Finding, Rule } from './rule.ts';
+import type { LintFinding, Rule } from './rule.ts';
 
 /** All rules by name. */
 const rules: Readonly<Record<string, Rule>> = {
@@ -25,14 +25,14 @@ const rules: Readonly<Record<string, Rule>> = {
 };
 
 /** A finding with the offset of its place. */
-type Found = Omit<Finding, 'line' | 'column'> & { readonly offset: number };
+type Found = Omit<LintFinding, 'line' | 'column'> & { readonly offset: number };
 
 /** Finds probable mistakes in the Markdown of the article at a site path, in which alerts are made already. */
-export function lint(tree: Root, markdown: string, sitePath: string): Finding[] {
+export function lint(tree: Root, markdown: string, sitePath: string): LintFinding[] {
   const found: Found[] = [];
   const text = readSource(markdown);
   const visitors = Object.entries(rules).map(([rule, start]) => {
-    const report = (severity: Finding['severity']) => (offset: number, message: string, hint?: string) =>
+    const report = (severity: LintFinding['severity']) => (offset: number, message: string, hint?: string) =>
       void found.push({ severity, rule, message, hint, offset });
     return start({ ...text, sitePath, warn: report('warning'), error: report('error') });
   });
@@ -52,7 +52,7 @@ export function lint(tree: Root, markdown: string, sitePath: string): Finding[] 
   return toFindings(conflicts.length > 0 ? conflicts : found, markdown);
 }
 
-function toFindings(found: readonly Found[], source: string): Finding[] {
+function toFindings(found: readonly Found[], source: string): LintFinding[] {
   let line = 1;
   let lineStart = 0;
   return found

@@ -1,16 +1,11 @@
 import type { Nodes } from 'mdast';
+import type { Finding } from '../../common/finding.ts';
 import { walk } from '../plugins/walk.ts';
 
-/** A probable mistake in the Markdown of an article; line and column count from 1 in the body. */
-export interface Finding {
-  /** An error certainly breaks the page; a warning may be intended. */
-  readonly severity: 'error' | 'warning';
+/** A probable mistake in the Markdown of an article, by its place in the body. */
+export interface LintFinding extends Finding {
   /** The name of the rule that found it. */
   readonly rule: string;
-  readonly message: string;
-  readonly hint?: string | undefined;
-  readonly line: number;
-  readonly column: number;
 }
 
 /** The article that the rules check. All positions are offsets in its text. */
