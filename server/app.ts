@@ -104,6 +104,7 @@ export function createApp(options: AppOptions): H3 {
     const context = open(event);
     const { endpoint } = event.context;
     if (isLimited(endpoint?.path ?? event.url.pathname)) assertAllowed(context, requests.consume(context));
+    requests.assertOwnHost(context);
     if (context.request.url === unreadable) throw new Problem('validation_error', badTarget);
     if (!endpoint) throw new Problem('not_found');
   };

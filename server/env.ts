@@ -122,7 +122,7 @@ const Settings = z
       .default(packageJson.version)
       .describe('What `/health` and `/v1/info` say; the default is the version of package.json.'),
     CORS_ORIGINS: Origins.default(['*']).describe(
-      'Origins that may read, separated by commas; `*` does not apply to endpoints that need a key.',
+      'Origins that may read, separated by commas; `*` does not apply to endpoints that need a key. `npm run dev` allows only this machine by default.',
     ),
     ALLOW_LOCAL_ORIGINS: z
       .stringbool('must be true or false')
@@ -260,10 +260,10 @@ export function loadEnvFile(): void {
   }
 }
 
-/** Reads the settings; throws an {@link EnvError} that names every problem. */
-export function readEnv(source: Environment): Env {
+/** Reads the settings, with other defaults for some; throws an {@link EnvError} that names every problem. */
+export function readEnv(source: Environment, presets: Readonly<Record<string, string>> = {}): Env {
   try {
-    const settings = readSettings(Settings, source);
+    const settings = readSettings(Settings, source, presets);
     return Object.freeze({ ...settings, ...PriceSettings.parse(settings) });
   } catch (error) {
     if (!(error instanceof EnvError)) throw error;

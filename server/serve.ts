@@ -10,7 +10,10 @@ import { startServer } from './start.ts';
 const droppedMessage = 'log lines were dropped, since the log was not read fast enough';
 
 /** With these defaults, the whole example of docs/customers.md can be pasted at once. */
-const demoSettings = { POWER_RATELIMIT_BURST: '20' };
+const demoPresets = { POWER_RATELIMIT_BURST: '20' };
+
+/** A preview has drafts: every website that an editor visits could read them. */
+const devPresets = { CORS_ORIGINS: '', ALLOW_LOCAL_ORIGINS: 'true' };
 
 /** Errors that the operator can fix. By name: when the process ends, the code of a feature may be there no more. */
 const expected = ['EnvError', 'ReleaseError', 'ListenError', 'StoreError', 'ProvidersError'];
@@ -31,12 +34,13 @@ process.on('uncaughtException', (error) => void fail(error));
 
 try {
   loadEnvFile();
-  const env = readEnv(process.argv.includes('--demo') ? { ...demoSettings, ...process.env } : process.env);
+  const preview = findPreview();
+  const isDemo = process.argv.includes('--demo');
+  const env = readEnv(process.env, { ...(isDemo && demoPresets), ...(preview !== undefined && devPresets) });
   const format = env.LOG_FORMAT ?? (isatty(1) ? 'pretty' : 'json');
   const stdout = openOutput(1, (lines) => log.error({ lines }, droppedMessage));
   outputs.push(stdout);
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
-  const preview = findPreview();
   const droppedLines = (): number => stdout.dropped();
   const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview, droppedLines });
   let isDraining = false;

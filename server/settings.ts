@@ -14,11 +14,15 @@ export class EnvError extends Error {
 
 /**
  * Reads settings from environment variables. Each may also be given as `<NAME>_FILE`, the path of a file that holds it.
- * An empty variable counts as not set. Throws an {@link EnvError} that names every problem.
+ * An empty variable counts as not set, and then its preset counts. Throws an {@link EnvError} that names every problem.
  */
-export function readSettings<Schema extends z.ZodObject>(schema: Schema, source: Environment): z.output<Schema> {
+export function readSettings<Schema extends z.ZodObject>(
+  schema: Schema,
+  source: Environment,
+  presets: Readonly<Record<string, string>> = {},
+): z.output<Schema> {
   const problems: string[] = [];
-  const values: Record<string, string> = {};
+  const values: Record<string, string> = { ...presets };
   for (const name of Object.keys(schema.shape)) {
     const value = readVariable(name, source, (problem) => problems.push(problem));
     if (value !== undefined) values[name] = value;

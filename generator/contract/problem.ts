@@ -96,6 +96,11 @@ export const problems = {
     message: 'The range is outside of the file',
     advice: 'Ask for a part of the file: Content-Range has its size.',
   },
+  misdirected_request: {
+    status: 421,
+    message: 'This host name is not one of this service',
+    advice: 'Use the address of the service, or name it in PUBLIC_URL, if it is yours.',
+  },
   idempotency_mismatch: {
     status: 422,
     message: 'This Idempotency-Key was used with another request',

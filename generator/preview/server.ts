@@ -43,7 +43,8 @@ export async function openPreview(): Promise<Preview> {
   const listeners = new Set<ServerResponse>();
   const server = createServer((request, response) => {
     const url = URL.parse(request.url!, 'http://preview');
-    if (!url) {
+    // The server forwards with this Host. Any other is a name that an attacker resolves to this machine.
+    if (!url || request.headers.host !== `127.0.0.1:${request.socket.localPort}`) {
       response.writeHead(400, headers).end();
       return;
     }

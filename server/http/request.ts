@@ -62,10 +62,30 @@ export interface RequestsOptions {
   /** Called once, with the address of a socket that is not a trusted proxy but forwards for others. */
   readonly onUntrusted?: (address: string) => void;
   readonly cors?: CorsOptions;
+  /** Whether the Host of a request is one of this service; default: any is. */
+  readonly isOwnHost?: ((request: IncomingMessage) => boolean) | undefined;
   /** The limit of each client. */
   readonly limit: LocalBucket;
   /** Not needed for requests without a response. */
   readonly log?: Logger;
+}
+
+/**
+ * Creates the check of the Host of a request on a server that browsers of its own machine reach: an IP address, localhost, HOST
+ * or the host of PUBLIC_URL. An attacker's name may resolve to this machine too, and his page would be of the same origin.
+ */
+export function createHostCheck({
+  HOST,
+  PUBLIC_URL,
+}: {
+  readonly HOST: string;
+  readonly PUBLIC_URL?: string | undefined;
+}) {
+  const names = ['localhost', HOST.toLowerCase(), PUBLIC_URL && new URL(PUBLIC_URL).hostname];
+  return ({ headers: { host } }: IncomingMessage): boolean => {
+    const name = URL.parse(`http://${host}`)?.hostname ?? '';
+    return host === undefined || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0 || names.includes(name);
+  };
 }
 
 /** What all requests have in common, whichever way they take: the files of a release, h3, or a websocket. */
@@ -78,6 +98,7 @@ type Begun = IncomingMessage & { [contextKey]?: RequestContext };
 /** Creates {@link Requests}. */
 export function createRequests(options: RequestsOptions) {
   const { trustedProxies, onUntrusted, cors = { origins: [], allowLocal: false }, limit } = options;
+  const { isOwnHost = () => true } = options;
   const identify = createIdentify(trustedProxies, onUntrusted);
   const corsOf = createCors(cors);
   const logRequest = createAccessLog(options);
@@ -89,7 +110,7 @@ export function createRequests(options: RequestsOptions) {
     begin(request: Begun, response?: ServerResponse): RequestContext {
       const begun = request[contextKey];
       if (begun) return begun;
-      request.url = readTarget(request);
+      request.url = isOwnHost(request) ? readTarget(request) : unreadable;
       const context = (request[contextKey] = identify(request));
       response?.on('close', () => logRequest(context, response));
       return context;
@@ -97,6 +118,10 @@ export function createRequests(options: RequestsOptions) {
     /** The headers of every response, as alternating names and values: the id, and CORS. */
     headersOf({ id, request }: RequestContext, isKeyed: boolean): string[] {
       return ['X-Request-Id', id, 'X-Content-Type-Options', 'nosniff', ...corsOf(request.headers.origin, isKeyed)];
+    },
+    /** Throws 421 if the Host of a request is not one of this service; such a request has no target. */
+    assertOwnHost({ request }: RequestContext): void {
+      if (!isOwnHost(request)) throw new Problem('misdirected_request');
     },
     /** Consumes one token of the client for each request. */
     consume(context: RequestContext): RateLimitResult {

@@ -1,14 +1,21 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from '@prometheus-io/client';
 import { ListenError, describeListenError } from '../http/listen.ts';
+import { createHostCheck } from '../http/request.ts';
 import type { Logger } from '../log.ts';
 import type { Sources } from './series.ts';
 
 /** What the metrics need of the server. */
 export interface MetricsBase {
-  readonly env: { readonly METRICS_PORT?: number | undefined; readonly HOST: string; readonly SERVICE_VERSION: string };
+  readonly env: {
+    readonly METRICS_PORT?: number | undefined;
+    readonly HOST: string;
+    readonly PUBLIC_URL?: string | undefined;
+    readonly SERVICE_VERSION: string;
+  };
   readonly log: Logger;
   readonly opened: AsyncDisposableStack;
 }
@@ -26,7 +33,7 @@ export async function openMetrics({ env, log, opened }: MetricsBase) {
   ]);
   const registry = new prometheus.Registry();
   measureProcess(registry, version);
-  const { url, close } = await listenForScrapes(registry, host, port);
+  const { url, close } = await listenForScrapes(registry, host, port, createHostCheck(env));
   opened.defer(close);
   opened.defer(countEvents(registry));
   log.info({ url }, 'metrics');
@@ -41,7 +48,12 @@ export async function openMetrics({ env, log, opened }: MetricsBase) {
  * Opens the server of `GET /metrics`. It is a server of its own: its port stays open while the other one drains, and is not
  * reachable where only the other one is published.
  */
-async function listenForScrapes(registry: Registry, host: string, port: number) {
+async function listenForScrapes(
+  registry: Registry,
+  host: string,
+  port: number,
+  isOwnHost: (request: IncomingMessage) => boolean,
+) {
   const server = createServer({ headersTimeout: 5000, requestTimeout: 5000 }, (request, response) => {
     const answer = (status: number, body: string, headers: Readonly<Record<string, string>> = {}): void => {
       response.writeHead(status, {
@@ -53,6 +65,10 @@ async function listenForScrapes(registry: Registry, host: string, port: number) 
       });
       response.end(body);
     };
+    // Prometheus may scrape a container by any name; only what arrives on loopback can come from a browser of this machine.
+    if (/^(?:::ffff:)?127\.|^::1$/.test(request.socket.localAddress ?? '') && !isOwnHost(request)) {
+      return answer(421, 'this host name is not one of this service\n');
+    }
     if (request.url?.split('?', 1)[0] !== '/metrics') return answer(404, 'not found\n');
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return answer(405, 'method not allowed\n', { Allow: 'GET, HEAD' });

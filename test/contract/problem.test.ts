@@ -23,6 +23,7 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   unsupported_media_type: 415,
   range_not_satisfiable: 416,
   idempotency_mismatch: 422,
+  misdirected_request: 421,
   upgrade_required: 426,
   headers_too_long: 431,
   rate_limited: 429,

@@ -1,5 +1,7 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
+import { get as httpGet } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { EndpointName } from '#contract/endpoints.ts';
@@ -51,6 +53,20 @@ test('the port of the metrics answers GET and HEAD of /metrics, and nothing else
     expect((await fetch(new URL(path, url))).status).toBe(404);
   }
   expect((await ask(app, '/metrics')).status).toBe(404);
+});
+
+test('the metrics are for no other name than that of this machine, where they arrive on loopback', async () => {
+  const { metricsPort: port } = await serve({ PUBLIC_URL: 'https://api.example.com' });
+  const askFor = async (Host: string): Promise<number | undefined> => {
+    const [response] = (await once(
+      httpGet({ host: '127.0.0.1', port, path: '/metrics', headers: { Host } }),
+      'response',
+    )) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  };
+  for (const host of ['evil.example', `evil.example:${port}`]) expect(await askFor(host)).toBe(421);
+  for (const host of [`localhost:${port}`, '127.0.0.1', 'api.example.com']) expect(await askFor(host)).toBe(200);
 });
 
 test('the build is described by one series', async () => {

@@ -117,6 +117,7 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
 function admit(context: RequestContext, client: StreamClient, { requests, relay }: UpgradeOptions): ServerName {
   const { request } = context;
   assertAllowed(context, requests.consume(context));
+  requests.assertOwnHost(context);
   const [, id = ''] = streamTarget.exec(request.url!) ?? [];
   const { data: server } = ServerName.safeParse(`game:${id}`);
   if (!server || request.method !== 'GET') throw new Problem('not_found');

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startDev } from '../../helpers/dev.ts';
-import { findFreePort } from '../../helpers/free-port.ts';
+import { findFreePort, listen } from '../../helpers/free-port.ts';
 import { article, buildProject, guide, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
 import { eventually } from '../../server/shared.ts';
@@ -51,6 +52,32 @@ async function startPreview(files: Files = {}, ...args: string[]) {
 describeChromium((browser) => {
   const open = (address: string, options: BrowserContextOptions = {}): Promise<Page> =>
     openPage(browser(), address, options);
+
+  test('a page of another origin can read nothing of dev', async () => {
+    const { url } = await startPreview();
+    const site = createServer((_, response) => response.setHeader('Content-Type', 'text/html').end('Hi'));
+    onTestFinished(() => void site.close());
+    const port = await listen(site);
+    const read = async (host: string): Promise<string[]> => {
+      // The name of the page resolves to this machine.
+      const page = await openPage(browser(), `http://${host}:${port}/`, {
+        origins: [url],
+        expected: /CORS|ERR_FAILED|404/,
+      });
+      return page.evaluate(async (base) => {
+        const targets = ['/v1/blog/list', '/v1/blog/list?x=1', '/preview', '/nothing'];
+        const texts = targets.map((target) =>
+          fetch(base + target).then(
+            (answer) => answer.text(),
+            () => 'refused',
+          ),
+        );
+        return Promise.all(texts);
+      }, url);
+    };
+    expect(await read('evil.localhost')).toEqual(['refused', 'refused', 'refused', 'refused']);
+    expect((await read('localhost'))[0]).toContain('A title');
+  });
 
   describe('the pages', () => {
     test('are accessible in light and dark and on a phone, the overlay of problems included', async () => {

@@ -10,6 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import MiniSearch from 'minisearch';
@@ -434,4 +435,71 @@ test('a release leaves the text out if the file would be larger than 1 MB in gzi
   await buildProject(root);
   const next = realpathSync(join(root, 'dist/current', file));
   expect([next === path, statSync(next).ino === statSync(path).ino]).toEqual([false, true]);
+});
+
+/** Sends a request with a Host and an Origin, as a browser does for a page of that origin. */
+function askAs(port: number, path: string, headers: Readonly<Record<string, string>>) {
+  return new Promise<{ status: number | undefined; origin: string | undefined; text: string }>((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      response.on('end', () =>
+        resolve({ status: response.statusCode, origin: response.headers['access-control-allow-origin'], text }),
+      );
+    });
+    sent.on('error', reject).end();
+  });
+}
+
+/** Starts `dev` with a draft; resolves when it serves. */
+async function serveDraft(settings: Readonly<Record<string, string>> = {}): Promise<number> {
+  const port = await findFreePort();
+  await startDev({ 'content/blog/news/draft.md': article({ title: 'A draft', draft: 'true' }, 'Text.\n') }, [], {
+    PORT: String(port),
+    DNS_SERVERS: 'off',
+    RDAP_BOOTSTRAP_URL: 'off',
+    ...settings,
+  });
+  const ready = () =>
+    askAs(port, '/ready', {}).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  await expect.poll(ready, eventually).toBe(200);
+  return port;
+}
+
+const lists = ['/v1/blog/list', '/v1/blog/list?x=1'];
+
+test('dev lets pages of this machine alone read drafts, unless CORS_ORIGINS says more', async () => {
+  const port = await serveDraft();
+  for (const target of lists) {
+    for (const Origin of ['http://localhost:5173', 'http://127.0.0.1:8080', 'http://[::1]:3000']) {
+      expect(await askAs(port, target, { Origin })).toMatchObject({ status: 200, origin: Origin });
+    }
+    for (const Origin of ['https://evil.example', 'http://localhost.evil.example', 'null']) {
+      expect(await askAs(port, target, { Origin })).toMatchObject({ status: 200, origin: undefined });
+    }
+  }
+  const open = await serveDraft({ CORS_ORIGINS: 'https://next.example.com' });
+  for (const Origin of ['https://next.example.com', 'http://localhost:5173']) {
+    expect(await askAs(open, lists[0]!, { Origin })).toMatchObject({ origin: Origin });
+  }
+});
+
+test('dev answers 421 to other names than its own, which an attacker could resolve to this machine', async () => {
+  const port = await serveDraft({ PUBLIC_URL: 'https://Preview.example.com/api' });
+  const targets = [...lists, '/preview', '/preview/blog/news/draft', '/preview/events', '/health', '/nothing'];
+  for (const path of targets) {
+    for (const Host of ['evil.example', `evil.example:${port}`, 'localhost.evil.example', '127.0.0.1.evil.example']) {
+      const { status, text } = await askAs(port, path, { Host });
+      expect({ path, Host, status, leaks: text.includes('draft') }).toEqual({ path, Host, status: 421, leaks: false });
+    }
+  }
+  for (const Host of ['localhost', `LOCALHOST:${port}`, '192.168.1.7:3000', '[fe80::1]:3000', 'preview.example.com']) {
+    expect(await askAs(port, '/preview', { Host })).toMatchObject({ status: 200 });
+    expect(await askAs(port, lists[0]!, { Host })).toMatchObject({ status: 200 });
+  }
+  const upgrade = { Host: 'evil.example', Connection: 'Upgrade', Upgrade: 'websocket' };
+  expect(await askAs(port, '/v1/hosting/game/console/demo/stream', upgrade)).toMatchObject({ status: 421 });
 });
