@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, linkSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, linkSync, lstatSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -37,9 +37,9 @@ export async function restoreSqlite(file: string, database: string): Promise<voi
   }
   const refuse: Refuse = (reason) => new StoreError(`${file} cannot be restored: ${reason}`);
   try {
-    const found = statSync(file);
+    const found = lstatSync(file);
     if (found.isDirectory()) throw refuse('EISDIR');
-    // Reading a FIFO would wait for its writer.
+    // Reading a FIFO would wait for its writer, and a link leads to where its maker wants.
     if (!found.isFile()) throw refuse('it is not a regular file');
     createFolder(dirname(database), 0o700);
   } catch (error) {
@@ -116,12 +116,13 @@ async function assertOwnSchema(copy: DatabaseSync, refuse: Refuse): Promise<void
   for (const part of expected.difference(found)) throw refuse(`it lacks the ${part}`);
 }
 
-/** The tables with their columns, the indexes, views and triggers of a database. */
+/** The tables with their columns, the indexes, views and triggers. A forged file has triggers with a name of SQLite, too. */
 function readSchema(database: DatabaseSync): string[] {
   const rows = database
     .prepare(
       `SELECT part.type || ' ' || part.name || COALESCE('.' || field.name, '') AS name FROM sqlite_schema AS part
-        LEFT JOIN pragma_table_info(part.name) AS field ON part.type = 'table' WHERE part.name NOT LIKE 'sqlite!_%' ESCAPE '!'`,
+        LEFT JOIN pragma_table_xinfo(part.name) AS field ON part.type = 'table'
+        WHERE NOT (part.type IN ('table', 'index') AND part.name LIKE 'sqlite!_%' ESCAPE '!')`,
     )
     .all();
   return rows.map(({ name }) => JSON.stringify(name).slice(1, -1));

@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { migrate, migrations } from '../../server/store/migrations.ts';
@@ -143,6 +153,11 @@ test.each([
     'CREATE TABLE "hosting_x; DROP TABLE y" (id TEXT)',
     'holds the table hosting_x; DROP TABLE y',
   ],
+  [
+    'a column that tables do not list',
+    'ALTER TABLE hosting_servers ADD COLUMN planted TEXT GENERATED ALWAYS AS (ref) VIRTUAL',
+    'holds the table hosting_servers.planted',
+  ],
   ['a missing table', 'DROP TABLE hosting_feedback', 'lacks the table hosting_feedback'],
 ])('restore refuses a backup with %s before it writes anything', async (_, statement, reason) => {
   const commandLine = await createCommandLine();
@@ -158,10 +173,32 @@ test.each([
   expect(readdirSync(dataDir)).toEqual([]);
 });
 
-test('restore refuses a FIFO at once', async () => {
-  const fifo = join(temporaryFolder(), 'backup.sqlite');
-  execFileSync('mkfifo', [fifo]);
-  const { status, stderr } = await runHere(['store', 'restore', fifo], { DATA_DIR: temporaryFolder() });
+test('restore refuses a trigger that hides behind a name of SQLite', async () => {
+  const { run } = await createCommandLine();
+  const backup = join(temporaryFolder(), 'backup.sqlite');
+  expect((await run('store', 'backup', backup)).status).toBe(0);
+  const file = new DatabaseSync(backup);
+  file.enableDefensive(false);
+  file.exec('PRAGMA writable_schema = ON');
+  const trigger = 'CREATE TRIGGER sqlite_planted AFTER INSERT ON hosting_audit BEGIN DELETE FROM hosting_audit; END';
+  const insert = file.prepare(`INSERT INTO sqlite_schema VALUES ('trigger', 'sqlite_planted', 'hosting_audit', 0, ?)`);
+  insert.run(trigger);
+  file.close();
+  const dataDir = temporaryFolder();
+  expect(await runHere(['store', 'restore', backup], { DATA_DIR: dataDir })).toEqual(
+    refused(expect.stringContaining('it holds the trigger sqlite_planted, which this program does not know')),
+  );
+  expect(readdirSync(dataDir)).toEqual([]);
+});
+
+test.each<[string, (file: string) => void]>([
+  ['a FIFO', (file) => execFileSync('mkfifo', [file])],
+  ['a device', (file) => symlinkSync('/dev/zero', file)],
+  ['a link', (file) => symlinkSync(resolve('package.json'), file)],
+])('restore refuses %s at once', async (_, create) => {
+  const file = join(temporaryFolder(), 'backup.sqlite');
+  create(file);
+  const { status, stderr } = await runHere(['store', 'restore', file], { DATA_DIR: temporaryFolder() });
   expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('it is not a regular file') });
 });
 

@@ -5,6 +5,8 @@ import { validate } from 'dockerfile-utils';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readEnv } from '../../server/env.ts';
+import { openStore } from '../../server/store/index.ts';
+import { describePostgres, withClient } from '../helpers/postgres.ts';
 
 const folder = resolve(import.meta.dirname, '../../examples/container');
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
@@ -16,6 +18,7 @@ interface Service {
   readonly read_only: boolean;
   readonly cap_drop: string[];
   readonly security_opt: string[];
+  readonly volumes?: string[];
 }
 
 const { services } = parse(read('compose.yaml')) as { services: Record<string, Service> };
@@ -47,4 +50,28 @@ test('the settings of the compose file are valid, and it waits for the end of th
   expect(Number.parseInt(grace!, 10)).toBeGreaterThanOrEqual(
     env.SHUTDOWN_DELAY_SECONDS + env.SHUTDOWN_GRACE_SECONDS + 5,
   );
+});
+
+describePostgres((server) => {
+  test('the role of the service is no superuser, and its password is not that of one', async () => {
+    const { url, port, password } = server();
+    const text = read('roles.sql')
+      .replace(/^\\set.*$/m, '')
+      .replace(`:'password'`, `'${password}'`);
+    const statements = text.replaceAll(/^--.*$/gm, '').split(';');
+    await withClient(url('postgres'), async (client) => {
+      for (const statement of statements) await client.query(statement);
+    });
+    const DATABASE_URL = `postgres://hosting_api:${password}@127.0.0.1:${port}/hosting_api`;
+    await (await openStore({ DATA_DIR: '', DATABASE_URL })).close();
+    await withClient(DATABASE_URL, async (client) => {
+      const { rows } = await client.query('SELECT rolsuper FROM pg_roles WHERE rolname = current_user');
+      expect(rows).toEqual([{ rolsuper: false }]);
+    });
+    await expect(withClient(url('postgres'), () => Promise.resolve())).rejects.toThrow(
+      'password authentication failed',
+    );
+    expect(services['database']!.environment).not.toHaveProperty('POSTGRES_USER');
+    expect(services['database']!.volumes).toContain('./roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro');
+  });
 });

@@ -62,6 +62,8 @@ async function startPostgres(binaries: string) {
   return {
     port,
     password,
+    /** The URL of a database, for the superuser. */
+    url,
     /** Creates a database and returns its URL. */
     async createDatabase(): Promise<string> {
       const name = `test${(databases += 1)}`;
