@@ -18,6 +18,9 @@ const devPresets = { CORS_ORIGINS: '', ALLOW_LOCAL_ORIGINS: 'true' };
 /** Errors that the operator can fix. By name: when the process ends, the code of a feature may be there no more. */
 const expected = ['EnvError', 'ReleaseError', 'ListenError', 'StoreError', 'ProvidersError'];
 
+/** Within this time, a further signal is the same one: a terminal sends it to the whole group, and npm once more. */
+const repeatMs = 1000;
+
 const stderr = openOutput(2);
 const outputs = [stderr];
 
@@ -45,7 +48,11 @@ try {
   const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview, droppedLines });
   let isDraining = false;
   const skip = new AbortController();
+  let lastSignalAt = Number.NEGATIVE_INFINITY;
   const stop = async (signal: string): Promise<void> => {
+    const isRepeated = performance.now() - lastSignalAt < repeatMs;
+    if (isRepeated) return;
+    lastSignalAt = performance.now();
     if (isDraining && skip.signal.aborted) return end(1);
     if (isDraining) return skip.abort();
     isDraining = true;
@@ -54,7 +61,7 @@ try {
     log.info({ signal }, 'draining');
     const delayMs = env.SHUTDOWN_DELAY_SECONDS * 1000;
     if (delayMs > 0) await delay(delayMs, undefined, skip).catch(() => undefined);
-    // From now on, a further signal ends the process.
+    // From now on, a later signal ends the process.
     skip.abort();
     await server.stop();
     log.info('stopped');

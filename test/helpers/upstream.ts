@@ -25,6 +25,8 @@ export interface Answer {
   readonly reason?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** How long it takes. */
+  readonly ms?: number;
 }
 
 const always = (_request: Seen): boolean => true;
@@ -70,7 +72,11 @@ export async function createUpstream(
     const failing = fault !== undefined && matches(request) ? fault : undefined;
     if (failing === 'huge') left = await writeHuge(response);
     else if (typeof failing === 'string') applyFault(failing, response);
-    else write(failing ?? answer(request), response);
+    else {
+      const given = failing ?? answer(request);
+      if (given.ms) await sleep(given.ms);
+      write(given, response);
+    }
   };
   const listener = (message: IncomingMessage, response: ServerResponse): void =>
     // Some tests disconnect in the middle of a request.

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { buildProject, writeFiles } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
@@ -169,11 +170,14 @@ test('a request beyond SHUTDOWN_GRACE_SECONDS is aborted, and the shutdown compl
   await server.logged('stopped');
 });
 
-test('a second signal ends a waiting server at once', async () => {
+test('a signal ends a waiting server at once, if it is not the first one repeated within a second', async () => {
   const server = await start({ SHUTDOWN_GRACE_SECONDS: '600' });
   const { socket } = await beginVote(server.port);
   server.child.kill('SIGTERM');
   await server.logged('draining');
+  server.child.kill('SIGINT');
+  await sleep(1100);
+  expect(server.child.exitCode).toBeNull();
   server.child.kill('SIGTERM');
   expect(await server.ended()).toBe(1);
   socket.destroy();

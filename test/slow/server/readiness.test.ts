@@ -1,5 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createTestApp } from '../../helpers/app.ts';
 import type { TestApp } from '../../helpers/app.ts';
@@ -110,12 +111,14 @@ test('after SIGTERM the port stays open for SHUTDOWN_DELAY_SECONDS, and streams 
   expect(streamEnded - began).toBeGreaterThan(1900);
 });
 
-test('a second signal skips SHUTDOWN_DELAY_SECONDS', async () => {
+test('a signal more than a second later skips SHUTDOWN_DELAY_SECONDS', async () => {
   const { settings } = await createServable();
   const server = startProcess({ ...settings, SHUTDOWN_DELAY_SECONDS: '600' });
   const port = await server.listening();
   server.child.kill('SIGTERM');
   await server.logged('draining');
+  server.child.kill('SIGTERM');
+  await sleep(1100);
   expect(await askReady({ port })).toEqual(draining);
   server.child.kill('SIGTERM');
   expect(await server.ended()).toBe(0);

@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
@@ -49,6 +53,39 @@ test('actions on one server run one after the other, and one that waits too long
   const answers = await Promise.all([1, 2, 3, 4].map(() => askEndpoint(app, 'startGameServer')));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   expect(world.panel.seen.filter(isPower)).toHaveLength(5);
+});
+
+test('Ctrl-C in the terminal of npm lets the action under way end, keeps the delay, and exits 0', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const { settings } = await createServable();
+  const all = { ...settings, ...world.settings, SHUTDOWN_DELAY_SECONDS: '3', LOG_FORMAT: 'json' };
+  // script is a terminal: it sends SIGINT to the whole group for this character, and npm sends it to the server once more.
+  const child = spawn('script', ['-qfec', 'exec npm run --silent serve', '/dev/null'], {
+    cwd: resolve(import.meta.dirname, '../../..'),
+    env: { PATH: process.env.PATH, HOME: temporaryFolder(), ...all },
+  });
+  let printed = '';
+  child.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  const closed = once(child, 'close');
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await expect.poll(() => printed, eventually).toMatch(/"msg":"listening"/);
+  const port = Number(/"url":"http:\/\/127\.0\.0\.1:(\d+)"/.exec(printed)![1]);
+  const app = { port, key: await world.issueKey() } as SharedApp;
+  world.panel.fail({ status: 204, ms: 2000 }, isPower);
+  const running = askEndpoint(app, 'startGameServer').then(
+    ({ status }) => status,
+    () => 'cut',
+  );
+  await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);
+  const began = performance.now();
+  child.stdin.write('\u0003');
+  await expect.poll(() => printed, eventually).toMatch(/"msg":"draining"/);
+  await sleep(500);
+  expect(JSON.parse((await ask(app, '/ready')).text)).toEqual({ status: 'draining' });
+  expect(await running).toBe(200);
+  expect(await closed).toEqual([0, null]);
+  expect(performance.now() - began).toBeGreaterThan(2900);
+  expect(printed).toMatch(/"msg":"stopped"/);
 });
 
 test('SIGTERM during an action ends the server within the grace, and the outcome is audited', async () => {
