@@ -112,6 +112,7 @@ async function examinePostgres(connection: Connection, dialect: Dialect): Promis
   const asked = Date.now();
   const [facts = {}] = await connection.query(
     `SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
+      (SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only') AS read_only,
       has_schema_privilege(current_schema(), 'CREATE') AS creates,
       CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now`,
   );
@@ -122,6 +123,12 @@ async function examinePostgres(connection: Connection, dialect: Dialect): Promis
   const outcomes = [ms > waitMs ? fault(`${seen}: limits are counted by each instance alone`, slow) : ok(seen)];
   if (facts['standby'] === true) {
     outcomes.push(fault('it is a standby, which takes no writes', 'set DATABASE_URL to the primary'));
+  }
+  // This session is read-only itself.
+  if (facts['read_only'] === 'on') {
+    const advice =
+      'a managed database does this when its disk is full: give it room, then set default_transaction_read_only = off';
+    outcomes.push(fault('it takes no writes: default_transaction_read_only is on', advice));
   }
   outcomes.push({ ...clock, check: 'clock of the store' });
   const records = await readRecords(connection, dialect, outcomes);

@@ -144,8 +144,8 @@ export interface ImportedTable {
 /** Records of one statement: few enough to end within its timeout. */
 const batchSize = 1000;
 
-/** The versions, which the target has already, and limits, which are used up or full again within an hour. */
-const skipped = new Set(['hosting_migrations', 'hosting_limits']);
+/** The versions, which the target has already, limits, which are used up or full again within an hour, and the health. */
+const skipped = new Set(['hosting_migrations', 'hosting_limits', 'hosting_health']);
 
 /**
  * Imports a backup of SQLite into the empty PostgreSQL database of a URL: all tables in one transaction, with their ids.

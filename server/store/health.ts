@@ -9,7 +9,7 @@ const everyMs = 1000;
 const checkMs = 3000;
 /** While an outage lasts, it is logged again after this time. */
 const repeatMs = 30_000;
-/** An outage ends after this time without a failure: checks only read, and may be answered while writes fail. */
+/** An outage ends after this time without a failure: most checks only read, and may be answered while writes fail. */
 const quietMs = 5000;
 
 /**

@@ -21,6 +21,9 @@ import { openSqlite } from './sqlite.ts';
  */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
+/** The time between two writes of the health check. */
+const writeEveryMs = 10_000;
+
 /** The calls of the database: the text of the statement, which holds no values, and why it failed, if it did. */
 export const endedQueries = createEvent<{
   readonly sql: string;
@@ -53,9 +56,13 @@ export async function openStore(
       if (endedQueries.isHeard()) endedQueries.publish({ sql, ms: performance.now() - startedAt, error });
     }
   };
+  let nextWriteAt = 0;
   const query: Query = (sql, values) =>
     run(sql, values).catch((error: unknown) => {
-      if (error instanceof StoreUnreachableError) onUnreachable(error);
+      if (error instanceof StoreUnreachableError) {
+        nextWriteAt = 0;
+        onUnreachable(error);
+      }
       throw error;
     });
   return {
@@ -67,9 +74,19 @@ export async function openStore(
     streamTokens: createStreamTokenRecords(query),
     /** The limits that all instances share; undefined with SQLite, which has one instance. */
     limits: url === undefined ? undefined : createLimits(query, url),
-    /** Reads a row; throws if the database does not answer. */
+    /**
+     * Reads a row; every 10 s, and after a failure, it writes one instead: a database may answer, and take no writes. Throws if
+     * the database does not answer, or refuses.
+     */
     async check(): Promise<void> {
-      await run('SELECT version FROM hosting_migrations LIMIT 1');
+      if (performance.now() < nextWriteAt) return void (await run('SELECT version FROM hosting_migrations LIMIT 1'));
+      nextWriteAt = 0;
+      await run(
+        `INSERT INTO hosting_health (id, written_at) VALUES (1, $1)
+          ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at`,
+        [Date.now()],
+      );
+      nextWriteAt = performance.now() + writeEveryMs;
     },
     versions: database.versions,
     close: database.close,

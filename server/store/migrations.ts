@@ -115,6 +115,13 @@ export const migrations: readonly Migration[] = [
     `ALTER TABLE hosting_api_keys ADD COLUMN claimed_label ${text}`,
     'CREATE UNIQUE INDEX hosting_api_keys_claimed_label ON hosting_api_keys (claimed_label)',
   ]),
+  // One row, which the check of the health overwrites.
+  usableFrom(4, ({ integer, tableEnd }) => [
+    `CREATE TABLE hosting_health (
+      id ${integer} NOT NULL PRIMARY KEY,
+      written_at ${integer} NOT NULL
+    )${tableEnd}`,
+  ]),
 ];
 
 /**

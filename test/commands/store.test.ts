@@ -332,8 +332,13 @@ describePostgres((server) => {
         .slice(1)
         .map((line) => line.split(/ +/)),
     ) as Record<string, string>;
-    const { hosting_migrations: versions, hosting_limits: limits, ...tables } = readBackup(backup);
-    expect([versions!.length, limits]).toEqual([migrations.length, []]);
+    const {
+      hosting_migrations: versions,
+      hosting_limits: limits,
+      hosting_health: health,
+      ...tables
+    } = readBackup(backup);
+    expect([versions!.length, limits, health]).toEqual([migrations.length, [], []]);
     expect(counts).toEqual(Object.fromEntries(Object.entries(tables).map(([name, rows]) => [name, `${rows.length}`])));
     expect(Object.values(tables).map(({ length }) => length)).not.toContain(0);
     const query = await (await createPostgresTarget(url)).connect();

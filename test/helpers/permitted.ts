@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process';
-import { expect } from 'vitest';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { expect, onTestFinished } from 'vitest';
 import type { TestContext } from 'vitest';
+import { temporaryFolder } from './project.ts';
 
 /** Skips a test if this user may not run a command that it depends on, with the reason. On CI that is a failure. */
 export function skipWithout(
@@ -18,3 +19,12 @@ export function skipWithout(
 
 /** A command that mounts a file system, for itself alone. */
 export const mountOne = ['unshare', '--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'] as const;
+
+/** A small file system of its own. */
+export function mountSmall(context: TestContext, options: string): string {
+  skipWithout(context, mountOne);
+  const folder = temporaryFolder();
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=700,${options}`, 'tmpfs', folder], { stdio: 'pipe' });
+  onTestFinished(() => void execFileSync('umount', ['-l', folder]));
+  return folder;
+}

@@ -1,23 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import type { TestContext } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkDisks } from '../../../server/doctor/local.ts';
 import { createInstallation } from '../../doctor/installation.ts';
 import { createTestApp } from '../../helpers/app.ts';
-import { mountOne, skipWithout } from '../../helpers/permitted.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
+import { mountSmall } from '../../helpers/permitted.ts';
 import { eventually, sharedProject } from '../../server/shared.ts';
-
-/** A small file system of its own. */
-function mountSmall(context: TestContext, options: string): string {
-  skipWithout(context, mountOne);
-  const folder = temporaryFolder();
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=700,${options}`, 'tmpfs', folder], { stdio: 'pipe' });
-  onTestFinished(() => void execFileSync('umount', ['-l', folder]));
-  return folder;
-}
 
 test('a disk that is nearly full is found, at the start too, and is fine once there is room', async (context) => {
   const folder = mountSmall(context, 'size=16m');

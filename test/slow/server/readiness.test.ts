@@ -1,11 +1,13 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { checkStore } from '../../../server/doctor/store.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import type { TestApp } from '../../helpers/app.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
+import { mountSmall } from '../../helpers/permitted.ts';
 import { describePostgres, withClient } from '../../helpers/postgres.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { ask, askEndpoint } from '../../server/ask.ts';
@@ -58,6 +60,49 @@ describePostgres((server) => {
     expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
     await expect.poll(() => app.log().some(({ msg }) => msg === 'the store answers again'), eventually).toBe(true);
   });
+
+  test('a PostgreSQL that takes no writes makes the server unready, and the doctor says so', async () => {
+    const databaseUrl = await server().createDatabase();
+    const world = await createHostingWorld(temporaryFolder(), { databaseUrl });
+    const settings = { ...world.settings, METRICS_PORT: '0' };
+    const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+    expect(await askReady(app)).toEqual(ready);
+    const setReadOnly = (to: string) =>
+      withClient(databaseUrl, async (client) => {
+        await client.query('SET default_transaction_read_only = off');
+        await client.query(`ALTER SYSTEM SET default_transaction_read_only = ${to}`);
+        await client.query('SELECT pg_reload_conf()');
+      });
+    await setReadOnly('on');
+    onTestFinished(() => setReadOnly('off'));
+    await expect.poll(() => askReady(app), { timeout: 14_000 }).toEqual(unready);
+    expect(await app.metrics()).toContain('store_answers 0');
+    const { outcomes } = await checkStore({ DATA_DIR: '', DATABASE_URL: databaseUrl });
+    expect(outcomes.find(({ state }) => state === 'fault')?.seen).toContain('takes no writes');
+    for (const target of ['/health', '/v1/plans']) expect((await ask(app, target)).status).toBe(200);
+    await setReadOnly('off');
+    await expect.poll(() => askReady(app), eventually).toEqual(ready);
+    expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
+    // A failed write is followed by a try at once, not 10 s later.
+    await setReadOnly('on');
+    await expect.poll(async () => (await askEndpoint(app, 'startGameServer')).status, eventually).toBe(500);
+    await expect.poll(() => askReady(app), { timeout: 3000 }).toEqual(unready);
+  });
+});
+
+test('a full disk makes a server with SQLite unready, until there is room', async (context) => {
+  const folder = mountSmall(context, 'size=4m');
+  const world = await createHostingWorld(folder);
+  const settings = world.settings;
+  const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+  expect(await askReady(app)).toEqual(ready);
+  const ballast = join(folder, 'ballast');
+  expect(() => writeFileSync(ballast, Buffer.alloc(8 * 1024 * 1024))).toThrow('ENOSPC');
+  await expect.poll(() => askReady(app), { timeout: 60_000 }).toEqual(unready);
+  expect((await ask(app, '/v1/plans')).status).toBe(200);
+  rmSync(ballast);
+  await expect.poll(() => askReady(app), eventually).toEqual(ready);
+  expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
 });
 
 test('a deleted database file makes the server unready, and no request is served from it', async () => {
