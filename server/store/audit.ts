@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServerName } from '#contract/api-keys.ts';
 import type { Query } from './database.ts';
 import { Time, openTable } from './records.ts';
 
 const pageSize = 1000;
+
+/** After this time, an entry after an action is written once more. */
+const retryMs = 2000;
+
 const maxTime = Number.MAX_SAFE_INTEGER;
 
 /** Null is stored as an empty text: these columns were NOT NULL before changes were audited. */
@@ -113,7 +117,7 @@ export function createAuditRecords(query: Query) {
     append,
     /**
      * Writes the entry before an action or change, which must not be done if this rejects. Returns what writes the entry after
-     * it, and never rejects: `onFailure` gets the error.
+     * it, with one more try, and never rejects: `onFailure` gets the error.
      */
     async begin(
       fields: Omit<AuditEntry, 'actionId' | 'at' | 'phase' | 'outcome' | 'ms'>,
@@ -124,7 +128,14 @@ export function createAuditRecords(query: Query) {
       await append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null });
       return async (outcome) => {
         const now = Date.now();
-        await append({ ...entry, at: now, phase: 'finished', outcome, ms: now - started }).catch(onFailure);
+        const write = () => append({ ...entry, at: now, phase: 'finished', outcome, ms: now - started });
+        const writeAgain = async (): Promise<void> => {
+          // A restart of PostgreSQL takes about a second. The answer to the first try may be all that was lost.
+          await sleep(retryMs);
+          const sql = `SELECT 1 FROM hosting_audit WHERE action_id = $1 AND phase = 'finished'`;
+          if ((await query(sql, [entry.actionId])).length === 0) await write();
+        };
+        await write().catch(writeAgain).catch(onFailure);
       };
     },
     /** When the last entry of a power action on a server was written, if that was after a time. */

@@ -61,6 +61,27 @@ describePostgres((server) => {
     await expect.poll(() => app.log().some(({ msg }) => msg === 'the store answers again'), eventually).toBe(true);
   });
 
+  test('the end of an action is in the store, although PostgreSQL restarted while it ran', async () => {
+    const databaseUrl = await server().createDatabase();
+    const world = await createHostingWorld(temporaryFolder(), { databaseUrl });
+    const project = { root: await sharedProject(), settings: world.settings };
+    const app = { ...(await createTestApp(project)), key: await world.issueKey() };
+    world.panel.fail({ status: 204, ms: 1000 }, ({ path }) => path.endsWith('/power'));
+    const answer = askEndpoint(app, 'startGameServer');
+    await expect.poll(() => world.panel.seen.some(({ path }) => path.endsWith('/power')), eventually).toBe(true);
+    await server().end('SIGINT');
+    await sleep(1500);
+    await server().start();
+    const { status, headers } = await answer;
+    expect(status).toBe(200);
+    await expect.poll(() => askReady(app), eventually).toEqual(ready);
+    const entries = await Array.fromAsync(world.store.audit.entries({}));
+    expect(entries.filter(({ requestId }) => requestId === headers['x-request-id'])).toMatchObject([
+      { phase: 'requested' },
+      { phase: 'finished', outcome: 'ok' },
+    ]);
+  });
+
   test('a PostgreSQL that takes no writes makes the server unready, and the doctor says so', async () => {
     const databaseUrl = await server().createDatabase();
     const world = await createHostingWorld(temporaryFolder(), { databaseUrl });
