@@ -66,7 +66,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
   opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
   const upgrades = createUpgradeHandler({ relay, requests, log });
-  upgrades.attach(server.http);
+  upgrades.attach(server.http, server.isAnswering);
   return {
     url: server.url,
     /** Makes each response close its connection. */

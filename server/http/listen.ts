@@ -161,7 +161,12 @@ function answerRequests(server: Server, listener: RequestListener) {
     });
     clearTimeout(end);
   };
-  return { announce, drain };
+  /** Whether an answer on a connection is not ended, or waits for one before it. */
+  const isAnswering = (socket: Socket): boolean => {
+    const [first, ...others] = answersOf.get(socket) ?? [];
+    return others.length > 0 || first?.writableEnded === false;
+  };
+  return { announce, drain, isAnswering };
 }
 
 function toProblem({ code }: NodeJS.ErrnoException): Problem {

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
+import { createTestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
 import { document } from '../contract/document.ts';
 import { ask } from '../server/ask.ts';
-import { sharedApp } from '../server/shared.ts';
+import { sharedApp, sharedProject } from '../server/shared.ts';
 
 const stream = '/v1/hosting/game/console/mine/stream';
 const message = 'This address is a websocket: send a websocket handshake';
@@ -51,4 +54,20 @@ test('another method of a stream is 405, and what is no stream is 404', async ()
 test('the machine description says what the address of a stream answers without a handshake', () => {
   const { get } = document.paths['/v1/hosting/game/console/{server_id}/websocket']!;
   expect(JSON.stringify(get)).toContain('a plain GET of it is 426');
+});
+
+test('a handshake behind an unfinished request is answered after it, and opens no stream', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  world.panel.fail({ status: 204, ms: 300 }, ({ path }) => path.endsWith('/power'));
+  const action = `POST /v1/hosting/game/power/mine/start HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${await world.issueKey()}\r\n`;
+  const handshake =
+    'GET /v1/hosting/game/console/mine/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+    'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+  const answer = await app.raw(`${action}Content-Length: 0\r\n\r\n${handshake}`);
+  expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 426']);
+  expect(await app.raw(`GET /v1/info HTTP/1.1\r\nHost: x\r\n\r\n${handshake}`)).toMatch(
+    /^HTTP\/1\.1 200[^]*HTTP\/1\.1 (?:101|426)/,
+  );
+  expect(await app.raw(handshake)).toMatch(/^HTTP\/1\.1 101/);
 });

@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
@@ -23,8 +24,11 @@ export interface UpgradeOptions {
 
 /** Handles websocket upgrades. */
 export interface UpgradeHandler {
-  /** Handles the websocket upgrades of a server; other upgrades (h2c) are answered as plain requests. */
-  attach(server: Server): void;
+  /**
+   * Handles the websocket upgrades of a server. Other upgrades (h2c) are answered as plain requests, and so are those on a
+   * connection that is still answering: the answer would follow the 101, within the websocket.
+   */
+  attach(server: Server, isAnswering: (socket: Socket) => boolean): void;
   /** Closes all streams with 1012, and terminates those that do not answer. */
   close(): Promise<void>;
 }
@@ -91,8 +95,9 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
     websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, client));
   };
   return {
-    attach(server) {
-      Object.assign(server, { shouldUpgradeCallback: isWebsocket });
+    attach(server, isAnswering) {
+      const shouldUpgradeCallback = (request: IncomingMessage) => isWebsocket(request) && !isAnswering(request.socket);
+      Object.assign(server, { shouldUpgradeCallback });
       server.on('upgrade', (request, socket, head) => {
         // Until ws adds its listeners, a connection reset would be an uncaught exception.
         socket.on('error', () => socket.destroy());
