@@ -24,31 +24,40 @@ export interface VisitRequest {
 /** An answer as it was on the wire. */
 export type Seen = Awaited<ReturnType<typeof readAnswer>>;
 
-/** Longer than any answer of the service takes; then a proxy in between has given up or holds the request. */
+/** For all visits of a check: longer than the service takes; a proxy in between has given up, or sends byte after byte. */
 const timeoutMs = 30_000;
 const connectMs = 10_000;
 /** The checks use up a small limit of the client: then they go on as it grows again. */
 const maxWaitSeconds = 30;
 const maxBytes = 64 * 1024 * 1024;
+/** 13 MB of gzip may be 13 GB of text. */
+const maxOutputLength = 16 * 1024 * 1024;
 
 /**
- * Creates the client of the checks. It is a plain one: it follows no redirect, decodes nothing, and keeps repeated headers
+ * Creates the client of a check, whose visits may take 30 s together. It is a plain one: it follows no redirect, decodes nothing, and keeps repeated headers
  * apart, since what proxies do to these is what the checks look for.
  */
 export function createVisit(base: URL, lookup?: LookupFunction): Visit {
   const request = base.protocol === 'https:' ? requestHttps : requestHttp;
+  let deadline = performance.now() + timeoutMs;
   const send: Visit = (target, { method = 'GET', headers = {}, body, family } = {}) =>
     new Promise((resolve, reject) => {
       const options = { method, headers, agent: false, family, lookup, path: pathOf(base, target) } as const;
       const sent = request(base, options, (response) => void readAnswer(response).then(resolve, reject));
-      sent.setTimeout(timeoutMs, () => sent.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)));
-      sent.on('error', reject).end(body);
+      const giveUp = (): void => {
+        reject(new Error(`no whole answer within ${timeoutMs / 1000} s`));
+        sent.destroy();
+      };
+      const timer = setTimeout(giveUp, deadline - performance.now());
+      sent.on('error', reject).on('close', () => clearTimeout(timer));
+      sent.end(body);
     });
   return async (target, options) => {
     const seen = await send(target, options);
     const wait = Number(seen.header('retry-after'));
     if (seen.status !== 429 || !(wait <= maxWaitSeconds)) return seen;
     await sleep(wait * 1000);
+    deadline += wait * 1000;
     return send(target, options);
   };
 }
@@ -74,7 +83,8 @@ async function readAnswer(response: IncomingMessage) {
     rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === name);
   /** The values of a header, joined by commas; empty if it is missing. */
   const header = (name: string): string => all(name).join(', ');
-  const text = (): string => decode(bytes, header('content-encoding')).toString();
+  const decoded = decode(bytes, header('content-encoding'));
+  const text = (): string => decoded.toString();
   /** The body as JSON; undefined if it is not JSON. */
   const json = (): unknown => parseJson(text());
   /** The fields of a JSON object; none if the body is something else. */
@@ -84,9 +94,10 @@ async function readAnswer(response: IncomingMessage) {
 
 function decode(bytes: Buffer, encoding: string): Buffer {
   try {
-    if (encoding === 'gzip') return gunzipSync(bytes);
-    if (encoding === 'br') return brotliDecompressSync(bytes);
-  } catch {
+    if (encoding === 'gzip') return gunzipSync(bytes, { maxOutputLength });
+    if (encoding === 'br') return brotliDecompressSync(bytes, { maxOutputLength });
+  } catch (error) {
+    if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE') throw new Error('the answer has more than 16 MiB when decompressed');
     // The check of encodings reports it.
   }
   return bytes;

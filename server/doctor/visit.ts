@@ -33,13 +33,17 @@ export async function examine(
   { key, lookup }: { readonly key?: string | undefined; readonly lookup?: LookupFunction } = {},
 ): Promise<readonly Finding[]> {
   const visit = createVisit(base, lookup);
+  /** Each check has a time of its own. */
+  const timed = checks.map(({ name, run }) =>
+    check<Site>(name, (all) => run({ ...all, visit: createVisit(base, lookup) })),
+  );
   const isSafe = base.protocol === 'https:' || isLoopback(base.hostname);
   const keyed = isSafe && key !== undefined ? { Authorization: `Bearer ${key}` } : undefined;
   const site = { visit, base, articles: [], keyed };
   const first = await runChecks([check('answers', checkAnswers)], site, toFault);
   if (first.some(({ state }) => state === 'fault')) return first;
   // One after another: some count requests, others look at what a proxy kept of an earlier one.
-  return [...first, ...(await runChecks(checks, { ...site, ...(await readLists(visit)) }, toFault, 1))];
+  return [...first, ...(await runChecks(timed, { ...site, ...(await readLists(visit)) }, toFault, 1))];
 }
 
 function toFault(error: unknown): Outcome {
@@ -68,7 +72,7 @@ const keepHeaders = 'let the proxy keep the headers of the service';
 
 /** Whether the service answers, and not only its proxy: all other checks depend on it. */
 async function checkAnswers({ visit }: Site): Promise<Outcome> {
-  const { status, header, fields } = await visit('/health');
+  const { status, header, text, fields } = await visit('/health');
   if (status >= 300 && status < 400) {
     return fault(`/health is redirected to ${header('location')}`, 'give --url the address that it leads to');
   }
@@ -76,6 +80,12 @@ async function checkAnswers({ visit }: Site): Promise<Outcome> {
     const advice =
       'the proxy answers, the service behind it does not: see whether it runs, and the address that the proxy has of it';
     return fault(`/health answers ${status}`, advice);
+  }
+  if (text().startsWith('\uFEFF')) {
+    return fault(
+      '/health begins with a byte order mark',
+      'let the proxy change no body: many clients cannot read such JSON',
+    );
   }
   if (status !== 200 || fields()['status'] !== 'healthy') {
     return fault(`/health answers ${status}, not as this service does`, 'see that all paths go to the service');
@@ -322,6 +332,9 @@ const checks: readonly Check<Site>[] = [
   check('methods', async ({ visit }) => {
     const { status, header } = await visit('/v1/plans', { method: 'DELETE' });
     const allowed = header('allow');
+    if (status === 405 && /\bget\b/.test(allowed)) {
+      return fault(`Allow is in lower case: ${allowed}`, 'let the proxy keep the header: methods are case-sensitive');
+    }
     if (status !== 405 || !/\bGET\b/.test(allowed)) {
       const advice = 'pass on all methods (nginx: no limit_except): the service refuses those that it does not know';
       return fault(`DELETE /v1/plans is answered ${status}${allowed ? '' : ' without Allow'}, not 405`, advice);

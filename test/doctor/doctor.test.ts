@@ -1,12 +1,17 @@
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { gzipSync } from 'node:zlib';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { examine } from '../../server/doctor/visit.ts';
 import { runHere } from '../commands/run-command.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createUpstream } from '../helpers/upstream.ts';
-import { findFreePort } from '../helpers/free-port.ts';
+import { findFreePort, listen } from '../helpers/free-port.ts';
 import { sharedApp } from '../server/shared.ts';
+
+const realTimeout = setTimeout;
 
 /** A file with a text. */
 function fileWith(text: string): string {
@@ -76,4 +81,66 @@ test('a key file that holds no key is refused, without its text', async () => {
   const stderr = `${file} must contain one API key, as \`keys create\` prints it\n`;
   expect(await use(file)).toMatchObject({ status: 1, stderr });
   expect((await use(`${file}-x`)).stderr).toBe(`${file}-x cannot be read: ENOENT\n`);
+});
+
+/** What the doctor says of a service behind a proxy that changes its answers. */
+async function examineBehind(change: (response: ServerResponse, text: string) => void) {
+  const app = await sharedApp();
+  const proxy = createServer((request, response) => {
+    // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
+    void fetch(app.url + request.url!, { method: request.method!, redirect: 'manual' }).then(async (answer) => {
+      const text = await answer.text();
+      response.statusCode = answer.status;
+      for (const [name, value] of answer.headers)
+        if (!/^(?:content-length|content-encoding|connection|x-request-id)$/.test(name))
+          response.setHeader(name, value);
+      change(response, text);
+    });
+  });
+  const port = await listen(proxy);
+  onTestFinished(() => void proxy.close());
+  const findings = await examine(new URL(`http://127.0.0.1:${port}`));
+  return (name: string) => findings.find(({ check }) => check === name);
+}
+
+test('a proxy that writes Allow in lower case, or adds a byte order mark, is named as such', async () => {
+  const lower = await examineBehind((response, text) => {
+    const allow = response.getHeader('allow');
+    if (allow !== undefined) response.setHeader('Allow', String(allow).toLowerCase());
+    response.end(text);
+  });
+  expect(lower('methods')).toMatchObject({ state: 'fault', seen: 'Allow is in lower case: get, head' });
+  const marked = await examineBehind((response, text) => response.end(`\uFEFF${text}`));
+  expect(marked('answers')).toMatchObject({ state: 'fault', seen: '/health begins with a byte order mark' });
+});
+
+test('an answer may have 16 MiB when it is decompressed', async () => {
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+  const upstream = createServer((_, response) => response.setHeader('Content-Encoding', 'gzip').end(bomb));
+  const port = await listen(upstream);
+  onTestFinished(() => void upstream.close());
+  const [finding] = await examine(new URL(`http://127.0.0.1:${port}`));
+  expect(finding).toMatchObject({ check: 'answers', state: 'fault', seen: expect.stringContaining('16 MiB') });
+});
+
+test('a service that sends a byte a second is given up after 30 s', { timeout: 20_000 }, async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const upstream = createServer((_, response) => {
+    response.writeHead(200).write(' ');
+    const timer = setInterval(() => response.write(' '), 20);
+    response.on('close', () => clearInterval(timer));
+  });
+  const port = await listen(upstream);
+  onTestFinished(() => void upstream.close());
+  const examined = examine(new URL(`http://127.0.0.1:${port}`));
+  for (let second = 0; second < 35; second += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => realTimeout(resolve, 30));
+    await vi.advanceTimersByTimeAsync(1000);
+  }
+  expect((await examined)[0]).toMatchObject({
+    state: 'fault',
+    seen: 'the request failed: no whole answer within 30 s',
+  });
 });
