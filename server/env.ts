@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
-import { baseUrlRule, toBaseUrl } from '#common/environment.ts';
+import { baseUrlRule, isSettingsFile, toBaseUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { Secret, UpstreamUrl, isLoopback } from './upstream/settings.ts';
 import { EnvError, findMisspelt, readSettings } from './settings.ts';
@@ -253,6 +253,7 @@ export function listSettings(): { name: string; preset: string; meaning: string 
 /** Adds the lines of `.env`, where there is one, to the environment. Throws an {@link EnvError} where it cannot be read. */
 export function loadEnvFile(): void {
   if (!existsSync('.env')) return;
+  if (!isSettingsFile('.env')) throw new EnvError('.env: must be a regular file of at most 64 KiB');
   try {
     process.loadEnvFile();
   } catch {

@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import random
+import re
 import sys
 import threading
 from urllib.error import HTTPError
@@ -29,8 +30,16 @@ FINAL_CODES = (1002, 1007, 1008, 1009, 4003)
 references = (f"command {number}" for number in itertools.count(1))
 
 
+# Control characters and changes of the text direction, of which a terminal keeps colours: lines hold what players type.
+ACTING = re.compile(r"\x1b\[[\d;]*m|[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def escape(text):
+    return ACTING.sub(lambda found: found[0] if len(found[0]) > 1 else f"\\u{ord(found[0]):04x}", str(text))
+
+
 def note(text):
-    print("--", text, file=sys.stderr, flush=True)
+    print("--", escape(text), file=sys.stderr, flush=True)
 
 
 def fetch_access():
@@ -89,7 +98,7 @@ async def follow(lines, was_open):
             async for message in stream:
                 event, args = (json.loads(message)[name] for name in ("event", "args"))
                 if event == "console output":
-                    print(args[0], flush=True)
+                    print(escape(args[0]), flush=True)
                 elif event == "auth success":
                     if sender is None:
                         if was_open:

@@ -18,7 +18,13 @@ let waitsFor: string | undefined;
 let stream: WebSocket | undefined;
 let [commands, failures, wasOpen, isInputOver] = [0, 0, false, false];
 
-const note = (text: string): void => console.error(`-- ${text}`);
+/** Control characters and changes of the text direction, of which a terminal keeps colours: lines hold what players type. */
+const acting = new RegExp(String.raw`\u001B\[[\d;]*m|[^\P{Cc}\t]|[\p{Zl}\p{Zp}\p{Bidi_Control}]`, 'gu');
+const escape = (text: string): string =>
+  text.replaceAll(acting, (found) =>
+    found.length > 1 ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+const note = (text: string): void => console.error(`-- ${escape(text)}`);
 const onFailure = ({ message }: Error): void => note(message);
 function fail(text: string): never {
   note(text);
@@ -61,7 +67,7 @@ function onAnswer(reference: string | undefined, code = 'accepted'): void {
 }
 
 function onMessage(socket: WebSocket, { event, args }: Message): void {
-  if (event === 'console output') console.log(args[0]);
+  if (event === 'console output') console.log(escape(args[0]!));
   else if (event === 'token expiring' || event === 'token expired') {
     fetchAccess().then(({ token }) => send(socket, 'auth', token), onFailure);
   } else if (event === 'auth success' && stream !== socket) {

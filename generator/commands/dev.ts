@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { join, resolve } from 'node:path';
+import { escapeControls } from '../common/terminal.ts';
 import type { PreviewBuild } from '../dev.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
 import { openPreview } from '../preview/server.ts';
@@ -78,13 +79,15 @@ function keyOf({ file, line, column, message }: Diagnostic): string {
 /** Names up to three changed files, and the number of the others. */
 function describeChange(files: PreviewBuild['files']): string {
   if (files.size === 0) return '';
-  const named = [...files].slice(0, 3).map(([file, change]) => `${change} ${displayPath(file)}`);
+  const named = [...files].slice(0, 3).map(([file, change]) => `${change} ${escapeControls(displayPath(file))}`);
   const others = files.size - named.length;
   return `${named.join(', ')}${others > 0 ? ` and ${others} more` : ''}; `;
 }
 
 function fail(error: unknown): void {
-  process.stderr.write(`the build failed, the next change starts another: ${(error as Error).message}\n`);
+  process.stderr.write(
+    `the build failed, the next change starts another: ${escapeControls((error as Error).message)}\n`,
+  );
 }
 
 /** Starts the server as a child process and exits when it exits. */

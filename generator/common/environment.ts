@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { escapeControls } from './terminal.ts';
 
 /** The environment of a process. */
@@ -11,6 +11,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function readVariable(name: string, source: Environment, report: (problem: string) => void): string | undefined {
   const file = source[`${name}_FILE`];
   if (file && source[name]) report(`${name}: is set twice, directly and by ${name}_FILE`);
+  if (file && !isSettingsFile(file)) {
+    report(`${name}_FILE: must be a regular file of at most 64 KiB`);
+    return undefined;
+  }
   const value = file ? readSecret(file) : source[name];
   // An empty file is a mistake: ignoring it would apply the default instead.
   if (file && !value) report(`${name}_FILE: the file cannot be read, or is empty`);
@@ -26,6 +30,16 @@ function readSecret(file: string): string | undefined {
     return readFileSync(file, 'utf8').trim();
   } catch {
     return undefined;
+  }
+}
+
+/** Whether a file may hold settings: a device has no end, a FIFO waits for its writer. */
+export function isSettingsFile(path: string): boolean {
+  try {
+    const found = statSync(path);
+    return found.isFile() && found.size <= 65_536;
+  } catch {
+    return true;
   }
 }
 

@@ -151,3 +151,7 @@ test('wrong settings are all reported, one line each, without values, and with u
   expect(lines).toContain('HOST_FILE: the file cannot be read, or is empty');
   expect(lines.join()).not.toMatch(/hunter2|nowhere/);
 });
+
+test.each(['/dev/zero', '/dev/tty', '/etc'])('%s is no file of a setting', (file) => {
+  expect(problemsOf({ HOST_FILE: file })).toContain('HOST_FILE: must be a regular file of at most 64 KiB');
+});

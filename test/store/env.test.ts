@@ -39,7 +39,7 @@ test.each<[string, Record<string, string>, string[]]>([
       `DATABASE_URL_FILE${unreadable}`,
     ],
   ],
-  ['an empty file', { DATABASE_URL_FILE: '/dev/null' }, [`DATABASE_URL_FILE${unreadable}`]],
+  ['a device', { DATABASE_URL_FILE: '/dev/null' }, ['DATABASE_URL_FILE: must be a regular file of at most 64 KiB']],
 ])('%s is refused, and the error does not contain the value', (_, source, problems) => {
   expect(() => readSettings(StoreSettings, source)).toThrow(new EnvError(problems.join('\n')));
 });

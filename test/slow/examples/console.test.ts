@@ -1,9 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findFreePort } from '../../helpers/free-port.ts';
+import { WebSocketServer } from 'ws';
+import { findFreePort, listen } from '../../helpers/free-port.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
+import { findActing, withoutColours } from '../../helpers/terminal.ts';
 import { ask } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import type { ServerProcess } from '../../server/process.ts';
@@ -134,4 +137,40 @@ describe.each(programs)('%s', (_name, program) => {
     expect(await client.status()).toBe(1);
     expect(client.output()).toMatch(message);
   });
+});
+
+test.each([
+  ['TypeScript', [process.execPath, join(folder, 'console.ts')]],
+  ['Python', [python ?? 'python3', join(folder, 'console.py')]],
+])('the %s client shows control sequences of a game, and lets none act', async (language, program) => {
+  if (language === 'Python' && python === undefined) return;
+  const sequences = [
+    '\u001B]0;title\u0007',
+    '\u001B]52;c;ZWNobw==\u0007',
+    '\u001B[2J',
+    '\u009B31m',
+    '\u202Ereversed',
+    '\rhidden',
+  ];
+  const http = createServer((_, response) => {
+    const websocket = { socket_url: `ws://127.0.0.1:${port}/`, token: 'a token' };
+    response.end(JSON.stringify({ success: true, websocket }));
+  });
+  const port = await listen(http);
+  const sockets = new WebSocketServer({ server: http });
+  onTestFinished(() => void [sockets.close(), http.close()]);
+  sockets.on('connection', (socket) => {
+    const send = (event: string, ...args: string[]) => socket.send(JSON.stringify({ event, args }));
+    socket.once('message', () => {
+      send('auth success');
+      for (const sequence of sequences) send('console output', `said ${sequence}`);
+      send('daemon error', 'because\u001B[2J');
+      send('console output', '\u001B[32mgreen\u001B[0m\tend');
+    });
+  });
+  const client = startProgram(program, port, 'hk_key');
+  await client.shows('green');
+  expect(findActing(withoutColours(client.output()), '\t')).toEqual([]);
+  expect(client.output()).toContain('said \\u001b]0;title\\u0007');
+  expect(client.output()).toContain('\u001B[32mgreen\u001B[0m\tend');
 });

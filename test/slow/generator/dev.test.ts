@@ -27,6 +27,7 @@ import { startDev } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { article, buildProject, createProject, guide, validProject, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
+import { findActing } from '../../helpers/terminal.ts';
 import { watchProject } from '../../helpers/watch-project.ts';
 import { ask } from '../../server/ask.ts';
 import type { Answer } from '../../server/ask.ts';
@@ -502,4 +503,11 @@ test('dev answers 421 to other names than its own, which an attacker could resol
   }
   const upgrade = { Host: 'evil.example', Connection: 'Upgrade', Upgrade: 'websocket' };
   expect(await askAs(port, '/v1/hosting/game/console/demo/stream', upgrade)).toMatchObject({ status: 421 });
+});
+
+test('the lines of dev show control sequences in names of files, and let none act', async () => {
+  const dev = await startDev();
+  writeFiles(dev.root, { 'content/blog/news/\u001B]0;title\u0007.md': article({}, 'Text.\n') });
+  await expect.poll(dev.printed, eventually).toContain('added content/blog/news/\\u001b]0;title\\u0007.md');
+  expect(findActing(dev.printed())).toEqual([]);
 });
