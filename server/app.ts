@@ -7,6 +7,7 @@ import type { H3Event, HTTPMethod } from 'h3';
 import type { ServerName } from '#contract/api-keys.ts';
 import { isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
+import { endpoints } from '#contract/endpoints.ts';
 import { problems } from '#contract/problem.ts';
 import type { Env } from './env.ts';
 import type { Relay } from './hosting/console/relay.ts';
@@ -14,7 +15,7 @@ import type { UpgradeHandler } from './hosting/console/upgrade.ts';
 import { streamRoute } from './hosting/routes.ts';
 import type { Caller, KeyCaller, Route, RouteReply } from './http/handle.ts';
 import { listenOn } from './http/listen.ts';
-import { assertAllowed, createRequests, preflightHeaders, readRest, unreadable } from './http/request.ts';
+import { assertAllowed, createHostCheck, createRequests, preflightHeaders, readRest, unreadable } from './http/request.ts';
 import type { RequestContext, Requests } from './http/request.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
@@ -23,6 +24,7 @@ import type { Authenticate } from './keys/authorize.ts';
 import type { Limits } from './limits.ts';
 import type { Logger } from './log.ts';
 import { Problem, renderError } from './problem.ts';
+import { cached } from './releases/routes.ts';
 import { createFastPath } from './releases/serve.ts';
 import type { Releases } from './releases/service.ts';
 import { StoreUnreachableError } from './store/database.ts';
@@ -106,7 +108,12 @@ export function createApp(options: AppOptions): H3 {
     if (isLimited(endpoint?.path ?? event.url.pathname)) assertAllowed(context, requests.consume(context));
     requests.assertOwnHost(context);
     if (context.request.url === unreadable) throw new Problem('validation_error', badTarget);
-    if (!endpoint) throw new Problem('not_found');
+    if (endpoint) return;
+    if (!event.url.pathname.startsWith('/media/')) throw new Problem('not_found');
+    // A trailing or doubled slash matches no route, but the path is one of media, and its 404 like all of theirs.
+    event.context.endpoint = endpoints.getMedia;
+    context.route = endpoints.getMedia.path;
+    throw new Problem('media_not_found', undefined, cached);
   };
   const answer = async (event: H3Event, route: Route): Promise<unknown> => {
     const { endpoint } = route;
@@ -287,6 +294,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
     trustedProxies: env.TRUSTED_PROXIES,
     onUntrusted: (address) => log.warn({ address }, untrustedMessage),
     cors: { origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS },
+    isOwnHost: preview === undefined ? undefined : createHostCheck(env),
     limit: limits.client,
     log: preview === undefined ? log : log.child({}, { level: 'error' }),
   });
@@ -313,7 +321,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
     const { createUpgradeHandler } = await import('./hosting/console/upgrade.ts');
     upgrades = createUpgradeHandler({ relay, requests, log });
     server.http.off('upgrade', onUpgrade);
-    upgrades.attach(server.http);
+    upgrades.attach(server.http, server.isAnswering);
     return upgrades;
   });
   const onUpgrade = (...handshake: readonly [IncomingMessage, Duplex, Buffer]): void => {

@@ -48,7 +48,11 @@ export const BlogFrontMatter = z.strictObject({
   updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
   tags: Tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
   aliases: z
-    .array(z.string().regex(/^\/blog(?:\/[A-Za-z0-9._-]+)+$/, 'must be a former path that begins with /blog/'))
+    .array(
+      z
+        .string()
+        .regex(/^\/blog(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/, 'must be a former path that begins with /blog/'),
+    )
     .optional()
     .describe('Former paths of this article, which keep working.'),
 });

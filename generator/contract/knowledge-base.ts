@@ -44,7 +44,10 @@ export const KnowledgeBaseFrontMatter = z.strictObject({
     .array(
       z
         .string()
-        .regex(/^\/knowledgebase(?:\/[A-Za-z0-9._-]+)+$/, 'must be a former path that begins with /knowledgebase/'),
+        .regex(
+          /^\/knowledgebase(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/,
+          'must be a former path that begins with /knowledgebase/',
+        ),
     )
     .optional()
     .describe('Former paths of this article, which keep working.'),

@@ -11,7 +11,7 @@ import type { Releases } from './service.ts';
 const emptyList = toStoredJson([]);
 
 /** A 404 of content. Caches keep it for a moment: a dead link on a busy page would send every visitor here. */
-const cached = { headers: { 'Cache-Control': 'public, max-age=10' } };
+export const cached = { headers: { 'Cache-Control': 'public, max-age=10' } };
 
 /** The routes that serve files of the release: one for each static file with an endpoint. */
 export function contentRoutes(releases: Releases) {

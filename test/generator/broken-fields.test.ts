@@ -292,3 +292,15 @@ describe('authors', () => {
     ],
   });
 });
+
+test.each(['/blog/../../x', '/blog/./x', '/blog/news/..', '/blog/news/.'])(
+  'the alias %s leaves its place',
+  async (alias) => {
+    const root = createProject({ 'content/blog/news/first.md': article({ aliases: `[${alias}]` }, 'Text.\n') });
+    const { diagnostics, release } = await buildProject(root);
+    expect(diagnostics).toMatchObject([
+      { message: expect.stringContaining('must be a former path that begins with /blog/') },
+    ]);
+    expect(release).toBeUndefined();
+  },
+);

@@ -133,5 +133,8 @@ export const targetRows: Readonly<Record<string, readonly Row[]>> = {
     'GET /v1/domains/search?domain=example.none',
     'GET /media/none.svg',
     'GET /media',
+    'GET /media/kb/map.svg/',
+    'GET /media/kb//map.svg',
+    'GET /media/',
   ],
 };
