@@ -15,7 +15,14 @@ import type { UpgradeHandler } from './hosting/console/upgrade.ts';
 import { streamRoute } from './hosting/routes.ts';
 import type { Caller, KeyCaller, Route, RouteReply } from './http/handle.ts';
 import { listenOn } from './http/listen.ts';
-import { assertAllowed, createHostCheck, createRequests, preflightHeaders, readRest, unreadable } from './http/request.ts';
+import {
+  assertAllowed,
+  createHostCheck,
+  createRequests,
+  preflightHeaders,
+  readRest,
+  unreadable,
+} from './http/request.ts';
 import type { RequestContext, Requests } from './http/request.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';

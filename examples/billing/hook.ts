@@ -26,7 +26,7 @@ interface Key {
 
 /** Runs a command, and returns what it prints; on a failure this process ends with its message. */
 function run(...args: readonly string[]): string {
-  const command = [resolve(root, 'server/commands/main.ts'), ...args];
+  const command = [resolve(root, 'server/commands/main.js'), ...args];
   const { status, stdout } = spawnSync(process.execPath, command, {
     cwd: root,
     encoding: 'utf8',

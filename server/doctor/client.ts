@@ -97,7 +97,8 @@ function decode(bytes: Buffer, encoding: string): Buffer {
     if (encoding === 'gzip') return gunzipSync(bytes, { maxOutputLength });
     if (encoding === 'br') return brotliDecompressSync(bytes, { maxOutputLength });
   } catch (error) {
-    if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE') throw new Error('the answer has more than 16 MiB when decompressed');
+    if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE')
+      throw new Error('the answer has more than 16 MiB when decompressed', { cause: error });
     // The check of encodings reports it.
   }
   return bytes;

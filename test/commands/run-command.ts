@@ -94,7 +94,7 @@ export function brokenOutput(code: string): Writable {
 }
 
 /** The entry file of the operator's commands. */
-export const main = resolve(import.meta.dirname, '../../server/commands/main.ts');
+export const main = resolve(import.meta.dirname, '../../server/commands/main.js');
 
 /** The environment of the tests with only these settings of the commands. */
 export function environment(env: Readonly<Record<string, string>>): NodeJS.ProcessEnv {

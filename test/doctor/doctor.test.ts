@@ -87,15 +87,17 @@ test('a key file that holds no key is refused, without its text', async () => {
 async function examineBehind(change: (response: ServerResponse, text: string) => void) {
   const app = await sharedApp();
   const proxy = createServer((request, response) => {
-    // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
-    void fetch(app.url + request.url!, { method: request.method!, redirect: 'manual' }).then(async (answer) => {
+    const forward = async (): Promise<void> => {
+      // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
+      const answer = await fetch(app.url + request.url!, { method: request.method!, redirect: 'manual' });
       const text = await answer.text();
       response.statusCode = answer.status;
       for (const [name, value] of answer.headers)
         if (!/^(?:content-length|content-encoding|connection|x-request-id)$/.test(name))
           response.setHeader(name, value);
       change(response, text);
-    });
+    };
+    void forward();
   });
   const port = await listen(proxy);
   onTestFinished(() => void proxy.close());

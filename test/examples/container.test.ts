@@ -52,6 +52,12 @@ test('the settings of the compose file are valid, and it waits for the end of th
   );
 });
 
+test('no secret of a working folder gets into the image', () => {
+  const ignored = read('Dockerfile.dockerignore').split('\n');
+  const secrets = ['.npmrc', '.env*', '*.sqlite*', 'providers.yaml', '*.key', '*.pem'];
+  expect(secrets.filter((name) => !ignored.includes(`**/${name}`))).toEqual([]);
+});
+
 describePostgres((server) => {
   test('the role of the service is no superuser, and its password is not that of one', async () => {
     const { url, port, password } = server();

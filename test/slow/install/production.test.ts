@@ -143,19 +143,22 @@ describe('without the packages of development', () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  test.each(['server/main.js', 'generator/main.js'])('%s says which Node.js it needs', async (main) => {
-    // The Node.js of the machine may be new: then it says so in its place.
-    const { stdout } = await runProgram(['node', '--version'], { cwd: checkout });
-    const isOld = Number.parseInt(stdout.slice(1), 10) < 24;
-    const pretend = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.20.2"})';
-    const args = isOld ? [main] : ['--import', pretend, main];
-    const result = await runProgram(['node', ...args], { cwd: checkout, env: settings });
-    expect(result).toEqual({
-      status: 1,
-      stdout: '',
-      stderr: expect.stringMatching(/^hosting-api needs Node\.js 24, and this is Node\.js \d+\.\d+\.\d+; .*\n$/),
-    });
-  });
+  test.each(['server/main.js', 'generator/main.js', 'server/commands/main.js'])(
+    '%s says which Node.js it needs',
+    async (main) => {
+      // The Node.js of the machine may be new: then it says so in its place.
+      const { stdout } = await runProgram(['node', '--version'], { cwd: checkout });
+      const isOld = Number.parseInt(stdout.slice(1), 10) < 24;
+      const pretend = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.20.2"})';
+      const args = isOld ? [main] : ['--import', pretend, main];
+      const result = await runProgram(['node', ...args], { cwd: checkout, env: settings });
+      expect(result).toEqual({
+        status: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^hosting-api needs Node\.js 24, and this is Node\.js \d+\.\d+\.\d+; .*\n$/),
+      });
+    },
+  );
 });
 
 /** Two users without rights, as the units have them; of a test that is not run by root, itself. */

@@ -1,5 +1,7 @@
-import { loadEnvFile } from '../env.ts';
-import { runCommandLine } from './run.ts';
+import { checkNode } from '#common/check-node.js';
+
+checkNode();
+const [{ loadEnvFile }, { runCommandLine }] = await Promise.all([import('../env.ts'), import('./run.ts')]);
 
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   out: process.stdout,
