@@ -328,7 +328,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
     const { createUpgradeHandler } = await import('./hosting/console/upgrade.ts');
     upgrades = createUpgradeHandler({ relay, requests, log });
     server.http.off('upgrade', onUpgrade);
-    upgrades.attach(server.http, server.isAnswering);
+    upgrades.attach(server.http);
     return upgrades;
   });
   const onUpgrade = (...handshake: readonly [IncomingMessage, Duplex, Buffer]): void => {

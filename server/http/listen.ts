@@ -59,7 +59,10 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   http.timeout = stalledMs;
   // The app refuses a request without Host; Node.js would answer without our headers. A client that sends no more may
   // still wait for its answer; Node.js would disconnect it.
-  Object.assign(http, { requireHostHeader: false, httpAllowHalfOpen: true, shouldUpgradeCallback: isWebsocket });
+  // Behind an unfinished request, the answer of that one would follow the 101 within the websocket.
+  const shouldUpgradeCallback = (request: IncomingMessage): boolean =>
+    isWebsocket(request) && !connections.isAnswering(request.socket);
+  Object.assign(http, { requireHostHeader: false, httpAllowHalfOpen: true, shouldUpgradeCallback });
   // Without this listener, Node.js answers 417.
   http.on('checkExpectation', (request, response) => http.emit('request', request, response));
   return { url: url.replace(/\/$/, ''), http, ...connections };

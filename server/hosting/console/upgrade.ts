@@ -1,5 +1,4 @@
 import type { IncomingMessage, Server } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
@@ -8,7 +7,6 @@ import { streamRoute } from '../routes.ts';
 import type { Relay, StreamClient } from './relay.ts';
 import { pingData } from './session.ts';
 import type { Logger } from '../../log.ts';
-import { isWebsocket } from '../../http/listen.ts';
 import { answeredRequests, assertAllowed } from '../../http/request.ts';
 import type { RequestContext, Requests } from '../../http/request.ts';
 import { Problem, renderRawError } from '../../problem.ts';
@@ -24,11 +22,8 @@ export interface UpgradeOptions {
 
 /** Handles websocket upgrades. */
 export interface UpgradeHandler {
-  /**
-   * Handles the websocket upgrades of a server. Other upgrades (h2c) are answered as plain requests, and so are those on a
-   * connection that is still answering: the answer would follow the 101, within the websocket.
-   */
-  attach(server: Server, isAnswering: (socket: Socket) => boolean): void;
+  /** Handles the websocket upgrades of a server. */
+  attach(server: Server): void;
   /** Closes all streams with 1012, and terminates those that do not answer. */
   close(): Promise<void>;
 }
@@ -95,9 +90,7 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
     websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, client));
   };
   return {
-    attach(server, isAnswering) {
-      const shouldUpgradeCallback = (request: IncomingMessage) => isWebsocket(request) && !isAnswering(request.socket);
-      Object.assign(server, { shouldUpgradeCallback });
+    attach(server) {
       server.on('upgrade', (request, socket, head) => {
         // Until ws adds its listeners, a connection reset would be an uncaught exception.
         socket.on('error', () => socket.destroy());

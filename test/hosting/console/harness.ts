@@ -114,7 +114,7 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     log,
   });
   const http = createServer((request, response) => response.end(`plain ${request.url}`));
-  upgrade.attach(http, () => false);
+  upgrade.attach(http);
   const connections = new Set<Socket>();
   http.on('connection', (socket: Socket) => connections.add(socket));
   http.listen(0, '127.0.0.1');
