@@ -206,7 +206,7 @@ async function decide(
   const { id: requestId, client, trace, request } = context;
   if (limit) assertAllowed(context, await limits[limit].consume(client.key));
   if (!access) return undefined;
-  const { key, secretHash } = await authenticate(request.headers.authorization);
+  const { key, secretHash } = await authenticate(request.headers);
   assertAllowed(context, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
   const caller: KeyCaller = { keyId: key.id, secretHash, scopes: key.scopes, requestId, trace, ip: client.address };
   if (access === 'any_key') return caller;

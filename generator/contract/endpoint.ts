@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Scope, ServerKind } from '#contract/api-keys.ts';
 import { schemas } from '#contract/primitives.ts';
-import { problems } from '#contract/problem.ts';
+import { keyProblems, problems } from '#contract/problem.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 
 /** The rate limits of single endpoints. */
@@ -91,6 +91,11 @@ export function takesIdempotencyKey({ method, access }: Endpoint): boolean {
 /** The message of an endpoint's error that is thrown without one. */
 export function messageOf(endpoint: Endpoint | undefined, code: ProblemCode): string {
   return endpoint?.messages?.[code] ?? problems[code].message;
+}
+
+/** All messages of an endpoint's error that do not depend on the request, the default first. */
+export function messagesOf(endpoint: Endpoint, code: ProblemCode): readonly string[] {
+  return code === 'unauthorized' ? Object.values(keyProblems) : [messageOf(endpoint, code)];
 }
 
 /** A successful response of an endpoint. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { head } from '#contract/docs.ts';
 import type { OpenApiDocument, Operation } from '#contract/docs.ts';
-import { isLimited, messageOf, takesIdempotencyKey } from '#contract/endpoint.ts';
+import { isLimited, messagesOf, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint, Reply } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { schemas } from '#contract/primitives.ts';
@@ -98,12 +98,13 @@ function renderReply(endpoint: Endpoint, reply: Reply, status: string, files: Ge
 function renderProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): Response {
   const { errorStyle } = endpoint;
   const schema = errorStyle === 'json' ? { $ref: '#/components/schemas/ErrorResponse' } : { type: 'string' };
-  const examples = codes.map((code) => {
-    const body = renderProblem(errorStyle, code, messageOf(endpoint, code));
-    return [code, { value: errorStyle === 'json' ? JSON.parse(body) : body }];
+  const messages = codes.flatMap((code) => messagesOf(endpoint, code).map((message, at) => ({ code, message, at })));
+  const examples = messages.map(({ code, message, at }) => {
+    const body = renderProblem(errorStyle, code, message);
+    return [at === 0 ? code : `${code}_${at + 1}`, { value: errorStyle === 'json' ? JSON.parse(body) : body }];
   });
   return {
-    description: codes.map((code) => `${messageOf(endpoint, code)}.`).join(' '),
+    description: messages.map(({ message }) => `${message}.`).join(' '),
     headers: headersOfProblems(endpoint, codes),
     content: { [errorMediaTypes[errorStyle].split(';')[0]!]: { schema, examples: Object.fromEntries(examples) } },
   };

@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { schemas } from '#contract/primitives.ts';
 
+/** Why a request has no valid API key. Only who has the secret of a key learns that it has ended. */
+export const keyProblems = {
+  missing: 'No Authorization header',
+  otherHeader: 'No Authorization header; X-Api-Key is not read',
+  noScheme: 'Write Bearer before the API key',
+  malformed: 'This is not a whole API key',
+  unknown: 'This API key is not known',
+  expired: 'This API key has expired',
+  revoked: 'This API key was revoked',
+} as const;
+
 /**
  * All errors of the API. The code determines the status; the message is the default for problems thrown without one; the
  * advice says to people what to do.
@@ -33,8 +44,8 @@ export const problems = {
   },
   unauthorized: {
     status: 401,
-    message: 'A valid API key is required',
-    advice: 'Send the header Authorization: Bearer and a key that is neither revoked nor expired.',
+    message: keyProblems.missing,
+    advice: 'Send the header Authorization: Bearer hk_... with a whole key; the message says what is wrong with it.',
   },
   forbidden: {
     status: 403,

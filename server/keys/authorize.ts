@@ -1,7 +1,9 @@
 import { createHash, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { allows, apiKeyPattern } from '#contract/api-keys.ts';
 import type { Scope, ServerName } from '#contract/api-keys.ts';
+import { keyProblems } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 
@@ -69,7 +71,7 @@ function randomText(length: number, randomBytes: RandomBytes): string {
   return text;
 }
 
-/** Finds the API key of an Authorization header. Throws 401 unless the key is valid and active. */
+/** Finds the API key of a request by its headers. Throws 401, with the reason, unless the key is valid and active. */
 export type Authenticate = ReturnType<typeof createAuthenticate>;
 
 /** Creates {@link Authenticate}. If the last use of a key cannot be stored, `onTouchFailure` gets why, and the key is accepted. */
@@ -82,10 +84,8 @@ export function createAuthenticate({
   readonly onTouchFailure: (error: unknown) => void;
   readonly now?: () => number;
 }) {
-  return async (
-    authorization: string | undefined,
-  ): Promise<{ readonly key: ApiKeyRecord; readonly secretHash: string }> => {
-    const { id, secretHash } = readKey(authorization);
+  return async (headers: IncomingHttpHeaders): Promise<{ readonly key: ApiKeyRecord; readonly secretHash: string }> => {
+    const { id, secretHash } = readKey(headers);
     const key = await findKey(apiKeys, id, secretHash, now());
     await apiKeys.touch(key.id, now()).catch(onTouchFailure);
     return { key, secretHash };
@@ -128,32 +128,38 @@ export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): 
 
 /** Finds a key by its id; throws 401 unless it is active and the secret is one of its own. */
 export async function findKey(apiKeys: Store['apiKeys'], id: string, secretHash: string, now: number) {
-  const key = await apiKeys.find(id);
-  if (key && isValidSecret(key, secretHash, now)) return key;
-  const end = key && endOf(key, now);
-  const ended = end && `API key ${id} ${end.how} at ${new Date(end.at).toISOString()}`;
-  const reason = key ? (ended ?? `the secret is not a valid one of API key ${id}`) : 'there is no such API key';
-  throw new Problem('unauthorized', undefined, { ...challenge('error="invalid_token"'), reason });
+  const key = await apiKeys.find(id, secretHash);
+  if (!key || !isSecretOf(key, secretHash, now)) throw invalidKey('unknown');
+  const end = endOf(key, now);
+  if (!end) return key;
+  const how = end.how === 'revoked' ? 'was revoked' : 'expired';
+  throw invalidKey(end.how, `API key ${id} ${how} at ${new Date(end.at).toISOString()}`);
 }
 
-function readKey(header: string | undefined): NonNullable<ReturnType<typeof parseApiKey>> {
+function readKey(headers: IncomingHttpHeaders): NonNullable<ReturnType<typeof parseApiKey>> {
+  const { authorization, 'x-api-key': other } = headers;
   // RFC 6750 3.1: a request without a key, or with another scheme, gets no error parameter.
-  if (header === undefined || !/^Bearer(?: |$)/i.test(header)) {
-    throw new Problem('unauthorized', undefined, challenge('realm="hosting"'));
+  if (authorization === undefined || !/^Bearer(?: |$)/i.test(authorization)) {
+    const mistake = authorization === undefined ? (other === undefined ? 'missing' : 'otherHeader') : 'noScheme';
+    throw new Problem('unauthorized', keyProblems[mistake], challenge('realm="hosting"'));
   }
-  const [, text] = /^Bearer +([\x21-\x7e]+)$/i.exec(header) ?? [];
+  const [, text] = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization) ?? [];
   // A mistyped or made-up key fails its checksum here, without a store query.
   const parsed = text === undefined ? undefined : parseApiKey(text);
-  if (!parsed) throw new Problem('unauthorized', undefined, challenge('error="invalid_token"'));
+  if (!parsed) throw invalidKey('malformed');
   return parsed;
+}
+
+function invalidKey(mistake: keyof typeof keyProblems, reason?: string): Problem {
+  return new Problem('unauthorized', keyProblems[mistake], { ...challenge('error="invalid_token"'), reason });
 }
 
 function challenge(parameters: string): { headers: Record<string, string> } {
   return { headers: { 'WWW-Authenticate': `Bearer ${parameters}` } };
 }
 
-/** The access of an API key to a console: as requested, only reading, or none. */
-export type Access = 'ok' | 'read_only' | 'denied';
+/** The access of an API key to a console: as requested, only reading, or the reason why there is none. */
+export type Access = 'ok' | 'read_only' | Problem;
 
 /** A console in a mode, and the secret of an API key that opened it. */
 export interface ConsoleClaim {
@@ -169,7 +175,7 @@ export type CheckAccess = (claim: ConsoleClaim) => Promise<Access>;
 /** How and when a key ended; undefined while it is active. `isActiveSql` of the store says the same in a statement. */
 function endOf(key: ApiKeyRecord, now: number) {
   const { revokedAt, expiresAt } = key;
-  if (revokedAt !== null) return { how: 'was revoked', at: revokedAt } as const;
+  if (revokedAt !== null) return { how: 'revoked', at: revokedAt } as const;
   return expiresAt === null || now < expiresAt ? undefined : ({ how: 'expired', at: expiresAt } as const);
 }
 
@@ -178,23 +184,26 @@ export function isActive(key: ApiKeyRecord, now: number): boolean {
   return endOf(key, now) === undefined;
 }
 
-/** Whether a key is active, and a secret is its current one, or the previous one before its end. */
-function isValidSecret(key: ApiKeyRecord, secretHash: string, now: number): boolean {
+/** Whether a secret is the current one of a key, or the previous one before its end. */
+function isSecretOf(key: ApiKeyRecord, secretHash: string, now: number): boolean {
   const given = Buffer.from(secretHash, 'hex');
   const current = timingSafeEqual(given, Buffer.from(key.secretHash, 'hex'));
   const previous = key.previousHash !== null && timingSafeEqual(given, Buffer.from(key.previousHash, 'hex'));
-  const isOpen = current || (previous && key.previousUntil !== null && now < key.previousUntil);
-  return isOpen && isActive(key, now);
+  return current || (previous && key.previousUntil !== null && now < key.previousUntil);
 }
 
 /** Creates {@link CheckAccess}. */
 export function createCheckAccess({ apiKeys, servers }: Pick<Store, 'apiKeys' | 'servers'>): CheckAccess {
   return async ({ server, keyId, secretHash, mode }) => {
-    const key = await apiKeys.find(keyId);
-    if (!key || !isValidSecret(key, secretHash, Date.now()) || !key.servers.includes(server)) return 'denied';
-    if (!allows(key.scopes, 'game-console:read')) return 'denied';
-    const record = await servers.find(server);
-    if (typeof record?.suspendedAt === 'number') return 'denied';
-    return mode === 'read' || allows(key.scopes, 'game-console:read_write') ? 'ok' : 'read_only';
+    try {
+      const key = await findKey(apiKeys, keyId, secretHash, Date.now());
+      authorize(key, 'game-console:read', server);
+      const record = await servers.find(server);
+      if (typeof record?.suspendedAt === 'number') return new Problem('forbidden', 'This game server is suspended');
+      return mode === 'read' || allows(key.scopes, 'game-console:read_write') ? 'ok' : 'read_only';
+    } catch (error) {
+      if (error instanceof Problem) return error;
+      throw error;
+    }
   };
 }

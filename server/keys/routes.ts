@@ -1,3 +1,4 @@
+import { keyProblems } from '#contract/problem.ts';
 import { handle } from '../http/handle.ts';
 import { Problem } from '../problem.ts';
 import type { Store } from '../store/types.ts';
@@ -20,7 +21,7 @@ export function keyRoutes({ apiKeys, keyLimits }: KeyRoutesOptions) {
     getKey: handle('getKey', async ({ caller }) => {
       const key = await apiKeys.find(caller.keyId);
       // It was there when the request was authenticated.
-      if (!key) throw new Problem('unauthorized');
+      if (!key) throw new Problem('unauthorized', keyProblems.unknown);
       const { id, label, scopes, servers, createdAt, expiresAt } = key;
       const times = { created_at: toTime(createdAt), expires_at: expiresAt === null ? null : toTime(expiresAt) };
       return { status: 200, body: { id, label, scopes, servers, ...times, limits: keyLimits } };

@@ -110,8 +110,13 @@ export function createApiKeyRecords(query: Query) {
     /** Finds the oldest key with a label that is neither revoked nor expired. */
     findActive,
     create: (key: ApiKeyRecord): Promise<void> => keys.insert(key),
-    async find(id: string): Promise<ApiKeyRecord | undefined> {
-      return (await keys.select('WHERE id = $1', [id]))[0];
+    /**
+     * Finds a key; with the hash of a secret, only if it is the key's current or previous one: an unknown id and a wrong
+     * secret then take the same time.
+     */
+    async find(id: string, secretHash?: string): Promise<ApiKeyRecord | undefined> {
+      if (secretHash === undefined) return (await keys.select('WHERE id = $1', [id]))[0];
+      return (await keys.select('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]))[0];
     },
     /** All keys, the oldest first. */
     list: (): Promise<ApiKeyRecord[]> => keys.select('ORDER BY created_at, id'),

@@ -100,7 +100,18 @@ test('429', async () => {
 test('400, 401, 403, 404, 409 and 422 of endpoints with a key', async () => {
   const { app, world } = await serveHosting();
   const withKey = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
-  expect(await statusesOf(keyed, (name) => produce(app, name, withKey('none')))).toEqual(all(keyed, 401));
+  const before = Date.now() - 1;
+  const unknown = (await serveHosting()).app.key;
+  const ended = [await world.issueKey({ revokedAt: before }), await world.issueKey({ expiresAt: before })];
+  const wrong = [`Basic ${app.key}`, ...['none', unknown, ...ended].map((key) => `Bearer ${key}`)];
+  const unkeyed = [{}, { 'X-Api-Key': app.key }, ...wrong.map((authorization) => ({ authorization }))];
+  for (const headers of unkeyed) {
+    const refuse = async (name: EndpointName) => {
+      const { target, ...usual } = requestOf(name, app);
+      return record(name, await ask(app, target, { ...usual, headers }));
+    };
+    expect(await statusesOf(keyed, refuse)).toEqual(all(keyed, 401));
+  }
 
   const ofOthers = withKey(await world.issueKey({ servers: ['game:theirs', 'vps:theirs'] }));
   expect(await statusesOf(ofServers, (name) => produce(app, name, ofOthers))).toEqual(all(ofServers, 403));

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { isLimited, messageOf, takesIdempotencyKey } from '#contract/endpoint.ts';
+import { isLimited, messagesOf, takesIdempotencyKey } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
@@ -167,9 +167,10 @@ describe.each(operations)('$operationId', (operation) => {
       const examples = Object.entries(content![type]!.examples!);
       expect(examples.length).toBeGreaterThan(0);
       for (const [code, shown] of examples) {
-        const problemCode = code as ProblemCode;
+        const [, name, at = '1'] = /^(\w+?)(?:_(\d))?$/.exec(code)!;
+        const problemCode = name as ProblemCode;
         expect(String(problems[problemCode].status)).toBe(status);
-        const sent = renderProblem(style, problemCode, messageOf(endpoint, problemCode));
+        const sent = renderProblem(style, problemCode, messagesOf(endpoint, problemCode)[Number(at) - 1]);
         expect(shown).toEqual({ value: style === 'json' ? JSON.parse(sent) : sent });
       }
     }

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { renderProblem } from '#contract/problem.ts';
+import { keyProblems, renderProblem } from '#contract/problem.ts';
 import { runHere } from '../commands/run-command.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
@@ -52,7 +52,8 @@ async function run({ settings }: HostingWorld, ...args: string[]): Promise<void>
   expect(await runHere(args, settings)).toMatchObject({ status: 0 });
 }
 
-const unauthorized = [401, renderProblem('json', 'unauthorized'), 'Bearer error="invalid_token"'] as const;
+const unauthorized = (mistake: keyof typeof keyProblems) =>
+  [401, renderProblem('json', 'unauthorized', keyProblems[mistake]), 'Bearer error="invalid_token"'] as const;
 const forbidden = (message: string) => [403, renderProblem('json', 'forbidden', message), 'Bearer'] as const;
 const notSent = renderProblem('json', 'provider_error', 'Failed to send the power action');
 
@@ -63,9 +64,9 @@ describe.each<Kind>(['game', 'vps'])('an action on a %s server that waits for an
     waiting.world.change(`UPDATE hosting_api_keys SET ${change}`);
   const readOnly = renderProblem('json', 'insufficient_scope', 'This API key only has read scope');
   test.each<[string, (waiting: Waiting) => unknown, number, string, string | undefined]>([
-    ['its key is revoked', ({ world, keyId }) => run(world, 'keys', 'revoke', keyId), ...unauthorized],
-    ['its key is rotated', ({ world, keyId }) => run(world, 'keys', 'rotate', keyId), ...unauthorized],
-    ['its key expires', setKey('expires_at = 1'), ...unauthorized],
+    ['its key is revoked', ({ world, keyId }) => run(world, 'keys', 'revoke', keyId), ...unauthorized('revoked')],
+    ['its key is rotated', ({ world, keyId }) => run(world, 'keys', 'rotate', keyId), ...unauthorized('unknown')],
+    ['its key expires', setKey('expires_at = 1'), ...unauthorized('expired')],
     [
       'its key loses the scope',
       setKey(`scopes = '["${kind}-power:read"]'`),
@@ -140,7 +141,7 @@ async function harmBeforeConnection({ app, world }: Served, harm: () => Promise<
 test('an action that waits for a connection to the panel is not sent if its key is revoked', async () => {
   const served = await borrowHosting();
   const revoke = () => run(served.world, 'keys', 'revoke', served.app.key.split('_')[1]!);
-  const text = renderProblem('json', 'unauthorized');
+  const text = renderProblem('json', 'unauthorized', keyProblems.revoked);
   expect(await harmBeforeConnection(served, revoke)).toEqual({ status: 401, text });
 });
 

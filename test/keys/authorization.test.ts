@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
 import type { Scope } from '#contract/api-keys.ts';
-import { renderProblem } from '#contract/problem.ts';
+import { keyProblems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
+import { generateApiKey } from '../../server/keys/authorize.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
@@ -54,23 +55,39 @@ describe.each(serverNames)('%s', (name) => {
 
   const servers = ['mine', 'theirs', 'nothing', 'twin'] as const;
 
-  async function expectRefused(authorization: string | undefined, challenge: string): Promise<void> {
+  async function expectRefused(
+    authorization: string | undefined,
+    challenge: string,
+    mistake: keyof typeof keyProblems,
+  ): Promise<void> {
+    const text = renderProblem('json', 'unauthorized', keyProblems[mistake]);
     for (const server of servers) {
-      const { status, headers, text } = await askAs(authorization, server);
-      expect({ server, status, text }).toEqual({ server, status: 401, text: renderProblem('json', 'unauthorized') });
+      const { status, headers, text: sent } = await askAs(authorization, server);
+      expect({ server, status, sent }).toEqual({ server, status: 401, sent: text });
       expect(headers['www-authenticate']).toBe(`Bearer ${challenge}`);
       expect(headers['cache-control']).toBe('no-store');
     }
   }
 
-  test.each<[string, (key: string) => string | undefined]>([
-    ['no header', () => undefined],
-    ['an empty header', () => ''],
-    ['no scheme', (key) => key],
-    ['another scheme', (key) => `Basic ${Buffer.from(key).toString('base64')}`],
-  ])('is refused without an error code if there is no key: %s', async (_, authorization) => {
+  test.each<[string, (key: string) => string | undefined, 'missing' | 'noScheme']>([
+    ['no header', () => undefined, 'missing'],
+    ['an empty header', () => '', 'noScheme'],
+    ['no scheme', (key) => key, 'noScheme'],
+    ['another scheme', (key) => `Basic ${Buffer.from(key).toString('base64')}`, 'noScheme'],
+  ])('is refused without an error code if there is no key: %s', async (_, authorization, mistake) => {
     const { key } = await sharedHosting();
-    await expectRefused(authorization(key), 'realm="hosting"');
+    await expectRefused(authorization(key), 'realm="hosting"', mistake);
+  });
+
+  test('says that X-Api-Key is not read', async () => {
+    const app = await sharedApp();
+    const { target, ...usual } = requestOf(name, app);
+    const { status, headers, text } = await ask(app, target, { ...usual, headers: { 'X-Api-Key': app.key } });
+    expect({ status, text }).toEqual({
+      status: 401,
+      text: renderProblem('json', 'unauthorized', keyProblems.otherHeader),
+    });
+    expect(headers['www-authenticate']).toBe('Bearer realm="hosting"');
   });
 
   test.each<[string, (key: string) => string]>([
@@ -85,19 +102,21 @@ describe.each(serverNames)('%s', (name) => {
     ['a key with a NUL', (key) => `Bearer ${key}%00`],
   ])('refuses %s', async (_, authorization) => {
     const { key } = await sharedHosting();
-    await expectRefused(authorization(key), 'error="invalid_token"');
+    await expectRefused(authorization(key), 'error="invalid_token"', 'malformed');
   });
 
   test('refuses a key that is unknown, revoked, expired or rotated', async () => {
     const { issueKey, store } = await sharedHosting();
     const now = Date.now();
-    const unknown = (await createHostingWorld(temporaryFolder())).issueKey();
+    const unknown = await (await createHostingWorld(temporaryFolder())).issueKey();
     const revoked = await issueKey({ revokedAt: now - 1 });
+    const wrongSecret = generateApiKey({ id: revoked.split('_')[1]! }).text;
     const expired = await issueKey({ expiresAt: now - 1 });
     const rotated = await issueKey();
     await store.apiKeys.rotate(rotated.split('_')[1]!, 'a'.repeat(64), now - 1);
-    for (const key of [await unknown, revoked, expired, rotated]) {
-      await expectRefused(`Bearer ${key}`, 'error="invalid_token"');
+    const keys = { unknown: [unknown, rotated, wrongSecret], revoked: [revoked], expired: [expired] } as const;
+    for (const mistake of ['unknown', 'revoked', 'expired'] as const) {
+      for (const key of keys[mistake]) await expectRefused(`Bearer ${key}`, 'error="invalid_token"', mistake);
     }
   });
 
@@ -187,11 +206,20 @@ describe.each(Object.entries(anyKeyNames))('%s', (name, emptyStatus) => {
     const before = Date.now() - 1;
     const rotated = await issueKey();
     await store.apiKeys.rotate(rotated.split('_')[1]!, 'a'.repeat(64), before);
-    const ended = [await issueKey({ revokedAt: before }), await issueKey({ expiresAt: before }), rotated];
-    const keys = ['nonsense', key.slice(0, -1), ...ended];
-    for (const authorization of [undefined, ...keys.map((wrong) => `Bearer ${wrong}`)]) {
+    const rows: readonly [string | undefined, keyof typeof keyProblems][] = [
+      [undefined, 'missing'],
+      ['Bearer nonsense', 'malformed'],
+      [`Bearer ${key.slice(0, -1)}`, 'malformed'],
+      [`Bearer ${await issueKey({ revokedAt: before })}`, 'revoked'],
+      [`Bearer ${await issueKey({ expiresAt: before })}`, 'expired'],
+      [`Bearer ${rotated}`, 'unknown'],
+    ];
+    for (const [authorization, mistake] of rows) {
       const { status, text } = await askAs(authorization);
-      expect({ status, text }).toEqual({ status: 401, text: renderProblem('json', 'unauthorized') });
+      expect({ status, text }).toEqual({
+        status: 401,
+        text: renderProblem('json', 'unauthorized', keyProblems[mistake]),
+      });
     }
   });
 

@@ -11,9 +11,9 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** Authenticates requests with a key, and counts the look-ups in the store. */
 function createCounted({ store }: HostingWorld, now: () => number = Date.now) {
   let lookUps = 0;
-  const find = (id: string) => {
+  const find = (...args: Parameters<typeof store.apiKeys.find>) => {
     lookUps += 1;
-    return store.apiKeys.find(id);
+    return store.apiKeys.find(...args);
   };
   const authenticate = createAuthenticate({
     apiKeys: { ...store.apiKeys, find },
@@ -24,7 +24,7 @@ function createCounted({ store }: HostingWorld, now: () => number = Date.now) {
   });
   const ask = async (key: string): Promise<string> => {
     try {
-      await authenticate(`Bearer ${key}`);
+      await authenticate({ authorization: `Bearer ${key}` });
       return 'ok';
     } catch (error) {
       if (error instanceof Problem) return error.code;

@@ -23,6 +23,11 @@ export const tokenLength = 43;
 
 const tokenPattern = new RegExp(`^[A-Za-z0-9_-]{${tokenLength}}$`);
 
+/** Whether a value has the form of a token. */
+function isWholeToken(token: unknown): token is string {
+  return typeof token === 'string' && tokenPattern.test(token);
+}
+
 /** Issues and verifies the tokens of console streams. */
 export type StreamTokens = ReturnType<typeof createStreamTokens>;
 
@@ -45,9 +50,9 @@ export function createStreamTokens({
       return token;
     },
     /** Verifies a token; `expired` means that it was once valid. */
-    async verify(token: string): Promise<StreamGrant | 'expired' | 'invalid'> {
+    async verify(token: unknown): Promise<StreamGrant | 'expired' | 'invalid'> {
       // Anything else is refused without a query.
-      const found = tokenPattern.test(token) ? await store.find(hash('sha256', token)) : undefined;
+      const found = isWholeToken(token) ? await store.find(hash('sha256', token)) : undefined;
       if (!found) return 'invalid';
       return clock.now() < found.expiresAt ? found : 'expired';
     },
@@ -121,7 +126,7 @@ export function createSession(options: SessionOptions) {
   /** The last accepted token, also after the end. */
   let grant: StreamGrant | undefined;
   /** The current access of the key, which may be less than that of the token. */
-  let access: Access = 'denied';
+  let access: Access = 'read_only';
   let viewing: Viewing | undefined;
   /** Refused tokens since the last valid one. */
   let badTokens = 0;
@@ -154,7 +159,7 @@ export function createSession(options: SessionOptions) {
     options.leave();
     if (close) websocket.close(closeCodes[close].code, reason);
   };
-  const revoke = (): void => end('revoked', 'access was revoked');
+  const revoke = ({ message }: Problem): void => end('revoked', message);
 
   const waitUntil = (at: number, run: () => void): void => {
     cancelPhase?.();
@@ -172,9 +177,9 @@ export function createSession(options: SessionOptions) {
   };
 
   const authenticate = async (token: unknown): Promise<void> => {
-    const verified = typeof token === 'string' ? await tokens.verify(token) : 'invalid';
+    const verified = await tokens.verify(token);
     if (isEnded()) return;
-    if (verified === 'invalid') refuseToken('The token is not valid');
+    if (verified === 'invalid') refuseToken(describeToken(token));
     else if (verified === 'expired') refuseToken('The token has expired');
     else if (verified.server !== server) refuseToken('The token is for another server');
     else if (grant && verified.keyId !== grant.keyId) refuseToken('The token is for another API key');
@@ -188,7 +193,7 @@ export function createSession(options: SessionOptions) {
   const admit = async (next: StreamGrant): Promise<void> => {
     const found = await checkAccess(next);
     if (isEnded()) return;
-    if (found === 'denied') revoke();
+    if (found instanceof Problem) revoke(found);
     else if (viewing || options.hasRoom(next.keyId)) accept(next, found);
     else {
       reply('daemon error', 'This API key has too many open console streams');
@@ -208,7 +213,7 @@ export function createSession(options: SessionOptions) {
     else viewing = options.enter({ keyId, grant: () => grant!, onAccess, sink });
   };
   const onAccess = (next: Access | 'unknown'): void => {
-    if (next === 'denied') revoke();
+    if (next instanceof Problem) revoke(next);
     else if (next === 'unknown') end('overload', 'access could not be checked');
     else access = next;
   };
@@ -252,7 +257,7 @@ export function createSession(options: SessionOptions) {
     try {
       const found = await checkAccess({ ...grant!, mode: 'read_write' });
       if (isEnded()) return;
-      if (found === 'denied') revoke();
+      if (found instanceof Problem) revoke(found);
       else if (found === 'read_only' || !mayWrite()) denyCommand(reference);
       else {
         await options.sendCommand(grant!, command);
@@ -320,6 +325,13 @@ export function createSession(options: SessionOptions) {
     /** The id of the API key, if the session is authenticated. */
     keyId: (): string | undefined => grant?.keyId,
   };
+}
+
+/** Says why a text is no token that was issued here. */
+function describeToken(token: unknown): string {
+  if (typeof token === 'string' && token.startsWith('hk_'))
+    return 'This is an API key: send the token that came with the address';
+  return isWholeToken(token) ? 'The token is not known' : 'This is not a whole token';
 }
 
 /** Creates a queue that runs work sequentially. */

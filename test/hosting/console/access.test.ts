@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { createClockedRelay, createTestRelay, openTestStream, newSecretHash } from './harness.ts';
+import { createClockedRelay, createTestRelay, denied, openTestStream, newSecretHash } from './harness.ts';
 
 test("a revoked key's streams are closed within 5 s, and those of other keys are not", async () => {
   const { relay, clock } = await createClockedRelay();
   const revoked = [await relay.open({ keyId: 'bad' }), await relay.open({ keyId: 'bad', server: 'other' })];
   const good = await relay.open({ keyId: 'good' });
-  relay.behaviour.access = (keyId) => (keyId === 'bad' ? 'denied' : 'ok');
+  relay.behaviour.access = (keyId) => (keyId === 'bad' ? denied : 'ok');
   await clock.advance(5);
   for (const { ended } of revoked) {
-    expect(await ended).toEqual({ code: 4003, reason: 'access was revoked' });
+    expect(await ended).toEqual({ code: 4003, reason: denied.message });
   }
   relay.sources[0]!.line('for the good');
   expect(await good.next()).toEqual(['console output', 'for the good']);
@@ -21,8 +21,8 @@ test("the streams of a key's old secret are closed, and not those of its new one
   const renewed = await relay.open();
   const current = await relay.open({ secretHash: newSecretHash });
   expect(await renewed.auth(await relay.token({ secretHash: newSecretHash }))).toEqual(['auth success']);
-  relay.behaviour.access = (_keyId, secret) => (secret === newSecretHash ? 'ok' : 'denied');
-  expect(await old.ended).toEqual({ code: 4003, reason: 'access was revoked' });
+  relay.behaviour.access = (_keyId, secret) => (secret === newSecretHash ? 'ok' : denied);
+  expect(await old.ended).toEqual({ code: 4003, reason: denied.message });
   relay.sources[0]!.line('for the new secret');
   for (const client of [renewed, current])
     expect(await client.next()).toEqual(['console output', 'for the new secret']);
@@ -30,11 +30,11 @@ test("the streams of a key's old secret are closed, and not those of its new one
 
 test('a stream that is renewed by the new secret while the old one is checked stays open', async () => {
   const { relay, clock, client } = await openTestStream();
-  const answer = Promise.withResolvers<'denied'>();
+  const answer = Promise.withResolvers<typeof denied>();
   relay.behaviour.access = (_keyId, secret) => (secret === newSecretHash ? 'ok' : answer.promise);
   await clock.advance(2);
   expect(await client.auth(await relay.token({ secretHash: newSecretHash }))).toEqual(['auth success']);
-  answer.resolve('denied');
+  answer.resolve(denied);
   await client.roundTrip();
   expect(client.socket.readyState).toBe(client.socket.OPEN);
 });
@@ -77,7 +77,7 @@ test('each command is checked itself, also between two periodic checks', async (
   relay.behaviour.access = () => 'read_only';
   reader.send('send command', 'stop');
   expect(await reader.next()).toEqual(['permission denied', 'send command']);
-  relay.behaviour.access = () => 'denied';
+  relay.behaviour.access = () => denied;
   reader.send('send command', 'stop');
   expect(await reader.ended).toMatchObject({ code: 4003 });
   expect(relay.commands).toEqual([]);

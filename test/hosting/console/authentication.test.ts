@@ -13,18 +13,20 @@ test("a valid token opens a stream: auth success, then the console's messages", 
   expect(relay.relay.stats()).toEqual({ connections: 1, viewers: 1, upstreams: 1 });
 });
 
-test.for<[string, unknown]>([
-  ['is missing', undefined],
-  ['is not text', { toString: 'x' }],
-  ['is empty', ''],
-  ['is made up', 'A'.repeat(tokenLength)],
-  ['is an API key', 'hk_AbCdEfGhIj01_something'],
-  ['is too long', 'A'.repeat(10_000)],
-])('a token that %s is a jwt error and opens no stream', async ([, token]) => {
+const notWhole = 'This is not a whole token';
+
+test.for<[string, unknown, string]>([
+  ['is missing', undefined, notWhole],
+  ['is not text', { toString: 'x' }, notWhole],
+  ['is empty', '', notWhole],
+  ['is made up', 'A'.repeat(tokenLength), 'The token is not known'],
+  ['is an API key', 'hk_AbCdEfGhIj01_something', 'This is an API key: send the token that came with the address'],
+  ['is too long', 'A'.repeat(10_000), notWhole],
+])('a token that %s is a jwt error and opens no stream', async ([, token, reason]) => {
   const relay = await createTestRelay();
   const client = await relay.connect();
   client.send('auth', token);
-  expect(await client.next()).toEqual(['jwt error', 'The token is not valid']);
+  expect(await client.next()).toEqual(['jwt error', reason]);
   expect(relay.sources).toEqual([]);
 });
 

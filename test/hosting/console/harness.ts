@@ -13,6 +13,7 @@ import type { RelayDependencies, StreamCommand } from '../../../server/hosting/c
 import { createStreamTokens } from '../../../server/hosting/console/session.ts';
 import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
 import { createRequests } from '../../../server/http/request.ts';
+import { Problem } from '../../../server/problem.ts';
 import { createTokenBucket } from '../../../server/token-bucket.ts';
 import type { ConsoleEvents } from '../../../server/hosting/providers/types.ts';
 import { openStore } from '../../../server/store/index.ts';
@@ -25,6 +26,9 @@ import type { TestClock } from './clock.ts';
 
 /** Different secrets of API keys, as their hashes. */
 export const [secretHash, newSecretHash] = ['a'.repeat(64), 'b'.repeat(64)];
+
+/** The access of a key that was revoked. */
+export const denied = new Problem('unauthorized', 'This API key was revoked');
 
 /** A fake console source; tests call its event methods. */
 export interface FakeSource extends ConsoleEvents {

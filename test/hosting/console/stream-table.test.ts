@@ -6,7 +6,7 @@ import { parseMessage } from '../../../server/hosting/console/session.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import { findProblem } from '../../server/described-frames.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
-import { openTestStream, pollOptions } from './harness.ts';
+import { denied, openTestStream, pollOptions } from './harness.ts';
 
 /** A stream that may send commands, whose first message is already read. */
 const openStream = () => openTestStream({ mode: 'read_write' });
@@ -98,7 +98,7 @@ const closeTests: { readonly [Name in CloseName]: (stream: Stream) => unknown } 
   },
   expired: ({ clock }) => clock.advance(630),
   revoked({ relay, clock }) {
-    relay.behaviour.access = () => 'denied';
+    relay.behaviour.access = () => denied;
     return clock.advance(2);
   },
   lost: ({ relay }) => relay.terminate(),

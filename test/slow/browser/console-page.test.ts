@@ -99,7 +99,7 @@ describeChromium((browser) => {
     await connect(page, 'no key');
     await expect.poll(() => page.getByRole('alert').innerText(), patient).toBe('A key begins with hk_.');
     await connect(page, 'hk_nonsense');
-    await expect.poll(() => page.getByRole('alert').innerText(), patient).toBe('401: A valid API key is required');
+    await expect.poll(() => page.getByRole('alert').innerText(), patient).toBe('401: This is not a whole API key');
     await connect(page, demo.key);
     await shows(page, 'Done! For help');
   });

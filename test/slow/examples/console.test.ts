@@ -130,7 +130,7 @@ describe.each(programs)('%s', (_name, program) => {
 
   test.for<[string, string | undefined, RegExp]>([
     ['without a key', undefined, /HOSTING_API_KEY/],
-    ['with a key that is not valid', 'hk_nonsense', /^-- 401: .*A valid API key is required/m],
+    ['with a key that is not valid', 'hk_nonsense', /^-- 401: .*This is not a whole API key/m],
   ])('%s, says so and fails', async ([, key, message]) => {
     const { port } = await startDemo();
     const client = startClient(port, key);

@@ -108,7 +108,7 @@ function instancesSuite(createDatabase: () => Promise<string | undefined>): void
     const successor = await openClient(url);
     expect(await successor.auth(token)).toEqual(['auth success']);
     for (const client of [...streams, late]) {
-      expect(await endOf(client)).toEqual({ code: 4003, reason: 'access was revoked' });
+      expect(await endOf(client)).toEqual({ code: 4003, reason: 'This API key is not known' });
     }
     expect(performance.now() - rotated).toBeLessThan(5000);
     await successor.roundTrip();
@@ -153,7 +153,8 @@ function instancesSuite(createDatabase: () => Promise<string | undefined>): void
     const changed = performance.now();
     await run('keys', 'update', keyId, '--server', 'vps:mine');
     expect(await statusesOf('openGameConsole')).toEqual([403, 403]);
-    for (const stream of streams) expect(await endOf(stream)).toEqual({ code: 4003, reason: 'access was revoked' });
+    const reason = 'You do not have access to this server';
+    for (const stream of streams) expect(await endOf(stream)).toEqual({ code: 4003, reason });
     expect(performance.now() - changed).toBeLessThan(5000);
     expect(await statusesOf('startVps')).toEqual([200, 200]);
     expect(world.panel.commands).toEqual([]);

@@ -120,7 +120,7 @@ test('an invalid token or one of another server or key does not renew the stream
     'jwt error',
     'The token is for another API key',
   ]);
-  expect(await client.auth('nonsense')).toEqual(['jwt error', 'The token is not valid']);
+  expect(await client.auth('nonsense')).toEqual(['jwt error', 'This is not a whole token']);
   relay.sources[0]!.line('still here');
   expect(await client.next()).toEqual(['console output', 'still here']);
 });
