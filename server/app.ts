@@ -2,10 +2,11 @@ import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Duplex } from 'node:stream';
+import { distance } from 'fastest-levenshtein';
 import { H3, HTTPError, proxyRequest, toNodeHandler } from 'h3';
 import type { H3Event, HTTPMethod } from 'h3';
 import type { ServerName } from '#contract/api-keys.ts';
-import { isLimited } from '#contract/endpoint.ts';
+import { describeNearest, isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { problems } from '#contract/problem.ts';
@@ -116,7 +117,7 @@ export function createApp(options: AppOptions): H3 {
     requests.assertOwnHost(context);
     if (context.request.url === unreadable) throw new Problem('validation_error', badTarget);
     if (endpoint) return;
-    if (!event.url.pathname.startsWith('/media/')) throw new Problem('not_found');
+    if (!event.url.pathname.startsWith('/media/')) throw new Problem('not_found', findNearest(routes, event));
     // A trailing or doubled slash matches no route, but the path is one of media, and its 404 like all of theirs.
     event.context.endpoint = endpoints.getMedia;
     context.route = endpoints.getMedia.path;
@@ -186,6 +187,49 @@ function begin(event: H3Event, requests: Requests): RequestContext {
 function findEndpoint({ url, context }: H3Event): Endpoint | undefined {
   if (!/^\/(?:docs\/)?$|[^/]$/.test(url.pathname)) return undefined;
   return context.matchedRoute?.meta?.['endpoint'] as Endpoint | undefined;
+}
+
+/** A longer path was not mistyped, and would cost time. */
+const maxNearPath = 128;
+
+/**
+ * Says which endpoint of the same method a path nearly is: with a mistyped, missing or further segment. The template of the
+ * contract is sent, never what the client sent. Undefined if none is near.
+ */
+function findNearest(routes: readonly Route[], { req, url }: H3Event): string | undefined {
+  if (url.pathname.length > maxNearPath) return undefined;
+  const method = req.method === 'HEAD' ? 'GET' : req.method;
+  const given = url.pathname.toLowerCase().split('/').filter(Boolean);
+  const near = routes.flatMap(({ endpoint }) => {
+    const template = endpoint.path.split('/').filter(Boolean);
+    if (endpoint.method !== method || Math.abs(template.length - given.length) > 1) return [];
+    const cost = costOf(given, template);
+    // Some of the path must be right.
+    const right = template.filter((segment) => given.includes(segment)).length;
+    return cost > Math.min(1.5, right / 2) ? [] : [{ endpoint, cost }];
+  });
+  const [nearest] = near.toSorted((one, other) => one.cost - other.cost);
+  return nearest && describeNearest(nearest.endpoint);
+}
+
+/** The cost of turning a path into a template (an edit distance): 1 for a segment, a half for one that is mistyped. */
+function costOf(given: readonly string[], template: readonly string[]): number {
+  const toAdd = template.map((wanted) => (wanted === 'v1' || wanted.startsWith('{') ? 0.5 : 1));
+  let row = [0];
+  for (const cost of toAdd) row.push(row.at(-1)! + cost);
+  for (const segment of given) {
+    const next = [row[0]! + 1];
+    for (const [at, wanted] of template.entries()) {
+      next.push(Math.min(row[at]! + toChange(segment, wanted), row[at + 1]! + 1, next[at]! + toAdd[at]!));
+    }
+    row = next;
+  }
+  return row.at(-1)!;
+}
+
+function toChange(segment: string, wanted: string): number {
+  if (segment === wanted || wanted.startsWith('{')) return 0;
+  return distance(segment, wanted) <= Math.max(Math.min(2, wanted.length / 2), wanted.length / 3) ? 0.5 : 2;
 }
 
 /** HEAD has routes of its own: the one of all other methods wins over what h3 would do for it. */

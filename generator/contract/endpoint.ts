@@ -58,6 +58,8 @@ export interface Endpoint {
     /** Whether another media type or a compressed body is an error (415). */
     readonly strict?: boolean;
   };
+  /** The action that needs `force` to be true: in the query and in the body, or in one of them and not false in the other. */
+  readonly confirmation?: { readonly action: string; readonly needs: 'both' | 'one' };
   /** The error for a missing required parameter or body; `validation_error` if left out. */
   readonly missing?: { readonly code: ProblemCode; readonly message?: string };
   /** The error for an invalid or repeated query parameter; `validation_error` if left out. */
@@ -90,7 +92,21 @@ export function takesIdempotencyKey({ method, access }: Endpoint): boolean {
 
 /** The message of an endpoint's error that is thrown without one. */
 export function messageOf(endpoint: Endpoint | undefined, code: ProblemCode): string {
-  return endpoint?.messages?.[code] ?? problems[code].message;
+  const { message } = problems[code];
+  const own = endpoint?.messages?.[code];
+  if (own !== undefined || endpoint?.errorStyle !== 'json') return own ?? message;
+  if (code === 'method_not_allowed') return `${message}; use ${endpoint.method === 'GET' ? 'GET or HEAD' : 'POST'}`;
+  return code === 'not_found' ? describeNearest(endpoint) : message;
+}
+
+/** The message for a path that is no endpoint, but nearly the one of an endpoint. */
+export function describeNearest({ method, path }: Pick<Endpoint, 'method' | 'path'>): string {
+  return `${problems.not_found.message}; the nearest is ${method} ${path.replace('*}', '}')}`;
+}
+
+/** The message for an action without its confirmation: what it needs, and then what is wrong. */
+export function describeConfirmation({ action, needs }: NonNullable<Endpoint['confirmation']>, wrong: string): string {
+  return `${action} requires force=true in the query ${needs === 'both' ? 'and' : 'or'} in the body; ${wrong}`;
 }
 
 /** All messages of an endpoint's error that do not depend on the request, the default first. */

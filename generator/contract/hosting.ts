@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { summarizeStream } from '#contract/console-stream.ts';
-import { json } from '#contract/endpoint.ts';
+import { describeConfirmation, json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { schemas, success } from '#contract/primitives.ts';
 
@@ -190,6 +190,9 @@ function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(a
 /** Only `true` confirms; any other text is a missing confirmation, not an invalid parameter. */
 const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.', example: true });
 
+const reset = { action: 'Reset', needs: 'both' } as const;
+const kill = { action: 'Kill', needs: 'one' } as const;
+
 /** The operations on the servers of customers, which need an API key. */
 export const hostingEndpoints = {
   getVpsState: {
@@ -220,9 +223,9 @@ export const hostingEndpoints = {
     description: 'Cuts the power and starts again: what was not written to disk is lost.',
     query: z.object({ force }),
     body: { schema: ForceRequest, required: true },
-    missing: { code: 'confirmation_required', message: 'Reset requires force=true' },
+    confirmation: reset,
     problems: [...vpsPower('reset').problems, 'confirmation_required', 'validation_error'],
-    messages: { ...vpsPower('reset').messages, confirmation_required: 'Reset requires force=true' },
+    messages: { ...vpsPower('reset').messages, confirmation_required: describeConfirmation(reset, 'neither has it') },
   },
   getGameServerState: {
     ...hosting,
@@ -256,8 +259,9 @@ export const hostingEndpoints = {
     description: 'Ends the game at once: what was not saved is lost.',
     query: z.object({ force: force.optional() }),
     body: { schema: ForceRequest, required: false },
+    confirmation: kill,
     problems: [...gamePower('kill').problems, 'confirmation_required', 'validation_error'],
-    messages: { ...gamePower('kill').messages, confirmation_required: 'Kill requires force=true' },
+    messages: { ...gamePower('kill').messages, confirmation_required: describeConfirmation(kill, 'neither has it') },
   },
   openGameConsole: {
     ...hosting,

@@ -29,13 +29,8 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
       return lifecycle.finish(() => runOnce(caller, request.headers['idempotency-key'], parts, failure, run));
     });
   };
-  const handlePower = <Name extends EndpointName>(
-    name: Name,
-    action: PowerAction,
-    isConfirmed: (request: RouteRequest<Name>) => boolean = () => true,
-  ): Route =>
-    handleAction(name, async (request, caller) => {
-      if (!isConfirmed(request)) throw new Problem('confirmation_required');
+  const handlePower = (name: EndpointName, action: PowerAction): Route =>
+    handleAction(name, async (_request, caller) => {
       await hosting.power(caller, action);
       const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
       return { action, status: 'requested', message };
@@ -49,16 +44,12 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
   return {
     startVps: handlePower('startVps', 'start'),
     stopVps: handlePower('stopVps', 'stop'),
-    resetVps: handlePower('resetVps', 'reset', ({ query, body }) => query.force === 'true' && body.force),
+    resetVps: handlePower('resetVps', 'reset'),
     getVpsState: handleState('getVpsState'),
     startGameServer: handlePower('startGameServer', 'start'),
     stopGameServer: handlePower('stopGameServer', 'stop'),
     restartGameServer: handlePower('restartGameServer', 'restart'),
-    killGameServer: handlePower('killGameServer', 'kill', ({ query, body }) => {
-      // The query or the body must confirm it, and neither may deny it.
-      const given = [query.force, body?.force].filter((force) => force !== undefined).map(String);
-      return given.length > 0 && given.every((force) => force === 'true');
-    }),
+    killGameServer: handlePower('killGameServer', 'kill'),
     getGameServerState: handleState('getGameServerState'),
     sendGameCommand: handleAction('sendGameCommand', async ({ body }, caller) => {
       await hosting.command(caller, body.command);

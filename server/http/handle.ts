@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import type { Scope, ServerName } from '#contract/api-keys.ts';
-import { takesIdempotencyKey } from '#contract/endpoint.ts';
+import { describeConfirmation, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
@@ -107,9 +107,12 @@ export function handle<Name extends EndpointName>(
       const rules = endpoint.body;
       const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, rules, maxBodyBytes) : '';
       const body = rules && text !== '' ? parseJsonBody(text, rules, endpoint.errorStyle) : undefined;
+      const values = readValues(endpoint, query);
+      const inBody = (body as { readonly force?: boolean } | undefined)?.force;
+      assertConfirmed(endpoint, query, { inQuery: values['force'], inBody });
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       const { method, headers } = request;
-      const checked = { method, query: readQuery(endpoint, query), body, text, headers, trace, caller, rest };
+      const checked = { method, query: parseQuery(endpoint, values), body, text, headers, trace, caller, rest };
       const reply = await answer(checked as RouteRequest<Name>);
       // A replayed reply may be an error, which `replies` does not declare.
       if (!('body' in reply) || reply.status >= 500) return reply;
@@ -119,15 +122,44 @@ export function handle<Name extends EndpointName>(
 }
 
 /** Reads the declared parameters. An empty one counts as missing; a repeated one must have one value. */
-function readQuery(endpoint: Endpoint, parameters: URLSearchParams): unknown {
-  const { query, malformed = 'validation_error' } = endpoint;
-  if (!query) return {};
+function readValues({ query, malformed }: Endpoint, parameters: URLSearchParams): Record<string, string> {
   const values: Record<string, string> = {};
-  for (const name of Object.keys(query.shape)) {
+  for (const name of Object.keys(query?.shape ?? {})) {
     const given = new Set(parameters.getAll(name));
-    if (given.size > 1) throw new Problem(malformed, `Query parameter ${name} is given more than once`);
+    if (given.size > 1) {
+      throw new Problem(malformed ?? 'validation_error', `Query parameter ${name} is given more than once`);
+    }
     for (const value of given) if (value !== '') values[name] = value;
   }
+  return values;
+}
+
+/** Throws, and says what was given, unless `force` of the query and of the body confirm an action that needs it. */
+function assertConfirmed(
+  { confirmation, query }: Endpoint,
+  parameters: URLSearchParams,
+  { inQuery, inBody }: { readonly inQuery: string | undefined; readonly inBody: boolean | undefined },
+): void {
+  if (!confirmation) return;
+  const needsBoth = confirmation.needs === 'both';
+  const given = [inQuery, inBody].filter((force) => force !== undefined);
+  if (given.length > Number(needsBoth) && given.every((force) => String(force) === 'true')) return;
+  const wrong = [
+    given.length === 0 ? 'neither has it' : undefined,
+    needsBoth && inQuery === undefined && inBody !== undefined ? 'the query has none' : undefined,
+    needsBoth && inBody === undefined && inQuery !== undefined ? 'the body has none' : undefined,
+    inQuery === undefined || inQuery === 'true' ? undefined : `the query has force=${quote(inQuery)}`,
+    inBody === false ? 'the body has force=false' : undefined,
+  ].filter((text) => text !== undefined);
+  const unknown = [...new Set(parameters.keys())].filter((name) => !Object.hasOwn(query?.shape ?? {}, name));
+  if (unknown.length > 0) wrong.push(listUnknown('query parameter', unknown));
+  throw new Problem('confirmation_required', describeConfirmation(confirmation, wrong.join('; ')));
+}
+
+/** Validates the declared parameters. */
+function parseQuery(endpoint: Endpoint, values: Readonly<Record<string, string>>): unknown {
+  const { query, malformed = 'validation_error' } = endpoint;
+  if (!query) return {};
   const result = query.safeParse(values, { error: toWords });
   if (result.success) return result.data;
   const [{ path, message }] = result.error.issues as [z.core.$ZodIssue];
@@ -269,13 +301,19 @@ function describeDuplicate(name: string, style: ErrorStyle): string {
 }
 
 function describeUnknown(names: readonly string[], style: ErrorStyle): string {
-  if (style === 'text') return 'the body has an unknown field';
-  const more = names.length - maxNames;
-  const quoted = [...names.slice(0, maxNames).map(quote), ...(more > 0 ? [`${more} more`] : [])];
-  return quoted.length === 1 ? `the field ${quoted[0]} is unknown` : `the fields ${list.format(quoted)} are unknown`;
+  return style === 'text' ? 'the body has an unknown field' : listUnknown('field', names);
 }
 
-/** Quotes a name of a client: cut, and without control, format and combining characters. */
+/** Says that names of a client are unknown. */
+function listUnknown(noun: string, names: readonly string[]): string {
+  const more = names.length - maxNames;
+  const quoted = [...names.slice(0, maxNames).map(quote), ...(more > 0 ? [`${more} more`] : [])];
+  return quoted.length === 1
+    ? `the ${noun} ${quoted[0]} is unknown`
+    : `the ${noun}s ${list.format(quoted)} are unknown`;
+}
+
+/** Quotes a text of a client: cut, and without control, format and combining characters. */
 function quote(name: string): string {
   const characters = Array.from(name.slice(0, 2 * maxNameLength + 1));
   const shown = characters

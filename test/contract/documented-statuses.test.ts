@@ -191,7 +191,7 @@ test('400, 404, 415, 500, 502 and 503 of single endpoints', async () => {
 
   expect(await produce(app, 'searchDomain', {}, '/v1/domains/search?domain=')).toBe(400);
   expect(await produce(app, 'searchDomain', {}, '/v1/domains/search?domain=example.nothing')).toBe(404);
-  expect(await produce(app, 'resetVps', { body: '{"force":false}' })).toBe(400);
+  expect(await produce(app, 'resetVps', { body: '' }, '/v1/hosting/cloud/vps-custom/mine/reset')).toBe(400);
   expect(await produce(app, 'killGameServer', { body: '' }, '/v1/hosting/game/power/mine/kill')).toBe(400);
   const tooLong = { headers: { 'Idempotency-Key': 'x'.repeat(256) } };
   expect(await statusesOf(acting, (name) => produce(app, name, tooLong))).toEqual(all(acting, 400));

@@ -199,43 +199,51 @@ describe('a confirmation', () => {
   const no = '{"force":false}';
   const reset = '/v1/hosting/cloud/vps-custom/mine/reset';
   const kill = '/v1/hosting/game/power/mine/kill';
-  const cases: readonly [string, string, string, number][] = [
-    [reset, '?force=true', yes, 200],
-    [reset, '?force=true&force=true', yes, 200],
-    [reset, '?force=true', no, 400],
-    [reset, '?force=true', '', 400],
-    [reset, '', yes, 400],
-    [reset, '', '', 400],
-    [reset, '?force=', yes, 400],
-    [reset, '?force=false', yes, 400],
-    [reset, '?force=TRUE', yes, 400],
-    [reset, '?force=1', yes, 400],
-    [reset, '?force', yes, 400],
-    [reset, '?Force=true', yes, 400],
-    [reset, '?force[]=true', yes, 400],
-    [reset, '?force=%20true', yes, 400],
-    [reset, '?force=false', no, 400],
-    [kill, '?force=true', '', 200],
-    [kill, '', yes, 200],
-    [kill, '?force=true', yes, 200],
-    [kill, '?force=', yes, 200],
-    [kill, '', '', 400],
-    [kill, '', no, 400],
-    [kill, '?force=true', no, 400],
-    [kill, '?force=false', yes, 400],
-    [kill, '?force=True', '', 400],
-    [kill, '?force=1', '', 400],
-    [kill, '?force=yes', yes, 400],
+  const neither = 'neither has it';
+  /** Without a text, the action is confirmed. */
+  const cases: readonly [path: string, query: string, body: string, wrong?: string][] = [
+    [reset, '?force=true', yes],
+    [reset, '?force=true&force=true', yes],
+    [reset, '?force=true', no, 'the body has force=false'],
+    [reset, '?force=true', '', 'the body has none'],
+    [reset, '', yes, 'the query has none'],
+    [reset, '', '', neither],
+    [reset, '?force=', yes, 'the query has none'],
+    [reset, '?force=false', yes, 'the query has force="false"'],
+    [reset, '?force=TRUE', yes, 'the query has force="TRUE"'],
+    [reset, '?force=1', yes, 'the query has force="1"'],
+    [reset, '?force=1', '', 'the body has none; the query has force="1"'],
+    [reset, '?force', yes, 'the query has none'],
+    [reset, '?Force=true', yes, 'the query has none; the query parameter "Force" is unknown'],
+    [reset, '?force[]=true', yes, 'the query has none; the query parameter "force[]" is unknown'],
+    [reset, '?force=%20true', yes, 'the query has force=" true"'],
+    [reset, '?force=false', no, 'the query has force="false"; the body has force=false'],
+    [kill, '?force=true', ''],
+    [kill, '?force=true&forced=no', ''],
+    [kill, '', yes],
+    [kill, '?force=true', yes],
+    [kill, '?force=', yes],
+    [kill, '', '', neither],
+    [kill, '?forced=true', '', `${neither}; the query parameter "forced" is unknown`],
+    [kill, '?Force=1&a&a', '', `${neither}; the query parameters "Force" and "a" are unknown`],
+    [kill, '', no, 'the body has force=false'],
+    [kill, '?force=true', no, 'the body has force=false'],
+    [kill, '?force=false', yes, 'the query has force="false"'],
+    [kill, '?force=True', '', 'the query has force="True"'],
+    [kill, '?force=%1B%E2%80%AE', '', 'the query has force="??"'],
+    [kill, '?force=yes', yes, 'the query has force="yes"'],
   ];
 
-  test.each(cases)('of %s by %j and the body %j: %i', async (path, query, body, expected) => {
+  test.each(cases)('of %s by %j and the body %j: %s', async (path, query, body, wrong) => {
     const app = await sharedApp();
     const before = await countActions();
     const headers = { Authorization: `Bearer ${app.key}` };
     const { status, text } = await ask(app, path + query, { method: 'POST', headers, body });
-    expect(status).toBe(expected);
-    expect(await countActions()).toBe(expected === 200 ? before + 1 : before);
-    const message = path === reset ? 'Reset requires force=true' : 'Kill requires force=true';
+    expect(status).toBe(wrong === undefined ? 200 : 400);
+    expect(await countActions()).toBe(wrong === undefined ? before + 1 : before);
+    const action =
+      path === reset ? 'Reset requires force=true in the query and' : 'Kill requires force=true in the query or';
+    const message = `${action} in the body; ${wrong}`;
     if (status === 400) expect(text).toBe(renderProblem('json', 'confirmation_required', message));
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { describeNearest } from '#contract/endpoint.ts';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
@@ -24,18 +25,20 @@ describe.each(endpointNames)('%s', (name) => {
   test('refuses every other method with 405 and lists the allowed ones', async () => {
     const app = await sharedApp();
     const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'OPTIONS'];
+    const message = `Method not allowed; use ${methodsOf(name).join(' or ')}`;
+    const refused = renderProblem(errorStyle, 'method_not_allowed', errorStyle === 'json' ? message : undefined);
     for (const method of others.filter((other) => !methodsOf(name).includes(other))) {
       const answer = await askEndpoint(app, name, { method, body: undefined });
       const { status, headers, text } = answer;
       expect({ method, status, text }).toEqual({
         method,
         status: 405,
-        text: method === 'HEAD' ? '' : renderProblem(errorStyle, 'method_not_allowed'),
+        text: method === 'HEAD' ? '' : refused,
       });
       expect(headers).toMatchObject({
         allow: methodsOf(name).join(', '),
         'content-type': errorMediaTypes[errorStyle],
-        'content-length': String(renderProblem(errorStyle, 'method_not_allowed').length),
+        'content-length': String(refused.length),
         'cache-control': 'no-store',
       });
     }
@@ -80,7 +83,8 @@ describe.each(endpointNames)('%s', (name) => {
     const [exact = '', query] = target.split('?');
     const others = [`${exact}/`, `/${exact}`, exact.replaceAll('/', '//'), exact.toUpperCase(), `${exact}/more`];
     // Below a path with a wildcard every name is valid but missing, so the error may have the endpoint's style.
-    const texts = [renderProblem('json', 'not_found')];
+    const near = endpointNames.map((one) => describeNearest(describeEndpoint(one)));
+    const texts = [undefined, ...near].map((message) => renderProblem('json', 'not_found', message));
     if (path.includes('*')) texts.push(renderProblem(errorStyle, 'media_not_found'));
     for (const other of others) {
       const { status, text } = await ask(app, query === undefined ? other : `${other}?${query}`, usual);
@@ -180,18 +184,50 @@ describe('every answer carries a request id and nosniff', () => {
   });
 });
 
-test.each(['/v1', '/v1/', '/v2/plans', '/v1/planss', '/v1/plan', '/healthz', '/metrics', '/.env', '/v1/plans.json'])(
-  '%s is no endpoint with any method',
-  async (target) => {
-    const app = await sharedApp();
-    for (const method of ['GET', 'POST', 'OPTIONS']) {
-      const answer = await ask(app, target, { method });
-      expect(answer.status).toBe(404);
-      expect(answer.headers['content-type']).toBe('application/json');
-      expect(answer.text).toBe('{"success":false,"error":"not_found","message":"Endpoint not found"}\n');
-    }
-  },
-);
+const power = '/v1/hosting/game/power/{server_id}';
+
+test.each<[method: string, target: string, nearest: string]>([
+  ['GET', '/v1/planss', '/v1/plans'],
+  ['HEAD', '/v1/plan', ''],
+  ['GET', '/plans', '/v1/plans'],
+  ['GET', '/V1/Plans', '/v1/plans'],
+  ['GET', '/v1/plans/', '/v1/plans'],
+  ['GET', '/v1/blog', '/v1/blog/list'],
+  ['GET', '/v1/hosting/game/demo', power],
+  ['POST', '/v1/hosting/game/power/demo/strat', `${power}/start`],
+  ['POST', '/v1/hosting/game/power/demo/restart/', `${power}/restart`],
+  ['POST', '/v1/hosting/game/demo/power/kill', `${power}/kill`],
+  ['POST', '/hosting/game/power/demo/stop', `${power}/stop`],
+  ['POST', '/v1/hosting/vps-custom/demo/reset', '/v1/hosting/cloud/vps-custom/{id}/reset'],
+  ['GET', '/v1/hosting/cloud/vps-custom/demo/explode', '/v1/hosting/cloud/vps-custom/{id}'],
+  ['GET', '/media', '/media/{path}'],
+])('the 404 of %s %s names the nearest endpoint of the method', async (method, target, nearest) => {
+  const { status, text } = await ask(await sharedApp(), target, { method });
+  expect(status).toBe(404);
+  const message = `Endpoint not found; the nearest is ${method} ${nearest}`;
+  expect(text).toBe(nearest === '' ? '' : renderProblem('json', 'not_found', message));
+});
+
+test.each([
+  '/v1',
+  '/v1/',
+  '/v2/articles',
+  '/healthz',
+  '/metrics',
+  '/.env',
+  '/v1/plans.json',
+  '/v1/nothing',
+  '/v1/hosting/cloud/vps-custom/demo/explode/now',
+  `/v1/${'a'.repeat(200)}/plans`,
+])('%s is no endpoint with any method', async (target) => {
+  const app = await sharedApp();
+  for (const method of ['GET', 'POST', 'OPTIONS']) {
+    const answer = await ask(app, target, { method });
+    expect(answer.status).toBe(404);
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(answer.text).toBe('{"success":false,"error":"not_found","message":"Endpoint not found"}\n');
+  }
+});
 
 test.each(storedNames)('%s answers the same with an unknown query parameter', async (name) => {
   const app = await sharedApp();

@@ -136,8 +136,9 @@ describe.each(serverNames)('%s', (name) => {
     expect(JSON.parse(text)).toEqual({ success: false, error: 'forbidden', message: forbidden });
     expect(example(403, 'forbidden')).toBe(forbidden);
     if (!responses[400]?.content['application/json']!.examples['confirmation_required']) return;
-    const action = name === 'resetVps' ? 'Reset' : 'Kill';
-    expect(example(400, 'confirmation_required')).toBe(`${action} requires force=true`);
+    const needed =
+      name === 'resetVps' ? 'Reset requires force=true in the query and' : 'Kill requires force=true in the query or';
+    expect(example(400, 'confirmation_required')).toBe(`${needed} in the body; neither has it`);
   });
 });
 
