@@ -252,7 +252,8 @@ async function decide(
   if (!access) return undefined;
   const { key, secretHash } = await authenticate(request.headers);
   assertAllowed(context, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
-  const caller: KeyCaller = { keyId: key.id, secretHash, scopes: key.scopes, requestId, trace, ip: client.address };
+  const { id: keyId, scopes, servers } = key;
+  const caller: KeyCaller = { keyId, secretHash, scopes, servers, requestId, trace, ip: client.address };
   if (access === 'any_key') return caller;
   const server: ServerName = `${access.kind}:${id}`;
   authorize(key, access.scope, server);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { serverActions, serverKinds } from '#contract/api-keys.ts';
 import { json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { schemas, success } from '#contract/primitives.ts';
@@ -51,16 +52,99 @@ export const HostingActivityResponse = z
     },
   });
 
+const path = z.string().describe('The path of the endpoint.');
+
+/** The servers of a key, a page of them. */
+export const HostingServersResponse = z
+  .strictObject({
+    success,
+    servers: z
+      .array(
+        z.strictObject({
+          server: z.string().describe('The server, as keys and actions name it: game: or vps:, and its ID.'),
+          id: z.string().describe('The ID of the server in paths.'),
+          kind: z.enum(serverKinds).describe('The kind of the server.'),
+          actions: z
+            .array(z.enum(serverActions))
+            .describe('What this key may do now; nothing while the server is suspended or has been removed.'),
+          links: z
+            .strictObject({
+              ...{ state: path, start: path, stop: path },
+              ...{ restart: path.optional(), kill: path.optional(), reset: path.optional() },
+              ...{ console: path.optional(), command: path.optional(), log: path.optional() },
+            })
+            .describe('The paths of the endpoints for this kind of server, by action.'),
+        }),
+      )
+      .describe('The servers, in the order of the key.'),
+    next: z.string().nullable().describe('The cursor of the next page, for after; null on the last page.'),
+  })
+  .register(schemas, {
+    id: 'HostingServersResponse',
+    description: 'A page of the servers of an API key.',
+    example: {
+      success: true,
+      servers: [
+        {
+          server: 'game:demo',
+          id: 'demo',
+          kind: 'game',
+          actions: ['state', 'start', 'stop', 'restart', 'kill', 'console', 'command', 'log'],
+          links: {
+            state: '/v1/hosting/game/power/demo',
+            start: '/v1/hosting/game/power/demo/start',
+            stop: '/v1/hosting/game/power/demo/stop',
+            restart: '/v1/hosting/game/power/demo/restart',
+            kill: '/v1/hosting/game/power/demo/kill',
+            console: '/v1/hosting/game/console/demo/websocket',
+            command: '/v1/hosting/game/console/demo/command',
+            log: '/v1/hosting/game/logs/demo/latest',
+          },
+        },
+      ],
+      next: null,
+    },
+  });
+
 /** The form of a cursor: 30 bytes in base64url. */
 const Cursor = z.string().regex(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
 
 /** From 1 to 100. */
 const Limit = z.string().refine((text) => /^(?:100|[1-9]\d?)$/.test(text), 'must be a whole number from 1 to 100');
 
+/** The parameters of a page; the example is the cursor after which the example of the response begins. */
+const pageAfter = (example: string) => ({
+  query: z.object({
+    after: Cursor.meta({
+      description: 'The next of the page before; without it, the list begins.',
+      example,
+    }).optional(),
+    limit: Limit.meta({
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      default: 20,
+      description: 'The length of a page.',
+      example: 1,
+    }).optional(),
+  }),
+  problems: ['validation_error'] as const,
+  messages: { validation_error: 'Query parameter limit must be a whole number from 1 to 100' },
+});
+
 const keyed = { ...plain, errorStyle: 'json', tag: 'Activity', access: 'any_key' } as const;
 
-/** The operations on the actions of an API key, whatever its scopes. */
+/** The operations on the servers and actions of an API key, whatever its scopes. */
 export const activityEndpoints = {
+  listServers: {
+    ...keyed,
+    path: '/v1/hosting/servers',
+    tag: 'Keys',
+    summary: 'The servers of this key, what it may do with each, and the paths for it',
+    description: 'In the order of the key. It asks no server: whether one runs is at the path state of its links.',
+    ...pageAfter('T6oU6yr6Vq-HrsCEedFLoSbCafWB0wf1m6MqnS4w'),
+    replies: { 200: json('A page of servers.', HostingServersResponse) },
+  },
   getAction: {
     ...keyed,
     path: '/v1/hosting/actions/{request_id}',
@@ -76,22 +160,7 @@ export const activityEndpoints = {
     path: '/v1/hosting/activity',
     summary: 'The actions of this key, newest first',
     description: 'Each action once, also if others are added while the pages are read.',
-    query: z.object({
-      after: Cursor.meta({
-        description: 'The next of the page before; without it, the newest actions are listed.',
-        example: 'AZypSZ3gD0wrfn0aTFWbDjqNX24sQU9xR3Qxocyj',
-      }).optional(),
-      limit: Limit.meta({
-        type: 'integer',
-        minimum: 1,
-        maximum: 100,
-        default: 20,
-        description: 'The length of a page.',
-        example: 1,
-      }).optional(),
-    }),
+    ...pageAfter('AZypSZ3gD0wrfn0aTFWbDjqNX24sQU9xR3Qxocyj'),
     replies: { 200: json('A page of actions.', HostingActivityResponse) },
-    problems: ['validation_error'],
-    messages: { validation_error: 'Query parameter limit must be a whole number from 1 to 100' },
   },
 } as const satisfies Record<string, Endpoint>;

@@ -15,6 +15,19 @@ export const scopes = [
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
 
+/** What a key may do with a server, each by an endpoint of its own. */
+export const serverActions = [
+  'state',
+  'start',
+  'stop',
+  'restart',
+  'kill',
+  'reset',
+  'console',
+  'command',
+  'log',
+] as const;
+
 /** The kinds of customer server. */
 export const serverKinds = ['vps', 'game'] as const;
 export type ServerKind = (typeof serverKinds)[number];

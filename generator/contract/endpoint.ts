@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Scope, ServerKind } from '#contract/api-keys.ts';
+import type { Scope, ServerKind, serverActions } from '#contract/api-keys.ts';
 import { schemas } from '#contract/primitives.ts';
 import { keyProblems, problems } from '#contract/problem.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
@@ -23,10 +23,11 @@ export const tags = {
   Activity: 'What became of the actions of an API key.',
 } as const;
 
-/** What a key needs for an operation on a server: the kind of server in the path, and a scope. */
+/** What a key needs for an action on a server: the kind of server in the path, and a scope. */
 interface ServerAccess {
   readonly kind: ServerKind;
   readonly scope: Scope;
+  readonly action: (typeof serverActions)[number];
 }
 
 /** An operation of the API. */

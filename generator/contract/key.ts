@@ -32,7 +32,7 @@ export const KeyResponse = z
       id: 'AbCdEfGhIj01',
       label: 'Control panel of Example Ltd',
       scopes: ['vps-power:read_write', 'game-power:read_write', 'game-console:read', 'game-logs:read'],
-      servers: ['game:demo', 'vps:demo'],
+      servers: ['vps:demo', 'game:demo'],
       created_at: '2026-03-01T12:00:00.000Z',
       expires_at: null,
       limits: { power: { requests_per_second: 1, burst: 5 }, read: { requests_per_second: 2, burst: 20 } },

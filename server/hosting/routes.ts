@@ -1,5 +1,8 @@
+import { hash } from 'node:crypto';
 import { ServerName, allows, kindOf } from '#contract/api-keys.ts';
+import type { Scope } from '#contract/api-keys.ts';
 import { messageOf } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
@@ -73,6 +76,19 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
       const content = (await hosting.latestLog(caller)) ?? toLogText(lines().join(''));
       return { status: 200, body: { success: true, ...toId(caller), empty: content === '', content } };
     }),
+    listServers: handle('listServers', async ({ caller, query: { after, limit } }) => {
+      const { keyId, servers, scopes } = caller;
+      const from = after === undefined ? 0 : 1 + servers.findIndex((server) => toCursor(keyId, server) === after);
+      if (after !== undefined && from === 0) {
+        throw new Problem('validation_error', 'Query parameter after must be the next of an earlier page of this key');
+      }
+      const page = servers.slice(from, from + Number(limit ?? 20));
+      const open = await hosting.servers.findOpen(page);
+      const isLast = from + page.length >= servers.length;
+      const next = isLast ? null : toCursor(keyId, page.at(-1)!);
+      const listed = page.map((server) => describeServer(server, open.has(server) ? scopes : []));
+      return { status: 200, body: { success: true, servers: listed, next } };
+    }),
     getAction: handle('getAction', async ({ caller, rest }) => ({
       status: 200,
       body: await activity.find(caller.keyId, rest),
@@ -107,6 +123,22 @@ export const streamRoute: Route = {
     throw new Problem('upgrade_required', undefined, { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } });
   },
 };
+
+/** The cursor after a server: a hash of it with the key, so that a mistyped one and one of another key are refused. */
+function toCursor(keyId: string, server: ServerName): string {
+  return hash('sha256', `${keyId} ${server}`, 'buffer').subarray(0, 30).toString('base64url');
+}
+
+/** Describes a server, with the actions that scopes allow and the paths of all endpoints of its kind. */
+function describeServer(server: ServerName, scopes: readonly Scope[]) {
+  const kind = kindOf(server);
+  const id = server.slice(kind.length + 1);
+  const ofKind = Object.values<Endpoint>(endpoints).flatMap(({ access, path }) =>
+    typeof access === 'object' && access.kind === kind ? [{ ...access, path: path.replace(/\{\w+\}/, id) }] : [],
+  );
+  const actions = ofKind.filter(({ scope }) => allows(scopes, scope)).map(({ action }) => action);
+  return { server, id, kind, actions, links: Object.fromEntries(ofKind.map(({ action, path }) => [action, path])) };
+}
 
 function toId({ server, id }: Caller) {
   return kindOf(server) === 'vps' ? { vps_id: id } : { server_id: id };

@@ -160,6 +160,8 @@ export function createServers(records: Store['servers'], providers: ReadonlyMap<
         : `${server} has no provider: ${record.provider} is none`;
       throw new Problem(recordProblemOf(server), undefined, { cause: new Error(reason) });
     },
+    /** Finds which of some servers exist and are not suspended. */
+    findOpen: (names: readonly ServerName[]) => records.findOpen(names),
     /** Whether the record of a server is unchanged; true if it cannot be read. */
     async isCurrent(record: ServerRecord): Promise<boolean> {
       const found = await records.find(record.server).catch(() => record);

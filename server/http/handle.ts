@@ -19,8 +19,9 @@ export interface KeyCaller {
   readonly keyId: string;
   /** The hash of the secret that was given, since a key may have two. */
   readonly secretHash: string;
-  /** All scopes of the key. */
+  /** All scopes and servers of the key. */
   readonly scopes: readonly Scope[];
+  readonly servers: readonly ServerName[];
   readonly requestId: string;
   readonly trace?: Trace | undefined;
   readonly ip: string;

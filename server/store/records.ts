@@ -228,6 +228,12 @@ export function createServerRecords(query: Query) {
     async find(server: ServerName): Promise<ServerRecord | undefined> {
       return (await servers.select('WHERE server = $1', [server]))[0];
     },
+    /** Finds which of some servers exist and are not suspended. */
+    async findOpen(names: readonly ServerName[]): Promise<ReadonlySet<string>> {
+      const marks = ['NULL', ...names.map((_, at) => `$${at + 1}`)].join(', ');
+      const open = await servers.select(`WHERE suspended_at IS NULL AND server IN (${marks})`, names);
+      return new Set(open.map(({ server }) => server));
+    },
     /** All servers, or those of a kind, ordered by name. */
     list: (kind?: ServerKind): Promise<ServerRecord[]> =>
       servers.select('WHERE server LIKE $1 ORDER BY server', [kind === undefined ? '%' : `${kind}:%`]),

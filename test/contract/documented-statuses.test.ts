@@ -122,6 +122,7 @@ test('400, 401, 403, 404, 409 and 422 of endpoints with a key', async () => {
   expect(await statusesOf(ofServers, (name) => produce(app, name, {}, withoutId(name)))).toEqual(all(ofServers, 404));
   expect(await produce(app, 'getAction', {}, '/v1/hosting/actions/none')).toBe(404);
   expect(await produce(app, 'listActivity', {}, '/v1/hosting/activity?limit=0')).toBe(400);
+  expect(await produce(app, 'listServers', {}, '/v1/hosting/servers?limit=0')).toBe(400);
 
   const headers = { 'Idempotency-Key': 'order-4711' };
   await askEndpoint(app, 'startVps', { headers });

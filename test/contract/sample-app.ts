@@ -41,7 +41,7 @@ export async function serveSample(): Promise<SampleApp> {
   const { id, text: key, hash: secretHash } = generateApiKey({ id: 'AbCdEfGhIj01' });
   const createdAt = Date.parse('2026-03-01T12:00:00Z');
   const label = 'Control panel of Example Ltd';
-  await world.issueKey({ id, secretHash, label, createdAt, servers: ['game:demo', 'vps:demo'] });
+  await world.issueKey({ id, secretHash, label, createdAt, servers: ['vps:demo', 'game:demo'] });
   await addExampleActions(world, key);
   const kuma = await createKumaUpstream();
   kuma.monitors.set('Game servers', 0);

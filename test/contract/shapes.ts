@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { HostingActionResponse, HostingActivityResponse } from '#contract/activity.ts';
+import { serverActions } from '#contract/api-keys.ts';
+import { HostingActionResponse, HostingActivityResponse, HostingServersResponse } from '#contract/activity.ts';
 import { ContentArticle, ContentItem } from '#contract/blog.ts';
 import { DomainPricing, DomainSearchResponse, DomainTLD, DomainTLDListResponse } from '#contract/domains.ts';
 import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
@@ -24,7 +25,7 @@ import { ForceRequest, VPSPowerResponse } from '#contract/hosting.ts';
 /** A JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** A shape of the API: its schema, a complete value, and the names of its optional fields. */
+/** A shape of the API: its schema, a complete value, and its optional fields, as `field.0.field`. */
 export interface Shape {
   readonly name: string;
   readonly schema: z.ZodObject;
@@ -69,6 +70,7 @@ const indexItemOf = (category: string) => ({
   tags: ['linux'],
   updated: '2026-02-28',
 });
+const links = Object.fromEntries(serverActions.map((action) => [action, `/v1/${action}`]));
 const action = {
   success: true,
   request_id: 'order-4711',
@@ -155,6 +157,18 @@ export const shapes: readonly Shape[] = [
     { HostingActivityResponse },
     { success: true, activity: [action], next: 'cursor' },
     { nullable: ['activity.0.finished_at', 'next'] },
+  ),
+  shape(
+    { HostingServersResponse },
+    {
+      success: true,
+      servers: [{ server: 'game:demo', id: 'demo', kind: 'game', actions: ['state', 'kill'], links }],
+      next: 'cursor',
+    },
+    {
+      nullable: ['next'],
+      optional: ['restart', 'kill', 'reset', 'console', 'command', 'log'].map((name) => `servers.0.links.${name}`),
+    },
   ),
   shape(
     { KBFeedbackRequest },

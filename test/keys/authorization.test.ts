@@ -188,7 +188,7 @@ describe.each(serverNames)('%s', (name) => {
 });
 
 /** The endpoints that any valid key may ask, and the status of the answer to a key that has done nothing. */
-const anyKeyNames = { getKey: 200, getAction: 404, listActivity: 200 } as const;
+const anyKeyNames = { getKey: 200, listServers: 200, getAction: 404, listActivity: 200 } as const;
 
 test('the endpoints for any key are those of the table', () => {
   expect(keyedNames.filter((name) => !serverNames.includes(name))).toEqual(Object.keys(anyKeyNames));
@@ -234,9 +234,13 @@ describe.each(Object.entries(anyKeyNames))('%s', (name, emptyStatus) => {
         await addAction(key, { requestId, action: 'kill', server: 'game:gone' });
         const { status, text } = await askAs(`Bearer ${key}`);
         expect(status).toBe(200);
-        const body = JSON.parse(text) as { activity?: unknown[] };
+        const body = JSON.parse(text) as { activity?: unknown[]; servers: { server: string }[] };
         if (name === 'getKey') {
           expect(body).toMatchObject({ id: key.split('_')[1], scopes: held, servers });
+          continue;
+        }
+        if (name === 'listServers') {
+          expect(body.servers.map(({ server }) => server)).toEqual(servers);
           continue;
         }
         expect(body.activity ?? [body]).toEqual([

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared, sharedApp, sharedHosting, stopClock } from '../server/shared.ts';
+import { borrowHosting, serveShared, sharedApp, sharedHosting, stopClock } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 function askKey(app: SharedApp, key: string, method = 'GET', headers: Record<string, string> = {}): Promise<Answer> {
@@ -73,3 +73,80 @@ test('a web page reads it only from an origin that the operator allows', async (
   expect(await allowedFor(app, 'https://other.example')).toBeUndefined();
   expect(await allowedFor(await sharedApp(), 'https://panel.example.com')).toBeUndefined();
 });
+
+describe('the servers of a key', () => {
+  async function page(app: SharedApp, key: string, query = '') {
+    const { status, text } = await ask(app, `/v1/hosting/servers${query}`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
+    return { status, ...(JSON.parse(text) as { servers: Listed[]; next: string | null; error?: string }) };
+  }
+
+  test('have the actions that the scopes allow, and the paths of their endpoints, which answer', async () => {
+    const { app, world } = await borrowHosting();
+    const key = await world.issueKey({
+      servers: ['vps:mine', 'game:mine'],
+      scopes: ['vps-power:read', 'game-logs:read'],
+    });
+    const before = [...world.panel.seen, ...world.hetzner.seen].length;
+    const { servers, next } = await page(app, key);
+    expect([...world.panel.seen, ...world.hetzner.seen]).toHaveLength(before);
+    expect(next).toBeNull();
+    expect(servers.map(({ links: _links, ...one }) => one)).toEqual([
+      { server: 'vps:mine', id: 'mine', kind: 'vps', actions: ['state'] },
+      { server: 'game:mine', id: 'mine', kind: 'game', actions: ['log'] },
+    ]);
+    expect(servers.map(({ links }) => Object.keys(links))).toEqual([
+      ['state', 'start', 'stop', 'reset'],
+      ['state', 'start', 'stop', 'restart', 'kill', 'console', 'command', 'log'],
+    ]);
+    for (const { actions, links } of servers) {
+      for (const action of actions) {
+        const { status } = await ask(app, links[action]!, { headers: { Authorization: `Bearer ${key}` } });
+        expect({ action, status }).toEqual({ action, status: 200 });
+      }
+    }
+    const all = await page(app, await world.issueKey({ servers: ['game:mine'] }));
+    expect(all.servers[0]!.actions).toEqual(Object.keys(servers[1]!.links));
+  });
+
+  test('have no actions while they are suspended, or if they have been removed', async () => {
+    const { app, world } = await borrowHosting();
+    const key = await world.issueKey({ servers: ['game:mine', 'vps:mine', 'game:none'] });
+    await world.store.servers.suspend('game:mine', Date.now());
+    const { servers } = await page(app, key);
+    expect(servers.map(({ actions }) => actions)).toEqual([[], ['state', 'start', 'stop', 'reset'], []]);
+  });
+
+  test('come in the order of the key, each once, on pages', async () => {
+    const { app, world } = await borrowHosting();
+    const names = Array.from({ length: 45 }, (_, at) => `game:s${(at * 7) % 45}` as const);
+    const key = await world.issueKey({ servers: names });
+    const read: string[] = [];
+    const lengths: number[] = [];
+    for (let query = ''; ;) {
+      const { servers, next } = await page(app, key, query);
+      read.push(...servers.map(({ server }) => server));
+      lengths.push(servers.length);
+      if (next === null) break;
+      query = `?after=${next}`;
+    }
+    expect({ read, lengths }).toEqual({ read: names, lengths: [20, 20, 5] });
+    const { next, servers } = await page(app, key, '?limit=45');
+    expect([servers.length, next]).toEqual([45, null]);
+
+    const first = await page(app, key, '?limit=1');
+    const other = await world.issueKey({ servers: names });
+    expect(await page(app, other, `?after=${first.next}`)).toMatchObject({ status: 400, error: 'validation_error' });
+    for (const query of ['?limit=0', '?limit=101', '?after=x', `?after=${'A'.repeat(40)}`]) {
+      expect(await page(app, key, query)).toMatchObject({ status: 400, error: 'validation_error' });
+    }
+    expect(await page(app, await world.issueKey({ servers: [] }))).toMatchObject({ servers: [], next: null });
+  });
+});
+
+interface Listed {
+  readonly server: string;
+  readonly actions: readonly string[];
+  readonly links: Readonly<Record<string, string>>;
+}
