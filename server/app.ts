@@ -268,7 +268,8 @@ function isStoreUnreachable(error: unknown): boolean {
 /** The response of an endpoint while the store does not answer: its own code if that is a 500, and when to retry. */
 function toStoreProblem(thrown: unknown, endpoint: Endpoint | undefined): Problem {
   const code = thrown instanceof Problem && problems[thrown.code].status === 500 ? thrown.code : endpoint?.failure;
-  return new Problem(code ?? 'internal_error', undefined, { headers: { 'Retry-After': '5' } });
+  const headers = thrown instanceof Problem ? thrown.headers : {};
+  return new Problem(code ?? 'internal_error', undefined, { headers: { ...headers, 'Retry-After': '5' } });
 }
 
 /** Sets the status with its reason phrase, which h3 leaves empty, and adds headers: alternating names and values. */

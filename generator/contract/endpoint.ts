@@ -77,6 +77,8 @@ export interface Endpoint {
    * The messages of errors, if not the defaults of their codes: sent if an error is thrown without one, and shown as an example.
    */
   readonly messages?: Readonly<Partial<Record<ProblemCode, string>>>;
+  /** The message of a 502 if the action may have been done, with `{request_id}` for the ID of its request. */
+  readonly unknownOutcome?: string;
   /** The error for an unexpected failure. */
   readonly failure: ProblemCode;
 }
@@ -112,7 +114,14 @@ export function describeConfirmation({ action, needs }: NonNullable<Endpoint['co
 
 /** All messages of an endpoint's error that do not depend on the request, the default first. */
 export function messagesOf(endpoint: Endpoint, code: ProblemCode): readonly string[] {
-  return code === 'unauthorized' ? Object.values(keyProblems) : [messageOf(endpoint, code)];
+  if (code === 'unauthorized') return Object.values(keyProblems);
+  const isAction = code === 'provider_error' && endpoint.unknownOutcome !== undefined;
+  return [messageOf(endpoint, code), ...(isAction ? [messageOfUnknown(endpoint, 'restart-4711')] : [])];
+}
+
+/** The message of a 502 if the action of a request may have been done. */
+export function messageOfUnknown(endpoint: Endpoint, requestId: string): string {
+  return endpoint.unknownOutcome?.replace('{request_id}', requestId) ?? messageOf(endpoint, 'provider_error');
 }
 
 /** A successful response of an endpoint. */

@@ -153,6 +153,7 @@ const hosting = {
 
 const messages = { validation_error: 'Idempotency-Key must be 1 to 255 visible ASCII characters' } as const;
 const power = 'Failed to send the power action';
+const unknownOutcome = 'The power action may have been done; see /v1/hosting/actions/{request_id}';
 const state = 'The state could not be read';
 const stateDescription =
   'After an action it is never a state from before: while none is known, it is unknown. Poll at most every 5 seconds.';
@@ -171,6 +172,7 @@ function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(act
     replies: { 200: json('The action was accepted; the VPS may need more time.', VPSPowerResponse, example) },
     problems: ['server_unavailable', 'provider_error'],
     messages: { ...messages, forbidden: vpsForbidden, provider_error: power },
+    unknownOutcome,
   } as const;
 }
 
@@ -184,6 +186,7 @@ function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(a
     access: { kind: 'game', scope: 'game-power:read_write', action },
     replies: { 200: json('The action was accepted; the game server may need more time.', GamePowerResponse, example) },
     messages: { ...gameMessages, provider_error: power },
+    unknownOutcome,
   } as const;
 }
 

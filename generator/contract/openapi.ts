@@ -204,6 +204,10 @@ const headers = {
   'WWW-Authenticate': optional('The required authentication and scope, as in RFC 6750.', text),
   'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.', text),
   'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.', text),
+  'Action-Outcome': optional('Of a failed action: not_sent, or unknown if it may have been done. Every 502 has it.', {
+    type: 'string',
+    enum: ['not_sent', 'unknown'],
+  }),
   'X-Domain-Unicode': optional(
     'An internationalised name as people write it (U-labels), percent-encoded UTF-8; `domain` has its A-labels.',
     text,
@@ -258,6 +262,7 @@ function headersOfProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): R
   if (takesIdempotencyKey(endpoint) && codes.includes('provider_error')) {
     names.push('Idempotent-Replayed', 'Idempotent-Request-Id');
   }
+  if (takesIdempotencyKey(endpoint) && codes.some((code) => problems[code].status >= 500)) names.push('Action-Outcome');
   if (codes.includes('rate_limited')) names.push('Retry-After', 'RateLimit-Policy', 'RateLimit');
   const mayBeStoreFailure = endpoint.access !== undefined && codes.some((code) => problems[code].status === 500);
   return { ...refs(names), ...(mayBeStoreFailure && { 'Retry-After': refTo('Store-Retry-After') }) };

@@ -161,7 +161,7 @@ export const problems = {
     status: 502,
     message: 'The request could not be completed',
     advice:
-      'It failed, or its outcome is unknown. Before you repeat an action, read its outcome at /v1/hosting/actions/{request_id}, and the state of the server. A domain search can be repeated.',
+      'Action-Outcome says whether an action was not sent, or may have been done: then look at the server before you repeat it. A read or a domain search can be repeated.',
   },
   feedback_not_delivered: {
     status: 502,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { ServerName, allows, kindOf } from '#contract/api-keys.ts';
 import type { Scope } from '#contract/api-keys.ts';
-import { messageOf } from '#contract/endpoint.ts';
+import { messageOfUnknown } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
@@ -11,6 +11,7 @@ import { Problem } from '../problem.ts';
 import { tokenLength } from './console/session.ts';
 import { toLogText } from './providers/game-log.ts';
 import type { PowerAction } from './providers/types.ts';
+import { withOutcome } from './service.ts';
 import type { openHosting } from './service.ts';
 
 /** Dependencies of the routes of customers' servers. */
@@ -24,11 +25,16 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
     act: (request: RouteRequest<Name>, caller: Caller) => Promise<Readonly<Record<string, string>>>,
   ): Route => {
     const { method, path } = endpoints[name];
-    const failure = messageOf(endpoints[name], 'provider_error');
+    const failure = (requestId: string) => messageOfUnknown(endpoints[name], requestId);
     return handle(name, (request) => {
       const caller = request.caller as Caller;
       const parts = [method, path, caller.server, request.text];
-      const run = async () => ({ success: true, ...toId(caller), ...(await act(request, caller)) });
+      const run = async () => {
+        const done = await act(request, caller).catch((error: unknown) => {
+          throw withOutcome(error, failure(caller.requestId));
+        });
+        return { success: true, ...toId(caller), ...done };
+      };
       return lifecycle.finish(() => runOnce(caller, request.headers['idempotency-key'], parts, failure, run));
     });
   };

@@ -298,23 +298,23 @@ function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBas
   const onStoreFailure = reportLoss('the outcome of a request could not be stored');
   /**
    * Runs a request, which returns the body of a 200. Its parts identify it beside the raw header: method, path, server and
-   * body. `failure` is the message if the outcome is unknown.
+   * body. `failure` is the message if the outcome of the request with an id is unknown.
    */
   return async (
     { keyId: apiKeyId, requestId }: Pick<Caller, 'keyId' | 'requestId'>,
     key: string | string[] | undefined,
     parts: readonly string[],
-    failure: string,
+    failure: (requestId: string) => string,
     run: () => Promise<unknown>,
   ): Promise<JsonReply> => {
     if (key === undefined) return { status: 200, body: await run() };
     if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
       throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
     }
-    const unknownOutcome: IdempotentAnswer = {
+    const unknownOutcome = (id: string): IdempotentAnswer => ({
       status: problems.provider_error.status,
-      body: renderProblem('json', 'provider_error', failure),
-    };
+      body: renderProblem('json', 'provider_error', failure(id)),
+    });
     const fingerprint = hash('sha256', JSON.stringify(parts));
     const now = Date.now();
     const found = await store.begin({ apiKeyId, key, fingerprint, requestId, now, deadline: now + maxDurationMs });
@@ -324,8 +324,11 @@ function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBas
       if (found.state === 'running' && Date.now() < found.deadline) {
         throw new Problem('in_progress', undefined, { headers: { 'Retry-After': '1', ...first } });
       }
-      const { status, body } = found.state === 'answered' ? found.answer : unknownOutcome;
-      return { status, body: JSON.parse(body) as unknown, headers: { 'Idempotent-Replayed': 'true', ...first } };
+      const { status, body } = found.state === 'answered' ? found.answer : unknownOutcome(found.requestId ?? requestId);
+      // A failure is stored only if its outcome is unknown.
+      const outcome = status >= 500 ? { 'Action-Outcome': 'unknown' } : undefined;
+      const headers = { 'Idempotent-Replayed': 'true', ...first, ...outcome };
+      return { status, body: JSON.parse(body) as unknown, headers };
     }
     const save = (answer: IdempotentAnswer): Promise<void> => store.finish(apiKeyId, key, answer).catch(onStoreFailure);
     try {
@@ -336,7 +339,7 @@ function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBas
     } catch (error) {
       await (error instanceof Problem && isDefinite(error)
         ? store.release(apiKeyId, key).catch(onStoreFailure)
-        : save(unknownOutcome));
+        : save(unknownOutcome(requestId)));
       throw error;
     }
   };
@@ -350,6 +353,17 @@ function toNotSent(message: string, cause: unknown): Problem {
 /** Whether an action that failed certainly had no effect. An unexpected error may have come after it was sent. */
 function isDefinite({ code, cause }: Problem): boolean {
   return cause instanceof ProviderError ? cause.outcome === 'refused' : code !== 'internal_error';
+}
+
+/** Says in the failure of an action whether it may have had an effect; then a 502 has the message `unknown`. */
+export function withOutcome(error: unknown, unknown: string): Problem {
+  const problem = toProblem(error);
+  const { code, cause, reason, headers } = problem;
+  if (problems[code].status < 500) return problem;
+  const isKnown = isDefinite(problem);
+  const message = isKnown || code !== 'provider_error' ? problem.message : unknown;
+  const outcome = { 'Action-Outcome': isKnown ? 'not_sent' : 'unknown' };
+  return new Problem(code, message, { cause, reason, headers: { ...headers, ...outcome } });
 }
 
 function toProblem(error: unknown): Problem {

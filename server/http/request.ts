@@ -204,8 +204,8 @@ function toClient(address: string): Client {
 }
 
 const exposed =
-  'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, Idempotent-Request-Id, RateLimit, ' +
-  'RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
+  'Accept-Ranges, Action-Outcome, Content-Location, Content-Range, ETag, Idempotent-Replayed, Idempotent-Request-Id, ' +
+  'RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** CORS by the Origin of a request. Endpoints with an API key allow listed origins only: `*` does not include them. */

@@ -143,7 +143,10 @@ test('502 of endpoints with a key, and 409 while an action runs', async () => {
   world.hetzner.fail({ status: 500 });
   // A console token needs no provider.
   const ofProviders = ofServers.filter((name) => name !== 'openGameConsole');
-  expect(await statusesOf(ofProviders, (name) => produce(app, name))).toEqual(all(ofProviders, 502));
+  const withId = { headers: { 'X-Request-Id': 'restart-4711' } };
+  expect(await statusesOf(ofProviders, (name) => produce(app, name, withId))).toEqual(all(ofProviders, 502));
+  for (const upstream of [world.panel, world.hetzner]) upstream.fail({ status: 422 });
+  expect(await statusesOf(acting, (name) => produce(app, name))).toEqual(all(acting, 502));
 
   world.panel.fail('hang');
   world.hetzner.fail('hang');

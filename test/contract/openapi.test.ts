@@ -193,6 +193,7 @@ describe.each(operations)('$operationId', (operation) => {
       const isReplay = takesIdempotencyKey(endpoint) && ['200', '502'].includes(status);
       expect('Idempotent-Replayed' in headers).toBe(isReplay);
       expect('Idempotent-Request-Id' in headers).toBe(isReplay || status === '409');
+      expect('Action-Outcome' in headers).toBe(takesIdempotencyKey(endpoint) && Number(status) >= 500);
       expect('ETag' in headers).toBe(endpoint.stored !== false && ['200', '206', '304'].includes(status));
       expect('Content-Range' in headers).toBe(status === '206' || status === '416');
     }

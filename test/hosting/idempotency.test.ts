@@ -11,7 +11,12 @@ import { borrowHosting, eventually } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 const target = '/v1/hosting/game/power/mine/start';
-const failed = renderProblem('json', 'provider_error', 'Failed to send the power action');
+const mayBeDone = (requestId: unknown) =>
+  renderProblem(
+    'json',
+    'provider_error',
+    `The power action may have been done; see /v1/hosting/actions/${String(requestId)}`,
+  );
 
 const isPower = ({ path }: Seen): boolean => path.endsWith('/power');
 const powerCalls = ({ panel }: HostingWorld): number => panel.seen.filter(isPower).length;
@@ -98,7 +103,9 @@ describe('the same Idempotency-Key', () => {
   test('can be used again after a definite failure', async () => {
     const { app, world } = await borrowHosting();
     world.panel.fail({ status: 422 }, isPower);
-    expect((await start(app, 'order-4711')).status).toBe(502);
+    const text = renderProblem('json', 'provider_error', 'Failed to send the power action');
+    const refused = { status: 502, text, headers: { 'action-outcome': 'not_sent' } };
+    expect(await start(app, 'order-4711')).toMatchObject(refused);
     world.panel.fail(undefined);
     const answer = await start(app, 'order-4711');
     expect(answer.status).toBe(200);
@@ -119,11 +126,13 @@ describe('the same Idempotency-Key', () => {
       const { app, world } = await borrowHosting();
       world.panel.fail(fault, isPower);
       const first = await start(app, 'order-4711');
-      expect(first).toMatchObject({ status: 502, text: failed });
+      const text = mayBeDone(first.headers['x-request-id']);
+      const unknown = { status: 502, text, headers: { 'action-outcome': 'unknown' } };
+      expect(first).toMatchObject(unknown);
       world.panel.fail(undefined);
       for (let time = 0; time < 3; time += 1) {
         const replayed = await start(app, 'order-4711');
-        expect(replayed).toMatchObject({ status: 502, text: failed });
+        expect(replayed).toMatchObject(unknown);
         expect(isReplayed(replayed)).toBe(true);
       }
       expect(powerCalls(world)).toBe(1);
@@ -182,7 +191,8 @@ test('an action of a killed process runs at most once', async () => {
   world.change('UPDATE hosting_idempotency SET deadline = 0');
   for (let time = 0; time < 3; time += 1) {
     const late = await start(app, 'order-4711');
-    expect(late).toMatchObject({ status: 502, text: failed });
+    const text = mayBeDone(late.headers['idempotent-request-id']);
+    expect(late).toMatchObject({ status: 502, text, headers: { 'action-outcome': 'unknown' } });
     expect(isReplayed(late)).toBe(true);
   }
   expect(powerCalls(world)).toBe(1);

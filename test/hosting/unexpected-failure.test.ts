@@ -41,11 +41,12 @@ test('after an action failed unexpectedly, its outcome is unknown, and its Idemp
   expect(first).toMatchObject({ status: 500, text: renderProblem('json', 'internal_error') });
   expect(first.headers).not.toHaveProperty('idempotent-replayed');
   await expect.poll(() => existsSync(started) && readFileSync(started, 'utf8'), eventually).toBe('x');
-  const message = 'Failed to send the power action';
+  expect(first.headers['action-outcome']).toBe('unknown');
+  const message = `The power action may have been done; see /v1/hosting/actions/${String(first.headers['x-request-id'])}`;
   for (let time = 0; time < 3; time += 1) {
     const replayed = await askEndpoint(app, 'startVps', { headers });
     expect(replayed).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', message) });
-    expect(replayed.headers['idempotent-replayed']).toBe('true');
+    expect(replayed.headers).toMatchObject({ 'idempotent-replayed': 'true', 'action-outcome': 'unknown' });
   }
   expect(readFileSync(started, 'utf8')).toBe('x');
   const sent = (await Array.fromAsync(world.store.audit.entries({}))).filter(({ phase }) => phase === 'requested');

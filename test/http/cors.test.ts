@@ -7,7 +7,7 @@ import { describeEndpoint, endpointNames, keyedNames, requestOf } from '../serve
 
 const site = 'https://www.example.com';
 const exposed =
-  'Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, Idempotent-Request-Id, RateLimit, ' +
+  'Accept-Ranges, Action-Outcome, Content-Location, Content-Range, ETag, Idempotent-Replayed, Idempotent-Request-Id, RateLimit, ' +
   'RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 
 /** The endpoints without an API key. */

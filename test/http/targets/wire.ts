@@ -152,7 +152,7 @@ function toText(body: Buffer, isVolatile: boolean): string {
 /** Header lines that most answers have. */
 export const usualLines = [
   'access-control-allow-origin: *',
-  'access-control-expose-headers: Accept-Ranges, Content-Location, Content-Range, ETag, Idempotent-Replayed, ' +
+  'access-control-expose-headers: Accept-Ranges, Action-Outcome, Content-Location, Content-Range, ETag, Idempotent-Replayed, ' +
     'Idempotent-Request-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id',
   'connection: keep-alive',
   'date: <date>',

@@ -8,6 +8,7 @@ import { hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { panelKeys } from '../../helpers/upstream-panel.ts';
 import type { Fault, Seen } from '../../helpers/upstream.ts';
 import { askEndpoint } from '../../server/ask.ts';
+import type { Answer } from '../../server/ask.ts';
 import type { SharedApp } from '../../server/shared.ts';
 import { sharedProject } from '../../server/shared.ts';
 
@@ -101,13 +102,19 @@ const faults: readonly (readonly [string, Fault])[] = [
 const emptyLog = JSON.stringify({ success: true, server_id: 'mine', empty: true, content: '' });
 
 /** The 502 of an action. */
-function failureOf({ name, path }: Action): string {
+function failureOf({ name, path }: Action, { headers }: Pick<Answer, 'headers'>): string {
   if (name.endsWith('State')) return stateFailed;
-  return /power|actions/.test(path) ? powerFailed : consoleFailed;
+  if (!/power|actions/.test(path)) return consoleFailed;
+  if (headers['action-outcome'] === 'not_sent') return powerFailed;
+  const message = `The power action may have been done; see /v1/hosting/actions/${String(headers['x-request-id'])}`;
+  return renderProblem('json', 'provider_error', message);
 }
 
+/** The header of an action's 502. */
+const outcomeOf = ({ method }: Action, outcome: string) => (method === 'POST' ? outcome : undefined);
+
 /** The expected answer to a client. */
-function answerTo(action: Action, fault: Fault): { status: number; text: string } {
+function answerTo(action: Action, fault: Fault, answer: Answer): { status: number; text: string } {
   const { name } = action;
   const status = typeof fault === 'object' ? fault.status : undefined;
   // A log without read permission is no error: the console's recent lines replace it.
@@ -115,7 +122,7 @@ function answerTo(action: Action, fault: Fault): { status: number; text: string 
   if (name === 'sendGameCommand' && status === 403) {
     return { status, text: renderProblem('json', 'provider_permission_denied') };
   }
-  return { status: 502, text: failureOf(action) };
+  return { status: 502, text: failureOf(action, answer) };
 }
 
 describe.each(actions)('$name', (action) => {
@@ -132,8 +139,9 @@ describe.each(actions)('$name', (action) => {
   test.each(faults)('after %s: one upstream request, and an answer without its details', async (_, fault) => {
     const served = await serve();
     failOn(served, action, fault);
-    const { status, text } = await askEndpoint(served.app, action.name);
-    expect({ status, text }).toEqual(answerTo(action, fault));
+    const answer = await askEndpoint(served.app, action.name);
+    const { status, text } = answer;
+    expect({ status, text }).toEqual(answerTo(action, fault, answer));
     expect(served.seen(action)).toHaveLength(1);
     expect([...served.world.panel.seen, ...served.world.hetzner.seen].map(({ path }) => path)).not.toContain(
       '/elsewhere',
@@ -145,8 +153,10 @@ describe.each(actions)('$name', (action) => {
     const served = await serve({ UPSTREAM_TIMEOUT_SECONDS: '1' });
     failOn(served, action, fault);
     const started = performance.now();
-    const { status, text } = await askEndpoint(served.app, action.name);
-    expect({ status, text }).toEqual({ status: 502, text: failureOf(action) });
+    const answer = await askEndpoint(served.app, action.name);
+    const { status, text, headers } = answer;
+    expect({ status, text }).toEqual({ status: 502, text: failureOf(action, answer) });
+    expect(headers['action-outcome']).toBe(outcomeOf(action, 'unknown'));
     expect(performance.now() - started).toBeGreaterThan(900);
     expect(served.seen(action)).toHaveLength(1);
     expectNoDetails(served, text);
@@ -155,8 +165,10 @@ describe.each(actions)('$name', (action) => {
   test('with an unreachable upstream: answers 502 and logs the reason', async () => {
     const served = await serve();
     await Promise.all([served.world.panel.stop(), served.world.hetzner.stop()]);
-    const { status, text } = await askEndpoint(served.app, action.name);
-    expect({ status, text }).toEqual({ status: 502, text: failureOf(action) });
+    const answer = await askEndpoint(served.app, action.name);
+    const { status, text, headers } = answer;
+    expect({ status, text }).toEqual({ status: 502, text: failureOf(action, answer) });
+    expect(headers['action-outcome']).toBe(outcomeOf(action, 'not_sent'));
     expectNoDetails(served, text);
     expect(JSON.stringify(served.app.log())).toContain('ECONNREFUSED');
   });
