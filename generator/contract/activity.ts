@@ -69,9 +69,15 @@ export const HostingServersResponse = z
             .describe('What this key may do now; nothing while the server is suspended or has been removed.'),
           links: z
             .strictObject({
-              ...{ state: path, start: path, stop: path },
-              ...{ restart: path.optional(), kill: path.optional(), reset: path.optional() },
-              ...{ console: path.optional(), command: path.optional(), log: path.optional() },
+              state: path,
+              start: path,
+              stop: path,
+              restart: path.optional(),
+              kill: path.optional(),
+              reset: path.optional(),
+              console: path.optional(),
+              command: path.optional(),
+              log: path.optional(),
             })
             .describe('The paths of the endpoints for this kind of server, by action.'),
         }),

@@ -8,6 +8,7 @@ import type { ServerName } from '#contract/api-keys.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Access, ConsoleClaim } from '../../../server/keys/authorize.ts';
+import { isWebsocket } from '../../../server/http/listen.ts';
 import { createRelay } from '../../../server/hosting/console/relay.ts';
 import type { RelayDependencies, StreamCommand } from '../../../server/hosting/console/relay.ts';
 import { createStreamTokens } from '../../../server/hosting/console/session.ts';
@@ -118,6 +119,7 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     log,
   });
   const http = createServer((request, response) => response.end(`plain ${request.url}`));
+  Object.assign(http, { shouldUpgradeCallback: isWebsocket });
   upgrade.attach(http);
   const connections = new Set<Socket>();
   http.on('connection', (socket: Socket) => connections.add(socket));
