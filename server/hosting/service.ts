@@ -141,7 +141,7 @@ async function openProviders(base: HostingBase): Promise<ReadonlyMap<string, Pro
 }
 
 /** Finds the provider and the record of a customer's server. */
-export type Servers = ReturnType<typeof createServers>;
+type Servers = ReturnType<typeof createServers>;
 
 /** Creates {@link Servers} from the records of the store. */
 export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>) {

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ServerName } from '#contract/api-keys.ts';
 import { streamLimits, unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
-import type { ConsoleEvents, ConsoleSource, GameState } from '../providers/types.ts';
-import type { Servers } from '../service.ts';
+import type { ServerRecord } from '../../store/types.ts';
+import type { ConsoleEvents, ConsoleSource, GameProvider, GameState } from '../providers/types.ts';
 import { createOutput, toMessage } from './output.ts';
 import type { FrameSink } from './output.ts';
 
@@ -239,7 +239,10 @@ const recordCheckMs = 5000;
  * not see the console.
  */
 export async function openConsoleSource(
-  servers: Servers,
+  servers: {
+    find(kind: 'game', server: ServerName): Promise<{ readonly record: ServerRecord; readonly provider: GameProvider }>;
+    isCurrent(record: ServerRecord): Promise<boolean>;
+  },
   server: ServerName,
   events: ConsoleEvents,
   isResumed = false,
